@@ -33,18 +33,18 @@ use std::time::{Duration, Instant};
 use taintward_envtest::{Audit, Cluster, ClusterConfig, binaries};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// All of it; on a machine to itself it takes 25 s.
+/// The timeout of everything; on an idle machine it takes 25 s.
 const WHOLE: Duration = Duration::from_secs(300);
-/// So many connections are held while a crowd is there.
+/// The number of connections of a flood.
 const CROWD: usize = 300;
-/// From another address than the API server's.
+/// An address other than the API server's.
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 const ASKED: &str = "taintward_webhook_reviews_total";
-/// It is asked more often than that in each mode in which it answers.
+/// The minimum number of reviews in each mode in which the webhook answers.
 const LEAST_ASKED: f64 = 12.0;
 
-/// How the webhook is.
+/// The states of the webhook.
 const MODES: [&str; 4] = ["up", "crowded", "paused", "at zero"];
 
 #[test]
@@ -86,7 +86,7 @@ async fn all(cluster: &Cluster) {
         let missed = installed.times_missed().await - missed;
         println!("{mode}: {:.1} s, {missed} questions without an answer", began.elapsed().as_secs_f64());
         match asked {
-            // What is said of itself may be a second old.
+            // Its metrics may be a second old.
             Some(before) => webhook.reaches(ASKED, "", before + LEAST_ASKED).await,
             None => assert!(missed > 0.0, "{mode}: the webhook has answered"),
         }
@@ -96,14 +96,14 @@ async fn all(cluster: &Cluster) {
     later::a_node_that_joins_later_is_known(&scene).await;
 }
 
-/// A crowd whose members say nothing, or begin to and do not go on.
+/// Connections that send nothing, or the beginning of a handshake.
 async fn hold(port: u16) -> Vec<TcpStream> {
     let one = async |number: usize| {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind((ELSEWHERE, 0).into()).unwrap();
         let stream = socket.connect((Ipv4Addr::LOCALHOST, port).into()).await.unwrap();
         if number.is_multiple_of(2) {
-            // The head of a handshake. Those that were turned away do not take it.
+            // The header of a handshake. Connections that were rejected do not accept it.
             let _ = stream.try_write(&[22, 3, 1, 2, 0, 1]);
         }
         stream

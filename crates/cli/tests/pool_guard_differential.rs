@@ -21,16 +21,16 @@ use taintward_core::admission::pool::{PoolEntry, PoolExemptions, PoolViolation, 
 use taintward_core::admission::request::{NodePoolMembership, PodRequest};
 use taintward_envtest::binaries;
 
-/// How many pods are made up.
+/// The number of generated pods.
 const CREATIONS: usize = 900;
-/// How many pods stand there before the policies are installed; each is changed in several ways.
+/// The number of pods that exist before the policies are installed; each is changed in several ways.
 const OLD_PODS: usize = 80;
-/// So many requests have to be judged, and so many of them let in and refused.
+/// The minimum number of judged requests; a minimum of them must be admitted, and rejected.
 const JUDGED_LEAST: usize = 1_000;
 const EACH_LEAST: usize = 200;
-/// Requests at the same time.
+/// Concurrent requests.
 const AT_ONCE: usize = 12;
-/// All of it; on a machine to itself it takes half a minute.
+/// The timeout of everything; on an idle machine it takes half a minute.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
@@ -53,11 +53,11 @@ fn the_policies_say_what_the_core_says() {
     });
 }
 
-/// Every request, by whichever policy judges it at the moment.
+/// Sends every request, and compares the result of the policy that judges it at the moment.
 async fn compare(world: &World, old: &[OldPod], uids: &[String]) {
     let mut tally = Tally::default();
     let one = |case: Creation| async move { (world.created(&case).await, creation(&case), case.to_string()) };
-    // A server that does not know `Gt` and `Lt` judges no pod with them.
+    // A server that does not support `Gt` and `Lt` judges no pod with them.
     let count = if world.comparison_operators() { CREATIONS } else { 2 * CREATIONS };
     let told: Vec<_> =
         stream::iter(creations(count, uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
@@ -68,14 +68,14 @@ async fn compare(world: &World, old: &[OldPod], uids: &[String]) {
     tally.settle();
 }
 
-/// What both said.
+/// The results of both.
 #[derive(Default)]
 struct Tally {
     let_in: usize,
     refused: usize,
-    /// What an API server does not take at all.
+    /// Requests that any API server rejects.
     invalid: usize,
-    /// How often each pool, and each way of getting in, was the reason.
+    /// How often each pool, and each reason for admission, decided.
     reasons: BTreeMap<String, usize>,
     odd: Vec<String>,
 }
@@ -124,7 +124,7 @@ impl Tally {
     }
 }
 
-/// What the core refuses.
+/// The core's violations.
 fn judged(world: &World, request: &PodRequest) -> Vec<PoolViolation> {
     let namespace = world.labels(&request.pod.identity.namespace);
     if PoolExemptions::default().of(request.who(None)).is_some() {
@@ -145,7 +145,7 @@ fn judged(world: &World, request: &PodRequest) -> Vec<PoolViolation> {
     found
 }
 
-/// The first policy to refuse gives the reason, whichever that is.
+/// The first policy that rejects gives the reason, and the order is arbitrary.
 fn names_one(message: &str, world: &World, found: &[PoolViolation]) -> bool {
     found.iter().any(|one| match one.entry {
         PoolEntry::UnknownNode => message.contains("is not known"),

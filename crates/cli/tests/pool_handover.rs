@@ -1,4 +1,5 @@
-//! Tests on a real API server that a pool is kept at every moment: new, while the guard takes it over, and afterwards.
+//! Tests on a real API server that a pool is protected at every moment: new, while the guard takes it over, and
+//! afterwards.
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
@@ -37,14 +38,14 @@ const LABEL: &str = "taintward.io/pool-guard";
 const BY_GUARD: &str = "taintward-dedicated-pools";
 const BY_POOL: &str = "taintward-new-pools";
 const PATIENCE: Duration = Duration::from_secs(120);
-/// All of it; on a machine to itself it takes half a minute.
+/// The timeout of everything; on an idle machine it takes half a minute.
 const WHOLE: Duration = Duration::from_secs(400);
-/// So many pools, with so many users each, and so many tolerations of a pod have to be judged.
+/// This many pools, users per pool, and tolerations of a pod must be judged.
 const MANY: usize = 100;
 
 struct Scene {
     admin: TestApi,
-    /// No pool's user.
+    /// A user of no pool.
     outsider: TestApi,
 }
 
@@ -60,7 +61,7 @@ fn pod(name: &str, tolerations: &Value) -> Value {
 }
 
 impl Scene {
-    /// What refuses a pod with these tolerations; `None` if it is let in.
+    /// The rejection of a pod with these tolerations; `None` if it is admitted.
     async fn refusal(&self, tolerations: &Value) -> Option<String> {
         let told = self.outsider.create(&format!("{PODS}?dryRun=All"), &pod("probe", tolerations)).await;
         let error = told.err()?.to_string();
@@ -88,7 +89,8 @@ impl Scene {
         .unwrap();
     }
 
-    /// Asks without a pause while something goes on; how often each policy refused. Fails if a pod is ever let in.
+    /// Sends requests without a pause during an action. Returns how often each policy rejected; fails if a pod is ever
+    /// admitted.
     async fn kept_during(
         &self,
         tolerations: &Value,
@@ -175,7 +177,7 @@ async fn nobody_but_the_controller_opens_it(scene: &Scene) {
     scene.admin.delete(&format!("{POOLS}/third"), &json!({})).await.unwrap();
 }
 
-/// Without the policy that forbids it, an administrator can take the guard away.
+/// Without the policy that forbids it, an administrator can delete the guard.
 async fn a_lost_guard_is_made_good(scene: &Scene, installed: &Installation<'_>, first: &Value) {
     let binding = format!("{POLICIES}/taintward-pool-guard");
     let forbids = scene.admin.get(&binding).await.unwrap();
@@ -203,7 +205,7 @@ async fn a_lost_guard_is_made_good(scene: &Scene, installed: &Installation<'_>, 
     scene.admin.create(POLICIES, &binding).await.unwrap();
 }
 
-/// An expression of CEL may cost so much and no more: at this size it does not.
+/// The cost of a CEL expression is limited; at this size the limit is not reached.
 async fn many_pools_are_judged(scene: &Scene, installed: &Installation<'_>) {
     for at in 0..MANY {
         let taint = json!({"key": "example.com/many", "value": format!("value-{at}"), "effects": ["NoSchedule", "NoExecute"]});

@@ -1,7 +1,7 @@
 //! Tests with random users, pools and pods that no pod of an outsider ever runs on a dedicated node.
 //!
 //! - On a real API server with an installation, while the webhook is absent, false or slow; pods of insiders run, and
-//!   no pool evicts one. The rules are stated again, independently of the product.
+//!   no pool evicts one. The rules are implemented again, independently of the product.
 //! - `TAINTWARD_POOL_SEED` chooses the history, `TAINTWARD_POOL_ROUNDS` its length.
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
@@ -52,20 +52,20 @@ use taintward_envtest::api::PatchType;
 use taintward_envtest::certificates::TestAuthority;
 use taintward_envtest::{Audit, Cluster, ClusterConfig, binaries};
 
-/// All of it; on a machine to itself it takes 40 s.
+/// The timeout of everything; on an idle machine it takes 40 s.
 const WHOLE: Duration = Duration::from_secs(600);
 const SEED: u64 = 15;
-/// Rounds of each history, and what is done at the same time in each.
+/// The rounds of each history, and the concurrent actions in each.
 const ROUNDS: usize = 40;
 const AT_ONCE: usize = 16;
 /// A slow webhook costs each request seconds.
 const SLOW_ROUNDS: usize = 4;
 const SLOW_AT_ONCE: usize = 40;
 const OLD_PODS: usize = 30;
-/// How long API servers wait for a slow webhook, and how long it takes.
+/// The timeout for a slow webhook, and how long it takes.
 const TIMEOUT_SECONDS: u32 = 1;
 const SLOW: Duration = Duration::from_millis(1_500);
-/// Of each mode: so many requests are refused, and so many pods of insiders on nodes of pools.
+/// The minimum for each mode: rejected requests, and pods of insiders on nodes of pools.
 const LEAST: usize = 8;
 
 #[test]
@@ -139,18 +139,18 @@ struct Run<'p> {
     seed: u64,
     /// Pods that were seen on nodes of pools.
     seen: BTreeSet<(String, String)>,
-    /// Pods that were evicted because their node is a pool's.
+    /// Pods that were evicted because their node belongs to a pool.
     evicted: BTreeSet<(String, String)>,
 }
 
-/// What came of one mode.
+/// The results of one mode.
 #[derive(Default)]
 struct Tally {
     asked: usize,
     taken: usize,
     refused: usize,
     invalid: usize,
-    /// Pods on nodes of pools, by why they may be there.
+    /// Pods on nodes of pools, by the reason why they may be there.
     there: BTreeMap<Why, usize>,
 }
 
@@ -221,8 +221,8 @@ impl Run<'_> {
         }
     }
 
-    /// Pods that a pool has evicted although they may be there. Of a node that was another pool's before it is not known
-    /// which of them did.
+    /// Pods that a pool has evicted although they may be there. For a node that belonged to another pool before, it is
+    /// unknown which of the pools did.
     fn wrongly_evicted(&mut self, pods: &[Value]) -> Vec<String> {
         let mut wrong = Vec::new();
         for pod in pods.iter().filter(|pod| is_evicted(pod)) {
@@ -244,7 +244,7 @@ impl Run<'_> {
         wrong
     }
 
-    /// Puts pods onto nodes of pools where it can; says which may not be there.
+    /// Binds pods to nodes of pools where possible. Returns those that may not be there.
     async fn schedule(&mut self, tally: &mut Tally) -> Vec<String> {
         let (pods, nodes) = self.world.look().await;
         let here: BTreeSet<_> = pods.iter().map(place_of).collect();
@@ -270,7 +270,7 @@ impl Run<'_> {
                     _ => {}
                 }
             }
-            // The others can still be changed.
+            // The other pods can still be changed.
             if let Some(node) = chosen.filter(|_| !is_bound) {
                 let (namespace, name) = place_of(pod);
                 self.world.bind(&namespace, &name, &node).await;
@@ -281,7 +281,7 @@ impl Run<'_> {
     }
 }
 
-/// By the eviction API, not by a taint.
+/// Whether the eviction API, not a taint, evicted it.
 fn is_evicted(pod: &Value) -> bool {
     let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
     conditions.into_iter().any(|one| one["reason"] == "EvictionByEvictionAPI")

@@ -27,9 +27,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use taintward_envtest::{Binaries, binaries};
 
-/// What differs from a sandbox: pods and nodes that are there besides.
+/// The command whose output differs from a sandbox's, because of additional pods and nodes.
 const COUNTS: &str = "kubectl get dedicatedpool";
-/// What a sandbox refuses in the webhook's words, and an API server by its policy.
+/// The command that a sandbox rejects with the webhook's message, and an API server with its policy's.
 const REFUSED: &str = "kubectl apply -f smuggler.yaml";
 
 #[test]
@@ -56,7 +56,7 @@ fn dedicated_nodes_as_the_page_tells_it() {
             continue;
         }
         if typed.command == REFUSED {
-            // Which one refuses tells whether the controller has copied the pool into the guard yet.
+            // Which one rejects depends on whether the controller has copied the pool into the guard yet.
             let policies = ["taintward-dedicated-pools", "taintward-new-pools"];
             let is_refused =
                 policies.iter().any(|name| said.contains(&format!("ValidatingAdmissionPolicy '{name}'")));
@@ -71,7 +71,7 @@ fn dedicated_nodes_as_the_page_tells_it() {
     stage.installed.expect_running();
 }
 
-/// A kubectl, and what was installed.
+/// A kubectl and the installation.
 struct Stage<'p> {
     place: &'p Place,
     kubectl: PathBuf,
@@ -89,7 +89,7 @@ impl<'p> Stage<'p> {
         Self { place, kubectl, installed }
     }
 
-    /// Whether it succeeded, and everything it printed.
+    /// Returns whether it succeeded, and everything it printed.
     fn kubectl(&self, words: &[impl AsRef<std::ffi::OsStr>]) -> (bool, String) {
         let done = Command::new(&self.kubectl)
             .args(words)

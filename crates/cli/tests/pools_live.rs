@@ -24,7 +24,7 @@ use pools::{ends, evicting, trouble, usual};
 use std::time::Duration;
 use taintward_envtest::{Account, Cluster, ClusterConfig, binaries};
 
-/// Nothing is waited for longer.
+/// The timeout of all waits.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 #[test]
@@ -57,5 +57,5 @@ async fn all(plot: &Plot<'_>) {
     ends::a_follower_takes_over(plot).await;
 }
 
-/// The account whose rights deploy/ grants.
+/// The account with the permissions of deploy/.
 const OURS: Account = Account::Taintward;

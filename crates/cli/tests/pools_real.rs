@@ -25,7 +25,7 @@ use taintward_kube::pools::{PoolNodeBody, status_patch};
 use taintward_kube::watch::{WatchEvent, WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
 
-/// Nothing is waited for longer.
+/// The timeout of all waits.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
@@ -54,7 +54,7 @@ async fn all(cluster: &Cluster, api: &TestApi) {
     a_node_gets_what_the_pool_wants_and_loses_nothing(api, &pool.pool).await;
 }
 
-/// What kubectl prints; it gives up within a minute.
+/// The output of kubectl, which times out after a minute.
 fn kubectl(cluster: &Cluster, args: &[&str]) -> String {
     cluster.kubectl(args.iter().copied().chain(["--request-timeout=60s"])).unwrap()
 }
@@ -74,7 +74,7 @@ async fn define(cluster: &Cluster, api: &TestApi) {
         .await
         .unwrap();
         let path = format!("/apis/taintward.io/v1alpha1/{name}");
-        // Until its storage is there, a server answers 404, then 429.
+        // Until its storage is ready, a server responds with 404, then 429.
         wait::until("the resource to be served", PATIENCE, async || Ok(api.get(&path).await.ok()))
             .await
             .unwrap();
@@ -97,7 +97,7 @@ async fn what_is_wrong_is_refused_with_the_way_out(api: &TestApi) {
     }
 }
 
-/// The first of its kind that a listener brings, by lists that are streamed and by pages.
+/// The first object that a watcher delivers, by streamed lists and by pages.
 async fn heard<F: WatchedObject + PartialEq + std::fmt::Debug>(cluster: &Cluster, name: &str) -> F {
     let mut found = Vec::new();
     for watch_list in [true, false] {
@@ -198,7 +198,7 @@ fn edits(node: &PoolNodeBody, pool: &DedicatedPool) -> NodeEdits {
         .edits
 }
 
-/// Writes what the pool wants after somebody else was faster, and then again.
+/// Writes the pool's state when another client was faster, and then again.
 async fn contested(api: &TestApi, pool: &DedicatedPool, faster: &str) -> Value {
     let node = read_node(api).await.0;
     let patch = node.patch(&edits(&node, pool)).unwrap().unwrap();

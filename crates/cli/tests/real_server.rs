@@ -41,7 +41,7 @@ macro_rules! beside {
     };
 }
 
-/// The same, for scenarios that want a cluster to themselves.
+/// The same, for scenarios that need a cluster of their own.
 macro_rules! alone {
     ($($room:ident::$name:ident),+ $(,)?) => {
         Play::Alone(vec![$((
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     run(vec![evictions(), processes(), servers(), outages(), lists(), identities(), stores(), kubelets()])
 }
 
-/// The server must accept Lt and Gt, so that they can be seen to match, or to match nothing.
+/// The server must accept Lt and Gt, so that tests can observe that they match, or match nothing.
 fn numeric() -> ClusterConfig {
     ClusterConfig { comparison_operators: true, ..ClusterConfig::default() }
 }
@@ -115,7 +115,7 @@ fn processes() -> Group {
     }
 }
 
-/// Scenarios in which API servers refuse, fall silent, die and come back.
+/// Scenarios in which API servers reject, fall silent, die and come back.
 fn servers() -> Group {
     Group {
         name: "servers",
@@ -132,7 +132,7 @@ fn servers() -> Group {
     }
 }
 
-/// Scenarios in which it is measured how soon evictions go on.
+/// Scenarios that measure how soon evictions continue.
 fn outages() -> Group {
     Group {
         name: "outages",
@@ -149,7 +149,7 @@ fn outages() -> Group {
     }
 }
 
-/// Scenarios on a server that streams no lists.
+/// Scenarios on a server without streamed lists.
 fn lists() -> Group {
     Group {
         name: "lists",
@@ -159,7 +159,7 @@ fn lists() -> Group {
     }
 }
 
-/// Scenarios in which our credentials end.
+/// Scenarios in which our credentials expire.
 fn identities() -> Group {
     Group {
         name: "identities",
@@ -186,8 +186,8 @@ fn stores() -> Group {
     }
 }
 
-/// Scenarios in which deleted pods are ended by somebody. Building KWOK cold takes minutes, which would be added to
-/// everybody's first run: these run in CI and where it has been built, and else say that they did not.
+/// Scenarios in which a kubelet removes deleted pods. Building KWOK takes minutes, which every first run would have to
+/// wait for: these scenarios run in CI and where KWOK has been built, and otherwise report that they were skipped.
 fn kubelets() -> Group {
     Group {
         name: "kubelets",

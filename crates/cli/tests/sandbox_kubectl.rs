@@ -29,7 +29,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// `None`, and a word about it, where there is no kubectl.
+    /// `None` after a message, if there is no kubectl.
     fn set(test: &str, flags: &[&str]) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let kubectl = binaries::for_test(test)?.path("kubectl").unwrap();
@@ -64,26 +64,26 @@ impl Stage {
         command
     }
 
-    /// Whether it succeeded, and everything it printed.
+    /// Returns whether it succeeded, and everything it printed.
     fn run(&self, arguments: &[&str]) -> (bool, String) {
         let done = self.command(arguments).output().unwrap();
         let said = [done.stdout, done.stderr].concat();
         (done.status.success(), String::from_utf8_lossy(&said).into_owned())
     }
 
-    /// What is typed, in words separated by spaces, must succeed.
+    /// The command, split at spaces, must succeed.
     fn ok(&self, typed: &str) -> String {
         self.ok_with(&typed.split_whitespace().collect::<Vec<_>>())
     }
 
-    /// The same, for words with spaces in them.
+    /// The same, for arguments with spaces.
     fn ok_with(&self, arguments: &[&str]) -> String {
         let (done, said) = self.run(arguments);
         assert!(done, "kubectl {arguments:?} failed: {said}");
         said
     }
 
-    /// What is typed must print all of this.
+    /// The command must print all of these words.
     fn says(&self, typed: &str, words: &[&str]) -> String {
         let said = self.ok(typed);
         for word in words {
@@ -92,23 +92,23 @@ impl Stage {
         said
     }
 
-    /// What is typed must fail, and say why.
+    /// The command must fail, and say why.
     fn fails(&self, typed: &str, why: &str) {
         let (done, said) = self.run(&typed.split_whitespace().collect::<Vec<_>>());
         assert!(!done && said.contains(why), "kubectl {typed} should fail with {why:?}: {said}");
     }
 
-    /// Types it again until it prints what is wanted.
+    /// Repeats the command until its output is as wanted.
     fn until(&self, typed: &str, wanted: impl Fn(&str) -> bool) -> String {
         eventually(typed, || Some(self.ok(typed)).filter(|said| wanted(said)))
     }
 
-    /// A file to be given with `-f`.
+    /// Writes a file for `-f`.
     fn file(&self, name: &str, text: &str) {
         fs::write(self.folder.join(name), text).unwrap();
     }
 
-    /// Everything in shop is ready: there is something to disturb.
+    /// Waits until everything in shop is ready, so that there is something to disturb.
     fn settled(&self) {
         for name in ["deploy/web", "deploy/cart", "deploy/search", "ds/agent"] {
             self.ok(&format!("rollout status -n shop {name} --timeout=60s"));

@@ -31,7 +31,7 @@ fn seconds() -> Duration {
     Duration::from_secs(given.map_or(60, |text| text.parse().unwrap()))
 }
 
-/// The binaries, these among them; `None`, and a word about it, where they can't be had.
+/// The binaries, including these; `None` after a message, if they are not available.
 fn tools(test: &str, programs: &[&str]) -> Option<Binaries> {
     let tools = binaries::for_test(test)?;
     let why = programs.iter().find_map(|program| tools.path(program).err());
@@ -41,7 +41,7 @@ fn tools(test: &str, programs: &[&str]) -> Option<Binaries> {
     None
 }
 
-/// Does rounds of work until the time is over, at least one, and holds both programs to what is usual.
+/// Runs rounds of work until the time is over, at least one, and checks that both programs' logs are as usual.
 async fn spend(place: &Place, tools: &Binaries, length: Duration) {
     let ledger = Ledger::open(&place.api).await;
     let mut programs = Programs::start(place, tools);
@@ -77,7 +77,7 @@ async fn they_work_on_the_sandbox() {
     spend(&place, &tools, seconds()).await;
 }
 
-/// The same work where nothing is pretended but the kubelets: the list of what is usual holds here, too.
+/// The same work where only the kubelets are simulated: the list of usual lines must hold here, too.
 #[tokio::test]
 async fn they_work_as_well_on_a_real_server() {
     let test = "they_work_as_well_on_a_real_server";

@@ -53,7 +53,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use taintward_envtest::binaries;
 
-/// For one item; on a machine to itself none takes more than 20 s.
+/// The timeout of one item; on an idle machine none takes more than 20 s.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 fn main() -> ExitCode {
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
     if failed == 0 && shown { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Looked at when all others are done, because they need the whole installation, which the others do without.
+/// Checked after all others, because they need the whole installation, which the others do without.
 const INSTALLED: [usize; 5] = [1, 2, 3, 7, 29];
 
 async fn checklist(ground: &mut Ground, some: &[usize]) -> (Results, usize) {
@@ -110,7 +110,7 @@ async fn checklist(ground: &mut Ground, some: &[usize]) -> (Results, usize) {
     (results, failed)
 }
 
-/// What an item says, if it does not take too long.
+/// The result of an item, unless it takes too long.
 async fn tell(number: usize, check: impl Future<Output = Found>) -> Result<String, String> {
     let began = Instant::now();
     let guarded = AssertUnwindSafe(tokio::time::timeout(PATIENCE, check)).catch_unwind();

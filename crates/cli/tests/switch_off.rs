@@ -22,7 +22,7 @@ fn page() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// What a distribution starts with, and what the page tells its people to write.
+/// A distribution's own value, and the value that the page recommends to its users.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
     before: String,
@@ -41,8 +41,8 @@ fn rows(page: &str) -> Vec<Row> {
 }
 
 impl Row {
-    /// The values of `--controllers`, in their order: k3s and RKE2 give the flag once more for what `+=` adds, Talos puts
-    /// what is written behind its own with a comma, kOps takes a list, and all others take what is written alone.
+    /// The values of `--controllers`, in order: k3s and RKE2 repeat the flag with what `+=` adds, Talos appends the
+    /// written value to its own with a comma, kOps takes a list, and all others use the written value alone.
     fn values(&self) -> Vec<String> {
         if let Some(added) = self.write.strip_prefix("controllers+=") {
             return vec![self.before.clone(), added.to_owned()];
@@ -56,13 +56,13 @@ impl Row {
         }
     }
 
-    /// Whether the distribution's own value switches something on that is off unless it is named.
+    /// Whether the distribution's own value enables a controller that is off unless it is named.
     fn had(&self, name: &str) -> bool {
         self.before.split(',').any(|entry| entry == name)
     }
 }
 
-/// Whoever copies from further down the page gets what was tried.
+/// Users who copy from further down the page get a value that was tested.
 #[test]
 fn the_page_shows_only_what_its_table_has() {
     let page = page();
@@ -89,7 +89,7 @@ async fn what_the_page_says_switches_nothing_else_off() {
     let cluster = Cluster::start(&tools, options).await.unwrap();
     let stage = Stage::set(&cluster).await;
 
-    // What the page warns of: nobody signs.
+    // The page's warning: without the signer, no token is signed.
     let bare = stage.start(&[format!("*,{EVICTION}")]).await;
     let unsigned = stage.token("aaaaaa", "2999-01-01T00:00:00Z").await;
     stage.is_off(&bare, "bootstrap-signer-controller").await;
@@ -112,19 +112,19 @@ async fn what_the_page_says_switches_nothing_else_off() {
     }
     assert!(stage.is_signed(&unsigned).await, "once there is somebody to sign");
 
-    // The pod that stayed all the while goes as soon as kubeadm's own value is back.
+    // The pod that stayed all the while leaves as soon as kubeadm's own value is back.
     let _original = stage.start(&[KUBEADM.to_owned()]).await;
     stage
         .until("the pod to be evicted", async || Ok(find_pod(&stage.admin, "tainted").await?.is_none()))
         .await;
 }
 
-/// Since 1.37 kube-controller-manager has no controllers for clouds, and does not start with a list that names them.
+/// Since 1.37 kube-controller-manager has no cloud controllers, and does not start with a list that names them.
 fn known(row: &Row, minor: u32) -> bool {
     minor < 37 || !row.before.contains("cloud-node-lifecycle")
 }
 
-/// A cluster with a pod that does not tolerate its node's taint, and what people fetch who want to join.
+/// A cluster with a pod that does not tolerate its node's taint, and the ConfigMap by which nodes join.
 struct Stage<'c> {
     cluster: &'c Cluster,
     admin: TestApi,
@@ -144,13 +144,13 @@ impl<'c> Stage<'c> {
         Self { cluster, admin }
     }
 
-    /// kube-controller-manager, given the flag as often as there are values.
+    /// Starts kube-controller-manager with one flag for each value.
     async fn start(&self, values: &[String]) -> ChildProcess {
         let more: Vec<String> = values[1..].iter().map(|value| format!("--controllers={value}")).collect();
         self.cluster.controller_manager(&values[0], &more).await.unwrap()
     }
 
-    /// Everything that the distribution's own value does, but eviction.
+    /// Checks that everything enabled by the distribution's own value works, except eviction.
     async fn keeps(&self, row: &Row, values: &[String], number: usize) -> ChildProcess {
         let manager = self.start(values).await;
         self.is_off(&manager, "taint-eviction-controller").await;
@@ -172,7 +172,7 @@ impl<'c> Stage<'c> {
         manager
     }
 
-    /// A bootstrap token, made as `kubeadm token create` makes it; its id.
+    /// Creates a bootstrap token as `kubeadm token create` does. Returns its id.
     async fn token(&self, id: &str, expiration: &str) -> String {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
@@ -196,7 +196,7 @@ impl<'c> Stage<'c> {
         self.until(&told, async || Ok(manager.output().contains(&told))).await;
     }
 
-    /// Its controllers have begun to work: pods of a new ReplicaSet are made.
+    /// Waits until its controllers work: pods of a new ReplicaSet are created.
     async fn lives(&self) {
         let labels = json!({"app": "sign-of-life"});
         let set: Value = json!({

@@ -16,7 +16,7 @@ use taint::sides::{Outcome, Side, Stage};
 use taintward_envtest::fixtures::create_node;
 use taintward_envtest::{Account, Cluster, ClusterConfig, binaries};
 
-/// The cluster, or `None` and a word about it where there is none.
+/// The cluster, or `None` after a message if it is not available.
 fn cluster(test: &str, runtime: &tokio::runtime::Runtime) -> Option<(Cluster, binaries::Binaries)> {
     let tools = binaries::for_test(test)?;
     Some((runtime.block_on(Cluster::start(&tools, ClusterConfig::default())).unwrap(), tools))
@@ -50,7 +50,7 @@ fn what_kubectl_says_and_does_is_said_and_done() {
         cases.len(),
         differences.join("\n\n")
     );
-    // The cases are worth comparing: a good part changes something, a good part goes wrong.
+    // The cases are worth comparing: many of them change something, and many fail.
     assert!(changed >= cases.len() / 5 && refused >= cases.len() / 5, "{changed} changed, {refused} refused");
     println!("{} cases, {changed} of them changed nodes, {refused} were refused", cases.len());
 }
@@ -91,13 +91,13 @@ fn requests_as_somebody_else_are_judged_as_theirs() {
     }
 }
 
-/// Taints of each version of a node, as a watch tells them.
+/// The taints in each version of a node from a watch.
 fn keys(node: &Value) -> Vec<String> {
     let taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
     taints.iter().map(|taint| taint["key"].as_str().unwrap().to_owned()).collect()
 }
 
-/// KT-9, S8: kubectl's blind patches may lose what others wrote; ours never do.
+/// KT-9, S8: kubectl's unconditional patches may lose other writers' edits; ours never do.
 #[test]
 fn fifty_edits_at_once_and_ours_lose_nothing() {
     const EACH: usize = 25;

@@ -33,16 +33,16 @@ use std::time::{Duration, Instant};
 use taintward_envtest::certificates::TestAuthority;
 use taintward_envtest::{Account, AdmissionConfig, Audit, Cluster, ClusterConfig, TestApi, binaries};
 
-/// All of it; on a machine to itself it takes a minute.
+/// The timeout of everything; on an idle machine it takes a minute.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What all scenes stand on.
+/// What all scenes share.
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
     pub(crate) api: TestApi,
-    /// Of the webhook's own account.
+    /// The kubeconfig of the webhook's own account.
     pub(crate) account: PathBuf,
-    /// Who signs certificates that come in files.
+    /// The authority of certificates in files.
     pub(crate) authority: TestAuthority,
 }
 
@@ -51,7 +51,7 @@ fn the_webhook_on_a_real_server() {
     let Some(tools) = binaries::for_test("webhook_real") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        // What the webhook gives must not be there already.
+        // Another plugin must not have added what the webhook adds.
         let without = AdmissionConfig { off: vec!["DefaultTolerationSeconds"], ..AdmissionConfig::default() };
         let options =
             ClusterConfig { audit: Audit::Off, admission: vec![without], ..ClusterConfig::default() };
@@ -68,7 +68,7 @@ async fn all(stage: &Stage) {
     told("without an API server", webhook::absent::without_an_api_server(stage)).await;
     told("without definitions", webhook::absent::without_definitions(stage)).await;
     define(&stage.cluster).await;
-    // Both wait most of the time.
+    // Both mostly wait.
     let files = told("certificate files", webhook::files::renewed_and_spoilt_under_load(stage));
     let own = told("certificates of its own making", webhook::self_signed::two_replicas(stage));
     futures::join!(files, own);

@@ -26,11 +26,11 @@ pub(crate) struct Attempt {
     pub(crate) by: By,
     pub(crate) path: String,
     pub(crate) ask: Ask,
-    /// The policy that has to; none if it is legitimate.
+    /// The policy that must stop it; empty if it is legitimate.
     pub(crate) stopped_by: &'static str,
 }
 
-/// A pod of a mode, with more in its spec.
+/// A pod of a mode, with more fields in its spec.
 pub(crate) fn pod(name: &str, mode: &str, more: Value) -> Value {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": named(name, mode)},
@@ -52,7 +52,7 @@ fn only(key: &str) -> Value {
     json!({"tolerations": [{"key": key, "operator": "Exists"}]})
 }
 
-/// A pod as the DaemonSet controller makes it for a node.
+/// A pod as the DaemonSet controller creates it for a node.
 pub(crate) fn daemon(name: &str, mode: &str, node: &str) -> Value {
     let pin = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]});
     let mut more = everything();
@@ -65,7 +65,7 @@ pub(crate) fn daemon(name: &str, mode: &str, node: &str) -> Value {
     pod
 }
 
-/// What nobody may.
+/// Requests that no user may make.
 pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
     let by = |by, what, stopped_by, pod| Attempt {
         what,
@@ -109,7 +109,7 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
     ]
 }
 
-/// What everybody, or its own user, may.
+/// Requests that every user, or the pool's own user, may make.
 pub(crate) fn legitimate(mode: &str) -> Vec<Attempt> {
     let attempt = |by, what, path: &str, ask| Attempt { what, by, path: path.into(), ask, stopped_by: "" };
     let new = |by, what, path, pod| attempt(by, what, path, Ask::Create(pod));
@@ -146,7 +146,7 @@ pub(crate) fn legitimate(mode: &str) -> Vec<Attempt> {
             EVIL,
             pod("open", mode, json!({"nodeName": "open", "nodeSelector": null})),
         ),
-        // What is there already can be changed, and deleted.
+        // Existing objects can be changed and deleted.
         change(
             By::Bob,
             "a label",
@@ -164,7 +164,7 @@ pub(crate) fn legitimate(mode: &str) -> Vec<Attempt> {
     ]
 }
 
-/// What a webhook has to read, and may fail to.
+/// A deeply nested field that a webhook must parse, and may fail to.
 fn deep(mode: &str) -> Value {
     let mut pod = pod("deep", mode, everything());
     let mut fields = json!({});

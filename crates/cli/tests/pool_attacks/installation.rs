@@ -16,12 +16,13 @@ const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
 pub(crate) struct Installation<'c> {
     cluster: &'c Cluster,
     admin: TestApi,
-    /// Where API servers are told to ask.
+    /// The port that API servers call.
     pub(crate) port: u16,
 }
 
 impl<'c> Installation<'c> {
-    /// Applies all of it. `authority` (PEM) has signed what a webhook shows; if it is empty, the webhook says who has.
+    /// Applies everything. `authority` (PEM) signed the webhook's certificate; if it is empty, the webhook sets the CA
+    /// bundle.
     pub(crate) async fn apply(cluster: &'c Cluster, authority: &str) -> Self {
         let mut install = Command::new(env!("CARGO_BIN_EXE_taintward"));
         install.args(["install", "--apply", "--image=none"]);
@@ -29,12 +30,12 @@ impl<'c> Installation<'c> {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let admin = cluster.api(Account::Admin).await.unwrap();
         let installed = Self { cluster, admin, port: free_port() };
-        // Before anything runs: this takes away an authority that is written beside the address.
+        // Before anything runs, because this removes the CA bundle beside the address.
         installed.redirect(authority).await;
         installed
     }
 
-    /// An address in the place of the Service, which leads to no pods here. All else stays as it is shipped.
+    /// Replaces the Service, which leads to no pods here, by an address. Everything else stays as shipped.
     async fn redirect(&self, authority: &str) {
         for (plural, half) in
             [("mutatingwebhookconfigurations", "mutate"), ("validatingwebhookconfigurations", "validate")]
@@ -67,7 +68,7 @@ impl<'c> Installation<'c> {
         Hook::on(self.cluster, &account, self.port, &flags).ready().await
     }
 
-    /// How often the API server has let something pass because a webhook did not answer.
+    /// How often the API server has admitted an object because a webhook did not respond.
     pub(crate) async fn times_missed(&self) -> f64 {
         let text = self.admin.text("/metrics").await.unwrap();
         let series =
@@ -75,7 +76,7 @@ impl<'c> Installation<'c> {
         series.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
     }
 
-    /// The account of a Deployment and its flags, but for addresses.
+    /// The account and the flags of a Deployment, without addresses.
     async fn deployed(&self, name: &str) -> (PathBuf, Vec<String>) {
         let path = format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}");
         let deployment = self.admin.get(&path).await.unwrap();

@@ -18,7 +18,7 @@ pub(crate) async fn a_pool_may_let_daemon_sets_in(scene: &Scene) {
     .unwrap();
 }
 
-/// A node of the pool is never known before the pool's status names it.
+/// A node becomes known as the pool's only when the pool's status names it.
 pub(crate) async fn a_node_that_joins_later_is_known(scene: &Scene) {
     let node = json!({"metadata": {"name": "gpu-2", "labels": {"hardware": "gpu"}}});
     scene.admin.create("/api/v1/nodes", &node).await.unwrap();

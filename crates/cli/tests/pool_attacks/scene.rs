@@ -1,4 +1,4 @@
-//! Sets up two teams with namespaces, nodes, users and older pods, and carries out attempts.
+//! Sets up two teams with namespaces, nodes, users and older pods, and sends requests.
 
 use super::attempts::{Ask, Attempt, By, everything, pod};
 use super::table::By as Stopped;
@@ -19,14 +19,14 @@ pub(crate) struct Scene {
     pub(crate) admin: TestApi,
     /// The admin of the namespace `evil`.
     pub(crate) bob: TestApi,
-    /// Another one, who is a user of the pool `people`.
+    /// Another admin, who is a user of the pool `people`.
     ann: TestApi,
     pub(crate) daemons: TestApi,
     replicas: TestApi,
 }
 
 impl Scene {
-    /// Namespaces, nodes, users.
+    /// Creates namespaces, nodes and users.
     pub(crate) async fn lay(cluster: &Cluster) -> Self {
         let admin = cluster.api(Account::Admin).await.unwrap();
         for name in ["evil", "ml"] {
@@ -38,7 +38,7 @@ impl Scene {
             let labels = json!({"metadata": {"labels": {"hardware": hardware}}}).to_string();
             admin.patch(&format!("/api/v1/nodes/{name}"), PatchType::Merge, &labels).await.unwrap();
         }
-        // Together they are the role `admin`, which nobody puts together here.
+        // Together they are the role `admin`, which no controller aggregates here.
         for part in ["admin", "edit", "view"] {
             let subject =
                 |name| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name});
@@ -60,14 +60,14 @@ impl Scene {
         Self { admin, bob, ann, daemons, replicas }
     }
 
-    /// Pods from before anything was defended, for each mode.
+    /// Creates pods before any defence exists, for each mode.
     pub(crate) async fn older_pods(&self, modes: &[&str]) {
         for mode in modes {
             let mut gated = everything();
             gated["schedulingGates"] = json!([{"name": "example.com/wait"}]);
             for mut pod in [pod("gated", mode, gated), pod("bare", mode, json!({}))] {
                 pod["metadata"]["finalizers"] = json!(["example.com/held"]);
-                // The rights may not be known at once.
+                // The permissions may take effect later.
                 wait::until("an ordinary pod", PATIENCE, async || {
                     Ok(self.bob.create(EVIL, &pod).await.map_err(|why| eprintln!("{why}")).ok())
                 })
@@ -77,8 +77,8 @@ impl Scene {
         }
     }
 
-    /// Makes the pools, and waits until the policies keep their nodes: a server has read them a moment after they are
-    /// written, and nodes are known once the controller has told.
+    /// Creates the pools, and waits until the policies protect their nodes: a server reads them a moment after the
+    /// write, and nodes are known once the controller has written the status.
     pub(crate) async fn pools(&self) {
         let pool = async |name: &str, nodes: Value, users: Value| {
             let pool = json!({
@@ -129,7 +129,7 @@ impl Scene {
         .unwrap();
     }
 
-    /// Waits until the webhook is asked, and answers.
+    /// Waits until the webhook is called and answers.
     pub(crate) async fn pods_are_given_what_is_theirs(&self) {
         wait::until("the webhook to be asked", PATIENCE, async || {
             let made = self.admin.create(&format!("{TEAM}?dryRun=All"), &pod("probe", "", json!({}))).await?;
@@ -139,7 +139,8 @@ impl Scene {
         .unwrap();
     }
 
-    /// Tries all of it at the same time; what each was stopped by. Fails if one was not, or by something else.
+    /// Sends all attacks concurrently. Returns what stopped each one; fails if one was not stopped, or was stopped by
+    /// something else.
     pub(crate) async fn tried(&self, attacks: Vec<Attempt>) -> Vec<(&'static str, Stopped)> {
         let one = async |attack: Attempt| {
             let error = self.ask(&attack).await.map(drop).expect_err(attack.what).to_string();
@@ -150,7 +151,7 @@ impl Scene {
         join_all(attacks.into_iter().map(one)).await
     }
 
-    /// Does all of it at the same time; fails if something is refused.
+    /// Sends all requests concurrently; fails if one is rejected.
     pub(crate) async fn done(&self, all: Vec<Attempt>) {
         let one = async |attempt: Attempt| {
             let told = self.ask(&attempt).await;

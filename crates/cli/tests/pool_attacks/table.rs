@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What stopped an attack.
+/// The defence that stopped an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     Policy(String),
@@ -11,7 +11,7 @@ pub(crate) enum By {
 }
 
 impl By {
-    /// As the API server says it.
+    /// The defence that the API server's message names.
     pub(crate) fn told(error: &str) -> Option<Self> {
         let named = |before: &str, after: char| {
             let (_, rest) = error.split_once(before)?;
@@ -31,7 +31,7 @@ impl fmt::Display for By {
     }
 }
 
-/// In the order in which attacks were told first.
+/// Attacks in the order in which they were first stopped.
 #[derive(Default)]
 pub(crate) struct Table {
     attacks: Vec<&'static str>,
@@ -39,7 +39,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// In the next mode in which it was tried.
+    /// Records the result of an attack in the next mode.
     pub(crate) fn stopped(&mut self, what: &'static str, by: By) {
         if !self.by.contains_key(what) {
             self.attacks.push(what);
@@ -47,7 +47,7 @@ impl Table {
         self.by.entry(what).or_default().push(by);
     }
 
-    /// With these columns; each attack has to have been tried in each.
+    /// The table with these columns; each attack must have a result in each.
     pub(crate) fn with(&self, modes: &[&str]) -> String {
         let line = |first: &str, rest: &[String]| {
             let cells: String = rest.iter().map(|cell| format!(" | {cell:<32}")).collect();

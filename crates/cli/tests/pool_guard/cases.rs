@@ -25,10 +25,10 @@ const DAEMONS: By = ("system:serviceaccount:kube-system:daemon-set-controller", 
 const CONTROLLER: By = ("system:kube-controller-manager", &[]);
 const OTHER: By = ("system:serviceaccount:queue:controller", &["system:serviceaccounts"]);
 
-/// All that ask.
+/// The users of all requests.
 pub(crate) const ALL_BY: [By; 8] = [ANN, BOB, EVE, KUBELET, REPLICAS, DAEMONS, CONTROLLER, OTHER];
 
-/// A pod that is asked for.
+/// A pod to create.
 #[derive(Clone, Debug)]
 pub(crate) struct Creation {
     pub(crate) by: By,
@@ -36,24 +36,24 @@ pub(crate) struct Creation {
     pub(crate) pod: Value,
 }
 
-/// A pod that stands there before anything is refused.
+/// A pod that exists before there are policies.
 #[derive(Clone, Debug)]
 pub(crate) struct OldPod {
     pub(crate) namespace: &'static str,
     pub(crate) pod: Value,
-    /// It is being deleted.
+    /// Whether it is being deleted.
     pub(crate) leaving: bool,
 }
 
-/// What is done to a pod.
+/// A change of a pod.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Tolerations(Vec<Value>),
     Ungate,
     Label,
-    /// Another word about for which pools' users it was made.
+    /// A different annotation about the pools for whose users the pod was made.
     Claim(String),
-    /// An ephemeral container, by the subresource.
+    /// An ephemeral container, through the subresource.
     Ephemeral,
 }
 
@@ -115,7 +115,7 @@ fn any_node() -> impl Strategy<Value = String> {
     prop_oneof![3 => select(nodes), 1 => Just("ghost".to_owned())]
 }
 
-/// Terms as the DaemonSet controller writes them, or others.
+/// Node affinity terms as the DaemonSet controller writes them, or others.
 fn any_terms() -> impl Strategy<Value = Vec<Value>> {
     let pin = |name: &String| json!({"key": "metadata.name", "operator": "In", "values": [name]});
     let pinned = (any_node(), 1..3_usize).prop_map(move |(name, count)| {
@@ -132,14 +132,14 @@ fn any_terms() -> impl Strategy<Value = Vec<Value>> {
     prop_oneof![5 => pinned, 1 => apart, 1 => other, 1 => odd]
 }
 
-/// What a pod is besides its tolerations.
+/// The form of a pod besides its tolerations.
 #[derive(Clone, Debug)]
 enum Form {
     Plain,
     Named(String),
     Gated,
     Daemon(Vec<Value>),
-    /// The same as a DaemonSet's, and nobody's.
+    /// The same as a DaemonSet's, but without an owner.
     Pinned(Vec<Value>),
     Mirror(String),
 }
@@ -194,7 +194,7 @@ fn any_pod() -> impl Strategy<Value = Value> {
     )
 }
 
-/// What a pod says about for which pools' users it was made, out of the UIDs of pools.
+/// The annotation about the pools for whose users a pod was made, from the UIDs of pools.
 fn any_claim(uids: &[String]) -> impl Strategy<Value = String> + use<> {
     vec(select(uids.to_vec()), 1..3).prop_map(|uids| uids.join(","))
 }
@@ -224,7 +224,7 @@ pub(crate) fn creations(count: usize, uids: &[String]) -> Vec<Creation> {
     let cases = drawn(creation, count).into_iter().enumerate();
     let one = |(at, (namespace, mut pod, by, luck)): (usize, (&'static str, Value, By, u8))| {
         pod["metadata"]["name"] = json!(format!("new-{at}"));
-        // What only its own maker is believed is mostly asked for by that one.
+        // Requests that are only trusted from a certain user mostly come from that user.
         let metadata = &pod["metadata"];
         let by = match () {
             () if luck > 0 && metadata.get("ownerReferences").is_some() => DAEMONS,
@@ -262,7 +262,7 @@ pub(crate) fn old_pods(count: usize, uids: &[String]) -> Vec<OldPod> {
     cases.map(one).collect()
 }
 
-/// Several of each pod.
+/// Several changes of each pod.
 pub(crate) fn changes(old: &[OldPod], uids: &[String]) -> Vec<Change> {
     let step = prop_oneof![
         3 => vec(any_toleration(), 1..3).prop_map(Step::Tolerations),

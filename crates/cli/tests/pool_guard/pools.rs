@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Namespaces, and their labels.
+/// Namespaces with their labels.
 pub(crate) const NAMESPACES: [(&str, &[(&str, &str)]); 5] = [
     ("a", &[("team", "a"), ("tier", "gold")]),
     ("b", &[("team", "b")]),
@@ -11,16 +11,16 @@ pub(crate) const NAMESPACES: [(&str, &[(&str, &str)]); 5] = [
     ("kube-system", &[]),
 ];
 
-/// Nodes that are no pool's.
+/// Nodes outside of all pools.
 pub(crate) const KNOWN: [&str; 2] = ["open-1", "open-2"];
 
-/// How a pool stands that is not as the others.
+/// The unusual state of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lot {
     Applied,
     /// It is being deleted.
     Leaving,
-    /// It has the taint of an older one.
+    /// An older pool has the same taint.
     Refused,
 }
 
@@ -45,7 +45,7 @@ fn expression(key: &str, operator: &str, values: &[&str]) -> Value {
     json!({"namespaceSelector": {"matchExpressions": [one]}})
 }
 
-/// The value of the taint of each pool that has one.
+/// The taint value of each pool that has one.
 pub(crate) const VALUE: &str = "5";
 
 pub(crate) fn plots() -> Vec<Plot> {
@@ -98,7 +98,7 @@ pub(crate) fn plots() -> Vec<Plot> {
     all
 }
 
-/// The names of the pools that keep others out.
+/// The names of the pools that keep other pods out.
 pub(crate) fn deniers() -> Vec<&'static str> {
     let denies = |plot: &Plot| {
         let soft = plot.spec["taint"]["effects"] == json!(["PreferNoSchedule"]);

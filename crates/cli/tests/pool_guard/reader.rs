@@ -1,4 +1,4 @@
-//! Converts requests to the core's types, with a reader that shares nothing with the product.
+//! Converts requests to the core's types, with a parser that shares nothing with the product.
 
 use super::cases::{Change, Creation, Step};
 use serde_json::Value;

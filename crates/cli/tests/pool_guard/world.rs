@@ -21,22 +21,22 @@ const GUARDS: &str = "/apis/taintward.io/v1alpha1/poolguards";
 const GUARD: &str = "/apis/taintward.io/v1alpha1/poolguards/taintward";
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 
-/// What came of a request.
+/// The response to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     LetIn,
-    /// By a policy of ours.
+    /// Rejected by one of our policies.
     Refused(String),
-    /// No API server takes it.
+    /// Rejected by any API server.
     Invalid(#[allow(dead_code, reason = "shown where a test fails")] String),
 }
 
-/// Which policy judges for a pool.
+/// The policy that judges for a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// That of the pools in the guard.
+    /// The policy of the pools in the guard.
     Guard,
-    /// That of the pools without its label.
+    /// The policy of the pools without its label.
     New,
 }
 
@@ -54,13 +54,13 @@ pub(crate) struct World {
     admin: TestApi,
     users: BTreeMap<&'static str, TestApi>,
     labels: BTreeMap<&'static str, Labels>,
-    /// What `taintward install` prints.
+    /// The output of `taintward install`.
     printed: Vec<Value>,
     pools: Vec<DedicatedPool>,
 }
 
 impl World {
-    /// With pools, and without policies.
+    /// Starts a server with pools, and without policies.
     pub(crate) async fn start(tools: &Binaries) -> Self {
         let options =
             ClusterConfig { audit: Audit::Off, comparison_operators: true, ..ClusterConfig::default() };
@@ -99,8 +99,7 @@ impl World {
         Self { cluster, admin, users, labels: labels.into(), printed, pools }
     }
 
-    /// The UIDs of the pools that have a say. Of one that is refused the core is not told, and the policy refuses what is
-    /// said of it.
+    /// The UIDs of the effective pools. The core does not know a rejected pool, and the policy rejects claims about it.
     pub(crate) fn uids(&self) -> Vec<String> {
         self.pools.iter().map(|pool| pool.uid.to_string()).collect()
     }
@@ -109,18 +108,18 @@ impl World {
         &self.labels[namespace]
     }
 
-    /// Those that have a say, as the core sees them.
+    /// The effective pools, as the core sees them.
     pub(crate) fn pools(&self) -> &[DedicatedPool] {
         &self.pools
     }
 
-    /// Whether the server knows `Gt` and `Lt`.
+    /// Whether the server supports `Gt` and `Lt`.
     pub(crate) fn comparison_operators(&self) -> bool {
         self.cluster.comparison_operators()
     }
 
-    /// Puts pods there before anything is refused; those that are there come back. A server that does not know `Gt` and
-    /// `Lt` does not take pods with them.
+    /// Creates pods before there are policies. Returns the created ones: a server that does not support `Gt` and `Lt`
+    /// rejects pods with them.
     pub(crate) async fn stand_there(&self, old: Vec<OldPod>) -> Vec<OldPod> {
         let one = |old: OldPod| {
             let path = pods(old.namespace);
@@ -158,8 +157,8 @@ impl World {
         }
     }
 
-    /// Has one of the policies judge for all pools but the first, which the guard always contains: then nodes that are not
-    /// known are nobody's.
+    /// Makes one of the policies judge for all pools but the first, which the guard always contains; afterwards unknown
+    /// nodes belong to no pool.
     pub(crate) async fn hand_over(&self, to: Policy) {
         for plot in plots() {
             let label = (to == Policy::Guard).then_some("true");
@@ -193,7 +192,7 @@ impl World {
         self.settle(to).await;
     }
 
-    /// Waits until the server knows policies, pools and nodes: each pool refuses what only it refuses.
+    /// Waits until the server knows policies, pools and nodes: each pool rejects what only it rejects.
     async fn settle(&self, by: Policy) {
         let nobody = |spec: Value| Creation {
             by: ("eve", &[]),
@@ -275,7 +274,7 @@ fn printed() -> Vec<Value> {
     printed["items"].as_array().cloned().unwrap()
 }
 
-/// Has the server know what a pool is.
+/// Defines pools on the server.
 async fn define(admin: &TestApi, printed: &[Value]) {
     for definition in printed.iter().filter(|one| one["kind"] == "CustomResourceDefinition") {
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -287,7 +286,7 @@ async fn define(admin: &TestApi, printed: &[Value]) {
     wait::until("guards to be served", PATIENCE, made).await.unwrap();
 }
 
-/// The answer is its UID.
+/// Creates a pool. Returns its UID.
 async fn make_pool(admin: &TestApi, plot: &Plot) -> String {
     let object = json!({
         "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
@@ -317,7 +316,7 @@ fn answer(told: Result<Value, TestApiError>) -> Answer {
         Ok(_) => Answer::LetIn,
         Err(error) if error.to_string().contains("ValidatingAdmissionPolicy") => {
             let text = error.to_string();
-            // An expression that cannot be evaluated refuses as well, and is no answer.
+            // An expression that cannot be evaluated rejects as well, but that is not a valid result.
             assert!(!text.contains("expression") && error.code() == Some(403), "{text}");
             Answer::Refused(text)
         }
@@ -326,7 +325,7 @@ fn answer(told: Result<Value, TestApiError>) -> Answer {
     }
 }
 
-/// The pools of which the policies hold, out of their objects.
+/// The pools for which the policies apply, from their objects.
 fn pools(uids: &BTreeMap<&'static str, String>) -> Vec<DedicatedPool> {
     let said = plots().into_iter().filter(|plot| plot.lot != Lot::Refused).map(|plot| {
         let object = json!({"metadata": {"name": plot.name, "uid": uids[plot.name]}, "spec": plot.spec});
@@ -337,7 +336,7 @@ fn pools(uids: &BTreeMap<&'static str, String>) -> Vec<DedicatedPool> {
     said.collect()
 }
 
-/// The admin, on behalf of a user.
+/// The admin, impersonating a user.
 async fn user(cluster: &Cluster, (name, groups): By) -> TestApi {
     TestApi::from_kubeconfig(&cluster.kubeconfig_as(name, groups).unwrap()).await.unwrap()
 }

@@ -15,7 +15,7 @@ pub(crate) enum Change {
     Tolerate(Vec<Value>),
     Ungate,
     Label,
-    /// That it was made for a pool.
+    /// The annotation that it was made for a pool.
     Claim(String),
     /// An ephemeral container.
     Debug,
@@ -38,7 +38,7 @@ pub(crate) enum Action {
         namespace: String,
         name: String,
     },
-    /// A node that was never there; or one that is, with other labels.
+    /// A new node, or an existing one with other labels.
     Node {
         name: String,
         labels: Value,
@@ -56,7 +56,7 @@ impl<'p> Generator<'p> {
         Self { plan, choices, made: 0 }
     }
 
-    /// So many at the same time.
+    /// Generates this many concurrent actions.
     pub(crate) fn round(&mut self, count: usize, history: &History) -> Vec<Action> {
         let mut taken = BTreeSet::new();
         let mut round = Vec::new();
@@ -121,7 +121,7 @@ impl<'p> Generator<'p> {
             }
         };
         self.made += 1;
-        // Without kubelets a pod that is evicted stays as long as it has time, and can be seen.
+        // Without kubelets an evicted pod exists until the end of its grace period, so that it can be observed.
         let mut pod = json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": format!("pod-{}", self.made), "labels": {"app": self.choices.pick(&["a", "b"])}},
@@ -134,7 +134,7 @@ impl<'p> Generator<'p> {
         if let Some(uid) = self.plan.claim(pool).filter(|_| self.choices.chance(15)) {
             pod["metadata"]["annotations"] = json!({MADE_FOR: uid});
             if self.choices.chance(50) {
-                // What it could do by that comes later.
+                // Its tolerations come later.
                 pod["spec"]["tolerations"] = json!([]);
             }
         }
@@ -145,7 +145,7 @@ impl<'p> Generator<'p> {
         Action::Create { by, namespace, pod }
     }
 
-    /// What else the pod is; who makes it then.
+    /// Sets the other properties of the pod. Returns the user that creates it then.
     fn form(&mut self, by: usize, pod: &mut Value, pool: &Pool) -> usize {
         let believed = self.choices.chance(75);
         match self.choices.below(100) {
@@ -175,7 +175,7 @@ impl<'p> Generator<'p> {
     }
 
     fn change(&mut self, history: &History, taken: &mut BTreeSet<(String, String)>) -> Option<Action> {
-        // A pod without a node can still be let in.
+        // A pod without a node can still be admitted.
         let loose = self.choices.chance(85);
         let here: Vec<_> = history.pods.iter().filter(|(_, one)| !loose || one.node.is_none()).collect();
         if here.is_empty() {
@@ -186,7 +186,7 @@ impl<'p> Generator<'p> {
         if !taken.insert(at.clone()) {
             return None;
         }
-        // What it says it was made for, it may get more easily.
+        // A pod may more easily get what it claims it was made for.
         let any = self.choices.below(self.plan.pools.len());
         let at = trace.claimed.first().filter(|_| self.choices.chance(75)).copied().unwrap_or(any);
         let pool = &self.plan.pools[at];
@@ -201,7 +201,7 @@ impl<'p> Generator<'p> {
         Some(Action::Change { by: self.choices.below(self.plan.users.len()), namespace, name, change })
     }
 
-    /// Mostly all that it takes to get onto the nodes of a pool.
+    /// Mostly all tolerations that the nodes of a pool require.
     fn tolerations(&mut self, pool: &Pool) -> Vec<Value> {
         let taint = &pool.spec["taint"];
         let mut all = Vec::new();
@@ -234,7 +234,7 @@ impl<'p> Generator<'p> {
         all
     }
 
-    /// One that tolerates just that, in one of the ways there are.
+    /// A toleration for exactly this taint, in one of the possible forms.
     fn toleration(&mut self, key: &Value, value: &Value, effect: &Value) -> Value {
         let number = value.as_str().and_then(|text| text.parse::<i64>().ok());
         let mut one = match self.choices.below(8) {
@@ -259,7 +259,7 @@ impl<'p> Generator<'p> {
     }
 }
 
-/// A term that one node alone meets.
+/// A node affinity term that matches one node only.
 pub(crate) fn pinned(node: &str) -> Value {
     json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]})
 }

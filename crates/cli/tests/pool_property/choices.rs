@@ -7,7 +7,7 @@ pub(crate) struct Choices(TestRng);
 
 impl Choices {
     pub(crate) fn of(seed: u64) -> Self {
-        // This algorithm takes anything but zeros.
+        // This algorithm accepts any seed but zeros.
         let bytes = [seed.to_le_bytes(), (!seed).to_le_bytes()].concat();
         Self(TestRng::from_seed(RngAlgorithm::XorShift, &bytes))
     }
@@ -16,7 +16,7 @@ impl Choices {
         self.0.random_range(0..end)
     }
 
-    /// So many times out of a hundred.
+    /// Returns true with this probability.
     pub(crate) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -15,9 +15,9 @@ use taintward_envtest::certificates::TestAuthority;
 pub(crate) struct FalseWebhook {
     plan: Rc<Plan>,
     choices: RefCell<Choices>,
-    /// How long it takes to answer.
+    /// The time before its response.
     pub(crate) delay: Cell<Duration>,
-    /// How many it has told.
+    /// The number of its responses.
     pub(crate) lies: Cell<usize>,
 }
 
@@ -27,7 +27,7 @@ impl FalseWebhook {
         Rc::new(Self { plan, choices, delay, lies: Cell::new(0) })
     }
 
-    /// Listens, as long as the set of tasks lasts.
+    /// Listens as long as the task set lives.
     pub(crate) async fn listen(self: Rc<Self>, port: u16, authority: &TestAuthority) {
         review_server::listen(port, authority, async move |path: &str, request: &Value| {
             tokio::time::sleep(self.delay.get()).await;

@@ -9,28 +9,28 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A pod.
 #[derive(Default)]
 pub(crate) struct Trace {
-    /// The user who made it or was the last to let it go somewhere; none where that was before the pools.
+    /// The user who created it or last allowed it to run elsewhere; none if that was before the pools.
     by: Option<usize>,
     pub(crate) node: Option<String>,
     pub(crate) gated: bool,
     tolerations: Value,
-    /// Pools, by position, one of whose users has said that it was made for it.
+    /// Indexes of pools one of whose users has set the annotation that it was made for it.
     proven: BTreeSet<usize>,
-    /// The pools it says it was made for, by position, whoever has written that.
+    /// Indexes of the pools in its annotation, regardless of the writer.
     pub(crate) claimed: Vec<usize>,
-    /// In which round it was made.
+    /// The round in which it was created.
     born: usize,
-    /// What was done, in words.
+    /// The actions, in words.
     pub(crate) story: Vec<String>,
 }
 
 pub(crate) struct History {
     pub(crate) pods: BTreeMap<(String, String), Trace>,
-    /// The pool of a node, by position, and the first round in which all pods on it have to be the pool's.
+    /// The index of a node's pool, and the first round in which all pods on it must be the pool's.
     pub(crate) members: BTreeMap<String, (usize, usize)>,
     /// Pods that were on a node before it joined, by node.
     before: BTreeSet<(String, (String, String))>,
-    /// Nodes that are there.
+    /// The existing nodes.
     pub(crate) nodes: Vec<String>,
     pub(crate) round: usize,
 }
@@ -49,13 +49,13 @@ impl History {
         Self { pods: BTreeMap::new(), members: BTreeMap::new(), before: BTreeSet::new(), nodes, round: 0 }
     }
 
-    /// An API server has taken what a user asked for (`None`: before the pools), and this is the pod now.
+    /// An API server has accepted a user's request (`None`: before the pools). `pod` is the result.
     pub(crate) fn taken(&mut self, plan: &Plan, by: Option<usize>, pod: &Value, what: String) {
         let (tolerations, gated, round) = (pod["spec"]["tolerations"].clone(), gated(pod), self.round);
         let place = place_of(pod);
         let is_new = !self.pods.contains_key(&place);
         let trace = self.pods.entry(place).or_default();
-        // Where it runs already, what is added lets it go nowhere.
+        // If the pod runs already, an addition does not let it run elsewhere.
         let lets = trace.node.is_none() && (trace.tolerations != tolerations || (trace.gated && !gated));
         if is_new || lets {
             trace.by = by;
@@ -73,7 +73,7 @@ impl History {
         trace.story.push(what);
     }
 
-    /// A node is one of a pool's; whoever is there stays.
+    /// A node has joined a pool; its pods stay.
     pub(crate) fn joined(&mut self, node: &str, pool: usize, since: usize) {
         if self.members.get(node).is_none_or(|(known, _)| *known != pool) {
             self.members.insert(node.into(), (pool, since));
@@ -83,7 +83,7 @@ impl History {
         }
     }
 
-    /// Whose node it is, and why the pod may be there; the words of who may not.
+    /// The pool of a node, and why the pod may be there; a message if it may not.
     pub(crate) fn judged(&self, plan: &Plan, pod: &Value, node: &str) -> Option<Result<Why, String>> {
         let &(pool, since) = self.members.get(node)?;
         let place = place_of(pod);

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 const POOLS: usize = 8;
 pub(crate) const ACCOUNTS: [&str; 3] = ["", "default", "runner"];
 
-/// Controllers that make pods for others.
+/// Controllers that create pods for others.
 pub(crate) const DAEMONS: &str = "system:serviceaccount:kube-system:daemon-set-controller";
 const REPLICAS: &str = "system:serviceaccount:kube-system:replicaset-controller";
-/// The annotation of a pod that says for which pools' users it was made.
+/// The annotation of a pod that names the pools for whose users it was made.
 pub(crate) const MADE_FOR: &str = "taintward.io/made-for";
 /// A kubelet.
 pub(crate) const KUBELET: &str = "system:node:open-1";
@@ -31,12 +31,12 @@ pub(crate) struct Pool {
 
 pub(crate) struct Plan {
     pub(crate) users: Vec<User>,
-    /// With their labels.
+    /// Namespaces with their labels.
     pub(crate) namespaces: BTreeMap<String, Value>,
     pub(crate) pools: Vec<Pool>,
-    /// Those of the pools, once they are made.
+    /// The UIDs of the pools, once they exist.
     pub(crate) uids: RefCell<Vec<String>>,
-    /// With their labels.
+    /// Nodes with their labels.
     pub(crate) nodes: BTreeMap<String, Value>,
 }
 
@@ -69,7 +69,7 @@ impl Plan {
         plan
     }
 
-    /// All that can be told of who asks for a pod to run where, outside of the system's namespace.
+    /// All combinations of user, namespace and account, outside of the system's namespace.
     fn ways(&self) -> Vec<Asked<'_>> {
         let mut all = Vec::new();
         for user in &self.users {
@@ -82,7 +82,7 @@ impl Plan {
         all
     }
 
-    /// What [`MADE_FOR`] says for a pool; nothing before it is made.
+    /// The value of [`MADE_FOR`] for a pool; `None` before it exists.
     pub(crate) fn claim(&self, pool: &Pool) -> Option<String> {
         let at = self.pools.iter().position(|one| one.name == pool.name)?;
         self.uids.borrow().get(at).cloned()
@@ -93,7 +93,7 @@ impl Plan {
     }
 }
 
-/// The labels that make a node one of the pool's, if it is by labels.
+/// The labels that make a node a member, if the pool selects by labels.
 pub(crate) fn labels_of(pool: &Pool) -> Value {
     match &pool.spec["nodes"]["selector"]["matchLabels"] {
         Value::Null => json!({}),
@@ -140,7 +140,7 @@ fn namespaces(choices: &mut Choices) -> BTreeMap<String, Value> {
 
 fn pool(at: usize, plan: &Plan, choices: &mut Choices) -> Pool {
     let name = format!("p{at}");
-    // Two of them differ in the value alone.
+    // Two of them differ only in the value.
     let key = if at < 2 { "example.com/shared".into() } else { format!("example.com/{name}") };
     let value = match at {
         0 | 1 => (5 + at).to_string(),
@@ -191,7 +191,7 @@ fn some_users(kind: usize, plan: &Plan, choices: &mut Choices) -> (&'static str,
             let first = account(choices.below(5), "runner");
             ("serviceAccounts", json!([first, account(choices.below(5), "default")]))
         }
-        // A controller among them says nothing about for whom it makes pods.
+        // If a controller is among its users, that says nothing about the users for whom it creates pods.
         6 => ("users", json!([choices.pick(&users[..4]), users[4], REPLICAS])),
         _ => ("groups", json!([format!("g{}", choices.below(3))])),
     }

@@ -1,5 +1,4 @@
-//! Decides whether a scheduler would let a pod run on a node, by Kubernetes' documentation, independently of the
-//! product.
+//! Decides whether a scheduler would run a pod on a node, by Kubernetes' documentation, independently of the product.
 
 use serde_json::Value;
 
@@ -11,7 +10,7 @@ pub(crate) fn list<'v>(object: &'v Value, field: &str) -> impl Iterator<Item = &
     object[field].as_array().into_iter().flatten()
 }
 
-/// Whether a scheduler may put a pod on a node.
+/// Whether a scheduler may bind a pod to a node.
 pub(crate) fn fits(pod: &Value, node: &Value) -> bool {
     let keeps_off = |taint: &&Value| ["NoSchedule", "NoExecute"].contains(&text(taint, "effect"));
     let mut taints = list(&node["spec"], "taints").filter(keeps_off);
@@ -48,7 +47,7 @@ fn is_wanted(spec: &Value, node: &Value) -> bool {
     selected && (required.is_null() || list(required, "nodeSelectorTerms").any(meets))
 }
 
-/// A requirement of a node's label, or of a namespace's.
+/// A requirement on a node's label, or on a namespace's.
 pub(crate) fn holds(requirement: &Value, value: Option<&str>) -> bool {
     let listed = || value.is_some_and(|value| list(requirement, "values").any(|one| one == value));
     match text(requirement, "operator") {

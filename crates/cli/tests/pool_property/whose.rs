@@ -1,13 +1,14 @@
-//! Decides who may use a pool, by docs/dedicated-nodes.md, independently of the product.
+//! Decides which pods may use a pool, by docs/dedicated-nodes.md, independently of the product.
 
 use super::plan::{DAEMONS, Pool, User};
 use super::rules::{holds, list, text};
 use serde_json::Value;
 
-/// A pod that is to run as an account of a namespace.
+/// A pod that is to run as a service account of a namespace.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
-    /// Whoever made it, or was the last to give it tolerations or take its gates away. None where that was before pools.
+    /// The user who created it, or last added tolerations or removed its scheduling gates. None if that was before the
+    /// pools.
     pub(crate) by: Option<&'a User>,
     pub(crate) namespace: &'a str,
     pub(crate) labels: &'a Value,
@@ -27,7 +28,7 @@ pub(crate) enum Why {
 }
 
 impl Why {
-    /// It is one of the pool's own.
+    /// Whether it is one of the pool's own.
     pub(crate) fn is_inside(self) -> bool {
         matches!(self, Self::Namespace | Self::Account | Self::User)
     }
@@ -59,7 +60,7 @@ fn inside(pool: &Pool, asked: &Asked<'_>) -> Option<Why> {
     }
 }
 
-/// Whether it is a user of the pool, or of one of its groups.
+/// Whether it is a user of the pool, or in one of its groups.
 pub(crate) fn is_user(pool: &Pool, user: &User) -> bool {
     let users = &pool.spec["users"];
     let is_in = |group: &Value| user.groups.iter().any(|own| group == own);
@@ -73,7 +74,7 @@ fn makes_pods_for_others(user: &str) -> bool {
     user == "system:kube-controller-manager" || controllers.iter().any(|name| user == account(name))
 }
 
-/// Why a pod may be on the nodes of a pool, if it may.
+/// Why a pod may be on the nodes of a pool; `None` if it may not.
 pub(crate) fn why(pool: &Pool, asked: &Asked<'_>, pod: &Value) -> Option<Why> {
     let metadata = &pod["metadata"];
     let is_daemon = |owner: &Value| owner["kind"] == "DaemonSet" && owner["controller"] == true;

@@ -17,15 +17,15 @@ const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 const GUARD: &str = "/apis/taintward.io/v1alpha1/poolguards/taintward";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 
-/// What came of a request.
+/// The result of a request.
 pub(crate) enum Outcome {
-    /// This is the object now.
+    /// The new state of the object.
     Taken(Value),
-    /// By a policy of ours.
+    /// Rejected by one of our policies.
     Refused,
-    /// No API server takes it.
+    /// Rejected by any API server.
     Invalid,
-    /// There is no such pod any more.
+    /// The pod does not exist any more.
     Gone,
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn pods(namespace: &str) -> String {
 }
 
 impl World {
-    /// Without pools and policies. Every user has every right: it is not rights that keep pods off.
+    /// Sets up a cluster without pools and policies. Every user has all permissions, so permissions keep no pod off.
     pub(crate) async fn lay(cluster: &Cluster, plan: &Rc<Plan>) -> Self {
         let admin = cluster.api(Account::Admin).await.unwrap();
         let everyone = json!({
@@ -69,7 +69,7 @@ impl World {
         Self { admin, plan: Rc::clone(plan), users }
     }
 
-    /// Makes the pools, and waits until each keeps its nodes.
+    /// Creates the pools, and waits until each protects its nodes.
     pub(crate) async fn make_pools(&self, history: &mut History) {
         for pool in &self.plan.pools {
             let object = json!({
@@ -96,7 +96,7 @@ impl World {
         self.known("ghost", false).await;
     }
 
-    /// An outsider, and where.
+    /// An outsider, with its namespace.
     fn outsider(&self, pool: &Pool) -> (&TestApi, &str) {
         let mut all = self.plan.users.iter().zip(&self.users).flat_map(|(user, api)| {
             let namespaces = self.plan.namespaces.iter().filter(|(name, _)| *name != "kube-system");
@@ -135,7 +135,7 @@ impl World {
         .unwrap();
     }
 
-    /// Waits until the nodes of all pools are those that belong to it, and marked. `changed` nodes were there before.
+    /// Waits until the members of all pools are correct and have their taints. `changed` nodes existed before.
     pub(crate) async fn settle(&self, history: &mut History, changed: &[String]) {
         let members = wait::until("pools to have their nodes", PATIENCE, async || {
             let nodes = self.admin.get("/api/v1/nodes").await?;
@@ -180,7 +180,7 @@ impl World {
         (list(&pods, "items").cloned().collect(), list(&nodes, "items").map(named).collect())
     }
 
-    /// Does what a scheduler does.
+    /// Binds a pod as a scheduler does.
     pub(crate) async fn bind(&self, namespace: &str, name: &str, node: &str) {
         let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node}});
@@ -238,7 +238,7 @@ fn outcome(told: Result<Value, TestApiError>) -> Outcome {
     match told {
         Ok(object) => Outcome::Taken(object),
         Err(error) if error.to_string().contains("ValidatingAdmissionPolicy 'taintward-") => {
-            // An expression that cannot be evaluated refuses as well, and is no answer.
+            // An expression that cannot be evaluated rejects as well, but that is not a valid result.
             assert!(!error.to_string().contains("resulted in error"), "{error}");
             Outcome::Refused
         }
@@ -248,7 +248,7 @@ fn outcome(told: Result<Value, TestApiError>) -> Outcome {
     }
 }
 
-/// By the pool's spec.
+/// Whether the pool's spec selects the node.
 fn is_member(pool: &Pool, node: &Value) -> bool {
     let nodes = &pool.spec["nodes"];
     let labels = &node["metadata"]["labels"];
@@ -257,7 +257,7 @@ fn is_member(pool: &Pool, node: &Value) -> bool {
         || selected.is_some_and(|all| all.iter().all(|(key, value)| labels[key] == *value))
 }
 
-/// It has the taints of this pool, and of no other.
+/// Whether it has the taints of this pool, and of no other.
 fn is_marked(plan: &Plan, own: Option<usize>, node: &Value) -> bool {
     plan.pools.iter().enumerate().all(|(at, pool)| {
         let taint = &pool.spec["taint"];

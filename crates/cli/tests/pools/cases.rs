@@ -1,4 +1,4 @@
-//! Lists valid pools and policies, and fields that are refused in them.
+//! Lists valid pools and policies, and invalid fields in them.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(crate) const POLICY: &str = r#"{
     }
 }"#;
 
-/// A value that is refused, and what is said of it.
+/// An invalid value, and the message about it.
 pub(crate) struct Wrong {
     pub(crate) at: &'static str,
     pub(crate) value: Value,

@@ -5,14 +5,14 @@ use crate::real::program::Taintward;
 use serde_json::json;
 use taintward_envtest::wait;
 
-/// Quick to lose, quick to gain.
+/// Short timings, for a quick takeover.
 const QUICK: [&str; 3] = [
     "--leader-elect-lease-duration=4s",
     "--leader-elect-renew-deadline=3s",
     "--leader-elect-retry-period=500ms",
 ];
 
-/// The definitions are not installed yet: that is said once, and stands in nobody's way.
+/// The definitions are not installed yet, which is logged once and blocks nothing.
 pub(crate) async fn where_nobody_defines_pools_it_waits(plot: &Plot<'_>) -> Taintward {
     let mut taintward = plot.start(&QUICK);
     taintward.ready().await;
@@ -27,7 +27,7 @@ pub(crate) async fn where_nobody_defines_pools_it_waits(plot: &Plot<'_>) -> Tain
     assert_eq!(said[0]["resource"], "dedicatedpools");
     assert!(taintward.said("stream interrupted").is_empty());
     taintward.ready().await;
-    // At the start it is not known yet that there is no pool.
+    // At the start it is not known yet whether there is a pool.
     let open = async || {
         let open = ["nodes", "pods", "namespaces"].map(|resource| plot.streams(resource));
         Ok((open == [1, 1, 0]).then_some(()))
@@ -39,7 +39,7 @@ pub(crate) async fn where_nobody_defines_pools_it_waits(plot: &Plot<'_>) -> Tain
     taintward
 }
 
-/// S14: it says what it would do, and does nothing.
+/// S14: it logs what it would do, and writes nothing.
 pub(crate) async fn observing_writes_nothing(plot: &Plot<'_>) {
     plot.pool("seen", json!({"names": ["a1"]})).await;
     let (pool, node) = (plot.read_pool("seen").await.unwrap(), plot.read("a1").await);
@@ -52,7 +52,7 @@ pub(crate) async fn observing_writes_nothing(plot: &Plot<'_>) {
     let version = |object: &serde_json::Value| object["metadata"]["resourceVersion"].clone();
     assert_eq!(version(&plot.read_pool("seen").await.unwrap()), version(&pool));
     assert_eq!(version(&plot.read("a1").await), version(&node));
-    // Nobody holds it.
+    // The pool has no finalizer.
     plot.delete_pool("seen").await;
     plot.pool_is_gone("seen").await;
 }
@@ -74,7 +74,8 @@ pub(crate) async fn a_pool_is_deleted_while_nobody_runs(plot: &Plot<'_>) {
     assert_eq!(taintward.stop().code(), Some(0));
 }
 
-/// The first is slowed down, so that it dies in the middle. Whatever it has done is whole, and found again.
+/// The first run is slowed down, so that it dies in between. All its completed writes are consistent, and the next run
+/// finds them.
 pub(crate) async fn killed_half_way_another_run_completes_it(plot: &Plot<'_>) {
     const MANY: usize = 60;
     let names: Vec<String> = (0..MANY).map(|number| format!("m{number:02}")).collect();
@@ -96,7 +97,7 @@ pub(crate) async fn killed_half_way_another_run_completes_it(plot: &Plot<'_>) {
     let mut second = plot.start(&["--leader-elect=false"]);
     assert_eq!(plot.ready("many", "Applied").await["status"]["nodes"], MANY);
     assert_eq!(dedicated().await, MANY);
-    // The same on the way back.
+    // The same for the removal.
     second.kill();
     plot.delete_pool("many").await;
     let mut third = plot.start(&slow);
@@ -111,7 +112,7 @@ pub(crate) async fn killed_half_way_another_run_completes_it(plot: &Plot<'_>) {
     assert_eq!(fourth.stop().code(), Some(0));
 }
 
-/// Two replicas: the lease says whose turn it is.
+/// Two replicas: the lease decides which one acts.
 pub(crate) async fn a_follower_takes_over(plot: &Plot<'_>) {
     let mut leader = plot.start(&QUICK);
     leader.leads().await;

@@ -13,7 +13,7 @@ fn stranger(name: &str) -> taintward_envtest::fixtures::PodFixture {
     pod(name, "e1").tolerating(json!({"operator": "Exists"})).grace(30)
 }
 
-/// Without kubelets a pod that is evicted stays, and says since when it is being deleted.
+/// Without kubelets an evicted pod keeps terminating, with its deletion timestamp.
 async fn is_leaving(plot: &Plot<'_>, namespace: &str, name: &str) -> bool {
     let pod = plot.admin.get(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await.unwrap();
     !pod["metadata"]["deletionTimestamp"].is_null()
@@ -28,7 +28,7 @@ async fn budget(plot: &Plot<'_>, allowed: u64) {
     plot.admin.patch(&path, PatchType::Merge, &status.to_string()).await.unwrap();
 }
 
-/// `e` begins with `Deny`, which sends no one away.
+/// `e` starts with `Deny`, which evicts no pod.
 pub(crate) async fn who_is_there_already_is_evicted(plot: &Plot<'_>, taintward: &Taintward) {
     for (name, labels) in [(EXEMPT, json!({})), ("team-e", json!({"team": "e"}))] {
         let namespace = json!({"metadata": {"name": name, "labels": labels}});

@@ -10,7 +10,7 @@ use taintward_envtest::{Account, Cluster, TestApi, access, wait};
 
 pub(crate) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 
-/// On a busy machine everything that comes at all comes within this.
+/// On a busy machine, everything arrives within this if it arrives at all.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The flags of every run.
@@ -29,7 +29,7 @@ impl<'c> Plot<'c> {
         Self { cluster, admin }
     }
 
-    /// Starts the program; waits for nothing.
+    /// Starts the program without waiting.
     pub(crate) fn start(&self, flags: &[&str]) -> Taintward {
         let flags: Vec<&str> = FLAGS.iter().chain(flags).copied().collect();
         Taintward::start(self.cluster, &self.cluster.kubeconfig(OURS, 0), &flags)
@@ -39,7 +39,7 @@ impl<'c> Plot<'c> {
         self.cluster.kubectl(args.iter().copied().chain(["--request-timeout=30s"])).unwrap()
     }
 
-    /// Installs what pools are, as it is shipped.
+    /// Installs the shipped definitions of pools.
     pub(crate) async fn define(&self) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crds");
         self.kubectl(&["apply", "-f", folder.to_str().unwrap()]);
@@ -50,7 +50,7 @@ impl<'c> Plot<'c> {
         wait::until(what, PATIENCE, async || Ok(question().await)).await.unwrap()
     }
 
-    /// A node with these labels, beside those of every kubelet, and taints.
+    /// Creates a node with these labels, besides those of every kubelet, and taints.
     pub(crate) async fn node(&self, name: &str, labels: Value, taints: Value) {
         let mut metadata = json!({"name": name, "labels": {"kubernetes.io/os": "linux"}});
         for (key, value) in labels.as_object().unwrap() {
@@ -80,7 +80,8 @@ impl<'c> Plot<'c> {
         self.admin.patch(&format!("{POOLS}/{pool}"), PatchType::Merge, &change.to_string()).await.unwrap();
     }
 
-    /// A pool whose taint is `example.com/pool=NAME` and whose label is the usual one, used by the namespaces of that team.
+    /// Creates a pool whose taint is `example.com/pool=NAME`, with the default label, used by the namespaces of that
+    /// team.
     pub(crate) async fn pool(&self, name: &str, nodes: Value) {
         let pool = json!({
             "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": name},
@@ -97,7 +98,7 @@ impl<'c> Plot<'c> {
         self.admin.find(&format!("{POOLS}/{name}")).await.unwrap()
     }
 
-    /// Waits until the pool's condition `Ready` has this reason, about the latest generation.
+    /// Waits until the pool's condition `Ready` has this reason for the latest generation.
     pub(crate) async fn ready(&self, pool: &str, reason: &str) -> Value {
         self.until(&format!("{pool} to be {reason}"), async || {
             let object = self.read_pool(pool).await?;
@@ -108,7 +109,7 @@ impl<'c> Plot<'c> {
         .await
     }
 
-    /// Waits until a count in the pool's status is this.
+    /// Waits until a count in the pool's status has this value.
     pub(crate) async fn counts(&self, pool: &str, count: &str, value: u64) -> Value {
         self.until(&format!("{count} of {pool} to be {value}"), async || {
             self.read_pool(pool).await.filter(|object| object["status"][count] == value)
@@ -116,7 +117,7 @@ impl<'c> Plot<'c> {
         .await
     }
 
-    /// Waits until a node has what a pool puts on it, or has nothing of it.
+    /// Waits until a node has everything that a pool adds to it, or none of it.
     pub(crate) async fn dedicated(&self, node: &str, pool: &str, is: bool) {
         self.until(&format!("{node} to be {pool}'s: {is}"), async || {
             (belongs(&self.read(node).await, pool) == is).then_some(())
@@ -135,7 +136,7 @@ impl<'c> Plot<'c> {
         .await;
     }
 
-    /// How many watches of the program are open.
+    /// The number of the program's open watches.
     pub(crate) fn streams(&self, resource: &str) -> usize {
         let all = self.cluster.audit().unwrap().into_iter();
         let ours = all.filter(|entry| {
@@ -147,7 +148,7 @@ impl<'c> Plot<'c> {
         begun.len() - ended.len().min(begun.len())
     }
 
-    /// What deploy/ grants was enough, and whatever was written to nodes was a patch with tests.
+    /// Checks that the permissions in deploy/ were sufficient, and that all writes to nodes were patches with tests.
     pub(crate) fn checks_the_record(&self) {
         let ours: Vec<_> =
             self.cluster.audit().unwrap().into_iter().filter(|entry| entry.user == OURS.user()).collect();
@@ -182,7 +183,7 @@ pub(crate) fn label(pool: &str) -> String {
     format!("node-restriction.kubernetes.io/pool.{pool}")
 }
 
-/// Whether a node has all that a pool puts on it; half of it is never seen.
+/// Whether a node has everything that a pool adds to it; half of it must never be seen.
 pub(crate) fn belongs(node: &Value, pool: &str) -> bool {
     let taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
     let taint = taints.iter().any(|one| one["key"] == "example.com/pool" && one["value"] == pool);

@@ -1,10 +1,10 @@
-//! Tests concurrent writers, conflicts, and pools that may not do all they ask for.
+//! Tests concurrent writers, conflicts, and pools that may not do everything in their spec.
 
 use super::plot::{Plot, condition, label};
 use serde_json::{Value, json};
 use taintward_envtest::api::PatchType;
 
-/// The pool's taint changes while somebody else edits the same nodes: both are carried out, nothing is lost.
+/// The pool's taint changes while another client edits the same nodes: both changes are applied, and nothing is lost.
 pub(crate) async fn what_others_do_meanwhile_stays(plot: &Plot<'_>) {
     let theirs = async {
         for round in 0..20 {
@@ -12,7 +12,7 @@ pub(crate) async fn what_others_do_meanwhile_stays(plot: &Plot<'_>) {
             plot.change_node("a1", label.clone()).await;
             plot.change_node("a2", label).await;
         }
-        // As kubectl does it: the list is read, changed, and written for that version.
+        // As kubectl does: reads the list, changes it, and writes it for that version.
         for node in ["a1", "a2"] {
             let taint = || async {
                 let object = plot.read(node).await;
@@ -48,7 +48,7 @@ pub(crate) async fn what_others_do_meanwhile_stays(plot: &Plot<'_>) {
         assert_eq!(now["metadata"]["labels"][label("a")], "true");
         assert_eq!(now["metadata"]["labels"]["theirs"], "19");
     }
-    // What is on no node any more is forgotten.
+    // Records of taints that are on no node any more are removed.
     plot.until("the status to remember the last taint only", async || {
         let past = plot.read_pool("a").await?["status"]["past"].clone();
         (past.as_array()?.len() == 2 && past.to_string().contains("\"b\"")).then_some(())
@@ -100,7 +100,7 @@ pub(crate) async fn what_is_in_the_way_is_told(plot: &Plot<'_>) {
         Some(())
     })
     .await;
-    // Its owner takes it off.
+    // Its owner removes it.
     plot.change_node("taken", json!({"spec": {"taints": []}})).await;
     plot.dedicated("taken", "a", true).await;
     assert_eq!(plot.ready("a", "Applied").await["status"]["nodes"], 3);
@@ -116,7 +116,7 @@ pub(crate) async fn a_second_pool_with_the_same_taint_is_refused(plot: &Plot<'_>
     let pool = plot.ready("second", "TaintOverlaps").await;
     let message = condition(&pool, "Ready")["message"].as_str().unwrap().to_owned();
     assert!(message.contains("pool a has the same taint"), "{message}");
-    // Its nodes stay as they are: a mistake opens them to nobody.
+    // Its nodes stay as they are: a mistake must not open them to other pods.
     plot.dedicated("guest", "second", true).await;
     plot.pool("third", json!({"names": ["open"]})).await;
     plot.change_pool("third", json!({"spec": {"taint": {"value": "x"}}})).await;
@@ -129,7 +129,7 @@ pub(crate) async fn a_second_pool_with_the_same_taint_is_refused(plot: &Plot<'_>
     plot.ready("a", "Applied").await;
 }
 
-/// Whoever asks for every node gets none.
+/// A pool that selects every node gets none.
 pub(crate) async fn the_last_open_node_stays_open(plot: &Plot<'_>) {
     let (open, guest) = (plot.read("open").await, plot.read("guest").await);
     plot.pool("all", json!({"selector": {}})).await;

@@ -4,7 +4,7 @@ use super::plot::{Plot, condition};
 use serde_json::{Value, json};
 use taintward_envtest::fixtures::{NAMESPACE, pod};
 
-/// Nodes of every kind there is in these acts; how they were before any pool.
+/// Creates nodes of every kind in these tests. Returns their state before any pool.
 pub(crate) async fn a_pool_dedicates_its_nodes(plot: &Plot<'_>) {
     plot.node("a1", json!({"mine": "1"}), json!([{"key": "mine", "effect": "NoSchedule"}])).await;
     plot.node("a2", json!({"for": "a"}), json!([])).await;
@@ -41,12 +41,12 @@ pub(crate) async fn nodes_join_and_leave(plot: &Plot<'_>) {
         plot.counts("a", "nodes", 2).await;
         assert_eq!(plot.mine("guest").await, before);
     }
-    // One that is new belongs to it from the start.
+    // A new node belongs to it from the start.
     plot.node("late", json!({"for": "a"}), json!([])).await;
     plot.dedicated("late", "a", true).await;
     plot.admin.delete("/api/v1/nodes/late", &json!({})).await.unwrap();
     plot.counts("a", "nodes", 2).await;
-    // What somebody takes off comes back.
+    // A removed taint is added again.
     plot.kubectl(&["taint", "node", "a2", "example.com/pool-", "--overwrite"]);
     let has_taint = async || {
         let taints = plot.read("a2").await["spec"]["taints"].as_array().cloned().unwrap_or_default();
@@ -71,7 +71,7 @@ pub(crate) async fn pods_are_counted(plot: &Plot<'_>) {
     plot.counts("a", "elsewhere", 1).await;
     let ready = condition(&plot.ready("a", "PodsElsewhere").await, "Ready");
     assert_eq!(ready["status"], "False", "{ready}");
-    // One that is over counts no more.
+    // A pod that has ended does not count any more.
     taintward_envtest::fixtures::set_phase(&plot.admin, "other", "Succeeded").await.unwrap();
     let pool = plot.counts("a", "offenderCount", 0).await;
     assert_eq!(condition(&pool, "Offended")["status"], "False");

@@ -1,4 +1,4 @@
-//! Creates kubeconfigs for accounts with chosen rights, and for other addresses.
+//! Creates kubeconfigs for accounts with chosen permissions, and for other addresses.
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub(crate) struct Other {
     pub(crate) kubeconfig: PathBuf,
 }
 
-/// Makes an account that may do what these rules say.
+/// Creates an account with these permissions.
 pub(crate) async fn account(cluster: &Cluster, name: &str, rules: Value) -> Other {
     let admin = cluster.api(Account::Admin).await.unwrap();
     let metadata = json!({"name": name, "namespace": "kube-system"});
@@ -45,7 +45,8 @@ pub(crate) async fn account(cluster: &Cluster, name: &str, rules: Value) -> Othe
     other
 }
 
-/// The authorizer learns of a new account within moments: waits until it may at least ask for the version.
+/// Waits until the account may at least read the version, because the authorizer learns of a new account within
+/// moments.
 async fn arrive(kubeconfig: &Path) {
     let api = taintward_envtest::TestApi::from_kubeconfig(kubeconfig).await.unwrap();
     wait::until("the new account to be known", Duration::from_secs(20), async || {
@@ -55,7 +56,7 @@ async fn arrive(kubeconfig: &Path) {
     .unwrap();
 }
 
-/// The kubeconfig of an account, leading to another port.
+/// The kubeconfig of an account with another port.
 pub(crate) fn leading_to(cluster: &Cluster, account: Account, port: u16) -> PathBuf {
     let text = std::fs::read_to_string(cluster.kubeconfig(account, 0)).unwrap();
     let there = format!("https://127.0.0.1:{}", cluster.port(0));

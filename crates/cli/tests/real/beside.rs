@@ -12,7 +12,7 @@ const SEEN: &str = "taintward_other_controller_seen_total";
 
 const TOLD: &str = "another taint eviction controller is at work beside this one";
 
-/// One untolerated pod on a node of its own, evicted by whoever is the quicker.
+/// Evicts one untolerated pod on a node of its own, by the quicker of the two controllers.
 async fn evict_one(scene: &Scene<'_>, name: &str) {
     scene.node(name).await;
     let one = scene.pod(pod(name, name)).await;
@@ -22,8 +22,8 @@ async fn evict_one(scene: &Scene<'_>, name: &str) {
     wait::until("the pod to be gone", Duration::from_secs(30), gone).await.unwrap();
 }
 
-/// P39: it is noticed, said and counted, though its evictions come one by one and most of them after ours; so are not
-/// our own.
+/// P39: the other controller is detected, logged and counted, though its evictions come one by one and most of them
+/// after ours. Our own are not counted.
 pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
     cluster: &mut Cluster,
     witness: &Witness,
@@ -49,7 +49,7 @@ pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
     Terms { marks: false, ..Terms::default() }
 }
 
-/// P39: the same for pods that leave at the same moment; who stays, stays.
+/// P39: the same for pods that leave at the same moment; pods that should stay do.
 pub(crate) async fn upstreams_controller_beside_ours_is_noticed(
     cluster: &mut Cluster,
     witness: &Witness,

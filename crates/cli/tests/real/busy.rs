@@ -8,7 +8,7 @@ use taintward_envtest::Cluster;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::{no_execute, pod};
 
-/// P45, S1: pods that change faster than they can be read go all the same; and only these incarnations.
+/// P45, S1: pods that change faster than they can be read are evicted all the same, and only these incarnations.
 pub(crate) async fn busy_pods_go_all_the_same(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
@@ -21,7 +21,7 @@ pub(crate) async fn busy_pods_go_all_the_same(cluster: &mut Cluster, witness: &W
     panic!("they were not busy enough to tell");
 }
 
-/// How often a write was refused because the pod had changed.
+/// How often a write was rejected because the pod had changed.
 async fn busy_pods_go(scene: &Scene<'_>, node: &str) -> usize {
     const PODS: usize = 5;
     const WRITERS: usize = 6;

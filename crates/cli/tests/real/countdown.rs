@@ -5,7 +5,8 @@ use serde_json::json;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::{add_toleration, no_execute, pod, set_seconds};
 
-/// TE-13, TE-34, P6: untainted in time, so it stays, and an event says so; tainted again, it gets its whole time.
+/// TE-13, TE-34, P6: a pod whose node is untainted in time stays, with an event; when the node is tainted again, the
+/// pod gets its full time.
 pub(crate) async fn untainted_in_time_stays(scene: &Scene<'_>) {
     scene.node("cd-untaint").await;
     let counting = scene.pod(pod("cd-untaint", "cd-untaint").bearing("cd", Some(4))).await;
@@ -28,7 +29,7 @@ pub(crate) async fn untainted_in_time_stays(scene: &Scene<'_>) {
     scene.goes(&counting, done, 4.0).await;
 }
 
-/// D2, MATCH-9, VAL-6: a toleration added in time, before the one that counts, makes it stay; one added behind it
+/// D2, MATCH-9, VAL-6: a toleration added in time before the deciding one makes the pod stay; one added after it
 /// changes nothing.
 pub(crate) async fn a_toleration_added_in_time_counts_where_it_stands(scene: &Scene<'_>) {
     scene.node("cd-add").await;
@@ -44,8 +45,8 @@ pub(crate) async fn a_toleration_added_in_time_counts_where_it_stands(scene: &Sc
     scene.meet(done, &[(last, Goes(4.0)), (first, Stays)], 4.0).await;
 }
 
-/// D2 (TE-18 today): lengthened goes later, shortened earlier, shortened below what has passed at once; taken away
-/// altogether (for ever) stays.
+/// D2 (TE-18 today): with more seconds a pod leaves later, with fewer earlier, with less than the elapsed time at once;
+/// without any (indefinitely) it stays.
 pub(crate) async fn changed_seconds_change_the_deadline(scene: &Scene<'_>) {
     scene.node("cd-seconds").await;
     let named = |name: &str, seconds| {
@@ -67,8 +68,8 @@ pub(crate) async fn changed_seconds_change_the_deadline(scene: &Scene<'_>) {
     scene.meet(done, &[(shorter, Goes(5.0)), (longer, Goes(8.0)), (for_ever, Stays)], 8.0).await;
 }
 
-/// D2, D1: a second, shorter taint brings the deadline forward; taken away again, the first one's is back. Each taint
-/// counts from its own start.
+/// D2, D1: a second, shorter taint brings the deadline forward; its removal restores the first one's. Each taint counts
+/// from its own start.
 pub(crate) async fn a_second_taint_moves_the_deadline_and_its_end_moves_it_back(scene: &Scene<'_>) {
     for node in ["cd-second", "cd-back"] {
         scene.node(node).await;
@@ -93,8 +94,8 @@ pub(crate) async fn a_second_taint_moves_the_deadline_and_its_end_moves_it_back(
     scene.goes(&back, started, 7.0).await;
 }
 
-/// MATCH-1, D1, D2: another value makes no other instance (the deadline stays), but who does not tolerate it goes at
-/// once, and who was going to may stay.
+/// MATCH-1, D1, D2: a changed value does not start a new instance, so the deadline stays. A pod that does not tolerate
+/// the new value goes at once, and one that was going to leave may stay.
 pub(crate) async fn another_value_is_the_same_taint(scene: &Scene<'_>) {
     scene.node("cd-value").await;
     let equal = |name: &str, value: &str, seconds: Option<i64>| {

@@ -1,4 +1,4 @@
-//! Tests credentials that expire, are revoked or come late: evictions go on within seconds of valid ones.
+//! Tests credentials that expire, are revoked or come late: evictions continue within seconds of valid ones.
 
 use super::program::Taintward;
 use super::stage::{LATE_MAX, Scene, Subject, Terms, seconds, sleep, sleep_until};
@@ -15,10 +15,10 @@ use taintward_envtest::{Account, Cluster, wait};
 /// From the return of the credentials to the DELETE.
 const BACK: f64 = 5.0;
 
-/// How long API servers may believe a token after it was revoked.
+/// How long API servers may accept a token after it was revoked.
 const BELIEVED: Duration = Duration::from_secs(30);
 
-/// A kubeconfig of our own account that shows who it is in this way.
+/// A kubeconfig of our own account with these credentials.
 fn kubeconfig(cluster: &Cluster, name: &str, user: &str) -> PathBuf {
     let text = format!(
         "{{clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1:{}', certificate-authority: ca.crt}}}}], \
@@ -31,7 +31,7 @@ fn kubeconfig(cluster: &Cluster, name: &str, user: &str) -> PathBuf {
     file
 }
 
-/// In one step, as whoever renews credentials does it.
+/// Replaces a file atomically, as tools that renew credentials do.
 fn replace(cluster: &Cluster, name: &str, text: &str) {
     let new = cluster.folder().join("new");
     fs::write(&new, text).unwrap();
@@ -64,7 +64,7 @@ async fn due(scene: &Scene<'_>, name: &str) -> (Subject, Subject) {
     (due, long)
 }
 
-/// All who are due go within seconds of this moment, and of those who are not, nobody.
+/// Checks that all due pods leave within seconds of this time, and no others.
 async fn goes_on(scene: &Scene<'_>, pods: &[(Subject, Subject)], name: &str, back: Timestamp) {
     for (due, long) in pods {
         scene.goes_within(due, back, back + seconds(BACK)).await;
@@ -83,14 +83,14 @@ async fn started(cluster: &Cluster, kubeconfig: &std::path::Path) -> Taintward {
     taintward
 }
 
-/// Waits until it is refused.
+/// Waits until it is rejected.
 async fn is_refused(taintward: &Taintward) {
     wait::until("a 401", BELIEVED, async || Ok((!taintward.said("Unauthorized").is_empty()).then_some(())))
         .await
         .unwrap();
 }
 
-/// A client certificate that ended twenty seconds ago is replaced on disk.
+/// A client certificate that expired twenty seconds ago is replaced on disk.
 pub(crate) async fn an_expired_certificate_that_is_replaced_is_used(
     cluster: &mut Cluster,
     witness: &Witness,
@@ -126,7 +126,7 @@ pub(crate) async fn a_revoked_token_whose_file_is_replaced_is_used(
     let first = token(&scene, "first").await;
     replace(cluster, "token", &format!("{first}\n"));
     let mut taintward = started(cluster, &kubeconfig(cluster, "token", "tokenFile: token")).await;
-    // In good order: nobody notices.
+    // Replaced in time: there is no interruption.
     let second = token(&scene, "second").await;
     replace(cluster, "token", &format!("{second}\n"));
     sleep(12.0).await;
@@ -156,8 +156,8 @@ pub(crate) async fn a_revoked_token_whose_file_is_replaced_is_used(
     Terms::default()
 }
 
-/// A plugin that takes 4 s, more than any request has: before the end of what it gave last nobody notices; after a 401
-/// evictions go on within seconds of its answer.
+/// A plugin takes 4 s, longer than the timeout of any request. Before its credentials expire there is no interruption;
+/// after a 401, evictions continue within seconds of its result.
 pub(crate) async fn a_plugin_of_four_seconds_is_waited_for(
     cluster: &mut Cluster,
     witness: &Witness,
@@ -182,7 +182,7 @@ date +%s.%N >> answers
     let user =
         "exec: {apiVersion: client.authentication.k8s.io/v1, command: ./plugin.sh, interactiveMode: Never}";
     let file = kubeconfig(cluster, "plugin", user);
-    // The program's environment is empty but for what the script needs.
+    // The program's environment is empty except for what the script needs.
     let mut taintward = started(cluster, &file).await;
     assert_eq!(lines("runs"), 1, "one run for all connections");
     let began = Timestamp::now();
@@ -196,7 +196,7 @@ date +%s.%N >> answers
     assert!((3..=4).contains(&lines("runs")), "renewed when three quarters are over: {}", lines("runs"));
     assert!(taintward.said("Unauthorized").is_empty());
 
-    // Long-lived by its own account, and revoked.
+    // Valid for long by its own statement, and revoked.
     replace(cluster, "seconds", "3600");
     let before = lines("answers");
     wait::until("the last short one to be renewed", Duration::from_secs(30), async || {

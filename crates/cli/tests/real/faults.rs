@@ -1,4 +1,4 @@
-//! Tests API servers that refuse, hang, crash and come back (D3, L2, L4, L6, S9).
+//! Tests API servers that reject, hang, crash and come back (D3, L2, L4, L6, S9).
 
 use super::accounts::leading_to;
 use super::program::{Taintward, free_port};
@@ -16,7 +16,7 @@ const ALONE: [&str; 1] = ["--leader-elect=false"];
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 
-/// Nobody deletes a pod with the label `keep`, from now on.
+/// From now on, deletions of pods with the label `keep` are rejected.
 async fn deny_deletions(scene: &Scene<'_>) {
     let policy = json!({
         "metadata": {"name": "keep"},
@@ -54,15 +54,15 @@ fn tries(witness: &Witness, pod: &Subject) -> usize {
     witness.writes_on_pod(&pod.name).iter().filter(|entry| entry.verb == "delete").count()
 }
 
-/// Whether the pod bears the condition.
+/// Whether the pod has the condition.
 async fn is_marked(scene: &Scene<'_>, pod: &Subject) -> bool {
     let found = scene.find(pod).await.unwrap();
     let conditions = found["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.iter().any(|one| one["type"] == "DisruptionTarget" && one["status"] == "True")
 }
 
-/// D3, L2, L6, S9 (TE-33 today): a DELETE that admission refuses is tried again until it is allowed; fifty hopeless
-/// pods delay nobody else; who may stay after all does not keep the mark.
+/// D3, L2, L6, S9 (TE-33 today): a DELETE that admission rejects is retried until it is allowed; fifty hopeless pods
+/// delay no other pod; a pod that may stay after all loses the mark.
 pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &ALONE).await;
@@ -100,7 +100,7 @@ pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, 
             .map(drop)
     });
     let lifted = lifted.await;
-    // The pauses double; the next try comes no later than about as much again as has passed.
+    // The pauses double: the next try comes no later than about the elapsed time once more.
     scene.goes_within(&a_while, lifted.after, lifted.before + seconds(12.0)).await;
     for pod in &hopeless {
         let tries = tries(witness, pod);
@@ -122,7 +122,7 @@ pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, 
     Terms::default()
 }
 
-/// D3: a permission that is taken away is named, and waited for.
+/// D3: a revoked permission is named, and waited for.
 pub(crate) async fn a_permission_given_back_is_used(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &ALONE).await;
@@ -144,9 +144,9 @@ pub(crate) async fn a_permission_given_back_is_used(cluster: &mut Cluster, witne
     Terms { forbidden: true, ..Terms::default() }
 }
 
-/// L4, P21, S5: a server that answers nothing for a while delays; then everything due goes, and nothing else.
+/// L4, P21, S5: a server that does not respond for a while causes a delay; then all due pods leave, and no others.
 pub(crate) async fn a_silent_server_only_delays(cluster: &mut Cluster, witness: &Witness) -> Terms {
-    // Other requests go to the other server: this one will answer nothing.
+    // Other requests go to the other server, because this one will not respond.
     let other = TestApi::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
     let mut taintward = Taintward::acting(cluster, &[]).await;
     fixtures::create_node(&other, "silent", &[]).await.unwrap();
@@ -170,12 +170,12 @@ pub(crate) async fn a_silent_server_only_delays(cluster: &mut Cluster, witness: 
     let scene = Scene::of(cluster, witness).await;
     scene.goes_within(&due, resumed, resumed + seconds(8.0)).await;
     scene.stays_until(&long, Timestamp::now() + seconds(1.0)).await;
-    // The next scenario need not wait for the lease.
+    // The next scenario must not wait for the lease.
     assert_eq!(taintward.stop().code(), Some(0));
     Terms::default()
 }
 
-/// SIGTERM ends it with 0 within 5 s, though requests are out and the server answers nothing.
+/// SIGTERM ends it with 0 within 5 s, though requests are in flight and the server does not respond.
 pub(crate) async fn a_silent_server_cannot_hold_up_the_end(
     cluster: &mut Cluster,
     witness: &Witness,
@@ -198,8 +198,8 @@ pub(crate) async fn a_silent_server_cannot_hold_up_the_end(
     Terms::default()
 }
 
-/// L4, D4, P22, P23: the server dies, history goes on without us and is compacted away; back, everything is listed
-/// again, and only what is so now counts.
+/// L4, D4, P22, P23: the server dies, and its history continues without us and is compacted. After its return
+/// everything is listed again, and only the present state counts.
 pub(crate) async fn what_happened_while_the_server_was_away_counts(
     cluster: &mut Cluster,
     witness: &Witness,
@@ -248,11 +248,11 @@ pub(crate) async fn what_happened_while_the_server_was_away_counts(
     }
     assert_eq!(witness.deleted(&first.uid), None);
     assert!(taintward.metric_with("taintward_watch_restarts_total", "expired") >= 1.0, "it was told 410");
-    // A server that has just come up refuses everybody until it has read the roles.
+    // A server that has just started rejects all requests until it has read the roles.
     Terms { forbidden: true, ..Terms::default() }
 }
 
-/// L4: behind a balancer one of two servers may die in mid-countdown: no deadline moves.
+/// L4: behind a load balancer one of two servers may die during a countdown: no deadline moves.
 pub(crate) async fn one_of_two_servers_may_die(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let (port, first, second) = (free_port(), cluster.port(0), cluster.port(1));
     let balancer = Proxy::on(port, first);

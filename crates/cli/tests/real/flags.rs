@@ -12,7 +12,7 @@ use taintward_envtest::{Cluster, TestApiError, access, wait};
 
 const ALONE: &str = "--leader-elect=false";
 
-/// S14: with nothing but the right to read, it predicts and counts, and writes not once, not even the lease.
+/// S14: with permission to read only, it predicts and counts, and never writes, not even the lease.
 pub(crate) async fn observe_writes_nothing(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let rules =
@@ -76,7 +76,7 @@ async fn marked_with(cluster: &Cluster, witness: &Witness, which: &str) -> [bool
     marked
 }
 
-/// TE-31, NB-3: who gets the condition before the DELETE; the others leave in one request.
+/// TE-31, NB-3: which pods get the condition before the DELETE; the others are deleted with one request.
 pub(crate) async fn the_condition_goes_to_whom_it_is_meant_for(
     cluster: &mut Cluster,
     witness: &Witness,
@@ -87,7 +87,7 @@ pub(crate) async fn the_condition_goes_to_whom_it_is_meant_for(
     Terms { marks: false, ..Terms::default() }
 }
 
-/// MATCH-6: with the gate on, numbers are compared, strictly; what is no number in its one form matches nothing.
+/// MATCH-6: with the gate on, numbers are compared, strictly; a value that is not a canonical number matches nothing.
 pub(crate) async fn numbers_are_compared_with_the_gate_on(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let test = "processes::numbers_are_compared_with_the_gate_on";
     if cluster.is_before(35, test, "older API servers refuse the operators Lt and Gt") {
@@ -134,7 +134,7 @@ fn node_patches(witness: &Witness, node: &str) -> usize {
     witness.ours(|entry| entry.is_write() && entry.resource == "nodes" && entry.name == node).len()
 }
 
-/// D1: without the permission `--stamp-taints` warns once, and evictions go on.
+/// D1: without the permission, `--stamp-taints` warns once, and evictions continue.
 pub(crate) async fn stamping_without_permission_warns_once(
     cluster: &mut Cluster,
     witness: &Witness,
@@ -152,7 +152,7 @@ pub(crate) async fn stamping_without_permission_warns_once(
         assert_eq!(times_added(&scene, &name).await, [("stamp".into(), None)]);
     }
     let refused = witness.ours(|entry| entry.resource == "nodes" && entry.is_write());
-    // A right may be given at any time: it is tried again, after a second, then ever more rarely.
+    // The permission may be granted at any time: it is tried again after a second, and then more and more rarely.
     assert!((1..=3).contains(&refused.len()), "{refused:?}");
     assert!(refused.iter().all(|entry| entry.code == 403), "{refused:?}");
     let warnings = taintward.said("--stamp-taints has no effect");
@@ -161,7 +161,8 @@ pub(crate) async fn stamping_without_permission_warns_once(
     Terms { stamps: true, forbidden: true, ..Terms::default() }
 }
 
-/// D1, S8: with it, a taint seen appearing gets its time, once; who takes it away has the last word.
+/// D1, S8: with the permission, a taint that appears gets its time, once; a client that removes the time has the last
+/// word.
 pub(crate) async fn a_taint_is_stamped_once(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     access::grant_stamping(&scene.admin).await.unwrap();
@@ -186,7 +187,7 @@ pub(crate) async fn a_taint_is_stamped_once(cluster: &mut Cluster, witness: &Wit
     let added: jiff::Timestamp = times[1].1.as_deref().unwrap().parse().unwrap();
     assert!(added >= done.after - seconds(1.0) && added <= done.before + seconds(1.5), "{added}, {done:?}");
 
-    // kubectl drops it when it writes the list again: the same instance, and its last word.
+    // kubectl drops the time when it writes the list again: the instance is the same, and is not stamped again.
     scene.taint("stamp-live", &[soft, no_execute("stamp", "v")]).await;
     sleep(2.5).await;
     assert_eq!(times_added(&scene, "stamp-live").await[1].1, None);
@@ -194,7 +195,7 @@ pub(crate) async fn a_taint_is_stamped_once(cluster: &mut Cluster, witness: &Wit
     assert_eq!(times_added(&scene, "stamp-own").await[0].1.as_deref(), Some("2020-01-01T00:00:00Z"));
     assert_eq!((node_patches(witness, "stamp-own"), node_patches(witness, "stamp-old")), (0, 0));
 
-    // Another instance is another matter.
+    // Another instance is stamped again.
     scene.taint("stamp-live", &[]).await;
     sleep(0.5).await;
     scene.taint("stamp-live", &[no_execute("stamp", "v")]).await;
@@ -208,7 +209,7 @@ pub(crate) async fn a_taint_is_stamped_once(cluster: &mut Cluster, witness: &Wit
     Terms { stamps: true, ..Terms::default() }
 }
 
-/// Writers that each keep adding taints of their own, careful not to lose each other's, all at once.
+/// Concurrent writers that each keep adding their own taints without losing each other's.
 async fn storm(scene: &Scene<'_>) {
     const WRITERS: usize = 6;
     const ROUNDS: usize = 5;

@@ -1,4 +1,4 @@
-//! Tests DELETEs that an API server has carried out halfway when etcd is killed (P31).
+//! Tests DELETEs that an API server has carried out only in part when etcd is killed (P31).
 
 use super::program::Taintward;
 use super::stage::{Scene, Terms, sleep};
@@ -8,13 +8,13 @@ use std::time::Duration;
 use taintward_envtest::fixtures::{no_execute, pod};
 use taintward_envtest::{Cluster, wait};
 
-/// So many pods leave a node at once.
+/// The number of pods that leave a node at once.
 const PODS: usize = 90;
 
-/// So often at most it is tried to cut a DELETE in two: about every other time succeeds, with a few pods.
+/// The maximum number of tries to interrupt a DELETE: about every other one succeeds, with a few pods.
 const TRIES: usize = 30;
 
-/// Names of the pods of a node: those on their way out, and the others.
+/// The names of a node's pods: the terminating ones, and the others.
 async fn pods_of(scene: &Scene<'_>, node: &str) -> (Vec<String>, Vec<String>) {
     let list = scene.admin.get("/api/v1/namespaces/default/pods").await.unwrap();
     let items = list["items"].as_array().cloned().unwrap_or_default();
@@ -25,7 +25,7 @@ async fn pods_of(scene: &Scene<'_>, node: &str) -> (Vec<String>, Vec<String>) {
     (going.into_iter().map(name).collect(), staying.into_iter().map(name).collect())
 }
 
-/// P31: the same process finds its own half deletions, and ends them.
+/// P31: the same process finds its own partial deletions, and completes them.
 pub(crate) async fn a_deletion_cut_in_two_is_brought_to_its_end(
     cluster: &mut Cluster,
     witness: &Witness,

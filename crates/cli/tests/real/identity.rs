@@ -5,7 +5,7 @@ use serde_json::json;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::{create_node, delete_node, delete_pod, no_execute, pod, set_phase};
 
-/// D4 (TE-26, TE-40 today): a pod created again under its name gets its own whole time, here and elsewhere.
+/// D4 (TE-26, TE-40 today): a pod recreated under the same name gets its own full time, here and elsewhere.
 pub(crate) async fn a_successor_gets_its_own_time(scene: &Scene<'_>) {
     for node in ["id-again", "id-elsewhere"] {
         scene.node(node).await;
@@ -63,7 +63,7 @@ pub(crate) async fn who_cannot_leave_is_left_alone(scene: &Scene<'_>) {
     scene.admin.patch(&path, PatchType::Merge, r#"{"metadata":{"finalizers":null}}"#).await.unwrap();
 }
 
-/// D10 (TE-11 today): with the node its countdowns go; a node created again under its name starts anew.
+/// D10 (TE-11 today): the countdowns of a deleted node end; a node recreated under its name starts anew.
 pub(crate) async fn a_deleted_node_takes_its_countdowns_along(scene: &Scene<'_>) {
     scene.node("id-gone").await;
     let pod = scene.pod(pod("id-gone", "id-gone").bearing("id", Some(4))).await;
@@ -78,7 +78,8 @@ pub(crate) async fn a_deleted_node_takes_its_countdowns_along(scene: &Scene<'_>)
     scene.goes(&pod, anew, 4.0).await;
 }
 
-/// TE-47, D1: who comes to a tainted node later has its whole time from then on; who tolerates nothing goes at once.
+/// TE-47, D1: a pod that is bound to a tainted node later gets its full time from then on; one without a toleration
+/// goes at once.
 pub(crate) async fn who_comes_later_has_its_whole_time(scene: &Scene<'_>) {
     create_node(&scene.admin, "id-later", &[no_execute("id", "v")]).await.unwrap();
     let bound = scene.pod(pod("id-later-bound", "").bearing("id", Some(4))).await;

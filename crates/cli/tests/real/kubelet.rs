@@ -9,12 +9,12 @@ use taintward_envtest::Cluster;
 use taintward_envtest::fixtures::{no_execute, pod};
 use taintward_envtest::{binaries, kwok};
 
-/// Longer than the scenario: nobody vanishes for having waited long enough.
+/// Longer than the scenario: no pod is removed because its grace period has ended.
 const GRACE: i64 = 120;
 
-/// TE-13, TE-17, TE-19, TE-32: on a node with a kubelet everybody runs; evicted pods, at once and after their seconds,
-/// are ended and gone, and are told to go once; who tolerates the taint, and who was saved in time, runs on. On a node
-/// without one the same eviction leaves the pod terminating.
+/// TE-13, TE-17, TE-19, TE-32: on a node with a kubelet all pods run. Evicted pods, at once and after their seconds,
+/// are ended and removed, each with one DELETE; pods that tolerate the taint, or were saved in time, keep running. On a
+/// node without a kubelet the same eviction leaves the pod terminating.
 pub(crate) async fn who_is_evicted_is_ended_and_gone(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let kubelets = cluster.kwok(&binaries::find_kwok().unwrap()).await.unwrap();
     let scene = Scene::of(cluster, witness).await;
@@ -57,7 +57,7 @@ pub(crate) async fn who_is_evicted_is_ended_and_gone(cluster: &mut Cluster, witn
     let left = scene.find(&alone).await.expect("nobody ended it");
     assert!(left["metadata"]["deletionTimestamp"].is_string());
 
-    // Each evicted pod was told to go by us, once, and was ended by somebody else.
+    // Our controller deleted each evicted pod once, and the kubelet removed it.
     for pod in [&now, &later] {
         let deletions =
             witness.all(|entry| entry.verb == "delete" && entry.resource == "pods" && entry.name == pod.name);
@@ -90,7 +90,7 @@ async fn runs(scene: &Scene<'_>, pod: &Subject) {
     panic!("{} does not run", pod.name);
 }
 
-/// Waits until it is no more, which its grace period alone cannot bring about.
+/// Waits until it is removed, which its grace period alone cannot cause.
 async fn gone(scene: &Scene<'_>, pod: &Subject) {
     for _ in 0..100 {
         if scene.find(pod).await.is_none() {

@@ -1,4 +1,4 @@
-//! Tests how soon evictions go on after an outage of the API server, etcd or the network (L4, L8).
+//! Tests how soon evictions continue after an outage of the API server, etcd or the network (L4, L8).
 //!
 //! - `TAINTWARD_OUTAGES=5,10,30,60` sets the lengths in seconds.
 
@@ -12,16 +12,17 @@ use std::time::{Duration, Instant};
 use taintward_envtest::fixtures::{self, no_execute, pod, set_taints};
 use taintward_envtest::{Account, Cluster, TestApi, wait};
 
-/// A pod of a node that is tainted the moment the server is back leaves within this.
+/// A pod whose node is tainted the moment the server is back leaves within this.
 const BACK_MAX: SignedDuration = SignedDuration::from_secs(5);
 
-/// A server that has just come up refuses everybody until it has read the roles.
+/// A server that has just started rejects all requests until it has read the roles.
 const TERMS: Terms = Terms { marks: true, stamps: false, forbidden: true, restored: false };
 
-/// Within this `/readyz` says that nothing is heard: four seconds for a dead connection, ten of grace, and a busy machine.
+/// Within this `/readyz` reports the interruption: four seconds for a dead connection, ten of grace, and time for a
+/// busy machine.
 const TOLD_MAX: Duration = Duration::from_secs(17);
 
-/// The other server's side: nodes, each with a pod, and what becomes of these.
+/// The scenario on the other server: nodes, each with a pod.
 struct Side<'w> {
     other: TestApi,
     witness: &'w Witness,
@@ -34,14 +35,14 @@ impl Side<'_> {
         Side { other, witness, what }
     }
 
-    /// A node with a pod that bears nothing; returns the pod's UID.
+    /// Creates a node with a pod without tolerations. Returns the pod's UID.
     async fn prepare(&self, number: u64) -> String {
         let name = format!("{}-{number}", self.what);
         fixtures::create_node(&self.other, &name, &[]).await.unwrap();
         pod(&name, &name).create(&self.other).await.unwrap()
     }
 
-    /// Taints the node now; how long its pod takes to leave.
+    /// Taints the node now. Returns how long its pod takes to leave.
     async fn leaves(&self, number: u64, uid: &str) -> SignedDuration {
         let name = format!("{}-{number}", self.what);
         let taint = [no_execute("outage", "v")];
@@ -54,14 +55,14 @@ impl Side<'_> {
     }
 }
 
-/// The usual lengths, or those that are asked for.
+/// The usual lengths, or those from the environment.
 fn lengths(usual: &[u64]) -> Vec<u64> {
     let asked = std::env::var("TAINTWARD_OUTAGES").unwrap_or_default();
     let asked: Vec<u64> = asked.split(',').filter_map(|length| length.trim().parse().ok()).collect();
     if asked.is_empty() { usual.to_vec() } else { asked }
 }
 
-/// Alive all the while; ready until `TOLD_MAX` at the latest, then not, with the reason.
+/// Checks that it stays alive; that it is ready until `TOLD_MAX` at the latest, and then not, with the reason.
 async fn away(taintward: &Taintward, seconds: u64) {
     let (began, mut told) = (Instant::now(), None);
     while began.elapsed() < Duration::from_secs(seconds) {
@@ -88,7 +89,7 @@ async fn is_ready_again(taintward: &Taintward) {
     assert!(began.elapsed() <= Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
-/// L4: the API server is killed, and comes back after a while, several times in a row: it lives for seconds in between.
+/// L4: the API server is killed, and comes back after a while, several times in a row, with seconds in between.
 pub(crate) async fn evictions_go_on_when_a_server_is_back(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let taintward = Taintward::acting(cluster, &[]).await;
     let side = Side::of(cluster, witness, "killed").await;
@@ -105,7 +106,7 @@ pub(crate) async fn evictions_go_on_when_a_server_is_back(cluster: &mut Cluster,
     TERMS
 }
 
-/// L4: the API server stands still and says nothing, and goes on after a while.
+/// L4: the API server is paused, and resumes after a while.
 pub(crate) async fn evictions_go_on_when_a_server_goes_on(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let taintward = Taintward::acting(cluster, &[]).await;
     let side = Side::of(cluster, witness, "paused").await;
@@ -122,7 +123,7 @@ pub(crate) async fn evictions_go_on_when_a_server_goes_on(cluster: &mut Cluster,
     TERMS
 }
 
-/// L4: etcd stands still, and goes on after a while. Whatever the API servers then take is theirs.
+/// L4: etcd is paused, and resumes after a while. The API servers' recovery time does not count.
 pub(crate) async fn evictions_go_on_when_etcd_goes_on(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let taintward = Taintward::acting(cluster, &[]).await;
     let side = Side::of(cluster, witness, "etcd").await;
@@ -145,8 +146,8 @@ pub(crate) async fn evictions_go_on_when_etcd_goes_on(cluster: &mut Cluster, wit
     TERMS
 }
 
-/// L4: etcd is killed and started again, the API servers live on. Who became due meanwhile leaves at once, who bears the
-/// taint for longer has all its time, who bears it for ever stays.
+/// L4: etcd is killed and restarted, while the API servers stay alive. Pods that became due meanwhile leave at once,
+/// those with longer seconds get their full time, and those that tolerate the taint indefinitely stay.
 pub(crate) async fn evictions_go_on_when_etcd_is_killed(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let taintward = Taintward::acting(cluster, &[]).await;
     let side = Side::of(cluster, witness, "no-etcd").await;
@@ -191,7 +192,7 @@ pub(crate) async fn evictions_go_on_when_etcd_is_killed(cluster: &mut Cluster, w
     TERMS
 }
 
-/// L4: the network is cut, and heals: all that was open breaks, or none of it, or only what was open is dead.
+/// L4: the network is cut, and heals: all open connections break, or none, or only the open ones are dead.
 pub(crate) async fn evictions_go_on_when_the_network_heals(
     cluster: &mut Cluster,
     witness: &Witness,
@@ -203,7 +204,7 @@ pub(crate) async fn evictions_go_on_when_the_network_heals(
     taintward.ready().await;
     let side = Side::of(cluster, witness, "cut").await;
 
-    // Half-open: what was open is dead, what is new works.
+    // Half-open: open connections are dead, new ones work.
     let uid = side.prepare(0).await;
     sleep(1.0).await;
     proxy.strand();
@@ -215,7 +216,7 @@ pub(crate) async fn evictions_go_on_when_the_network_heals(
         sleep(1.0).await;
         proxy.cut(true);
         away(&taintward, length).await;
-        // What was sent into the cut is lost with its connection.
+        // Data that was sent during the cut is lost with its connection.
         proxy.break_off();
         proxy.cut(false);
         let took = side.leaves(length, &uid).await;
@@ -225,7 +226,7 @@ pub(crate) async fn evictions_go_on_when_the_network_heals(
     TERMS
 }
 
-/// L4: one of two servers behind a balancer of connections stops in its tracks; new connections lead to the other.
+/// L4: one of two servers behind a TCP load balancer is paused; new connections lead to the other.
 pub(crate) async fn evictions_go_on_by_the_other_server(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let (port, first, second) = (free_port(), cluster.port(0), cluster.port(1));
     let balancer = Proxy::on(port, first);

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 use taintward_envtest::{Account, ChildProcess, Cluster, wait};
 
-/// On a busy machine everything that comes at all comes within this.
+/// On a busy machine, everything arrives within this if it arrives at all.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One process.
@@ -17,12 +17,12 @@ pub(crate) struct Taintward {
     port: u16,
 }
 
-/// A loopback port nobody uses at this moment.
+/// A loopback port that is free at the moment.
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// The binary, with nothing in its environment that could be taken for a choice.
+/// The binary with a clean environment.
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
     command.env_clear();
@@ -30,7 +30,7 @@ pub(crate) fn binary() -> Command {
 }
 
 impl Taintward {
-    /// Starts with a kubeconfig; does not wait for anything.
+    /// Starts with a kubeconfig, without waiting.
     pub(crate) fn start(cluster: &Cluster, kubeconfig: &Path, flags: &[&str]) -> Self {
         let port = free_port();
         let mut command = binary();
@@ -50,7 +50,7 @@ impl Taintward {
         taintward
     }
 
-    /// Waits until it has seen everything.
+    /// Waits until it is ready.
     pub(crate) async fn ready(&mut self) {
         let port = self.port;
         wait::until("taintward to be ready", PATIENCE, async || {
@@ -72,12 +72,12 @@ impl Taintward {
         self.sum("leader_election_master_status", "") == Some(1.0)
     }
 
-    /// Asks its own port; nothing while it does not listen.
+    /// Sends a GET to its own port; `None` while it does not listen.
     pub(crate) fn get(&self, path: &str) -> Option<(u16, String)> {
         get(self.port, path)
     }
 
-    /// The sum of all series of a metric; nothing while there is none, or nothing is served.
+    /// The sum of all series of a metric; `None` if there is none, or the port is closed.
     fn sum(&self, name: &str, label: &str) -> Option<f64> {
         let (_, text) = self.get("/metrics")?;
         let is_of = |line: &&str| {
@@ -88,27 +88,27 @@ impl Taintward {
         values.filter(|values| !values.is_empty()).map(|values| values.iter().sum())
     }
 
-    /// The same of a process that serves.
+    /// The same, of a process that listens.
     pub(crate) fn metric(&self, name: &str) -> f64 {
         self.metric_with(name, "")
     }
 
-    /// The same, of the series with this value of a label.
+    /// The same, for the series with this value of a label.
     pub(crate) fn metric_with(&self, name: &str, label: &str) -> f64 {
         self.sum(name, label).unwrap_or_else(|| panic!("no metric {name} {label}"))
     }
 
-    /// The log so far, one record a line.
+    /// The log so far, one record per line.
     pub(crate) fn log(&self) -> Vec<Value> {
         self.program.output().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// The records that say this, anywhere in them.
+    /// The records that contain these words.
     pub(crate) fn said(&self, words: &str) -> Vec<Value> {
         self.log().into_iter().filter(|record| record.to_string().contains(words)).collect()
     }
 
-    /// Waits until it has said this.
+    /// Waits until the log contains these words.
     pub(crate) async fn says(&self, words: &str) {
         let said = async || Ok((!self.said(words).is_empty()).then_some(()));
         wait::until(&format!("the log to say {words:?}"), PATIENCE, said).await.unwrap();

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A forwarder, open until dropped.
 pub(crate) struct Proxy {
     target: Arc<AtomicU16>,
-    /// Of the connections made from now on.
+    /// Whether the connections made from now on are cut.
     cut: Arc<Mutex<Arc<AtomicBool>>>,
     stranded: Mutex<Vec<Arc<AtomicBool>>>,
     open: Arc<Mutex<Vec<TcpStream>>>,
@@ -47,7 +47,7 @@ impl Proxy {
         Self { target, cut, stranded: Mutex::default(), open, ends, door: Some(door) }
     }
 
-    /// New connections go there; those that are open are left alone.
+    /// Changes the target of new connections; open ones stay.
     pub(crate) fn lead_to(&self, target: u16) {
         self.target.store(target, Ordering::Relaxed);
     }
@@ -59,12 +59,12 @@ impl Proxy {
         }
     }
 
-    /// While it is cut nothing flows either way, and nobody is told: connections stay open, bytes wait.
+    /// While it is cut, nothing flows either way and neither side notices: connections stay open, and data waits.
     pub(crate) fn cut(&self, cut: bool) {
         self.cut.lock().unwrap().store(cut, Ordering::Relaxed);
     }
 
-    /// Nothing flows any more on the connections that are open, and nobody is told; new ones work.
+    /// Stops the flow on open connections without either side noticing; new ones work.
     pub(crate) fn strand(&self) {
         let cut = std::mem::take(&mut *self.cut.lock().unwrap());
         cut.store(true, Ordering::Relaxed);
@@ -83,7 +83,7 @@ impl Drop for Proxy {
 
 fn connect(guest: TcpStream, target: u16, cut: &Arc<AtomicBool>) {
     let Ok(host) = TcpStream::connect((Ipv4Addr::LOCALHOST, target)) else {
-        // Who is open is remembered: letting go of it here would not end it.
+        // Open sockets are kept elsewhere, so dropping this one would not close it.
         let _ = guest.shutdown(Shutdown::Both);
         return;
     };
@@ -106,6 +106,6 @@ fn forward(mut from: TcpStream, mut to: TcpStream, cut: &AtomicBool) {
             break;
         }
     }
-    // However it ends, it ends for both sides.
+    // Closes both sides, however it ends.
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }

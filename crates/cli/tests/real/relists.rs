@@ -1,4 +1,4 @@
-//! Tests that evictions go on while everything is listed again by pages (L4, L1).
+//! Tests that evictions continue while everything is listed again by pages (L4, L1).
 
 use super::program::Taintward;
 use super::stage::{Scene, Terms, seconds};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use taintward_envtest::Cluster;
 use taintward_envtest::fixtures::{no_execute, pod};
 
-/// A list for its age lies in it: it comes after 24 to 28.5 s.
+/// It includes a relist for age, which comes after 24 to 28.5 s.
 const LONG_ENOUGH: Duration = Duration::from_secs(34);
 
-/// L1, L4: whoever has to go, goes in time, all through a check; a countdown and whoever may stay pass through it.
+/// L1, L4: all due pods leave in time during a relist; countdowns and pods that may stay survive it.
 pub(crate) async fn evictions_go_on_while_everything_is_listed_again(
     cluster: &mut Cluster,
     witness: &Witness,

@@ -8,14 +8,15 @@ use serde_json::{Value, json};
 use taintward_envtest::fixtures::{create_node, no_execute, pod};
 use taintward_envtest::{Cluster, wait};
 
-/// By how much a start that is read from objects may be later than the truth (D1): times have whole seconds, the server's
-/// own is known to half a second at first, and a second is allowed for the clocks of the control plane among themselves.
+/// By how much a start that is read from objects may be later than the real one (D1): times have whole seconds, the
+/// server's own is known to half a second at first, and a second is allowed for differences between the clocks of the
+/// control plane.
 const LATER_MAX: f64 = 2.5;
 
-/// A process that is alone, and starts to act at once.
+/// A process without election, which starts to act at once.
 const ALONE: [&str; 1] = ["--leader-elect=false"];
 
-/// Who counts down while the process dies, twice.
+/// Pods that count down while the process dies, twice.
 struct Counting {
     stamped: (Subject, Done),
     by_kubectl: (Subject, Done),
@@ -64,8 +65,8 @@ async fn count_down(scene: &Scene<'_>) -> Counting {
     }
 }
 
-/// D1, S4, L3 (TE-24 today): killed and restarted twice in mid-countdown, no deadline moves: not with `timeAdded`, not
-/// with kubectl's taint, not for pods that came to a tainted node later. What happened meanwhile counts.
+/// D1, S4, L3 (TE-24 today): killed and restarted twice during a countdown, it moves no deadline: not with `timeAdded`,
+/// not with kubectl's taint, not for pods that were bound to a tainted node later. Changes meanwhile count.
 pub(crate) async fn kill_9_in_mid_countdown_moves_no_deadline(
     cluster: &mut Cluster,
     witness: &Witness,
@@ -85,7 +86,7 @@ pub(crate) async fn kill_9_in_mid_countdown_moves_no_deadline(
     let mut taintward = Taintward::acting(cluster, &ALONE).await;
     let back = Timestamp::now();
     scene.goes_within(&meanwhile, returns, back + LATE_MAX).await;
-    // Overdue, or nearly so as far as can be known.
+    // Overdue, or nearly so as far as it can be known.
     let due = last.after + seconds(5.0);
     let known = last.before + seconds(5.0 + LATER_MAX);
     scene.goes_within(&counting.overdue, due, known.max(back) + LATE_MAX).await;
@@ -104,14 +105,14 @@ pub(crate) async fn kill_9_in_mid_countdown_moves_no_deadline(
     Terms::default()
 }
 
-/// Quick to lose, quick to gain.
+/// Short timings, for a quick takeover.
 const QUICK: [&str; 3] = [
     "--leader-elect-lease-duration=6s",
     "--leader-elect-renew-deadline=4s",
     "--leader-elect-retry-period=1s",
 ];
 
-/// Requests that a process makes to learn what there is.
+/// The number of requests by which a process lists everything.
 fn learning(witness: &Witness, since: Timestamp) -> usize {
     let is_learning = |verb: &str| matches!(verb, "list" | "watch");
     let all = witness.ours(|entry| {
@@ -123,8 +124,8 @@ fn learning(witness: &Witness, since: Timestamp) -> usize {
     all.len()
 }
 
-/// D1, L8, S5, P34: a follower takes over a killed leader's countdowns without listing anything, moves no deadline,
-/// and does what was due meanwhile at once. It does not take the leader's marks for a stranger's (P39).
+/// D1, L8, S5, P34: a follower takes over a killed leader's countdowns without a list, moves no deadline, and evicts
+/// pods that became due meanwhile at once. It does not mistake the leader's marks for another controller's (P39).
 pub(crate) async fn a_follower_takes_over_warm(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let began = Timestamp::now();
@@ -158,10 +159,10 @@ pub(crate) async fn a_follower_takes_over_warm(cluster: &mut Cluster, witness: &
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/taintward";
 
-/// L8: SIGTERM ends the leader within 5 s with 0; the lease is given back, and the next one leads at once.
+/// L8: SIGTERM ends the leader within 5 s with 0; the lease is released, and the next leader follows at once.
 pub(crate) async fn sigterm_hands_over(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
-    // The killed one's lease, if there is one, has to run out first.
+    // The lease of a killed leader, if there is one, must expire first.
     let mut leader = Taintward::acting(cluster, &[]).await;
     let mut follower =
         Taintward::start(cluster, &cluster.kubeconfig(taintward_envtest::Account::Taintward, 0), &[]);
@@ -188,7 +189,7 @@ pub(crate) async fn sigterm_hands_over(cluster: &mut Cluster, witness: &Witness)
     assert!(!next.is_empty() && next != first);
     scene.goes(&counting, done, 7.0).await;
 
-    // Nobody else is there: it ends as well, and leaves the lease to nobody.
+    // There is no other replica: it ends as well, and releases the lease.
     assert_eq!(follower.stop().code(), Some(0));
     wait::until("the lease to be free", PATIENCE, async || {
         Ok(holder(&scene.admin.get(LEASE).await?).is_empty().then_some(()))

@@ -1,4 +1,4 @@
-//! Tests an etcd restored from a backup: what was written since does not count (S1, S2, S4, L4).
+//! Tests an etcd restored from a backup: later writes do not count (S1, S2, S4, L4).
 
 use super::program::Taintward;
 use super::stage::{Scene, Terms, seconds, sleep};
@@ -8,8 +8,8 @@ use std::time::Duration;
 use taintward_envtest::fixtures::{no_execute, pod};
 use taintward_envtest::{Cluster, wait};
 
-/// A taint of which the restored store knows nothing sends nobody away; a pod that was evicted after the backup is
-/// there again, and goes again; a new taint counts within five seconds.
+/// A taint that the restored store lacks evicts no pod; a pod that was evicted after the backup exists again, and is
+/// evicted again; a new taint takes effect within five seconds.
 pub(crate) async fn only_what_the_restored_store_says_counts(
     cluster: &mut Cluster,
     witness: &Witness,

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use taintward_envtest::{Binaries, Cluster, ClusterConfig, binaries};
 use tokio::runtime::{Builder, Runtime};
 
-/// A scenario on nodes of its own, beside others.
+/// A scenario on nodes of its own, concurrent with others.
 pub(crate) type Beside = for<'s> fn(&'s Scene<'s>) -> futures::future::LocalBoxFuture<'s, ()>;
 
-/// A scenario that has a cluster to itself.
+/// A scenario with a cluster of its own.
 pub(crate) type Alone =
     for<'s> fn(&'s mut Cluster, &'s Witness) -> futures::future::LocalBoxFuture<'s, Terms>;
 
@@ -30,19 +30,19 @@ pub(crate) struct Group {
 
 /// How the scenarios of a group share it.
 pub(crate) enum Play {
-    /// Side by side, watching one taintward.
+    /// Concurrently, with one taintward.
     Beside(Vec<(&'static str, Beside)>),
     /// One after the other.
     Alone(Vec<(&'static str, Alone)>),
 }
 
-/// How one scenario ended.
+/// The result of one scenario.
 struct Ended {
     name: String,
     passed: bool,
 }
 
-/// Which scenarios are wanted.
+/// The selected scenarios.
 struct Choice {
     filters: Vec<String>,
     skips: Vec<String>,
@@ -51,7 +51,7 @@ struct Choice {
 }
 
 impl Choice {
-    /// libtest's words, as far as they choose tests; the others change nothing here.
+    /// Parses libtest's arguments, as far as they select tests; the others have no effect here.
     fn of(arguments: impl Iterator<Item = String>) -> Self {
         let mut choice = Self { filters: Vec::new(), skips: Vec::new(), exact: false, list: false };
         let mut arguments = arguments;
@@ -94,7 +94,7 @@ impl Group {
     }
 }
 
-/// Runs what was asked for.
+/// Runs the selected scenarios.
 pub(crate) fn run(mut groups: Vec<Group>) -> ExitCode {
     let choice = Choice::of(std::env::args().skip(1));
     groups.iter_mut().for_each(|group| group.keep(&choice));
@@ -114,7 +114,7 @@ pub(crate) fn run(mut groups: Vec<Group>) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let (began, ended) = (Instant::now(), Mutex::new(Vec::new()));
-    // Many at once first, undisturbed; then the others, a group beside the other.
+    // First the shared groups, undisturbed; then the others, several groups at a time.
     for group in &groups {
         if let Play::Beside(scenarios) = &group.play {
             play_beside(group, scenarios, &tools, &ended);
@@ -145,7 +145,7 @@ pub(crate) fn run(mut groups: Vec<Group>) -> ExitCode {
     if failed.is_empty() && missing == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// With `CI=true` nothing may be skipped.
+/// With `CI=true` no scenario may be skipped.
 fn kwok_is_there(group: &Group) -> bool {
     let Err(why) = binaries::find_kwok() else { return true };
     assert!(std::env::var("CI").as_deref() != Ok("true"), "CI=true: {why:#}");
@@ -218,7 +218,7 @@ fn play_alone(group: &Group, scenarios: &[(&str, Alone)], tools: &Binaries, ende
             witness.check(&terms);
         });
         if !passed {
-            // Nobody knows in what state it left the programs.
+            // The state in which it left the programs is unknown.
             cluster = None;
         }
     }

@@ -1,4 +1,4 @@
-//! Tests a process that is stopped with SIGSTOP and goes on (D4, D5, S1, S2, S5).
+//! Tests a process that is paused with SIGSTOP and resumed (D4, D5, S1, S2, S5).
 
 use super::program::Taintward;
 use super::stage::{BEYOND, LATE_MAX, Scene, Terms, seconds, sleep, sleep_until};
@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use taintward_envtest::fixtures::{delete_pod, no_execute, pod};
 use taintward_envtest::{Account, Cluster};
 
-/// D4, D5, S1, S2, D10: it sleeps past the deadlines. What it remembers is old by then: who was saved, replaced or
-/// left without a node meanwhile stays; who still has to go, goes.
+/// D4, D5, S1, S2, D10: it sleeps past the deadlines, so its state is outdated. Pods that were saved, replaced or lost
+/// their node meanwhile stay; pods that are still due leave.
 pub(crate) async fn who_wakes_up_looks_before_acting(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;

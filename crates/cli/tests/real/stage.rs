@@ -12,13 +12,13 @@ use taintward_envtest::{Account, Binaries, Cluster, ClusterConfig, TestApi};
 /// L1 allows one second from the deadline to the DELETE; the rest is for a busy machine.
 pub(crate) const LATE_MAX: SignedDuration = SignedDuration::from_millis(1_500);
 
-/// Who should stay is watched for this long past the moment at which the wrong thing would have happened.
+/// Pods that should stay are watched for this long past the time at which a wrong eviction would have happened.
 pub(crate) const BEYOND: SignedDuration = SignedDuration::from_secs(2);
 
-/// How long a DELETE that is late is waited for, to tell how late it was.
+/// How long to wait for a late DELETE, to report how late it was.
 const TOO_LATE: SignedDuration = SignedDuration::from_secs(20);
 
-/// A cluster with one taintward at work.
+/// A cluster with one running taintward.
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
     pub(crate) taintward: Taintward,
@@ -26,7 +26,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Brings everything up.
+    /// Starts everything.
     pub(crate) async fn start(tools: &Binaries, options: ClusterConfig) -> Self {
         let cluster = Cluster::start(tools, options).await.unwrap();
         let witness = Witness::from_now(&cluster);
@@ -34,12 +34,12 @@ impl Stage {
         Self { cluster, taintward, witness }
     }
 
-    /// A scenario's view of it; belongs to the async runtime it is made in.
+    /// A scenario's view; belongs to the async runtime in which it is created.
     pub(crate) async fn scene(&self) -> Scene<'_> {
         Scene::of(&self.cluster, &self.witness).await
     }
 
-    /// What must be true of the process after all scenarios: its metrics say what the log says (TE-37, TE-38, D9).
+    /// Checks, after all scenarios, that the process' metrics agree with its log (TE-37, TE-38, D9).
     pub(crate) async fn check(&self) {
         let deletions = self.witness.deletions() as f64;
         assert_eq!(self.taintward.metric("taint_eviction_controller_pod_deletions_total"), deletions);
@@ -68,26 +68,26 @@ pub(crate) struct Scene<'s> {
     pub(crate) admin: TestApi,
 }
 
-/// A pod on stage.
+/// A pod of a scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) name: String,
     pub(crate) uid: String,
 }
 
-/// Something was done between these two moments.
+/// An action, which happened between these two times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
     pub(crate) after: Timestamp,
     pub(crate) before: Timestamp,
 }
 
-/// What must become of a pod.
+/// The expected outcome of a pod.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fate {
     /// It stays.
     Stays,
-    /// It goes so many seconds after what was done; not before, hardly later.
+    /// It leaves this many seconds after the action; not before, and hardly later.
     Goes(f64),
 }
 
@@ -107,7 +107,7 @@ pub(crate) async fn sleep_until(moment: Timestamp) {
 }
 
 impl Done {
-    /// Does it, and remembers when.
+    /// Runs an action, and records when.
     pub(crate) async fn during<E: std::fmt::Debug>(action: impl Future<Output = Result<(), E>>) -> Self {
         let after = Timestamp::now();
         action.await.unwrap();
@@ -120,19 +120,19 @@ impl<'s> Scene<'s> {
         Self { cluster, witness, admin: cluster.api(Account::Admin).await.unwrap() }
     }
 
-    /// A new node.
+    /// Creates a node.
     pub(crate) async fn node(&self, name: &str) {
         fixtures::create_node(&self.admin, name, &[]).await.unwrap();
     }
 
-    /// A new pod.
+    /// Creates a pod.
     pub(crate) async fn pod(&self, pod: PodFixture) -> Subject {
         let name = pod.name();
         let uid = pod.create(&self.admin).await.unwrap();
         Subject { name, uid }
     }
 
-    /// The pod as it is; `None` if it is gone.
+    /// The present pod; `None` if it is gone.
     pub(crate) async fn find(&self, pod: &Subject) -> Option<Value> {
         let found = fixtures::find_pod(&self.admin, &pod.name).await.unwrap();
         found.filter(|found| found["metadata"]["uid"] == pod.uid.as_str())
@@ -158,7 +158,7 @@ impl<'s> Scene<'s> {
         Done::during(async { self.admin.create(&path, &binding).await.map(drop) }).await
     }
 
-    /// The pod is deleted within this window, and stays until then.
+    /// Checks that the pod is deleted within this window, and exists until then.
     pub(crate) async fn goes_within(&self, pod: &Subject, earliest: Timestamp, latest: Timestamp) {
         let deleted = loop {
             if let Some(at) = self.witness.deleted(&pod.uid) {
@@ -182,13 +182,13 @@ impl<'s> Scene<'s> {
         );
     }
 
-    /// The pod goes so many seconds after what was done.
+    /// Checks that the pod leaves this many seconds after the action.
     pub(crate) async fn goes(&self, pod: &Subject, done: Done, after: f64) {
         let (earliest, latest) = (done.after + seconds(after), done.before + seconds(after) + LATE_MAX);
         self.goes_within(pod, earliest, latest).await;
     }
 
-    /// The pod lives at this moment, and nobody has touched it.
+    /// Checks that the pod exists at this time and that no controller has changed it.
     pub(crate) async fn stays_until(&self, pod: &Subject, moment: Timestamp) {
         sleep_until(moment).await;
         let found = self.find(pod).await.unwrap_or_else(|| panic!("{} is gone", pod.name));
@@ -200,7 +200,7 @@ impl<'s> Scene<'s> {
         assert!(!marked, "{} is marked", pod.name);
     }
 
-    /// Each pod meets its fate; those that stay are watched until well after `watched` seconds.
+    /// Checks the outcome of each pod; those that stay are watched until well after `watched` seconds.
     pub(crate) async fn meet(&self, done: Done, fates: &[(Subject, Fate)], watched: f64) {
         for (pod, fate) in fates {
             if let Goes(after) = fate {

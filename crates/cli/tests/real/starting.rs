@@ -11,7 +11,7 @@ use taintward_envtest::{Account, wait};
 
 const OBSERVE: &str = "--mode=observe";
 
-/// What ends it at once: exit code 1, and the last line says what, why and the way out.
+/// Errors that end it at once: exit code 1, and the last line says what failed, why, and what to do.
 pub(crate) async fn what_waiting_cannot_heal_ends_it_with_one_sentence(scene: &Scene<'_>) {
     let folder = scene.cluster.folder();
     let good = fs::read_to_string(scene.cluster.kubeconfig(Account::Taintward, 0)).unwrap();
@@ -45,7 +45,7 @@ fn status(taintward: &Taintward, path: &str) -> Option<u16> {
     taintward.get(path).map(|(status, _)| status)
 }
 
-/// An unreachable server is waited for, visibly: alive, not ready; ready as soon as it has seen everything.
+/// It waits, visibly, for an unreachable server: alive, not ready; ready as soon as it has listed everything.
 pub(crate) async fn an_unreachable_server_is_waited_for(scene: &Scene<'_>) {
     let port = free_port();
     let mut taintward =
@@ -68,8 +68,8 @@ pub(crate) async fn an_unreachable_server_is_waited_for(scene: &Scene<'_>) {
     assert_eq!(taintward.stop().code(), Some(0));
 }
 
-/// So is one whose certificate does not fit: at boot a clock that is not set yet looks like that. It goes on as soon as
-/// the file with the authority is the right one.
+/// It also waits for a server with an invalid certificate, because a clock that is not set yet at boot looks the same.
+/// It continues as soon as the CA file is the right one.
 pub(crate) async fn a_certificate_that_does_not_fit_is_waited_for(scene: &Scene<'_>) {
     let folder = scene.cluster.folder();
     let good = fs::read_to_string(scene.cluster.kubeconfig(Account::Taintward, 0)).unwrap();
@@ -88,7 +88,7 @@ pub(crate) async fn a_certificate_that_does_not_fit_is_waited_for(scene: &Scene<
     assert_eq!(taintward.stop().code(), Some(0));
 }
 
-/// SIGTERM ends the wait for a server too.
+/// SIGTERM also ends the wait for a server.
 pub(crate) async fn a_wait_for_the_server_can_be_ended(scene: &Scene<'_>) {
     let kubeconfig = leading_to(scene.cluster, Account::Taintward, free_port());
     let mut taintward = Taintward::start(scene.cluster, &kubeconfig, &[OBSERVE]);
@@ -96,7 +96,8 @@ pub(crate) async fn a_wait_for_the_server_can_be_ended(scene: &Scene<'_>) {
     assert_eq!(taintward.stop().code(), Some(0));
 }
 
-/// TE-2: each missing permission is named with the rule that grants it; granted, it goes on without a restart.
+/// TE-2: each missing permission is named with the rule that grants it; once it is granted, the controller continues
+/// without a restart.
 pub(crate) async fn a_missing_permission_is_named_with_its_rule(scene: &Scene<'_>) {
     let beggar = account(scene.cluster, "beggar", json!([])).await;
     let mut enforcing = Taintward::start(scene.cluster, &beggar.kubeconfig, &[]);

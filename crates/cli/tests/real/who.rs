@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use taintward_envtest::Release;
 use taintward_envtest::fixtures::{create_node, no_execute, pod};
 
-/// TE-17a, TE-30, TE-31, TE-34, D4, D5, D8, S1, S10: untolerated, so at once: condition, DELETE with preconditions,
-/// event; one look at the node serves all its pods.
+/// TE-17a, TE-30, TE-31, TE-34, D4, D5, D8, S1, S10: an untolerated taint evicts at once: condition, DELETE with
+/// preconditions, event. One read of the node serves all its pods.
 pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_told_of(scene: &Scene<'_>) {
     scene.node("who-plain").await;
     let plain = scene.pod(pod("who-plain", "who-plain").grace(30)).await;
@@ -30,7 +30,8 @@ pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_told_of(scene: &Sce
     assert_eq!(condition["status"], "True");
     assert_eq!(condition["reason"], "DeletionByTaintManager");
     assert_eq!(condition["message"], "Taint manager: deleting due to NoExecute taint");
-    // 1.33 counts the generations of pods, and keeps none in conditions: its gate PodObservedGenerationTracking is off.
+    // 1.33 counts the generations of pods, but does not store them in conditions: its gate
+    // PodObservedGenerationTracking is off.
     let is_kept = Release::chosen().unwrap().name() != "1.33";
     assert_eq!(condition["observedGeneration"], if is_kept { generation } else { Value::Null });
     assert!(condition["lastTransitionTime"].is_string());
@@ -76,7 +77,7 @@ async fn one_event(scene: &Scene<'_>, pod: &Subject) {
     assert!(events[0].received > scene.witness.deleted(&pod.uid).unwrap(), "D8: after the fact");
 }
 
-/// TE-22: only NoExecute sends running pods away.
+/// TE-22: only NoExecute evicts running pods.
 pub(crate) async fn other_effects_send_nobody_away(scene: &Scene<'_>) {
     scene.node("who-effects").await;
     let pod = scene.pod(pod("who-effects", "who-effects")).await;
@@ -88,7 +89,8 @@ pub(crate) async fn other_effects_send_nobody_away(scene: &Scene<'_>) {
     scene.goes(&pod, done, 0.0).await;
 }
 
-/// TE-17b, TE-19, TE-20, TE-25, D7: no seconds are for ever, none left is now, N is N, and very many are very long.
+/// TE-17b, TE-19, TE-20, TE-25, D7: no seconds mean indefinitely, none left means now, N means N, and very many mean
+/// very long.
 pub(crate) async fn seconds_count_from_the_taint_and_saturate(scene: &Scene<'_>) {
     scene.node("who-seconds").await;
     let mut fates = Vec::new();
@@ -130,8 +132,8 @@ fn toleration(key: &str, operator: &str, value: &str, effect: &str, seconds: Opt
     toleration
 }
 
-/// MATCH-4, MATCH-6, MATCH-9, TE-17b: which toleration answers which taint; the first that matches counts, not the
-/// most patient; the smallest over all taints decides; numeric operators match nothing while their gate is off.
+/// MATCH-4, MATCH-6, MATCH-9, TE-17b: which toleration matches which taint. The first match counts, not the longest;
+/// the shortest over all taints decides; numeric operators match nothing while their gate is off.
 pub(crate) async fn the_first_matching_toleration_decides(scene: &Scene<'_>) {
     const N: &str = "NoExecute";
     scene.node("who-match").await;
@@ -172,7 +174,7 @@ pub(crate) async fn the_first_matching_toleration_decides(scene: &Scene<'_>) {
     scene.meet(done, &fates, 3.0).await;
 }
 
-/// Names as odd as the server takes them; a taint is matched by its whole key.
+/// Names as odd as the server accepts them; a taint is matched by its whole key.
 pub(crate) async fn odd_names_are_names(scene: &Scene<'_>) {
     let node = format!("who-odd.{}", "n".repeat(55) + ".x-1");
     let key = format!("{}.example/{}", "a".repeat(60), "K_.-k".repeat(12) + "z");
@@ -207,7 +209,7 @@ async fn one_odd_event(scene: &Scene<'_>, pod: &Subject) {
     panic!("no event about {}", pod.name);
 }
 
-/// Taints and tolerations by the thousand.
+/// Thousands of taints and tolerations.
 pub(crate) async fn a_thousand_taints_are_answered_each(scene: &Scene<'_>) {
     const MANY: usize = 1_000;
     let key = |number: usize| format!("who.example/{number:04}");

@@ -7,8 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use taintward_envtest::audit::{AuditEntry, AuditTail};
 use taintward_envtest::{Account, Cluster};
 
-/// How old a node's confirming read may be when a DELETE arrives: 2 s when it is decided, 5 s whatever happens to it
-/// on the way (S2).
+/// The maximum age of a node's confirming read when a DELETE arrives: 2 s at its decision, 5 s in any case (S2).
 const CONFIRM_AGE_MAX: SignedDuration = SignedDuration::from_secs(5);
 
 /// What a run was allowed to do beyond the usual.
@@ -20,7 +19,7 @@ pub(crate) struct Terms {
     pub(crate) stamps: bool,
     /// Some permission was missing on purpose.
     pub(crate) forbidden: bool,
-    /// The store was put back to an earlier state: who was deleted after that may be deleted once more.
+    /// The store was restored to an earlier state: pods deleted after that state may be deleted once more.
     pub(crate) restored: bool,
 }
 
@@ -49,7 +48,7 @@ impl Followed {
     }
 }
 
-/// Whether our program asked for this under our account.
+/// Whether our program sent this request under our account.
 pub(crate) fn is_ours(entry: &AuditEntry) -> bool {
     entry.user == Account::Taintward.user() && entry.agent.starts_with("taintward/")
 }
@@ -59,14 +58,14 @@ fn is_deletion(entry: &AuditEntry) -> bool {
     entry.verb == "delete" && entry.resource == "pods" && entry.code == 200
 }
 
-/// Which incarnation a DELETE or a PATCH of the status demands.
+/// The UID that a DELETE or a PATCH of the status demands.
 fn uid_demanded(entry: &AuditEntry) -> Option<&str> {
     let place = if entry.verb == "delete" { "/preconditions/uid" } else { "/metadata/uid" };
     entry.request.pointer(place).and_then(Value::as_str)
 }
 
 impl Witness {
-    /// Follows the log from here on; what came before is remembered, and not checked again.
+    /// Follows the log from here on; earlier entries are remembered, and not checked again.
     pub(crate) fn from_now(cluster: &Cluster) -> Self {
         let mut followed = Followed { tail: cluster.audit_tail(), entries: Vec::new(), begin: 0 };
         followed.refresh();
@@ -75,18 +74,18 @@ impl Witness {
     }
 
     fn now(&self) -> MutexGuard<'_, Followed> {
-        // A failed scenario must not take the others' witness away.
+        // A failed scenario must not poison the others' witness.
         let mut followed = self.followed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         followed.refresh();
         followed
     }
 
-    /// Everything of our account that fits, in order.
+    /// All matching requests of our account, in order.
     pub(crate) fn ours(&self, fits: impl Fn(&AuditEntry) -> bool) -> Vec<AuditEntry> {
         self.all(|entry| is_ours(entry) && fits(entry))
     }
 
-    /// Everything that fits, in order.
+    /// All matching requests, in order.
     pub(crate) fn all(&self, fits: impl Fn(&AuditEntry) -> bool) -> Vec<AuditEntry> {
         let now = self.now();
         now.entries[now.begin..].iter().filter(|entry| fits(entry)).cloned().collect()
@@ -100,7 +99,7 @@ impl Witness {
         now.entries.iter().find(fits).map(|entry| entry.received)
     }
 
-    /// How often we deleted this pod: more than once only where a restored store brought it back.
+    /// How often we deleted this pod: more than once only if a restored store brought it back.
     pub(crate) fn deletions_of(&self, uid: &str) -> usize {
         self.ours(|entry| is_deletion(entry) && uid_demanded(entry) == Some(uid)).len()
     }
@@ -110,7 +109,7 @@ impl Witness {
         self.ours(is_deletion).len()
     }
 
-    /// What we asked to be changed about the pod of this name.
+    /// Our writes to the pod of this name.
     pub(crate) fn writes_on_pod(&self, name: &str) -> Vec<AuditEntry> {
         self.ours(|entry| entry.is_write() && entry.resource.starts_with("pods") && entry.name == name)
     }
@@ -120,7 +119,8 @@ impl Witness {
         self.ours(|entry| entry.resource == "events" && entry.request["regarding"]["uid"] == uid)
     }
 
-    /// Checks the properties of `reliability.md` that a server's log can show, over everything seen since the start.
+    /// Checks the properties of `reliability.md` that a server's log can show, over everything recorded since the
+    /// start.
     pub(crate) fn check(&self, terms: &Terms) {
         let now = self.now();
         let nodes = nodes_of_pods(&now.entries);
@@ -131,7 +131,7 @@ impl Witness {
             assert!(terms.forbidden || entry.code != 403, "refused: {entry:?}");
             let on_node = entry.resource == "nodes" && entry.is_write();
             assert!(!on_node || terms.stamps, "a node was written: {entry:?}");
-            // Of a request that was refused at the door nothing is recorded.
+            // A request that is rejected early has no recorded body.
             if entry.verb == "delete" && !entry.request.is_null() {
                 seen.check_request(entry);
             }
@@ -146,10 +146,11 @@ impl Witness {
     }
 }
 
-/// Conflicts, of the mark or of the DELETE, after which a DELETE need not demand the version any more (P45).
+/// The number of conflicts, of the mark or of the DELETE, after which a DELETE need not demand the version any more
+/// (P45).
 const CONFLICTS_MAX: u32 = 5;
 
-/// What went before, as far as later requests must refer to it.
+/// Earlier requests, as far as later ones must refer to them.
 #[derive(Default)]
 struct Seen {
     marked: HashMap<String, Timestamp>,
@@ -182,7 +183,7 @@ impl Seen {
         }
     }
 
-    /// S1, S10: the incarnation is demanded, and the pod's own grace period counts.
+    /// S1, S10: the UID is demanded, and the pod's own grace period counts.
     fn check_request(&self, entry: &AuditEntry) {
         let uid = uid_demanded(entry).unwrap_or_else(|| panic!("S1: {entry:?}"));
         let excused = self.conflicts.get(uid).is_some_and(|conflicts| *conflicts >= CONFLICTS_MAX);
@@ -202,7 +203,7 @@ impl Seen {
         }
     }
 
-    /// D8: after the fact.
+    /// D8: after the deletion.
     fn check_event(&self, entry: &AuditEntry) {
         let note = entry.request["note"].as_str().unwrap_or_default();
         if let (true, Some(uid)) =
@@ -213,7 +214,7 @@ impl Seen {
     }
 }
 
-/// The node of each pod that was created bound.
+/// The node of each pod that was created with a node.
 fn nodes_of_pods(entries: &[AuditEntry]) -> HashMap<String, String> {
     let created = entries.iter().filter(|entry| entry.verb == "create" && entry.resource == "pods");
     created

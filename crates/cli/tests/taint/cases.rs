@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-/// One command line for both. `{1}` and `{2}` stand for nodes, `{side}` for a label value that only one side's nodes have.
+/// A command line for both. `{1}` and `{2}` stand for nodes, `{side}` for a label value that only one side's nodes
+/// have.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) arguments: Vec<String>,
@@ -11,7 +12,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Typed in words, on nodes with two taints each.
+    /// A command line, on nodes with two taints each.
     pub(crate) fn typed(line: &str) -> Self {
         let arguments = line.split(' ').map(str::to_owned).collect();
         Self { arguments, before: [usual(), vec![pool(4)]] }
@@ -35,7 +36,7 @@ fn pool(number: usize) -> Value {
         .clone()
 }
 
-/// What somebody thought of: each rule, and each way to get it wrong.
+/// Handwritten cases: each rule, and each way to break it.
 const THOUGHT_OF: &[&str] = &[
     // KT-2
     "",
@@ -180,7 +181,7 @@ const THOUGHT_OF: &[&str] = &[
     "node --overwrite {1} a=9:NoSchedule -o name",
 ];
 
-/// Numbers that are the same each time.
+/// Reproducible random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -196,10 +197,10 @@ impl Numbers {
     }
 }
 
-/// How many are made up.
+/// The number of generated cases.
 const MADE_UP: usize = 120;
 
-/// Everything to compare.
+/// All cases.
 pub(crate) fn all() -> Vec<Case> {
     let thought_of = THOUGHT_OF.iter().map(|line| {
         let case = Case::typed(line);

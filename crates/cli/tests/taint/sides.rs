@@ -11,7 +11,7 @@ use taintward_envtest::fixtures::create_node;
 use taintward_envtest::{Account, Binaries, Cluster, TestApi};
 use tokio::runtime::Runtime;
 
-/// Who is asked.
+/// The program under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Kubectl,
@@ -19,7 +19,7 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// Its nodes' names, which are as long as the other's.
+    /// The names of its nodes, which are as long as the other side's.
     fn name(self, number: usize) -> String {
         match self {
             Self::Kubectl => format!("left-{number}"),
@@ -35,7 +35,7 @@ impl Side {
     }
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) code: i32,
@@ -91,17 +91,17 @@ impl<'c> Stage<'c> {
         command
     }
 
-    /// A node as it is.
+    /// The present node.
     pub(crate) fn node(&self, side: Side, number: usize) -> Value {
         self.runtime.block_on(self.api.get(&format!("/api/v1/nodes/{}", side.name(number)))).unwrap()
     }
 
-    /// What a case's nodes have before.
+    /// The taints that a case's nodes have before.
     pub(crate) fn before(&self, case: &Case) -> [Value; 2] {
         case.before.clone().map(|taints| if taints.is_empty() { Value::Null } else { Value::Array(taints) })
     }
 
-    /// The same for both, kubectl first.
+    /// Runs the case on both sides, kubectl first.
     pub(crate) fn both(&self, case: &Case) -> [Outcome; 2] {
         for side in [Side::Kubectl, Side::Taintward] {
             for (taints, number) in case.before.iter().zip([1, 2]) {
@@ -120,7 +120,7 @@ impl<'c> Stage<'c> {
         }));
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let done = self.command(side, &arguments).output().unwrap();
-        // Commands about all nodes tell of both sides', in the same state.
+        // Commands about all nodes print both sides', in the same state.
         let alike = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes).into_owned();
             if case.arguments.iter().any(|argument| argument.starts_with("--all")) {
@@ -139,7 +139,7 @@ impl<'c> Stage<'c> {
         }
     }
 
-    /// Tells of each version of a node, from now on.
+    /// Follows each version of a node, from now on.
     pub(crate) fn watch(&self, name: &str) -> Versions<'_, 'c> {
         let mut command = Command::new(&self.kubectl);
         command.env_clear().env("HOME", &self.home).env("KUBECONFIG", &self.kubeconfig);
@@ -159,7 +159,7 @@ impl<'c> Stage<'c> {
     }
 }
 
-/// On a busy machine everything that comes at all comes within this.
+/// On a busy machine, everything arrives within this if it arrives at all.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A watch of one node.
@@ -172,7 +172,7 @@ pub(crate) struct Versions<'s, 'c> {
 }
 
 impl Versions<'_, '_> {
-    /// All versions up to one that gets this label.
+    /// All versions up to the one with this label.
     pub(crate) fn until_label(mut self, label: &str) -> Vec<Value> {
         let body = json!({ "metadata": { "labels": { label: "yes" } } });
         patch(self.stage.runtime, &self.stage.api, &self.name, &body);
@@ -199,7 +199,7 @@ fn patch(runtime: &Runtime, api: &TestApi, name: &str, body: &Value) {
     runtime.block_on(api.patch(&path, PatchType::Merge, &body.to_string())).unwrap();
 }
 
-/// Two nodes differ in these, whoever changed them.
+/// Removes fields in which two nodes always differ, whatever changed them.
 fn undated(text: &str) -> String {
     let own = ["uid", "resourceVersion", "creationTimestamp"];
     let lines = text.lines().map(|line| {
@@ -215,14 +215,14 @@ fn undated(text: &str) -> String {
     lines.collect()
 }
 
-/// What docs/differences.md lists under KT of standard output, and nothing else.
+/// Removes the differences of standard output that docs/differences.md lists under KT, and no others.
 fn known_differences_of_output(side: Side, case: &Case, text: &str) -> String {
     if side == Side::Kubectl {
         return text.to_owned();
     }
     let typed = |flag: &str| case.arguments.iter().any(|argument| argument.starts_with(flag));
     let lines = text.lines().filter_map(|line| {
-        // kubectl leaves out that nothing was done, and what parts two documents.
+        // kubectl omits the dry-run suffix and the separator between documents.
         let dry = [" (dry run)", " (server dry run)"].iter().find_map(|suffix| line.strip_suffix(suffix));
         match dry {
             Some(line) if typed("--dry-run") => Some(format!("{line}\n")),
@@ -233,19 +233,19 @@ fn known_differences_of_output(side: Side, case: &Case, text: &str) -> String {
     lines.collect()
 }
 
-/// What kubectl before 1.35 says in other words.
+/// Translates messages of kubectl before 1.35.
 fn in_new_words(said: String) -> String {
     let said = said.replace("a qualified name must consist", "a valid label key must consist");
     said.replace("must be no more than 63 characters", "must be no more than 63 bytes")
 }
 
-/// What docs/differences.md lists under KT of standard error, and nothing else.
+/// Removes the differences of standard error that docs/differences.md lists under KT, and no others.
 fn known_differences(side: Side, text: &str) -> String {
     let lines = text.lines().filter_map(|line| match side {
-        // The character that is wrong is pointed at.
+        // The mark below the wrong character.
         Side::Taintward if line.starts_with("    ") => None,
         Side::Taintward => Some(line.to_owned()),
-        // The program's name in the hint; log lines with a time and a place in the source.
+        // The program's name in the hint; log lines with a time and a source location.
         Side::Kubectl => match line.split_once("] ") {
             Some((head, warning)) if head.starts_with('W') => Some(format!("warning: {warning}")),
             _ => Some(line.replace("See 'kubectl taint -h'", "See 'taintward taint -h'")),

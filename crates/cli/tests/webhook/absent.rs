@@ -13,7 +13,7 @@ async fn client(stage: &Stage, hook: &Hook) -> Client {
     wait::until("the webhook to listen", PATIENCE, connected).await.unwrap()
 }
 
-/// A kubeconfig that leads nowhere.
+/// A kubeconfig for a closed port.
 fn nowhere(stage: &Stage) -> std::path::PathBuf {
     let text = std::fs::read_to_string(stage.cluster.kubeconfig(Account::Admin, 0)).unwrap();
     let server = |port: u16| format!("https://127.0.0.1:{port}");
@@ -22,7 +22,7 @@ fn nowhere(stage: &Stage) -> std::path::PathBuf {
     file
 }
 
-/// It answers: objects come in, or are turned away if it is told to.
+/// The webhook answers: objects are admitted, or rejected if its flag says so.
 pub(crate) async fn without_an_api_server(stage: &Stage) {
     let (files, nowhere) = (Files::new(&stage.cluster, "nowhere", &stage.authority).flags(), nowhere(stage));
     let start = |more: &[&str]| Hook::start(&stage.cluster, &nowhere, &all(&files, more));
@@ -42,7 +42,7 @@ pub(crate) async fn without_an_api_server(stage: &Stage) {
     assert!(lenient.is_running());
 }
 
-/// Without the definitions there are no pools and policies, which the log says; default tolerations are given.
+/// Without the definitions there are no pools and policies, as the log says; default tolerations are added.
 pub(crate) async fn without_definitions(stage: &Stage) {
     let files = Files::new(&stage.cluster, "undefined", &stage.authority).flags();
     let hook = Hook::start(&stage.cluster, &stage.account, &all(&files, &[])).ready().await;

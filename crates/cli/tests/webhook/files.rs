@@ -1,4 +1,4 @@
-//! Tests certificate files that are renewed or spoilt under load.
+//! Tests certificate files that are renewed or corrupted under load.
 
 use super::super::Stage;
 use super::super::admission::client::{Client, believing};
@@ -9,7 +9,7 @@ use serde_json::json;
 use taintward_envtest::certificates::TestAuthority;
 use taintward_envtest::wait;
 
-/// Not fewer pods are created meanwhile.
+/// The minimum number of pods created meanwhile.
 const PODS: usize = 2_000;
 const FAILURES: &str = "taintward_webhook_certificate_reload_failures_total";
 
@@ -36,7 +36,7 @@ pub(crate) async fn renewed_and_spoilt_under_load(stage: &Stage) {
         let renewed = async || Ok(shown(&hook, &second.certificate).await);
         let after = wait::until("the new certificate to be shown", PATIENCE, renewed).await.unwrap();
         assert_ne!(before, after);
-        // Whoever believes the old authority alone is not let in any more: nobody shows the old certificate.
+        // A client that trusts only the old authority cannot connect any more: the old certificate is not served.
         assert_eq!(shown(&hook, &first.certificate).await, None);
         trusting(&second.certificate).await;
         load.goes_on(100).await;
@@ -61,7 +61,7 @@ pub(crate) async fn renewed_and_spoilt_under_load(stage: &Stage) {
     assert!(hook.stop().success());
 }
 
-/// What is shown to somebody who believes these authorities; `None` if it is not believed.
+/// The certificate presented to a client that trusts these authorities; `None` if the client rejects it.
 async fn shown(hook: &Hook, authorities: &str) -> Option<Vec<u8>> {
     let client = Client::connect(hook.port, &believing(authorities, None)).await;
     client.ok().map(|client| client.shown)

@@ -9,7 +9,7 @@ use taintward_envtest::wait;
 
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 const PLACE: &str = "hidden";
-/// Of these characters an API server writes six for each: a pod that is stored, and a question of more than 8 MiB.
+/// Of these characters an API server escapes each to six: a pod that can be stored, and a review of more than 8 MiB.
 const ESCAPED: usize = 1_420_000;
 
 fn pool() -> Value {
@@ -22,7 +22,7 @@ fn pool() -> Value {
     })
 }
 
-/// One that would be let onto the nodes of every pool.
+/// A pod that would be admitted to the nodes of every pool.
 fn smuggler(name: &str) -> Value {
     let mut pod = plain_pod(name);
     pod["spec"]["tolerations"] = json!([{"operator": "Exists"}]);
@@ -68,7 +68,7 @@ pub(crate) async fn nobody_gets_past_by_being_hard_to_read(stage: &Stage) {
         refused(&format!("{depth} deep"), &deep(smuggler("deep"), depth)).await;
     }
     refused("escaped", &escaped(smuggler("escaped"))).await;
-    // A toleration for later, to a pod that is as long and deep already.
+    // A toleration that is added later, to a pod that is as long and deep already.
     let ordinary = deep(escaped(plain_pod("ordinary")), 110);
     api.create(&path, &ordinary).await.unwrap_or_else(|why| panic!("an ordinary pod is refused: {why:?}"));
     let more =

@@ -76,7 +76,7 @@ pub(crate) async fn two_replicas(stage: &Stage) {
     println!("    {} pods, none refused", loads[0].created() + loads[1].created());
 }
 
-/// What the Secret says.
+/// The contents of the Secret.
 struct Kept {
     object: Value,
     /// `ca.crt`
@@ -103,7 +103,7 @@ impl Kept {
     }
 }
 
-/// Somebody deletes the Secret. The account may make none, and what is shown stays, until somebody installs again.
+/// The Secret is deleted. The account may not create one, and the served certificate stays until a new installation.
 async fn lose(stage: &Stage, hook: &Hook) {
     stage.api.delete(&place(), &json!({})).await.unwrap();
     wait::until("the loss to be told", PATIENCE, async || {
@@ -115,7 +115,7 @@ async fn lose(stage: &Stage, hook: &Hook) {
     make_secret(&stage.api).await;
 }
 
-/// Another Secret, whose authority all configurations are seen to trust.
+/// Waits for another Secret whose authority all configurations trust.
 async fn another(stage: &Stage, before: &Kept) -> Kept {
     wait::until("another authority that is trusted", PATIENCE, async || {
         let kept = Kept::read(stage).await;
@@ -125,7 +125,7 @@ async fn another(stage: &Stage, before: &Kept) -> Kept {
     .unwrap()
 }
 
-/// As if the authority had been trusted for a while: nobody has to wait for that.
+/// Backdates the trust in the authority, so that no test has to wait for it.
 async fn a_while_passes(stage: &Stage) {
     wait::until("the Secret to be written", PATIENCE, async || {
         let Some(mut kept) = Kept::read(stage).await else { return Ok(None) };
@@ -138,7 +138,7 @@ async fn a_while_passes(stage: &Stage) {
     .unwrap();
 }
 
-/// What is shown to somebody who believes this authority; `None` if it is not believed.
+/// The certificate presented to a client that trusts this authority; `None` if the client rejects it.
 async fn shown(hook: &Hook, authority: &str) -> Option<Vec<u8>> {
     let client = Client::connect(hook.port, &believing(authority, None)).await;
     client.ok().map(|client| client.shown)

@@ -1,4 +1,4 @@
-//! Tests a stopped replica whose connections stay open, while pods are created.
+//! Tests a paused replica whose connections stay open, while pods are created.
 
 use super::super::Stage;
 use super::super::admission::hook::{Files, Hook, all, free_port};
@@ -8,12 +8,12 @@ use super::super::real::proxy::Proxy;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// How long an API server waits for an answer, as in an installation.
+/// The API server's timeout, as in an installation.
 const ANSWER: u32 = 2;
-/// With HTTP/2 it took 26 s: API servers believe long in a connection of that kind.
+/// With HTTP/2 it took 26 s: API servers keep such a connection for long.
 const SOON: Duration = Duration::from_secs(15);
 
-/// The Service leads new connections to the other one; those that are open an API server must give up by itself.
+/// The Service leads new connections to the other replica; an API server must give up the open ones by itself.
 pub(crate) async fn others_are_asked(stage: &Stage) {
     let flags = Files::new(&stage.cluster, "silent", &stage.authority).flags();
     namespace(&stage.api, "silent", "silent", json!({})).await;
@@ -41,7 +41,7 @@ pub(crate) async fn others_are_asked(stage: &Stage) {
         let (took, without) = (began.elapsed(), load.without());
         load.stop();
         assert!(took < SOON, "it took {took:?}");
-        // As many as are created at a time may wait in vain; some for the other half, which shows nowhere.
+        // As many requests as are sent concurrently may time out; some in the other webhook, which shows nowhere.
         assert!(without <= 2 * CLIENTS, "{without} pods without the webhook");
         assert!(second.metric("taintward_webhook_reviews_total", "") > 0.0, "the other one is not asked");
         println!(

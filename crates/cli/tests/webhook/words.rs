@@ -22,7 +22,7 @@ pub(crate) async fn kubectl_shows_them(stage: &Stage) {
     a_pod_of_a_guarded_namespace_has_the_ceiling(stage).await;
 }
 
-/// kubectl's exit and its words on standard error.
+/// kubectl's success, and its standard error.
 fn create(stage: &Stage, name: &str, tolerations: &Value) -> (bool, String) {
     let mut pod = plain_pod(name);
     pod["spec"]["tolerations"] = tolerations.clone();
@@ -57,7 +57,7 @@ async fn a_trespasser_is_refused(stage: &Stage) {
     let refused = async || {
         let (created, said) = create(stage, "smuggler", &smuggled);
         if created {
-            // The webhook has not heard of the pool yet.
+            // The webhook has not observed the pool yet.
             stage.api.delete("/api/v1/namespaces/words/pods/smuggler", &json!({})).await?;
         }
         Ok((!created).then_some(said))
