@@ -226,7 +226,7 @@ fn the_program_offers_words_and_how_to_go_on() {
 }
 
 #[test]
-fn nobody_waits_for_a_server_that_does_not_answer() {
+fn completion_does_not_wait_for_an_unresponsive_server() {
     let stage = Stage::set("complete-mute");
     // It listens, and never responds.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();

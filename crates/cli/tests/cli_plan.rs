@@ -190,7 +190,7 @@ fn a_plan_for_one_namespace_asks_for_all_pods_and_makes_do_with_less() {
 
 /// Times in objects come from the cluster's clocks and are evaluated by them.
 #[test]
-fn the_servers_clock_counts_and_a_date_that_makes_no_sense_does_not() {
+fn the_servers_clock_counts_and_an_invalid_date_does_not() {
     let there = |path: &str| match path {
         "/api/v1/nodes" => There::Object(NODES),
         "/api/v1/pods" | "/apis/policy/v1/poddisruptionbudgets" => {

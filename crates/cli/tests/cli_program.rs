@@ -104,7 +104,7 @@ fn times_are_those_of_the_zone_that_the_environment_names() {
 }
 
 #[test]
-fn a_wrong_variable_is_told_like_a_wrong_flag() {
+fn a_wrong_variable_is_reported_like_a_wrong_flag() {
     let (code, _, err) = output(taintward().arg("run").env("TAINTWARD_LEADER_ELECT_LEASE_DURATION", "15"));
     assert_eq!(code, Some(2));
     assert!(

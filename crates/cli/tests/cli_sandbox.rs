@@ -18,7 +18,7 @@ use cli::patience::eventually;
 use cli::running::{File, Running, ask, output, taintward, text};
 
 #[test]
-fn the_tour_passes_where_nobody_watches() {
+fn the_tour_passes_without_a_terminal() {
     let began = Instant::now();
     let smaller = std::thread::spawn(|| output(&["--tour", "--nodes", "4"]));
     let done = output(&["--tour"]);
@@ -86,7 +86,7 @@ fn what_is_saved_can_be_loaded() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said_in_a_sentence() {
+fn invalid_flags_are_explained_in_a_sentence() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let broken = File::named("broken.yaml");
@@ -156,7 +156,7 @@ fn an_installation_is_kept_and_found_as_it_was_left() {
 }
 
 #[test]
-fn it_listens_on_loopback_only_and_warns_if_told_otherwise() {
+fn it_listens_on_loopback_by_default_and_warns_otherwise() {
     let mut sandbox = Running::start(&["--plain"]);
     let address = sandbox.address();
     let port = address.strip_prefix("127.0.0.1:").unwrap();

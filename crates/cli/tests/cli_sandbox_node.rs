@@ -149,7 +149,7 @@ fn a_cluster_that_is_no_sandbox_is_left_alone() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_before_anything_is_asked() {
+fn invalid_arguments_are_rejected_before_any_request() {
     let folder = Folder::named("senseless");
     for (typed, words) in [
         ("", "Usage"),

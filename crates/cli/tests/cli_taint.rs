@@ -109,7 +109,7 @@ const EXPIRED: &str = r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name
     {"key": "a", "effect": "NoSchedule"}]}}"#;
 
 #[test]
-fn taints_whose_time_is_over_are_told_and_removed_if_asked() {
+fn expired_taints_are_shown_and_removed_on_request() {
     let folder = Folder::named("taint-expired");
     let objects = folder.write("objects.json", EXPIRED);
     let stage = Stage::with(folder, &["--load", &objects]);
@@ -154,7 +154,7 @@ fn nothing_is_noted_by_a_trial_or_about_nothing() {
 }
 
 #[test]
-fn nodes_are_listed_and_those_that_are_not_there_are_told() {
+fn nodes_are_listed_and_missing_ones_are_reported() {
     let stage = Stage::set("taint-list");
     stage.ok("node n2 a=b:NoExecute c:NoSchedule");
     let (code, out, said) = stage.taint("node --all --list");
@@ -187,7 +187,7 @@ fn many_at_once_lose_nothing() {
 const QUESTION: &str = "Go on? [y/N] ";
 
 #[test]
-fn who_sits_at_a_terminal_is_asked() {
+fn there_is_a_prompt_at_a_terminal() {
     let stage = Stage::set("taint-asks");
     let tainted = || stage.node("n1")["spec"]["taints"].as_array().map_or(0, Vec::len) > 1;
     for (answer, code, said) in [
@@ -217,7 +217,7 @@ fn who_sits_at_a_terminal_is_asked() {
 }
 
 #[test]
-fn who_need_not_be_asked_is_not() {
+fn there_is_no_prompt_where_none_is_needed() {
     let stage = Stage::set("taint-asks-not");
     let quiet = [
         "node n1 a:NoSchedule",

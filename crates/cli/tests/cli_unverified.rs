@@ -11,7 +11,7 @@ use cli::running::{Folder, Running, text};
 use std::process::Command;
 
 #[test]
-fn whoever_connects_says_which_cluster_is_not_verified() {
+fn every_command_that_connects_names_an_unverified_cluster() {
     let folder = Folder::named("unverified");
     let kubeconfig = folder.file("kubeconfig");
     let mut sandbox =

@@ -57,7 +57,7 @@ async fn bind(admin: &TestApi, role: &str, (namespace, account): (&str, &str)) {
 }
 
 #[test]
-fn metrics_are_for_those_whom_the_api_server_lets() {
+fn metrics_are_for_tokens_that_the_api_server_authorizes() {
     let Some(tools) = binaries::for_test("metrics_delegated") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -48,7 +48,7 @@ const LEAST_ASKED: f64 = 12.0;
 const MODES: [&str; 4] = ["up", "crowded", "paused", "at zero"];
 
 #[test]
-fn nobody_gets_in_whatever_becomes_of_the_webhook() {
+fn no_attack_succeeds_whatever_the_state_of_the_webhook() {
     let Some(tools) = binaries::for_test("pool_attacks") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

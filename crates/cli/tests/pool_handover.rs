@@ -146,13 +146,13 @@ async fn all(cluster: &Cluster) {
     let refused = scene.kept_during(&first, taken_over).await;
     println!("while the guard takes it over: {refused:?}");
     assert!(refused[BY_POOL] > 0 && refused[BY_GUARD] > 0);
-    let refused = scene.kept_during(&first, nobody_but_the_controller_opens_it(&scene)).await;
+    let refused = scene.kept_during(&first, only_the_controller_can_change_the_guard(&scene)).await;
     assert!(!refused.contains_key(BY_POOL), "without a controller the guard goes on: {refused:?}");
     a_lost_guard_is_made_good(&scene, &installed, &first).await;
     many_pools_are_judged(&scene, &installed).await;
 }
 
-async fn nobody_but_the_controller_opens_it(scene: &Scene) {
+async fn only_the_controller_can_change_the_guard(scene: &Scene) {
     let path = format!("{POOLS}/first");
     let label = |value: Value| json!({"metadata": {"labels": {LABEL: value}}}).to_string();
     let mut labelled = pool("second", json!({"key": "example.com/second"}));

@@ -40,19 +40,19 @@ fn dedicated_nodes_as_one_object() {
 }
 
 async fn all(plot: &Plot<'_>) {
-    let mut taintward = ends::where_nobody_defines_pools_it_waits(plot).await;
+    let mut taintward = ends::it_waits_for_the_definition_of_pools(plot).await;
     usual::a_pool_dedicates_its_nodes(plot).await;
     usual::nodes_join_and_leave(plot).await;
     usual::pods_are_counted(plot).await;
     trouble::what_others_do_meanwhile_stays(plot).await;
-    trouble::what_is_in_the_way_is_told(plot).await;
+    trouble::obstacles_are_reported(plot).await;
     trouble::a_second_pool_with_the_same_taint_is_refused(plot).await;
     trouble::the_last_open_node_stays_open(plot).await;
-    evicting::who_is_there_already_is_evicted(plot, &taintward).await;
+    evicting::pods_that_run_there_already_are_evicted(plot, &taintward).await;
     usual::deleting_leaves_no_trace(plot).await;
     assert_eq!(taintward.stop().code(), Some(0));
     ends::observing_writes_nothing(plot).await;
-    ends::a_pool_is_deleted_while_nobody_runs(plot).await;
+    ends::a_pool_is_deleted_while_no_controller_runs(plot).await;
     ends::killed_half_way_another_run_completes_it(plot).await;
     ends::a_follower_takes_over(plot).await;
 }

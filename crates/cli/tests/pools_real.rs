@@ -48,7 +48,7 @@ async fn all(cluster: &Cluster, api: &TestApi) {
     api.create(POOLS, &serde_json::from_str(POOL).unwrap()).await.unwrap();
     api.create(POLICIES, &serde_json::from_str(POLICY).unwrap()).await.unwrap();
     create_node(api, "n1", &[json!({"key": "mine", "effect": "NoSchedule"})]).await.unwrap();
-    let pool = what_is_there_is_heard(cluster).await;
+    let pool = existing_objects_are_delivered(cluster).await;
     a_status_is_written_once(api, &pool).await;
     columns_show_it(cluster);
     a_node_gets_what_the_pool_wants_and_loses_nothing(api, &pool.pool).await;
@@ -127,7 +127,7 @@ async fn heard<F: WatchedObject + PartialEq + std::fmt::Debug>(cluster: &Cluster
     second
 }
 
-async fn what_is_there_is_heard(cluster: &Cluster) -> PoolFact {
+async fn existing_objects_are_delivered(cluster: &Cluster) -> PoolFact {
     let pool = heard::<PoolFact>(cluster, "team-a").await;
     assert_eq!(pool.pool.taints().len(), 1, "the default is NoSchedule");
     assert_eq!(*pool.pool.label().key, *"node-restriction.kubernetes.io/pool.team-a");

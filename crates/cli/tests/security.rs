@@ -138,7 +138,7 @@ async fn check(number: usize, ground: &mut Ground) -> Found {
         5 => rights::what_the_account_may_do(ground).await,
         6 => manifests::tokens().await,
         8 => manifests::network().await,
-        9 => transport::clients_must_show_who_they_are(ground).await,
+        9 => transport::clients_must_present_a_certificate(ground).await,
         10 => transport::old_versions(ground).await,
         11 => renewal::under_load(ground).await,
         12 => renewal::garbage(ground).await,

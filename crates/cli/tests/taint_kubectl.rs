@@ -74,7 +74,7 @@ fn what_kubectl_s_taints_tell_of_their_age_ours_do_too() {
 }
 
 #[test]
-fn requests_as_somebody_else_are_judged_as_theirs() {
+fn impersonated_requests_have_that_users_permissions() {
     let runtime = runtime();
     let Some((cluster, tools)) = cluster("taint_kubectl", &runtime) else { return };
     let stage = Stage::set(&runtime, &cluster, &tools);

@@ -73,8 +73,8 @@ async fn all(stage: &Stage) {
     let own = told("certificates of its own making", webhook::self_signed::two_replicas(stage));
     futures::join!(files, own);
     told("killed under load", webhook::killed::pods_still_come(stage)).await;
-    told("a replica falls silent", webhook::silent::others_are_asked(stage)).await;
-    told("hidden", webhook::hidden::nobody_gets_past_by_being_hard_to_read(stage)).await;
+    told("a replica falls silent", webhook::silent::requests_go_to_the_other_replica(stage)).await;
+    told("hidden", webhook::hidden::no_pod_gets_past_by_being_hard_to_parse(stage)).await;
     told("words", webhook::words::kubectl_shows_them(stage)).await;
 }
 

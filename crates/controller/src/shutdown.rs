@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_for_a_request_that_cannot_come() {
+    async fn a_dropped_sender_requests_the_shutdown() {
         let (request, mut shutdown) = Shutdown::pair();
         assert!(!shutdown.is_requested());
         drop(request);

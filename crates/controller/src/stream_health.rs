@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_hears_of_every_change_is_ready_and_who_does_not_says_why() {
+    async fn a_synced_watch_is_ready_and_an_interrupted_one_says_why() {
         let ago = |seconds| Some(Instant::now() - Duration::from_secs(seconds));
         tokio::time::advance(Duration::from_secs(7200)).await;
         assert_eq!(judged(|health| health.last_heard = ago(3600)), Ok(()), "silent, and in step");
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_outage_of_an_hour_is_told_of_twice_a_minute_and_in_each_new_light() {
+    async fn an_outage_of_an_hour_is_logged_twice_a_minute_and_for_each_new_reason() {
         let mut complaints = StreamLog::default();
         let waiting = |why: &str| StreamHealth {
             phase: StreamPhase::Waiting { why: why.into(), until: Instant::now() },

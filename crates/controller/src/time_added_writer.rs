@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_gets_the_permission_has_no_growing_crowd() {
+    fn without_the_permission_the_queue_does_not_grow() {
         let mut stamper = TimeAddedWriter::default();
         stamper.add(stamp());
         let mut now = Mono::from_secs(2);

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn generated_names_do_not_depend_on_who_comes_first() {
+    fn generated_names_do_not_depend_on_the_order_of_creation() {
         let (one, same, other) = (IdGenerator::new(7), IdGenerator::new(7), IdGenerator::new(8));
         let web = [one.suffix("pods/shop", "web-"), one.suffix("pods/shop", "web-")];
         assert_ne!(web[0], web[1]);

@@ -117,7 +117,7 @@ async fn ends(stream: &mut TcpStream) -> bool {
 }
 
 #[tokio::test]
-async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_blocks_nobody() {
+async fn a_body_sent_byte_by_byte_times_out_and_blocks_no_other_client() {
     let stage = Stage::set(ListenerLimits { body: SHORT, ..limits() }).await;
     let stream = stage.send(&stage.post(100_000, "{")).await;
     let (mut from, mut to) = stream.into_split();
@@ -152,7 +152,7 @@ async fn large_bodies_that_do_not_come_hold_up_large_ones_for_a_while_and_small_
 }
 
 #[tokio::test]
-async fn who_connects_and_says_nothing_or_half_of_it_loses_the_place() {
+async fn a_connection_without_a_complete_request_is_closed() {
     let tried: [&[u8]; 4] = [b"", b"P", b"PRI * HTTP/2.0\r\n", b"GET /readyz HTTP/1.1\r\nhost:"];
     for said in tried {
         let stage = Stage::set(ListenerLimits { head: SHORT, connections: 1, ..limits() }).await;
@@ -164,13 +164,13 @@ async fn who_connects_and_says_nothing_or_half_of_it_loses_the_place() {
 }
 
 #[tokio::test]
-async fn who_never_begins_tls_is_closed() {
+async fn a_connection_that_never_starts_tls_is_closed() {
     let stage = Stage::with_tls(ListenerLimits { head: SHORT, ..limits() }, true).await;
     assert!(ends(&mut stage.connect().await).await);
 }
 
 #[tokio::test]
-async fn who_never_reads_an_answer_loses_the_place() {
+async fn a_connection_that_never_reads_is_closed() {
     let stage = Stage::set(ListenerLimits { stall: SHORT, connections: 1, ..limits() }).await;
     stage.write(30, "c");
     let _held = stage.get("/api/v1/configmaps").await;
@@ -225,7 +225,7 @@ fn http2_get(path: &str, bearer: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn who_vanishes_without_closing_is_missed() {
+async fn a_client_that_vanishes_without_closing_is_detected() {
     let stage =
         Stage::set(ListenerLimits { silence: SHORT, stall: SHORT, head: SHORT, connections: 1, ..limits() })
             .await;

@@ -131,7 +131,7 @@ fn cells_are_those_of_a_real_server() {
 }
 
 #[test]
-fn a_row_carries_as_much_of_its_object_as_was_asked_for() {
+fn a_row_includes_as_much_of_its_object_as_requested() {
     let pod = json!({
         "kind": "Pod", "apiVersion": "v1",
         "metadata": {"name": "p", "namespace": "default", "uid": "u"},

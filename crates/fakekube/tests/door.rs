@@ -110,7 +110,7 @@ async fn a_page_of_another_site_writes_nothing() {
 }
 
 #[tokio::test]
-async fn who_has_not_read_the_kubeconfig_learns_what_a_real_server_tells_everybody() {
+async fn without_the_kubeconfig_only_public_endpoints_respond() {
     let stage = Stage::set().await;
     for offered in [&[][..], &["authorization: Bearer sandbox"], &["authorization: Basic c2FuZGJveDo="]] {
         let head = [&["host: HERE"], offered].concat();

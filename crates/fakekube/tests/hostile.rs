@@ -62,7 +62,7 @@ async fn lives(server: &ApiServer) {
 const CONFIGS: &str = "/api/v1/namespaces/default/configmaps";
 
 #[tokio::test]
-async fn bodies_nobody_should_send_are_refused_with_a_status() {
+async fn malformed_bodies_are_rejected_with_a_status() {
     let server = &server();
     let huge = format!("{{\"data\":{{\"a\":\"{}\"}}}}", "x".repeat(4 << 20));
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -94,7 +94,7 @@ async fn bodies_nobody_should_send_are_refused_with_a_status() {
 }
 
 #[tokio::test]
-async fn queries_and_patches_nobody_should_send_are_refused_with_a_status() {
+async fn malformed_queries_and_patches_are_rejected_with_a_status() {
     let server = &server();
     for query in [
         "labelSelector=a%20b",
@@ -132,7 +132,7 @@ async fn queries_and_patches_nobody_should_send_are_refused_with_a_status() {
 }
 
 #[tokio::test]
-async fn unknown_fields_are_refused_if_strictness_is_asked_for_and_dropped_with_a_warning_if_not() {
+async fn unknown_fields_are_rejected_in_strict_mode_and_dropped_with_a_warning_otherwise() {
     let server = server();
     let body = |name: &str| {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "color": "red"}, "date": {}})
@@ -156,7 +156,7 @@ async fn unknown_fields_are_refused_if_strictness_is_asked_for_and_dropped_with_
 
 /// Some get a `Status`, some a line of text, as on a real server.
 #[tokio::test]
-async fn paths_nobody_should_ask_for_are_not_there() {
+async fn malformed_paths_do_not_exist() {
     let server = server();
     for path in [
         "/api/v9/pods",
@@ -197,7 +197,7 @@ async fn a_thousand_idle_watches_hear_of_the_one_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_client_costs_nothing_and_is_told_that_it_is_too_late() {
+async fn a_slow_client_costs_no_memory_and_gets_410() {
     let clock = fakekube::clock::VirtualClock::starting("2026-01-01T00:00:00Z".parse().unwrap(), 1.0);
     let history = HistoryLimits { changes: 50, bytes: 1 << 20 };
     let server = ApiServer::new(ApiServerSettings { clock, history, ..ApiServerSettings::default() });
@@ -233,7 +233,7 @@ async fn a_watch_from_the_future_waits_for_it_and_ends_in_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_for_ever_is_no_trouble() {
+async fn a_watch_with_the_longest_timeout_works() {
     let server = server();
     let path = format!("/api/v1/nodes?watch=true&timeoutSeconds={}", i64::MAX);
     let (code, mut body) = ask(&server, Method::GET, &path, JSON, "").await;
@@ -254,7 +254,7 @@ async fn a_watch_finds_the_one_object_among_many() {
 
 /// A client that does not read costs one piece of memory, not the whole history.
 #[tokio::test(start_paused = true)]
-async fn a_watch_is_told_in_small_pieces() {
+async fn a_watch_is_sent_in_small_pieces() {
     let server = server();
     let mut watch = ask(&server, Method::GET, &format!("{CONFIGS}?watch=true"), JSON, "").await.1;
     for number in 0..40 {

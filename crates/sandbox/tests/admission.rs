@@ -139,7 +139,7 @@ fn a_pools_pods_are_given_what_leads_them_there() {
 }
 
 #[test]
-fn who_smuggles_a_toleration_in_is_refused_and_told() {
+fn a_pod_with_a_smuggled_toleration_is_rejected_with_a_reason() {
     let stage = Stage::set();
     stage.pool("a", "Deny");
     let failure = stage.pod("team-b", "sly", &smuggled("a")).unwrap_err();
@@ -174,7 +174,7 @@ fn a_pool_that_warns_lets_in() {
 }
 
 #[test]
-fn who_asks_counts_where_nobody_is_between() {
+fn the_user_of_a_directly_created_pod_counts() {
     let stage = Stage::set();
     let users = json!({"users": ["jane"]});
     let pool = json!({
@@ -216,7 +216,7 @@ fn default_seconds_go_by_policy_and_annotations() {
 }
 
 #[test]
-fn special_hardware_is_tolerated_and_slips_are_told() {
+fn extended_resources_are_tolerated_and_mistakes_get_warnings() {
     let stage = Stage::set();
     let containers =
         json!([{"name": "main", "image": "x", "resources": {"limits": {"example.com/gpu": "1"}}}]);
@@ -229,7 +229,7 @@ fn special_hardware_is_tolerated_and_slips_are_told() {
 }
 
 #[test]
-fn who_is_refused_hears_the_warnings_too() {
+fn rejected_requests_get_the_warnings_too() {
     let stage = Stage::set();
     stage.pool("a", "Deny");
     let mut sly = smuggled("a");
@@ -293,7 +293,7 @@ fn an_old_pod_can_still_be_changed() {
 }
 
 #[test]
-fn who_came_before_the_past_was_forgotten_is_known() {
+fn the_cache_survives_a_compacted_history() {
     let stage = Stage::set();
     stage.pod("team-a", "first", &json!({})).unwrap();
     stage.pool("a", "Deny");

@@ -94,7 +94,7 @@ fn what_is_cut_off_is_refused() {
 }
 
 #[test]
-fn what_is_no_object_is_told_apart() {
+fn files_without_usable_objects_get_specific_errors() {
     for nothing in ["", "\n\n", "# nothing\n", "hello", "a: b\n", "{}", "kind: 7\n"] {
         assert_eq!(loaded(nothing), Err(SnapshotError::Unread(FileReadError::NoObjects)), "{nothing:?}");
     }

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_the_known_ones() {
+    fn an_unknown_name_gets_the_list_of_known_ones() {
         for text in ["", "-", "**", "node-lifecycle", "-node-ipam-controller", "-*"] {
             let refusal = parse(text).unwrap_err().to_string();
             assert!(

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_gate_is_told_the_known_ones() {
+    fn an_unknown_gate_gets_the_list_of_known_ones() {
         for (text, expected) in [
             ("TaintTolerationComparisonOperators", InvalidGate::Malformed),
             ("TaintTolerationComparisonOperators=", InvalidGate::Malformed),

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_does_not_say_is_told() {
+    fn invalid_contents_are_reported() {
         for (text, part) in [
             ("kind: Configuration\napiVersion: v1\n", "apiVersion must be podtolerationrestriction"),
             ("", ""),

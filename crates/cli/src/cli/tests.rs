@@ -196,7 +196,7 @@ fn observing_needs_no_lease_and_writes_nothing() {
 }
 
 #[test]
-fn a_wrong_value_is_told_what_was_expected() {
+fn a_wrong_value_gets_an_error_with_what_was_expected() {
     let rows = [
         ("--mode=watch", "[possible values: enforce, observe]"),
         ("--disruption-condition=yes", "[possible values: always, jobs, never]"),

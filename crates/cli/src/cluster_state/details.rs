@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wrote_the_taints_is_told_last_first() {
+    fn writers_of_taints_are_listed_last_first() {
         let node = br#"{"metadata": {"name": "n1", "managedFields": [
             {"manager": "kubectl", "time": "2026-11-21T13:00:00Z", "fieldsV1": {"f:spec": {"f:taints": {}}}},
             {"manager": "kubelet", "time": "2026-11-21T13:59:00Z", "fieldsV1": {"f:status": {}}},
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_as_if_it_were_not_there() {
+    fn invalid_fields_count_as_absent() {
         let odd = br#"{"metadata": {"name": 5, "finalizers": "x", "deletionTimestamp": "soon"}, "status": {"conditions": 7}}"#;
         let pod = PodDetails::of(odd, "default").unwrap();
         assert_eq!((pod.namespace.as_str(), pod.finalizers.len(), pod.conditions.len()), ("default", 0, 0));

@@ -68,7 +68,7 @@ fn depth_and_size_are_bounded() {
 }
 
 #[test]
-fn documents_are_told_one_by_one_and_empty_ones_not_at_all() {
+fn documents_are_passed_one_by_one_without_empty_ones() {
     assert_eq!(trees("---\n# nothing\n---\na: 1\n---\n---\nb: 2\n...\n").0.len(), 2);
     assert_eq!(trees("").0.len(), 0);
     let (all, faults) = trees("a: 1\n---\nb: ]\n---\nc: 3\n");
@@ -146,7 +146,7 @@ fn folders_are_read_in_order_without_what_is_hidden_or_of_another_kind() {
 }
 
 #[test]
-fn files_nobody_should_read_are_refused() {
+fn unsuitable_files_are_rejected() {
     let folder = Folder::named("files");
     folder.write("zip.yaml", &[0x1f, 0x8b, 8, 0]);
     folder.write("latin.yaml", b"a: 1\nb: \xe4\n");

@@ -64,7 +64,7 @@ fn an_answer_has_every_form() {
 }
 
 #[test]
-fn what_is_no_form_is_told_what_there_is() {
+fn an_unknown_format_gets_the_list_of_known_ones() {
     for (arguments, why) in [
         (&["-o", "jsn"][..], FORMS),
         (&["-o", "json=x"], "json takes nothing after it"),

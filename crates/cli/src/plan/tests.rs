@@ -71,7 +71,7 @@ fn later_edits_see_what_earlier_ones_did() {
 }
 
 #[test]
-fn nl_46_a_silent_node_is_tainted_after_its_grace_period_and_nobody_if_everything_is_down() {
+fn nl_46_a_silent_node_is_tainted_after_its_grace_period_and_none_if_everything_is_down() {
     let (snapshot, _) = snapshot(CLUSTER);
     let zone = NodeEdit::Silence(NodeFailure::Zone("b".into()));
     let expected = [
@@ -86,7 +86,7 @@ fn nl_46_a_silent_node_is_tainted_after_its_grace_period_and_nobody_if_everythin
 }
 
 #[test]
-fn who_names_nobody_is_told_so() {
+fn an_edit_that_selects_nothing_is_an_error() {
     let (snapshot, _) = snapshot(CLUSTER);
     let why = |edit: NodeEdit| edited(&snapshot, &[edit]).expect_err("it names nobody").to_string();
     assert_eq!(why(taint("n9", "a:NoExecute")), "there is no node \"n9\"; there are: n1, n2, n3");

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_that_comes_and_goes_is_told_of() {
+    fn a_node_that_comes_and_goes_is_logged() {
         for (before, after, words) in [
             ("True", "Unknown", Some("not heard of any more")),
             ("", "Unknown", Some("not heard of any more")),

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_invalid_is_told_field_by_field() {
+    fn invalid_fields_are_listed_one_by_one() {
         assert_eq!(told(&[said("Invalid", &[])]), "The Node \"n1\" is invalid\n");
         assert_eq!(told(&[said("Invalid", &[("a", "x"), ("a", "x")])]), "The Node \"n1\" is invalid: a: x\n");
         assert_eq!(

@@ -70,7 +70,10 @@ pub(crate) fn of(number: usize) -> Found {
              of others that are dead in time",
         ),
         24 => gate(
-            &[("crates/cli/tests/metrics_delegated.rs", "fn metrics_are_for_those_whom_the_api_server_lets")],
+            &[(
+                "crates/cli/tests/metrics_delegated.rs",
+                "fn metrics_are_for_tokens_that_the_api_server_authorizes",
+            )],
             "`taintward run --metrics-authentication=delegated` answers 401 without a token and 403 without the right, on a real API \
              server; without it loopback only, unless told otherwise. The webhook does not know the flag (docs/metrics.md says \
              why): its numbers are on a port of their own, installed behind a NetworkPolicy",

@@ -19,7 +19,7 @@ use tokio_rustls::TlsConnector;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(crate) async fn clients_must_show_who_they_are(ground: &Ground) -> Found {
+pub(crate) async fn clients_must_present_a_certificate(ground: &Ground) -> Found {
     let authorities = ground.write("clients.crt", &ground.clients.certificate);
     let demands = format!("--client-ca-file={authorities}");
     let flags = Files::new(&ground.cluster, "strict", &ground.authority).flags();

@@ -160,8 +160,8 @@ fn a_teams_pods_get_there_and_others_are_refused() {
 }
 
 #[test]
-fn who_asks_may_be_somebody_else() {
-    let Some(stage) = Stage::set("who_asks_may_be_somebody_else", &["--empty"]) else { return };
+fn requests_may_impersonate_another_user() {
+    let Some(stage) = Stage::set("requests_may_impersonate_another_user", &["--empty"]) else { return };
     teams(&stage);
     stage.file(
         "pool.yaml",
@@ -208,8 +208,10 @@ fn seconds_go_by_policy() {
 }
 
 #[test]
-fn slips_are_told_and_the_last_nodes_are_kept() {
-    let Some(stage) = Stage::set("slips_are_told_and_the_last_nodes_are_kept", &["--empty"]) else { return };
+fn mistakes_get_warnings_and_the_last_nodes_are_kept() {
+    let Some(stage) = Stage::set("mistakes_get_warnings_and_the_last_nodes_are_kept", &["--empty"]) else {
+        return;
+    };
     teams(&stage);
     let slip = "{key: node.kubernetes.io/notready, operator: Exists, effect: NoExecute}";
     let said = stage.ok(&pod(&stage, "slip", "team-a", slip));

@@ -34,8 +34,8 @@ fn objects_are_shown_in_every_form() {
 }
 
 #[test]
-fn what_there_is_can_be_asked() {
-    let Some(stage) = Stage::set("what_there_is_can_be_asked", &[]) else { return };
+fn all_resources_can_be_read() {
+    let Some(stage) = Stage::set("all_resources_can_be_read", &[]) else { return };
     stage.says("version", &["Client Version:", "Server Version: v1.36.3+taintward-sandbox"]);
     stage.says("api-versions", &["apps/v1\n", "policy/v1\n", "\nv1\n"]);
     stage.says("api-resources", &["poddisruptionbudgets", "pdb", "policy/v1", "PodDisruptionBudget"]);
@@ -86,8 +86,8 @@ fn a_watch_tells_what_comes() {
 }
 
 #[test]
-fn who_has_not_read_the_kubeconfig_is_let_see_nothing() {
-    let Some(stage) = Stage::set("who_has_not_read_the_kubeconfig_is_let_see_nothing", &["--empty"]) else {
+fn without_the_kubeconfig_nothing_can_be_read() {
+    let Some(stage) = Stage::set("without_the_kubeconfig_nothing_can_be_read", &["--empty"]) else {
         return;
     };
     stage.fails("get nodes --token=sandbox", "You must be logged in to the server");

@@ -31,7 +31,7 @@ enum Still {
 }
 
 /// S7.
-pub(crate) async fn whom_the_original_calls_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
+pub(crate) async fn nodes_that_the_original_declares_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
     let door = free_port();
     let proxy = Proxy::on(door, cluster.port(0));

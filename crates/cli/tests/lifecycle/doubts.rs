@@ -49,7 +49,7 @@ async fn only_the_dead_one(fleet: &Fleet, dead: BTreeSet<String>, mark: HistoryP
 }
 
 /// S7, P37: stopped for longer than the grace period; every lease in its cache is old when it resumes.
-pub(crate) async fn who_stood_still_calls_nobody_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
+pub(crate) async fn a_paused_controller_declares_no_node_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
     let ours = Ours::start(cluster, &fleet).await;
     let mark = fleet.record.mark();
@@ -65,7 +65,10 @@ pub(crate) async fn who_stood_still_calls_nobody_silent(cluster: &mut Cluster, _
 
 /// S7, P16: without the server it observes nothing, both with connections that stay open without data, and with
 /// connections that are refused.
-pub(crate) async fn who_is_cut_off_calls_nobody_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
+pub(crate) async fn a_disconnected_controller_declares_no_node_silent(
+    cluster: &mut Cluster,
+    _: &Witness,
+) -> Terms {
     let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
     let (door, nowhere) = (free_port(), free_port());
     let proxy = Proxy::on(door, cluster.port(0));
@@ -94,10 +97,7 @@ pub(crate) async fn who_is_cut_off_calls_nobody_silent(cluster: &mut Cluster, _:
 
 /// S7: the server pauses for longer than the grace period: no lease could be renewed, and no node may be blamed when it
 /// resumes.
-pub(crate) async fn a_server_that_stood_still_is_nobodys_silence(
-    cluster: &mut Cluster,
-    _: &Witness,
-) -> Terms {
+pub(crate) async fn a_paused_server_makes_no_node_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
     let ours = Ours::start(cluster, &fleet).await;
     let mark = fleet.record.mark();

@@ -67,7 +67,7 @@ fn beliefs() -> Group {
         name: "beliefs",
         options: ClusterConfig::default(),
         kwok: false,
-        play: alone![beliefs::whom_the_original_calls_silent],
+        play: alone![beliefs::nodes_that_the_original_declares_silent],
     }
 }
 
@@ -88,9 +88,9 @@ fn doubts() -> Group {
         options: ClusterConfig::default(),
         kwok: false,
         play: alone![
-            doubts::who_stood_still_calls_nobody_silent,
-            doubts::who_is_cut_off_calls_nobody_silent,
-            doubts::a_server_that_stood_still_is_nobodys_silence,
+            doubts::a_paused_controller_declares_no_node_silent,
+            doubts::a_disconnected_controller_declares_no_node_silent,
+            doubts::a_paused_server_makes_no_node_silent,
         ],
     }
 }

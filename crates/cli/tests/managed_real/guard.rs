@@ -156,8 +156,8 @@ async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_guard_that_no_controller_follows_is_told() {
-    let Some(tools) = binaries::for_test("a_guard_that_no_controller_follows_is_told") else { return };
+async fn a_guard_without_a_controller_is_reported() {
+    let Some(tools) = binaries::for_test("a_guard_without_a_controller_is_reported") else { return };
     let mut stage = Stage::set(&tools, CONTROLLER, &[]).await;
     create_pods(&stage, "a", 2).await;
     stage.kill_both();

@@ -139,7 +139,7 @@ async fn a_person_holds_a_node_and_releases_it_and_a_forged_record_gives_nothing
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_hold_that_no_controller_follows_is_told_and_undone() {
+async fn a_hold_without_a_controller_is_reported_and_undone() {
     let Some(tools) = binaries::for_test("a_hold_that_no_controller_follows_is_told") else { return };
     let mut stage = Stage::set(&tools, CONTROLLER, &["--hold-limit=off"]).await;
     create_node(&stage.admin, "a", &[]).await.unwrap();

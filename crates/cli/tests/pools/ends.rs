@@ -13,7 +13,7 @@ const QUICK: [&str; 3] = [
 ];
 
 /// The definitions are not installed yet, which is logged once and blocks nothing.
-pub(crate) async fn where_nobody_defines_pools_it_waits(plot: &Plot<'_>) -> Taintward {
+pub(crate) async fn it_waits_for_the_definition_of_pools(plot: &Plot<'_>) -> Taintward {
     let mut taintward = plot.start(&QUICK);
     taintward.ready().await;
     taintward.leads().await;
@@ -57,7 +57,7 @@ pub(crate) async fn observing_writes_nothing(plot: &Plot<'_>) {
     plot.pool_is_gone("seen").await;
 }
 
-pub(crate) async fn a_pool_is_deleted_while_nobody_runs(plot: &Plot<'_>) {
+pub(crate) async fn a_pool_is_deleted_while_no_controller_runs(plot: &Plot<'_>) {
     let before = plot.mine("a1").await;
     plot.pool("left", json!({"names": ["a1", "a2"]})).await;
     let mut taintward = plot.start(&QUICK);

@@ -29,7 +29,7 @@ async fn budget(plot: &Plot<'_>, allowed: u64) {
 }
 
 /// `e` starts with `Deny`, which evicts no pod.
-pub(crate) async fn who_is_there_already_is_evicted(plot: &Plot<'_>, taintward: &Taintward) {
+pub(crate) async fn pods_that_run_there_already_are_evicted(plot: &Plot<'_>, taintward: &Taintward) {
     for (name, labels) in [(EXEMPT, json!({})), ("team-e", json!({"team": "e"}))] {
         let namespace = json!({"metadata": {"name": name, "labels": labels}});
         plot.admin.create("/api/v1/namespaces", &namespace).await.unwrap();

@@ -76,7 +76,7 @@ impl Plot<'_> {
     }
 }
 
-pub(crate) async fn what_is_in_the_way_is_told(plot: &Plot<'_>) {
+pub(crate) async fn obstacles_are_reported(plot: &Plot<'_>) {
     let taint = json!([{"key": "example.com/pool", "value": "theirs", "effect": "NoSchedule"}]);
     plot.node("taken", json!({"for": "a"}), taint).await;
     let pool = plot.ready("a", "NodeConflict").await;

@@ -77,7 +77,7 @@ async fn marked_with(cluster: &Cluster, witness: &Witness, which: &str) -> [bool
 }
 
 /// TE-31, NB-3: which pods get the condition before the DELETE; the others are deleted with one request.
-pub(crate) async fn the_condition_goes_to_whom_it_is_meant_for(
+pub(crate) async fn only_the_selected_pods_get_the_condition(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> Terms {

@@ -35,7 +35,7 @@ pub(crate) async fn a_successor_gets_its_own_time(scene: &Scene<'_>) {
 }
 
 /// D6 (TE-23 today): finished, terminating and mirror pods are left alone.
-pub(crate) async fn who_cannot_leave_is_left_alone(scene: &Scene<'_>) {
+pub(crate) async fn exempt_pods_are_left_alone(scene: &Scene<'_>) {
     scene.node("id-alone").await;
     let named = |name: &str| pod(&format!("id-alone-{name}"), "id-alone");
     let (done, failed) = (scene.pod(named("succeeded")).await, scene.pod(named("failed")).await);
@@ -80,7 +80,7 @@ pub(crate) async fn a_deleted_node_takes_its_countdowns_along(scene: &Scene<'_>)
 
 /// TE-47, D1: a pod that is bound to a tainted node later gets its full time from then on; one without a toleration
 /// goes at once.
-pub(crate) async fn who_comes_later_has_its_whole_time(scene: &Scene<'_>) {
+pub(crate) async fn a_pod_bound_later_has_its_full_time(scene: &Scene<'_>) {
     create_node(&scene.admin, "id-later", &[no_execute("id", "v")]).await.unwrap();
     let bound = scene.pod(pod("id-later-bound", "").bearing("id", Some(4))).await;
     let unbound = scene.pod(pod("id-later-unbound", "")).await;

@@ -15,7 +15,7 @@ const GRACE: i64 = 120;
 /// TE-13, TE-17, TE-19, TE-32: on a node with a kubelet all pods run. Evicted pods, at once and after their seconds,
 /// are ended and removed, each with one DELETE; pods that tolerate the taint, or were saved in time, keep running. On a
 /// node without a kubelet the same eviction leaves the pod terminating.
-pub(crate) async fn who_is_evicted_is_ended_and_gone(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn evicted_pods_are_ended_and_removed(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let kubelets = cluster.kwok(&binaries::find_kwok().unwrap()).await.unwrap();
     let scene = Scene::of(cluster, witness).await;
     let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;

@@ -9,7 +9,10 @@ use taintward_envtest::{Account, Cluster};
 
 /// D4, D5, S1, S2, D10: it sleeps past the deadlines, so its state is outdated. Pods that were saved, replaced or lost
 /// their node meanwhile stay; pods that are still due leave.
-pub(crate) async fn who_wakes_up_looks_before_acting(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn a_resumed_process_reads_before_it_acts(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     for node in ["sleep", "sleep-saved"] {

@@ -7,7 +7,7 @@ use taintward_envtest::fixtures::{create_node, no_execute, pod};
 
 /// TE-17a, TE-30, TE-31, TE-34, D4, D5, D8, S1, S10: an untolerated taint evicts at once: condition, DELETE with
 /// preconditions, event. One read of the node serves all its pods.
-pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_told_of(scene: &Scene<'_>) {
+pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_reported(scene: &Scene<'_>) {
     scene.node("who-plain").await;
     let plain = scene.pod(pod("who-plain", "who-plain").grace(30)).await;
     let mut crowd = Vec::new();
@@ -78,7 +78,7 @@ async fn one_event(scene: &Scene<'_>, pod: &Subject) {
 }
 
 /// TE-22: only NoExecute evicts running pods.
-pub(crate) async fn other_effects_send_nobody_away(scene: &Scene<'_>) {
+pub(crate) async fn other_effects_evict_no_pod(scene: &Scene<'_>) {
     scene.node("who-effects").await;
     let pod = scene.pod(pod("who-effects", "who-effects")).await;
     let effects = ["NoSchedule", "PreferNoSchedule"];

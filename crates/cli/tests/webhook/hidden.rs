@@ -42,7 +42,7 @@ fn escaped(mut pod: Value) -> Value {
     pod
 }
 
-pub(crate) async fn nobody_gets_past_by_being_hard_to_read(stage: &Stage) {
+pub(crate) async fn no_pod_gets_past_by_being_hard_to_parse(stage: &Stage) {
     let api = &stage.api;
     let files = Files::new(&stage.cluster, PLACE, &stage.authority).flags();
     let hook = Hook::start(&stage.cluster, &stage.account, &all(&files, &[])).ready().await;

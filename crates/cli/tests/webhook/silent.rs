@@ -14,7 +14,7 @@ const ANSWER: u32 = 2;
 const SOON: Duration = Duration::from_secs(15);
 
 /// The Service leads new connections to the other replica; an API server must give up the open ones by itself.
-pub(crate) async fn others_are_asked(stage: &Stage) {
+pub(crate) async fn requests_go_to_the_other_replica(stage: &Stage) {
     let flags = Files::new(&stage.cluster, "silent", &stage.authority).flags();
     namespace(&stage.api, "silent", "silent", json!({})).await;
     let start = async || Hook::start(&stage.cluster, &stage.account, &all(&flags, &[])).ready().await;

@@ -123,7 +123,7 @@ fn long_values_are_cut_at_a_character() {
 }
 
 #[test]
-fn an_error_is_told_with_its_causes() {
+fn an_error_is_logged_with_its_causes() {
     #[derive(Debug, thiserror::Error)]
     #[error("cannot read the file")]
     struct Outer(#[source] io::Error);

@@ -82,7 +82,7 @@ async fn s7_a_stream_that_broke_is_lost_since_the_last_word_from_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s7_a_break_that_was_over_before_anybody_looked_is_told_all_the_same() {
+async fn s7_a_break_between_two_polls_is_reported_all_the_same() {
     let mut stage = Stage::watching();
     stage.fails();
     stage.enters(StreamPhase::Watching);

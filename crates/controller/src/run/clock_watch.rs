@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn each_episode_is_told_once() {
+    fn each_episode_is_reported_once() {
         for sign in [1, -1] {
             let mut episode = ClockEpisode::Well;
             for (seconds, expected) in [

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_goes_on_leading_after_the_lease_has_ended_is_stuck() {
+    async fn a_leader_that_leads_after_its_lease_is_stuck() {
         let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
         let now = clock.now().mono;
         let leading = Leadership { leading: true, valid_until: now, ..Leadership::none(now) };

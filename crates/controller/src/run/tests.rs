@@ -23,7 +23,7 @@ fn settings() -> ControllerSettings {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_the_api_server_is_alive_and_says_what_is_waited_for() {
+async fn a_process_that_waits_for_the_api_server_is_alive_and_says_so() {
     let settings = settings();
     let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
     let (health, watches) = (HealthState::new(&settings, &clock, ""), WatchSet::new(&settings));

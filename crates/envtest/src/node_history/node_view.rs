@@ -111,7 +111,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn own_taints_are_told_from_others() {
+    fn own_taints_are_distinguished_from_others() {
         let taint = |key: &str, effect: &str| json!({"key": key, "effect": effect});
         let node = json!({
             "spec": {"taints": [

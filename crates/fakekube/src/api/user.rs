@@ -85,7 +85,7 @@ mod tests {
     use http::{HeaderMap, HeaderValue};
 
     #[test]
-    fn who_acts_for_somebody_is_that_somebody() {
+    fn an_impersonated_user_is_the_user_of_the_request() {
         let mut headers = HeaderMap::new();
         assert_eq!(RequestUser::default().acting(&headers), RequestUser::default());
         headers.append("impersonate-group", HeaderValue::from_static("team-a"));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_real_controller_is_who_it_says_it_is() {
+    fn a_real_controller_is_identified_by_its_user_agent() {
         let of = |agent: &'static str| {
             let headers = HeaderMap::from_iter([(http::header::USER_AGENT, HeaderValue::from_static(agent))]);
             RequestUser::default().acting(&headers).name

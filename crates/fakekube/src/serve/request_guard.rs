@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_token_there_is_what_everybody_may_know() {
+    fn without_the_token_only_public_endpoints_respond() {
         let with = |method: &str, path: &str, offered: &str| match offered {
             "" => code(LOOPBACK, method, path, &[("host", "localhost")]),
             offered => code(LOOPBACK, method, path, &[("host", "localhost"), ("authorization", offered)]),

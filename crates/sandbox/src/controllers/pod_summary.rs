@@ -120,7 +120,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn what_is_alike_is_kept_once_and_what_nobody_has_is_forgotten() {
+    fn equal_values_are_shared_and_unused_ones_are_dropped() {
         let mut pool = ValuePool::<str>::default();
         let kept = pool.one("kept".into());
         assert!(Arc::ptr_eq(&kept, &pool.one("kept".into())));

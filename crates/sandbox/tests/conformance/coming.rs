@@ -14,16 +14,16 @@ cases![
     initial_events_in_a_table,
     initial_events_selected,
     no_initial_events,
-    initial_events_asked_badly,
+    invalid_initial_events,
     a_version_too_old,
     a_version_too_old_in_protobuf,
     a_version_of_the_future,
     a_version_that_is_none,
     it_ends_in_time,
     a_time_that_is_none,
-    no_bookmarks_unless_asked,
+    no_bookmarks_by_default,
     a_bookmark_before_the_end,
-    deleted_and_made_again,
+    deleted_and_recreated,
     in_the_order_of_versions,
     many_watches_hear_the_same,
     a_limit_means_nothing,
@@ -113,7 +113,7 @@ fn no_initial_events(play: &mut Play) {
     watch.tells(play, "ADDED", "b");
 }
 
-fn initial_events_asked_badly(play: &mut Play) {
+fn invalid_initial_events(play: &mut Play) {
     for rest in [
         "sendInitialEvents=true",
         "sendInitialEvents=true&resourceVersionMatch=Exact",
@@ -170,7 +170,7 @@ fn a_time_that_is_none(play: &mut Play) {
     play.get(play.core("configmaps?watch=true&timeoutSeconds=1&timeout=1s"));
 }
 
-fn no_bookmarks_unless_asked(play: &mut Play) {
+fn no_bookmarks_by_default(play: &mut Play) {
     map(play, "a");
     play.settle(&play.core("configmaps"));
     let path = play.core("configmaps?watch=true&resourceVersion=0&timeoutSeconds=2");
@@ -190,7 +190,7 @@ fn a_bookmark_before_the_end(play: &mut Play) {
     assert_eq!(bookmark.object["metadata"].as_object().unwrap().len(), 1, "{}", bookmark.object);
 }
 
-fn deleted_and_made_again(play: &mut Play) {
+fn deleted_and_recreated(play: &mut Play) {
     let path = play.core("configmaps");
     let version = play.look(&["/kind"], &path).is(200).version();
     map(play, "a");

@@ -13,7 +13,7 @@ cases![
     a_long_generated_name_is_cut,
     a_name_is_needed,
     a_name_must_be_one,
-    who_is_there_already_exists,
+    creating_an_existing_object,
     a_dry_run_leaves_nothing,
     a_dry_run_of_something_else,
     another_namespace_than_the_path_says,
@@ -24,7 +24,7 @@ cases![
     unknown_fields_ignored,
     an_unknown_way_to_validate_fields,
     a_field_of_another_type,
-    a_content_type_nobody_reads,
+    an_unsupported_content_type,
     no_content_type,
     malformed_json,
     no_body,
@@ -111,7 +111,7 @@ fn a_name_must_be_one(play: &mut Play) {
     play.post(play.core("configmaps"), &config_map(&long)).refused(422, "Invalid").says("253");
 }
 
-fn who_is_there_already_exists(play: &mut Play) {
+fn creating_an_existing_object(play: &mut Play) {
     let path = play.core("configmaps");
     play.post(&path, &config_map("c")).is(201);
     play.post(&path, &config_map("c")).refused(409, "AlreadyExists").has("/details/name", "c");
@@ -194,7 +194,7 @@ fn a_field_of_another_type(play: &mut Play) {
     play.post(play.core("pods"), &pod("web", &seconds)).refused(400, "BadRequest");
 }
 
-fn a_content_type_nobody_reads(play: &mut Play) {
+fn an_unsupported_content_type(play: &mut Play) {
     let ask = Ask::new("POST", play.core("configmaps")).body("text/plain", config_map("c").to_string());
     play.send(ask).refused(415, "UnsupportedMediaType");
 }

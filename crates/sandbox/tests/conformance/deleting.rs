@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 cases![
     a_map_is_gone_at_once,
     a_node_is_gone_at_once,
-    nobody_is_deleted,
+    deleting_a_missing_object,
     for_this_uid,
     for_this_version,
     a_bound_pod_without_grace,
@@ -60,7 +60,7 @@ fn a_node_is_gone_at_once(play: &mut Play) {
     play.delete(format!("/api/v1/nodes/{node}")).is(200).has("/status", "Success");
 }
 
-fn nobody_is_deleted(play: &mut Play) {
+fn deleting_a_missing_object(play: &mut Play) {
     let path = map(play, "c", &json!({}));
     play.delete(&path).is(200);
     play.delete(&path).refused(404, "NotFound");

@@ -12,7 +12,7 @@ cases![
     a_binding_for_a_uid,
     a_binding_by_the_collection,
     an_eviction,
-    an_eviction_of_nobody,
+    an_eviction_of_a_missing_pod,
     an_eviction_dry,
     a_budget_says_no,
     a_budget_allows_one,
@@ -111,7 +111,7 @@ fn an_eviction(play: &mut Play) {
     web.has("/metadata/deletionGracePeriodSeconds", 30);
 }
 
-fn an_eviction_of_nobody(play: &mut Play) {
+fn an_eviction_of_a_missing_pod(play: &mut Play) {
     play.post(play.core("pods/none/eviction"), &eviction("none")).refused(404, "NotFound");
 }
 

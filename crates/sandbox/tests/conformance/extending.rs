@@ -6,7 +6,7 @@ use super::play::{APPLY, Ask, Play};
 use serde_json::{Value, json};
 
 cases![
-    they_are_told_of,
+    discovery_lists_them,
     webhook_configurations,
     an_applied_webhook_configuration,
     a_flow_schema,
@@ -18,7 +18,7 @@ const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 const FLOWS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-fn they_are_told_of(play: &mut Play) {
+fn discovery_lists_them(play: &mut Play) {
     play.get(ADMISSION).is(200);
     only(play, "/resources", "/name", &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]);
     play.get(FLOWS).is(200);

@@ -9,7 +9,7 @@ cases![
     labels_that_select_badly,
     fields_select_pods,
     fields_select_others,
-    fields_nobody_selects_by,
+    unsupported_field_selectors,
     names_select_one,
     both_select,
     pages,
@@ -26,7 +26,7 @@ cases![
     an_exact_version,
     everywhere,
     an_empty_list,
-    parameters_nobody_knows,
+    unknown_parameters,
 ];
 
 /// Creates three labelled ConfigMaps `a`, `b`, `c`. Returns the path of their list.
@@ -101,7 +101,7 @@ fn fields_select_others(play: &mut Play) {
     play.look(&NAMES, namespaces).is(200).lists(&[&own]);
 }
 
-fn fields_nobody_selects_by(play: &mut Play) {
+fn unsupported_field_selectors(play: &mut Play) {
     for (path, selector) in [
         ("pods", "spec.colour%3Dred"),
         ("pods", "spec.nodeName"),
@@ -291,7 +291,7 @@ fn an_empty_list(play: &mut Play) {
     play.get(leases).is(200).has("/apiVersion", "coordination.k8s.io/v1");
 }
 
-fn parameters_nobody_knows(play: &mut Play) {
+fn unknown_parameters(play: &mut Play) {
     play.get(play.core("configmaps?colour=red&timeoutSeconds=5&&")).is(200);
     play.get(play.core("configmaps?timeoutSeconds=x")).is(400);
     play.get(play.core("configmaps?watch=nonsense&timeoutSeconds=1")).is(200);

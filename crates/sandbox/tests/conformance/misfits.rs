@@ -10,7 +10,7 @@ cases![
     refused_by_schema,
     refused_by_rules,
     policies_refused,
-    fields_nobody_knows,
+    unknown_fields_of_pools,
     metadata_refused,
     bodies_that_are_something_else,
 ];
@@ -126,7 +126,7 @@ fn policies_refused(play: &mut Play) {
     }
 }
 
-fn fields_nobody_knows(play: &mut Play) {
+fn unknown_fields_of_pools(play: &mut Play) {
     let name = play.named("p");
     let mut object = whole(&name, &spec());
     object["spec"]["effects"] = json!([]);

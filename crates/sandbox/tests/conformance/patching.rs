@@ -12,12 +12,12 @@ cases![
     a_json_patch_moves_and_copies,
     a_merge_patch,
     a_merge_patch_that_is_none,
-    a_patch_of_nobody,
+    a_patch_of_a_missing_object,
     a_patch_of_nothing,
     a_patch_for_a_version,
     a_patch_for_a_uid,
     a_patch_of_the_name,
-    a_kind_of_patch_nobody_reads,
+    an_unsupported_patch_type,
     a_patch_that_makes_it_invalid,
     unknown_fields_in_a_patch,
     a_dry_patch,
@@ -106,7 +106,7 @@ fn a_merge_patch_that_is_none(play: &mut Play) {
     play.patch(&map, MERGE, &json!({"data": "text"})).refused(422, "Invalid");
 }
 
-fn a_patch_of_nobody(play: &mut Play) {
+fn a_patch_of_a_missing_object(play: &mut Play) {
     for (kind, patch) in [(MERGE, json!({})), (STRATEGIC, json!({})), (JSON_PATCH, json!([]))] {
         play.patch(play.core("configmaps/none"), kind, &patch).refused(404, "NotFound");
     }
@@ -158,7 +158,7 @@ fn a_patch_of_the_name(play: &mut Play) {
     );
 }
 
-fn a_kind_of_patch_nobody_reads(play: &mut Play) {
+fn an_unsupported_patch_type(play: &mut Play) {
     let map = map(play);
     for kind in ["application/json", "text/plain", "application/patch", "application/yaml"] {
         play.send(Ask::new("PATCH", &map).body(kind, "{}")).refused(415, "UnsupportedMediaType");

@@ -22,7 +22,7 @@ cases![
     selected,
     held_back,
     deleted,
-    told_of,
+    discovery_lists_pools,
     found,
 ];
 
@@ -307,7 +307,7 @@ fn deleted(play: &mut Play) {
     play.get(one(&name)).is(404);
 }
 
-fn told_of(play: &mut Play) {
+fn discovery_lists_pools(play: &mut Play) {
     let name = play.named("p");
     let version = play.ask(&Ask::new("GET", POOLS)).version();
     let selected = format!("fieldSelector=metadata.name%3D{name}");

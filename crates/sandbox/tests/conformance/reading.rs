@@ -6,11 +6,11 @@ use super::wire;
 use serde_json::json;
 
 cases![
-    who_is_not_there,
+    reading_a_missing_object,
     a_resource_that_is_not_there,
     a_group_that_is_not_there,
     a_path_that_is_not_there,
-    a_form_nobody_writes,
+    an_unsupported_response_format,
     forms_that_are_written,
     a_table_of_one,
     a_table_of_pods,
@@ -39,7 +39,7 @@ cases![
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json";
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
-fn who_is_not_there(play: &mut Play) {
+fn reading_a_missing_object(play: &mut Play) {
     play.get("/api/v1/nodes/none-such").refused(404, "NotFound").has("/details/kind", "nodes");
     play.get(play.core("pods/none")).refused(404, "NotFound").says("pods \"none\" not found");
     play.get(play.group("apps/v1", "deployments/none"))
@@ -71,7 +71,7 @@ fn a_path_that_is_not_there(play: &mut Play) {
     play.get("/nowhere").is(404);
 }
 
-fn a_form_nobody_writes(play: &mut Play) {
+fn an_unsupported_response_format(play: &mut Play) {
     for form in
         ["text/plain", "application/xml", "application/json;as=Nonsense;v=v1;g=meta.k8s.io", "nonsense"]
     {

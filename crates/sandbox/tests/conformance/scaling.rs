@@ -10,7 +10,7 @@ cases![
     a_scale_is_patched,
     a_scale_of_an_old_version,
     a_scale_below_zero,
-    a_scale_of_nobody,
+    a_scale_of_a_missing_object,
     what_has_no_scale,
     a_scale_is_applied,
 ];
@@ -65,7 +65,7 @@ fn a_scale_below_zero(play: &mut Play) {
     play.put(&path, &scale(&json!({"replicas": "1"}))).is(400);
 }
 
-fn a_scale_of_nobody(play: &mut Play) {
+fn a_scale_of_a_missing_object(play: &mut Play) {
     let path = play.group("apps/v1", "deployments/none/scale");
     play.get(&path).refused(404, "NotFound");
     play.put(&path, &json!({"metadata": {"name": "none"}, "spec": {"replicas": 1}})).refused(404, "NotFound");

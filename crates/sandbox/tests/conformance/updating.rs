@@ -9,7 +9,7 @@ cases![
     an_update_of_nothing,
     an_update_of_an_old_version,
     an_update_without_version,
-    an_update_of_nobody,
+    an_update_of_a_missing_object,
     a_lease_is_made_by_an_update,
     another_name_than_the_path_says,
     another_uid,
@@ -69,7 +69,7 @@ fn an_update_without_version(play: &mut Play) {
     play.put(format!("/api/v1/nodes/{node}"), &json!({"metadata": {"name": node}})).is(200);
 }
 
-fn an_update_of_nobody(play: &mut Play) {
+fn an_update_of_a_missing_object(play: &mut Play) {
     play.put(play.core("configmaps/c"), &json!({"metadata": {"name": "c"}})).refused(404, "NotFound");
     play.put(play.core("pods/p"), &pod("p", &json!({}))).refused(404, "NotFound");
     let map = json!({"metadata": {"name": "c", "resourceVersion": "12"}});

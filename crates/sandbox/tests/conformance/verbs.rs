@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 cases![
     health,
-    health_told_at_length,
+    health_in_verbose_form,
     verbs_a_resource_has_not,
-    verbs_nobody_has,
+    unsupported_verbs,
     head,
     options,
     may_i,
@@ -27,7 +27,7 @@ fn health(play: &mut Play) {
     play.get("/readyz/none-such").is(404);
 }
 
-fn health_told_at_length(play: &mut Play) {
+fn health_in_verbose_form(play: &mut Play) {
     let told = play.look(&["/none"], "/readyz?verbose").is(200);
     let text = told.body.as_str().unwrap();
     assert!(text.starts_with("[+]ping ok\n") && text.ends_with("readyz check passed\n"), "{text}");
@@ -50,7 +50,7 @@ fn verbs_a_resource_has_not(play: &mut Play) {
     play.get("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").refused(405, "MethodNotAllowed");
 }
 
-fn verbs_nobody_has(play: &mut Play) {
+fn unsupported_verbs(play: &mut Play) {
     for verb in ["DANCE", "TRACE", "PROPFIND"] {
         play.send(Ask::new(verb, play.core("configmaps"))).is(405);
     }

@@ -22,7 +22,7 @@ cases![
     everywhere,
     an_unchanged_update_tells_nothing,
     a_dry_run_tells_nothing,
-    a_form_nobody_writes,
+    an_unsupported_response_format,
     a_selector_that_is_none,
     a_watch_of_nowhere,
 ];
@@ -231,7 +231,7 @@ fn a_dry_run_tells_nothing(play: &mut Play) {
     watch.tells(play, "ADDED", "b");
 }
 
-fn a_form_nobody_writes(play: &mut Play) {
+fn an_unsupported_response_format(play: &mut Play) {
     play.get_as(play.core("configmaps?watch=true&timeoutSeconds=1"), "application/xml").is(406);
 }
 

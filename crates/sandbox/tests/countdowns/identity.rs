@@ -27,7 +27,7 @@ async fn a_successor_gets_its_own_time() {
 
 /// D6 (TE-23): finished, terminating and mirror pods are left alone: no request concerns them.
 #[tokio::test(start_paused = true)]
-async fn who_cannot_leave_is_left_alone() {
+async fn exempt_pods_are_left_alone() {
     let stage = Stage::new(1);
     let _controller = stage.controller(alone()).await;
     let [succeeded, failed] = ["Succeeded", "Failed"].map(|phase| {
@@ -80,7 +80,7 @@ async fn a_deleted_node_takes_its_countdowns_along() {
 
 /// TE-47, D1: a pod that is bound to a node tainted long ago gets its full time; one without a toleration goes at once.
 #[tokio::test(start_paused = true)]
-async fn who_comes_later_has_its_whole_time() {
+async fn a_pod_bound_later_has_its_full_time() {
     let stage = Stage::new(1);
     let _controller = stage.controller(alone()).await;
     stage.taint("n1", &[no_execute("k")]);
@@ -95,7 +95,7 @@ async fn who_comes_later_has_its_whole_time() {
 /// D5 (TE-41): a node is untainted while the watch is silent. The read before every eviction observes it, and no pod is
 /// evicted. One read serves all pods of a node.
 #[tokio::test(start_paused = true)]
-async fn the_node_is_asked_before_anybody_goes() {
+async fn the_node_is_read_before_any_pod_is_evicted() {
     let stage = Stage::new(1);
     let _controller = stage.controller(alone()).await;
     let first = ["p", "q", "r"].map(|name| stage.pod(name, "n1", &[bears("k", Some(60))]));

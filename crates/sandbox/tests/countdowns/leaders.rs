@@ -59,7 +59,7 @@ async fn a_leader_hands_over() {
 /// S5: a leader that cannot renew stops writing before another replica may lead, though everything else works. When it
 /// leads again, it evicts the pods that became due.
 #[tokio::test(start_paused = true)]
-async fn who_cannot_renew_stops() {
+async fn a_leader_that_cannot_renew_stops() {
     let stage = Stage::new(1);
     let _controller = stage.controller(elected(1)).await;
     let in_time = stage.pod("in-time", "n1", &[bears("k", Some(61))]);

@@ -62,7 +62,7 @@ async fn a_crash_loop_moves_no_deadline() {
 
 /// A controller that is stopped starts no further requests, though a pod is due the next moment.
 #[tokio::test(start_paused = true)]
-async fn who_is_asked_to_stop_stops() {
+async fn a_stopped_controller_starts_no_request() {
     let stage = Stage::new(1);
     let controller = stage.controller(alone()).await;
     let pod = stage.pod("p", "n1", &[bears("k", Some(60))]);
@@ -77,7 +77,7 @@ async fn who_is_asked_to_stop_stops() {
 /// D4, D5, S2, L5: the controller sleeps past the deadlines, so its state is outdated. Pods saved or replaced meanwhile
 /// stay; pods that are due leave; pods with time left keep their deadline.
 #[tokio::test(start_paused = true)]
-async fn who_wakes_up_looks_before_acting() {
+async fn a_resumed_process_reads_before_it_acts() {
     let stage = Stage::new(2);
     let _controller = stage.controller(alone()).await;
     let tolerations = |seconds| [bears("k", Some(seconds))];

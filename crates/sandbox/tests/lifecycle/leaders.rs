@@ -59,7 +59,7 @@ async fn a_leader_goes_in_each_phase() {
 /// S5: only the controller's lease cannot be renewed. Nothing is written meanwhile, though everything else works;
 /// afterwards, overdue writes follow, at the rate.
 #[tokio::test(start_paused = true)]
-async fn who_cannot_renew_taints_nobody() {
+async fn a_leader_that_cannot_renew_taints_no_node() {
     let stage = Stage::lively(6, 1);
     let _controller = stage.watched(elected(1)).await;
     stage.lease_faults.outage(Some(InjectedFault::Unavailable));

@@ -96,7 +96,7 @@ async fn leases_that_come_and_go() {
 
 /// D11: an undecodable lease does not make a node dead. The node is not declared silent until the lease can be decoded.
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_makes_no_sense() {
+async fn an_undecodable_lease() {
     let stage = Stage::still(4, 1);
     let _others = ["n2", "n3", "n4"].map(|node| stage.heart(node));
     let heart = stage.heart("n1");
@@ -113,7 +113,7 @@ async fn a_lease_that_makes_no_sense() {
 /// D11: two contradicting `Ready` conditions change nothing; two equal ones count as one. A status that is none of the
 /// three changes nothing either.
 #[tokio::test(start_paused = true)]
-async fn conditions_that_make_no_sense() {
+async fn invalid_conditions() {
     let stage = Stage::still(8, 1);
     let _hearts = ["n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"].map(|node| stage.heart(node));
     let _controller = stage.watched(both()).await;

@@ -66,7 +66,7 @@ async fn the_server_is_away() {
 
 /// S7: all nodes are alive all the time: whatever the outage, no node is tainted for it.
 #[tokio::test(start_paused = true)]
-async fn an_outage_alone_taints_nobody() {
+async fn an_outage_alone_taints_no_node() {
     for fault in OUTAGES {
         let stage = Stage::lively(5, 2);
         let _controller = stage.watched(both()).await;

@@ -120,7 +120,7 @@ async fn a_crash_loop_keeps_the_rate() {
 /// S7, P37: the controller is suspended for ten minutes, in each phase. Live nodes are not declared silent for that;
 /// dead ones are, a full grace period after it resumed, or keep their taint.
 #[tokio::test(start_paused = true)]
-async fn a_suspended_controller_wrongs_nobody() {
+async fn a_suspended_controller_taints_no_live_node() {
     for phase in [-200.0, -30.0, -0.01, 0.0, 0.5, 5.0, TURN + 1.0] {
         let stage = Stage::still(6, 1);
         let _hearts = ["n3", "n4", "n5", "n6"].map(|node| stage.heart(node));

@@ -77,7 +77,7 @@ async fn what_is_said_of_it() {
 
 /// NL-11: a heartbeat a moment before the end of the grace period starts a full new one.
 #[tokio::test(start_paused = true)]
-async fn heard_of_in_time() {
+async fn a_heartbeat_in_time() {
     let stage = Stage::still(2, 1);
     let _other = stage.heart("n2");
     let heart = stage.heart("n1");

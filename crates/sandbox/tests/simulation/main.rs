@@ -108,7 +108,7 @@ fn the_same_seed_is_the_same_story_and_the_same_log() {
 /// The confirming read compensates for a late watch (D5, S2): with it, no pod is evicted wrongly, however late the
 /// watch is.
 #[test]
-fn a_late_watch_makes_nobody_go_wrongly() {
+fn a_late_watch_evicts_no_pod_wrongly() {
     seeds(0, 30, Twist::LateNodes, |seed, outcome| {
         let wrong: Vec<_> = outcome.faults.iter().filter(|fault| fault.starts_with('S')).collect();
         assert!(wrong.is_empty(), "seed {seed}: {wrong:?}");
@@ -138,13 +138,13 @@ fn a_lost_event_is_found() {
 
 /// The `test` operations in its patches compensate for edits between a read and a write of a node (S8).
 #[test]
-fn nobodys_edit_of_a_node_is_lost() {
+fn no_edit_of_a_node_is_lost() {
     all_is_well(Twist::Edits);
 }
 
 /// The live read compensates for a watch of leases that loses events (S7).
 #[test]
-fn a_lost_renewal_is_nobodys_death() {
+fn a_lost_renewal_makes_no_node_dead() {
     all_is_well(Twist::LostLeases);
 }
 

@@ -17,7 +17,7 @@ fn nl_2_the_defaults_are_upstreams() {
 }
 
 #[test]
-fn nl_2_nonsense_is_refused_with_a_way_out_whether_or_not_anybody_reads_it() {
+fn nl_2_invalid_values_are_rejected_even_if_the_controller_is_off() {
     let rows = [
         ("--node-monitor-period=-5s", "a duration cannot be negative"),
         ("--node-monitor-period=0", "--node-monitor-period=0s"),
@@ -42,7 +42,7 @@ fn nl_2_nonsense_is_refused_with_a_way_out_whether_or_not_anybody_reads_it() {
 }
 
 #[test]
-fn flags_that_nobody_reads_are_told_of() {
+fn unused_flags_are_reported() {
     assert_eq!(notices(&format!("{ON} --node-eviction-rate=1")), []);
     assert_eq!(notices(""), []);
     let told = notices("--large-cluster-size-threshold=5 --node-eviction-rate=1");

@@ -20,7 +20,7 @@ fn merging(flags: &str) -> Option<MergeMode> {
 }
 
 #[test]
-fn what_a_namespaces_default_covers_stays_unless_the_plugins_way_is_asked_for() {
+fn a_toleration_covered_by_a_default_stays_unless_as_upstream_is_set() {
     let rule = "--rules=toleration-restriction";
     assert_eq!(merging(""), None);
     assert_eq!(merging(rule), Some(MergeMode::KeepsOwn));

@@ -84,7 +84,7 @@ fn each_kind_has_its_names() {
 }
 
 #[test]
-fn what_is_not_yet_a_name_asks_nobody() {
+fn an_incomplete_type_sends_no_request() {
     let stage = Stage::set("either");
     assert_eq!(stage.of(CompletionKind::Explained, ""), TYPES.map(|(prefix, _)| prefix));
     assert_eq!(stage.of(CompletionKind::Explained, "n"), ["node/"]);

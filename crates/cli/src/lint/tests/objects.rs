@@ -51,7 +51,7 @@ fn lists_are_read_item_by_item_in_yaml_and_json() {
 }
 
 #[test]
-fn what_something_else_makes_is_told_once() {
+fn objects_with_an_owner_are_reported_once() {
     let owned = |kind: &str, by: &str| {
         format!("ownerReferences: [{{controller: true, kind: {kind}, name: {by}}}], name: {by}-{kind}-x")
     };
@@ -139,7 +139,7 @@ fn seconds_are_read_as_yaml_reads_them() {
 }
 
 #[test]
-fn text_that_yaml_takes_for_something_else_is_told() {
+fn text_that_yaml_reads_as_another_type_is_reported() {
     let value = |written: &str| {
         told(&format!(
             "apiVersion: v1\nkind: Pod\nspec:\n  tolerations:\n  - key: a\n    value: {written}\n    effect: NoSchedule\n"

@@ -26,7 +26,7 @@ fn node(taints: Value) -> Value {
 }
 
 #[test]
-fn ownership_moves_to_who_changes_a_field() {
+fn ownership_moves_to_the_manager_that_changes_a_field() {
     let taint = json!([{"key": "k", "effect": "NoExecute"}]);
     let first = tracked(None, node(taint.clone()), "Node", &at("a", "1"));
     assert_eq!(owners(&first), [("a", "1", &json!({"f:spec": {"f:taints": {}}}))]);
@@ -55,7 +55,7 @@ fn ownership_moves_to_who_changes_a_field() {
 }
 
 #[test]
-fn status_and_spec_are_owned_by_who_can_write_them() {
+fn status_and_spec_are_owned_by_the_subresource_that_writes_them() {
     let before = tracked(None, node(json!([{"key": "k"}])), "Node", &at("a", "1"));
     let mut after = before.clone();
     after["spec"]["unschedulable"] = true.into();
@@ -116,7 +116,7 @@ fn config(data: Value) -> Value {
 }
 
 #[test]
-fn conflicts_say_with_whom() {
+fn conflicts_name_the_other_manager() {
     let kind = of("v1", "ConfigMap");
     let live = apply(None, &config(json!({"a": "1", "b": "1"})), kind, &at("one", "1"), false).unwrap();
     let mut edited = live.clone();
@@ -145,7 +145,7 @@ fn conflicts_say_with_whom() {
 }
 
 #[test]
-fn what_is_not_applied_any_more_goes_unless_somebody_else_owns_it() {
+fn fields_not_applied_any_more_are_removed_unless_another_manager_owns_them() {
     let kind = of("v1", "ConfigMap");
     let live =
         apply(None, &config(json!({"a": "1", "b": "1", "c": "1"})), kind, &at("one", "1"), false).unwrap();

@@ -47,7 +47,7 @@ impl World {
 }
 
 #[test]
-fn half_a_first_list_is_told_to_nobody() {
+fn an_incomplete_first_list_is_not_used() {
     let mut world = World::new();
     world.begins();
     world.seen("a", "1");
@@ -62,7 +62,7 @@ fn half_a_first_list_is_told_to_nobody() {
 }
 
 #[test]
-fn what_a_later_list_lacks_is_gone_and_what_comes_meanwhile_is_told_at_once() {
+fn objects_missing_in_a_later_list_are_gone_and_new_ones_apply_at_once() {
     let mut world = World::new();
     world.begins();
     world.seen("a", "1");
@@ -117,7 +117,7 @@ fn a_kind_the_server_does_not_have_has_no_objects() {
 }
 
 #[tokio::test]
-async fn what_was_heard_before_a_kind_went_away_does_not_come_back_after_it() {
+async fn events_from_before_the_removal_of_a_kind_are_not_applied_after_it() {
     // Often enough for a random order to show.
     for _ in 0..64 {
         let cache = Arc::<ClusterCache>::default();
