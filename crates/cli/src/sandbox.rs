@@ -357,7 +357,7 @@ fn vacate(server: &ApiServer, election: &ElectionSettings) {
         let lease = store.get(leases, &key);
         Ok(lease.map(|lease| store.remove(leases, &key, lease.value())))
     });
-    debug_assert!(removed.is_ok(), "nothing in it refuses");
+    debug_assert!(removed.is_ok(), "no plugin rejects it");
 }
 
 pub(crate) fn kube_client(server: &ApiServer) -> kube::Client {

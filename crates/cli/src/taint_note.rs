@@ -43,7 +43,7 @@ impl TaintNote {
         let until = until.and_then(|until| jiff::Timestamp::from_second(until.as_second()).ok());
         let until = until.map(|until| until.to_string());
         let written = TaintNoteJson { taint: about.to_string(), reason: self.reason.clone(), until };
-        serde_json::to_string(&written).expect("texts and a time are JSON")
+        serde_json::to_string(&written).expect("texts and a time can be written as JSON")
     }
 
     /// The note about a taint, from its node's annotations; `None` if it is invalid or about another taint.

@@ -147,11 +147,14 @@ impl Table {
             println!("{times:4} × {}: {}", difference.name, difference.why);
         }
         let shown = self.odd.iter().take(30).cloned().collect::<Vec<_>>().join("\n");
-        assert!(self.odd.is_empty(), "{} differences that nobody knows of:\n{shown}", self.odd.len());
+        assert!(self.odd.is_empty(), "{} undocumented differences:\n{shown}", self.odd.len());
         let known: Vec<&str> = expected().map(|one| one.name).collect();
         let unseen: Vec<&&str> = known.iter().filter(|name| !self.seen.contains_key(**name)).collect();
-        assert!(unseen.is_empty(), "listed, and not seen: {unseen:?}");
-        assert!(self.same > PODS && self.patched > PODS / 2 && self.refused > 50, "too little was tried");
+        assert!(unseen.is_empty(), "documented, but not observed: {unseen:?}");
+        assert!(
+            self.same > PODS && self.patched > PODS / 2 && self.refused > 50,
+            "too few requests were compared"
+        );
     }
 }
 

@@ -155,7 +155,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     let list = stage.object("pending -n shop");
     let listed: Vec<&str> =
         list["items"].as_array().unwrap().iter().map(|row| row["pod"].as_str().unwrap()).collect();
-    assert_eq!(listed, ["patient", "lasting"], "who is due next is first");
+    assert_eq!(listed, ["patient", "lasting"], "the pod that is due next is first");
     assert_eq!(seconds(list["items"][0]["leavesAt"].as_str().unwrap()), leaves);
     assert_eq!(
         list["enforcement"],
@@ -237,7 +237,7 @@ fn lines_follow_where_there_is_no_terminal() {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert_eq!(events.next()["event"], "Gone", "and nothing was told of it");
+    assert_eq!(events.next()["event"], "Gone", "and there was no output about it");
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn what_stands_in_a_file_is_only_shown() {
     let meant: String = serde_json::from_str(&format!("\"{EVIL}\"")).unwrap();
     for form in ["table", "wide", "name", "json", "yaml", "sarif", "github"] {
         let (out, said) = run(&folder, &["lint", "-f", &file, "-o", form]);
-        assert!(out.contains("forged"), "{form}: this test has to see something: {out}{said}");
+        assert!(out.contains("forged"), "{form}: this test must have output to check: {out}{said}");
         // Programs get the exact text of the file.
         let object: Value = match form {
             "json" | "sarif" => serde_json::from_str(&out).unwrap(),
@@ -137,5 +137,5 @@ fn what_a_server_says_is_only_shown() {
         let (out, said) = run(&folder, typed);
         shown += usize::from((out + &said).contains("forged"));
     }
-    assert!(shown >= 12, "it was shown {shown} times: this test has to see something");
+    assert!(shown >= 12, "it was shown {shown} times: this test must have output to check");
 }

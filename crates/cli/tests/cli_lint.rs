@@ -139,7 +139,7 @@ fn files_are_held_against_a_cluster() {
     let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("TL301 Pod a") && words.contains("there is dedicated=db:NoSchedule"), "{out}");
     assert!(words.contains("TL304 Pod a"), "{out}");
-    assert!(!words.contains("TL302"), "the nodes themselves are not what is looked at: {out}");
+    assert!(!words.contains("TL302"), "the nodes themselves are not checked: {out}");
     assert!(said.contains("0 errors, 1 warning, 1 info in 1 workload and 2 nodes of 1 file"), "{said}");
     let (code, _, said) = lint(&kubeconfig, &["-f", &pod]);
     assert!(code == 1 && said.contains("or add --against-cluster"), "{said}");

@@ -79,7 +79,7 @@ fn a_plan_and_then_doing_it() {
     let kubeconfig = folder.file("kubeconfig");
     let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
-    assert_eq!(plan(&kubeconfig, &[]).0, 0, "nobody leaves anyway");
+    assert_eq!(plan(&kubeconfig, &[]).0, 0, "no pod leaves anyway");
     let (code, told) = plan(&kubeconfig, &["--taint", "n1", "x=y:NoExecute"]);
     assert_eq!((code, &told["complete"]), (2, &true.into()));
     let named =
@@ -90,7 +90,7 @@ fn a_plan_and_then_doing_it() {
     assert_eq!(now.len(), 1);
 
     let (code, out, said) = taintward(&kubeconfig, &["taint", "node", "n1", "x=y:NoExecute"]);
-    assert_eq!((code, out.as_str(), said.as_str()), (0, "node/n1 tainted\n", ""), "no terminal, no question");
+    assert_eq!((code, out.as_str(), said.as_str()), (0, "node/n1 tainted\n", ""), "no terminal, no prompt");
     // The pod takes its grace period to terminate; after that, no pod of the plan for now is left.
     let left = eventually("nobody has to go any more", || {
         let (_, left) = plan(&kubeconfig, &[]);
@@ -101,7 +101,7 @@ fn a_plan_and_then_doing_it() {
     let waits = &left["items"][0];
     assert_eq!((&waits["pod"], &waits["uid"]), (&"waits".into(), &told["items"][1]["uid"]));
     assert!(waits["inSeconds"].as_u64().unwrap() <= 600);
-    assert_eq!(left["summary"]["staying"], 1, "who bears it for ever is there");
+    assert_eq!(left["summary"]["staying"], 1, "the pod that tolerates it indefinitely is there");
     // At a time after its deletion, it is gone.
     let later = plan(&kubeconfig, &["--at", "+20m"]).1;
     assert_eq!((&later["summary"]["leavingNow"], &later["summary"]["leavingLater"]), (&1.into(), &0.into()));

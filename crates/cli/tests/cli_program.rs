@@ -187,7 +187,7 @@ impl Running {
         let running = Self { child, port, kubeconfig };
         let patience = Instant::now() + Duration::from_secs(20);
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-            assert!(Instant::now() < patience, "nobody listens");
+            assert!(Instant::now() < patience, "no process listens");
             std::thread::sleep(Duration::from_millis(10));
         }
         running

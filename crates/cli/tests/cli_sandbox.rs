@@ -36,7 +36,7 @@ fn the_tour_passes_without_a_terminal() {
     ] {
         assert!(said.contains(step), "{step:?} is missing in:\n{said}");
     }
-    assert!(!said.contains('\x1b'), "no colours where nobody watches");
+    assert!(!said.contains('\x1b'), "no colours without a terminal");
     let smaller = smaller.join().unwrap();
     let said = text(&smaller.stdout);
     assert!(smaller.status.success(), "{said}{}", text(&smaller.stderr));
@@ -60,7 +60,7 @@ fn plain_lines_tell_what_happens_and_ctrl_c_ends_it_at_once() {
     assert!(line.contains("k=v:NoExecute"), "{line}");
     sandbox.signal(rustix::process::Signal::INT);
     assert_eq!(sandbox.ends_within(Duration::from_secs(2)), 0);
-    assert!(!PathBuf::from(kubeconfig).exists(), "its kubeconfig goes with it");
+    assert!(!PathBuf::from(kubeconfig).exists(), "its kubeconfig is removed with it");
 }
 
 #[test]
@@ -162,7 +162,10 @@ fn it_listens_on_loopback_by_default_and_warns_otherwise() {
     let port = address.strip_prefix("127.0.0.1:").unwrap();
     assert!(!sandbox.until("KUBECONFIG").contains("WARNING"));
     assert!(TcpStream::connect(&address).is_ok());
-    assert!(TcpStream::connect(format!("127.0.0.2:{port}")).is_err(), "it listens where nobody asked it to");
+    assert!(
+        TcpStream::connect(format!("127.0.0.2:{port}")).is_err(),
+        "it listens on an address that no flag names"
+    );
     let mut open = Running::start(&["--plain", "--listen", "0.0.0.0:0"]);
     open.address();
     let warning = open.until("");

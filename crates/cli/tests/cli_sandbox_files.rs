@@ -134,7 +134,7 @@ fn a_full_disk_leaves_what_was_saved_before() {
     assert_eq!(code, 1, "{said}");
     assert!(said.contains(&format!("cannot save to {file}")), "{said}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "what was saved before");
-    assert_eq!(folder.names(), ["state"], "nothing half is left behind");
+    assert_eq!(folder.names(), ["state"], "no partial file is left behind");
     let (code, said) = ended(Running::start(&["--plain", "--save", "/dev/full"]));
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("No space left"), "{said}");

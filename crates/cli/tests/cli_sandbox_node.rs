@@ -64,7 +64,7 @@ fn nodes_misbehave_and_come_back() {
     let (code, out, said) = node(&folder, "silence n1 n9");
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(said.contains("no node n9, so nothing was changed; there are n1, n2, n3"), "{said}");
-    assert!(!annotations("n1").contains("silence"), "all nodes are looked for first");
+    assert!(!annotations("n1").contains("silence"), "all nodes are checked first");
 }
 
 /// A minute of the cluster takes two seconds here.

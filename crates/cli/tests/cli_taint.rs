@@ -119,7 +119,7 @@ fn expired_taints_are_shown_and_removed_on_request() {
         "{listed}"
     );
     assert_eq!(stage.ok("node --all --expired --dry-run=client"), "node/n1 untainted (dry run)\n");
-    assert_eq!(stage.ok("node n1 --list"), listed.clone(), "that was a trial");
+    assert_eq!(stage.ok("node n1 --list"), listed.clone(), "that was a dry run");
     assert_eq!(stage.ok("node --all --expired"), "node/n1 untainted\n");
     let left = stage.ok("node n1 --list");
     assert!(
@@ -198,12 +198,12 @@ fn there_is_a_prompt_at_a_terminal() {
         let mut terminal = Terminal::with(stage.command("node n1 a=b:NoExecute"));
         let shown = terminal.until(QUESTION);
         assert!(shown.contains("1 node gets a=b:NoExecute"), "{shown}");
-        assert!(!tainted(), "nothing is done before the answer");
+        assert!(!tainted(), "nothing is changed before the confirmation");
         terminal.types(answer);
         let (ended, rest, out) = terminal.ends();
         assert_eq!((ended, out.as_str()), (code, ""), "{answer:?}");
         assert!(rest.contains(said), "{rest}");
-        assert!(!tainted(), "{answer:?} is no yes");
+        assert!(!tainted(), "{answer:?} does not confirm");
     }
     let mut terminal = Terminal::with(stage.command("node --all a=b:NoExecute"));
     assert!(terminal.until(QUESTION).contains("3 nodes get a=b:NoExecute"));

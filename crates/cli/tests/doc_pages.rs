@@ -43,7 +43,7 @@ impl Stage {
         let mut command = match &*words[0] {
             "kubectl" => Command::new(&self.kubectl),
             "taintward" => Command::new(env!("CARGO_BIN_EXE_taintward")),
-            other => panic!("{other} is no command of these pages"),
+            other => panic!("{other} is not a command of these pages"),
         };
         command.args(&words[1..]).current_dir(self.folder.path()).stdin(Stdio::null());
         command.env("KUBECONFIG", "kubeconfig").env("HOME", self.folder.path()).env("TZ", "UTC");

@@ -89,14 +89,14 @@ fn metrics_are_for_tokens_that_the_api_server_authorizes() {
         let (https, http) = (format!("https://127.0.0.1:{secure}"), format!("http://127.0.0.1:{plain}"));
         assert_eq!(get(&https, "/livez", "").await, Some(200), "probes have no token");
         assert_eq!(get(&http, "/livez", "").await, Some(200));
-        assert_eq!(get(&http, "/metrics", &scraper).await, Some(403), "tokens do not travel in clear");
+        assert_eq!(get(&http, "/metrics", &scraper).await, Some(403), "tokens are not sent in clear text");
         assert_eq!(get(&https, "/metrics", "").await, Some(401));
         // Without permission for reviews, every client is rejected.
         assert_eq!(get(&https, "/metrics", &scraper).await, Some(500));
         bind(&admin, "system:auth-delegator", ("kube-system", "taintward")).await;
         let began = Instant::now();
         while get(&https, "/metrics", &scraper).await != Some(200) {
-            assert!(began.elapsed() < PATIENCE, "who may read them is never let");
+            assert!(began.elapsed() < PATIENCE, "an authorized token is never admitted");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
         assert_eq!(get(&https, "/metrics", &stranger).await, Some(403));

@@ -104,11 +104,11 @@ impl Tally {
             println!("    {count:>4} {reason}");
         }
         let odd = self.odd.iter().take(10).map(String::as_str).collect::<Vec<_>>().join("\n");
-        assert!(self.odd.is_empty(), "{} are told otherwise:\n{odd}", self.odd.len());
+        assert!(self.odd.is_empty(), "{} results differ:\n{odd}", self.odd.len());
         assert!(self.let_in + self.refused >= JUDGED_LEAST && self.let_in.min(self.refused) >= EACH_LEAST);
         for pool in deniers() {
             let named = self.reasons.keys().any(|reason| reason.contains(&format!(" {pool} ")));
-            assert!(named, "nothing was refused for {pool}");
+            assert!(named, "nothing was rejected for {pool}");
         }
         for way in [
             "creation Node",
@@ -119,7 +119,7 @@ impl Tally {
             "change Claim",
         ] {
             let seen = self.reasons.keys().any(|reason| reason.ends_with(way));
-            assert!(seen, "nothing was refused by {way}");
+            assert!(seen, "nothing was rejected by {way}");
         }
     }
 }

@@ -99,7 +99,7 @@ impl Scene {
         let (refused, over) = (RefCell::new(BTreeMap::new()), Cell::new(false));
         let probe = async {
             while !over.get() {
-                let refusal = self.refusal(tolerations).await.expect("nobody is let in");
+                let refusal = self.refusal(tolerations).await.expect("no pod is admitted");
                 let by =
                     [BY_GUARD, BY_POOL].into_iter().find(|policy| refusal.contains(&format!("'{policy}'")));
                 *refused.borrow_mut().entry(by.expect("a policy of ours")).or_default() += 1;

@@ -116,7 +116,7 @@ async fn play(cluster: &Cluster) {
     let webhook = FalseWebhook::new(Rc::clone(&plan), Choices::of(seed + 3));
     Rc::clone(&webhook).listen(installed.port, &authority).await;
     run.all("lying", rounds, AT_ONCE).await;
-    assert!(webhook.lies.get() > LEAST, "no API server asks");
+    assert!(webhook.lies.get() > LEAST, "no API server calls it");
     for plural in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
         let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}/taintward");
         let sooner =

@@ -60,8 +60,8 @@ async fn spend(place: &Place, tools: &Binaries, length: Duration) {
         place.what,
         began.elapsed().as_secs_f64()
     );
-    assert!(counts.by_taint >= rounds, "in each round somebody had to go: {counts:?}");
-    assert_eq!(counts.by_request, answers.granted, "who was let go has gone: {counts:?}");
+    assert!(counts.by_taint >= rounds, "in each round some pod had to leave: {counts:?}");
+    assert_eq!(counts.by_request, answers.granted, "pods with a granted eviction have gone: {counts:?}");
     programs.end();
     let judged = logs::judge(&programs.logs());
     println!("{}", judged.told);

@@ -110,7 +110,7 @@ async fn what_the_page_says_switches_nothing_else_off() {
             stage.is_off(&manager, "node-lifecycle-controller").await;
         }
     }
-    assert!(stage.is_signed(&unsigned).await, "once there is somebody to sign");
+    assert!(stage.is_signed(&unsigned).await, "once there is a signer");
 
     // The pod that stayed all the while leaves as soon as kubeadm's own value is back.
     let _original = stage.start(&[KUBEADM.to_owned()]).await;

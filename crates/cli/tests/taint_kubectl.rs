@@ -51,7 +51,10 @@ fn what_kubectl_says_and_does_is_said_and_done() {
         differences.join("\n\n")
     );
     // The cases are worth comparing: many of them change something, and many fail.
-    assert!(changed >= cases.len() / 5 && refused >= cases.len() / 5, "{changed} changed, {refused} refused");
+    assert!(
+        changed >= cases.len() / 5 && refused >= cases.len() / 5,
+        "{changed} changed, {refused} rejected"
+    );
     println!("{} cases, {changed} of them changed nodes, {refused} were refused", cases.len());
 }
 
@@ -135,11 +138,11 @@ fn fifty_edits_at_once_and_ours_lose_nothing() {
         let new: Vec<&String> = after.iter().filter(|key| !before.contains(key)).collect();
         let lost: Vec<&String> = before.iter().filter(|key| !after.contains(key)).collect();
         if new.iter().any(|key| key.starts_with("ours-")) {
-            assert!(lost.is_empty() && new.len() == 1, "{new:?} came and {lost:?} went at once");
+            assert!(lost.is_empty() && new.len() == 1, "{new:?} was added and {lost:?} removed in one write");
             came.extend(new.into_iter().cloned());
         }
     }
     came.sort();
     came.dedup();
-    assert_eq!(came.len(), EACH, "each that was said to be done was done: {came:?}");
+    assert_eq!(came.len(), EACH, "every reported edit was made: {came:?}");
 }

@@ -184,7 +184,11 @@ mod tests {
         assert_eq!(readers.admit("good").await, Ok(()));
         world.silent.store(true, Ordering::SeqCst);
         advance(ALLOWED_FOR).await;
-        assert_eq!(readers.admit("good").await, Err(AccessDenied::Unknown), "what was known is old");
+        assert_eq!(
+            readers.admit("good").await,
+            Err(AccessDenied::Unknown),
+            "the cached decision has expired"
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -195,7 +199,7 @@ mod tests {
         advance(ALLOWED_FOR).await;
         let flood = futures::future::join_all(tokens.iter().map(|token| readers.admit(token)));
         let (flood, good) = tokio::join!(flood, readers.admit("good"));
-        assert_eq!(good, Ok(()), "who is known does not wait for strangers");
+        assert_eq!(good, Ok(()), "a known token does not wait for unknown ones");
         assert_eq!(flood.iter().filter(|result| **result == Err(AccessDenied::Stranger)).count(), AT_ONCE);
         assert!(flood.iter().all(|result| result.is_err()));
         assert_eq!(world.reviews.load(Ordering::SeqCst), 2 + AT_ONCE);

@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(lines, 120);
         assert_eq!(complaints.news(&waiting("503")), Some("503"));
         assert_eq!(complaints.news(&StreamHealth::default()), None);
-        assert_eq!(complaints.news(&waiting("503")), Some("503"), "it was well in between");
+        assert_eq!(complaints.news(&waiting("503")), Some("503"), "it was synced in between");
     }
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
         let first = StreamCounters { watches_started: 1, ..StreamCounters::default() };
         count(Resource::Pods, &StreamCounters::default(), &first, &watches);
         let all = [Restart::Closed, Restart::Failed, Restart::Expired, Restart::Stalled, Restart::Relist];
-        assert_eq!(all.map(restarts), [0; 5], "the first start is no restart");
+        assert_eq!(all.map(restarts), [0; 5], "the first start does not count as a restart");
         let again = StreamCounters { watches_started: 2, relists_due: 1, ..first };
         count(Resource::Pods, &first, &again, &watches);
         assert_eq!(all.map(restarts), [0, 0, 0, 0, 1]);

@@ -38,7 +38,7 @@ impl VirtualClock {
     /// # Panics
     /// If `speed` is not a positive number.
     pub fn starting(at: Timestamp, speed: f64) -> Self {
-        assert!(speed.is_finite() && speed > 0.0, "a clock that stands still");
+        assert!(speed.is_finite() && speed > 0.0, "the speed is not positive");
         let (pace, _) = watch::channel(VirtualPace { began: Instant::now(), at, speed });
         Self { pace: Arc::new(pace) }
     }
@@ -48,7 +48,7 @@ impl VirtualClock {
     /// # Panics
     /// If `speed` is not a positive number.
     pub fn set_speed(&self, speed: f64) -> VirtualPace {
-        assert!(speed.is_finite() && speed > 0.0, "a clock that stands still");
+        assert!(speed.is_finite() && speed > 0.0, "the speed is not positive");
         self.pace.send_modify(|pace| {
             let began = Instant::now();
             *pace = VirtualPace { began, at: pace.shows(began), speed };

@@ -77,7 +77,10 @@ impl Stage {
         let mut stream =
             self.send(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
         let mut answer = String::new();
-        timeout(PATIENCE, stream.read_to_string(&mut answer)).await.expect("it answers nobody").unwrap();
+        timeout(PATIENCE, stream.read_to_string(&mut answer))
+            .await
+            .expect("the server does not respond")
+            .unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         began.elapsed()
     }
@@ -129,7 +132,7 @@ async fn a_body_sent_byte_by_byte_times_out_and_blocks_no_other_client() {
     let began = Instant::now();
     assert!(stage.answers().await < PATIENCE);
     let mut answer = vec![0; 4096];
-    let count = timeout(PATIENCE, from.read(&mut answer)).await.expect("it waits for ever").unwrap();
+    let count = timeout(PATIENCE, from.read(&mut answer)).await.expect("there is no timeout").unwrap();
     let answer = String::from_utf8_lossy(&answer[..count]);
     assert!(answer.starts_with("HTTP/1.1 504"), "{answer}");
     assert!(answer.contains("\"reason\":\"Timeout\""), "{answer}");
@@ -147,7 +150,7 @@ async fn large_bodies_that_do_not_come_hold_up_large_ones_for_a_while_and_small_
     let mut small = stage.send(&stage.post(small.len(), &small)).await;
     assert!(status(&mut small).await.contains("201"));
     let mut nothing = [0; 1];
-    assert!(timeout(SHORT / 4, large.read(&mut nothing)).await.is_err(), "it was its turn too early");
+    assert!(timeout(SHORT / 4, large.read(&mut nothing)).await.is_err(), "the permit came too early");
     assert!(status(&mut large).await.contains("201"));
 }
 
@@ -283,7 +286,7 @@ async fn a_thousand_idle_watches_on_sockets_stay_cheap_and_hear_of_the_one_chang
     let each = resident().saturating_sub(before) / 1000;
     // Both ends are in this process.
     assert!(each < 64 << 10, "{each} bytes for each watch");
-    assert!(stage.answers().await < Duration::from_secs(5), "they block others");
+    assert!(stage.answers().await < Duration::from_secs(5), "they block other clients");
     let on = ResourcePath::object(known("", "nodes"), "", "n1");
     stage.server.change(&on, "test", |node| node["metadata"]["labels"]["a"] = json!("b")).unwrap();
     for watcher in &mut watchers {

@@ -214,7 +214,7 @@ async fn a_slow_client_costs_no_memory_and_gets_410() {
     let last = slow.frame().await.unwrap().unwrap().into_data().unwrap();
     let event: Value = serde_json::from_slice(&last).unwrap();
     assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
-    assert!(slow.frame().await.is_none(), "and that was the end");
+    assert!(slow.frame().await.is_none(), "and the stream ended");
     // A client that disconnects causes no error either.
     drop(ask(&server, Method::GET, &format!("{CONFIGS}?watch=true"), JSON, "").await);
     lives(&server).await;

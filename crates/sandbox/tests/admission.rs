@@ -154,7 +154,7 @@ fn a_pod_with_a_smuggled_toleration_is_rejected_with_a_reason() {
     assert!(stage.pod("team-a", "mine", &smuggled("a")).is_ok());
     let dry = WriteOptions { dry_run: true, ..WriteOptions::by("hand") };
     let refused = stage.put_by("", "pods", "team-b", &pod("sly", &smuggled("a")), &dry);
-    assert_eq!(refused.unwrap_err().code, 403, "a rehearsal is refused as well");
+    assert_eq!(refused.unwrap_err().code, 403, "a dry run is rejected as well");
     let on = ResourcePath::object(known("", "pods"), "team-b", "sly");
     assert_eq!(stage.server.read(&on).unwrap_err().code, 404);
     // Without a pool, or without the rules, every pod is admitted.
@@ -209,7 +209,7 @@ fn default_seconds_go_by_policy_and_annotations() {
     wishful["metadata"]["annotations"] = json!({"taintward.io/not-ready-seconds": "600"});
     let made = stage.put("", "pods", "team-a", &wishful).unwrap();
     assert_eq!(seconds_of(&made, NOT_READY), Some(60), "the bound is kept");
-    assert_eq!(made.warnings.len(), 1, "and told: {:?}", made.warnings);
+    assert_eq!(made.warnings.len(), 1, "and a warning says so: {:?}", made.warnings);
     let on = ResourcePath::object(known("taintward.io", "taintwardpolicies"), "", "a");
     stage.server.delete(&on, &Default::default(), &WriteOptions::by("hand")).unwrap();
     assert_eq!(seconds_of(&stage.pod("team-a", "p3", &json!({})).unwrap(), NOT_READY), Some(300));
@@ -254,7 +254,7 @@ fn a_slip_of_the_hand_does_not_empty_the_cluster() {
     stage.change_node("n3", |node| {
         node["metadata"]["annotations"] = json!({"taintward.io/allow-no-execute": "oops"});
     });
-    assert!(stage.taint("n3", "oops", &hand).is_ok(), "whoever means it says so");
+    assert!(stage.taint("n3", "oops", &hand).is_ok(), "the limit can be overridden explicitly");
     // Reports of node health in Kubernetes' own taints are trusted.
     let ours = WriteOptions { user: taintward_account(), ..WriteOptions::by("taintward") };
     assert!(stage.taint("n4", "node.kubernetes.io/unreachable", &ours).is_ok());

@@ -147,7 +147,7 @@ fn several_documents_are_one_snapshot() {
 fn one_object_may_not_be_larger_than_an_api_server_takes() {
     let big = "x".repeat(19 << 20);
     let two = format!("{{\"kind\":\"List\",\"items\":[{{\"a\":\"{big}\",\"b\":[]}}]}}");
-    assert!(loaded(&two).is_err(), "of no kind");
+    assert!(loaded(&two).is_err(), "without a kind");
     let nulls = "null,".repeat(3 << 20);
     let text = format!("{{\"kind\":\"List\",\"items\":[{{\"a\":[{nulls}1]}}]}}");
     assert!(refused(&text).contains("larger than any API server takes"));

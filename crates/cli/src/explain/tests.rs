@@ -189,7 +189,7 @@ async fn a_deadline_is_the_second_at_which_the_pod_goes() {
     taint(server, "n4", &[("a", None), ("b", None)]);
     sleep(100).await;
     let explained = explained(server, &names).await;
-    assert_eq!((explained.len(), log.lock().unwrap().len()), (80, 0), "nobody has gone yet");
+    assert_eq!((explained.len(), log.lock().unwrap().len()), (80, 0), "no pod has left yet");
     sleep(300_000).await;
     let gone = log.lock().unwrap().clone();
     let mut earlier = 0;
@@ -206,7 +206,7 @@ async fn a_deadline_is_the_second_at_which_the_pod_goes() {
         }
     }
     assert!((40..80).contains(&gone.len()), "some go and some stay: {}", gone.len());
-    assert!(earlier > 0, "the last change of the list is later than the truth");
+    assert!(earlier > 0, "the last change of the list is later than the real start");
     controller.abort();
 }
 

@@ -141,7 +141,7 @@ fn folders_are_read_in_order_without_what_is_hidden_or_of_another_kind() {
     std::fs::create_dir(folder.0.join("empty")).unwrap();
     let names = |of: &[&str]| folder.read(of).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
     assert_eq!(names(&[""]), ["a.json", "b/a.yaml", "b/z.yml"]);
-    assert_eq!(names(&["c.txt"]), ["c.txt"], "what is named is read, whatever it is called");
+    assert_eq!(names(&["c.txt"]), ["c.txt"], "a named file is read, whatever its extension");
     assert!(matches!(folder.read(&["empty"])[0].1, Err(ManifestFileError::NothingInIt)));
 }
 

@@ -156,7 +156,7 @@ fn moment(text: &str) -> Result<PlanMoment, String> {
 /// Converts pairs of nodes and a taint to edits.
 fn edits(flag: &'static str, pairs: &[String], removes: bool) -> Result<Vec<NodeEdit>, PlanArgsError> {
     let edit = |pair: &[String]| {
-        let [nodes, taint] = pair else { unreachable!("the parser takes them by twos") };
+        let [nodes, taint] = pair else { unreachable!("the parser takes them in pairs") };
         let wrong = |why| PlanArgsError::Taint { flag, nodes: nodes.clone(), taint: taint.clone(), why };
         let set = NodeSet::parse(nodes).map_err(wrong)?;
         let change = read(taint, removes).map_err(wrong)?;

@@ -88,7 +88,7 @@ fn nl_46_a_silent_node_is_tainted_after_its_grace_period_and_none_if_everything_
 #[test]
 fn an_edit_that_selects_nothing_is_an_error() {
     let (snapshot, _) = snapshot(CLUSTER);
-    let why = |edit: NodeEdit| edited(&snapshot, &[edit]).expect_err("it names nobody").to_string();
+    let why = |edit: NodeEdit| edited(&snapshot, &[edit]).expect_err("it selects nothing").to_string();
     assert_eq!(why(taint("n9", "a:NoExecute")), "there is no node \"n9\"; there are: n1, n2, n3");
     assert_eq!(why(taint("pool=none", "a:NoExecute")), "no node has labels as in pool=none");
     assert_eq!(why(taint("n1", "a-")), "node n1 cannot be changed like that: it has no taint a");

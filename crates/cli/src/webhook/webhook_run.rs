@@ -86,7 +86,7 @@ pub(crate) async fn run(settings: WebhookSettings, mut shutdown: Shutdown) -> Re
         cache_watches::begin(&connected.streams, settings.cluster.relist_every, &around, &mut tasks);
     if let Some(keeping) = settings.keeping.clone() {
         let server::CertificateSource::SelfSigned { names } = &settings.server.certificate else {
-            unreachable!("only a certificate of our own making is kept")
+            unreachable!("only self-signed certificates are stored")
         };
         let rotator = certificate_rotator::CertificateRotator::new(
             WebhookConfigClient::new(connected.client.clone()),

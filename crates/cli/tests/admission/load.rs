@@ -63,7 +63,7 @@ impl Load {
         let refused = self.refused.borrow();
         assert!(
             refused.is_empty(),
-            "{} of {} were refused, such as {:?}",
+            "{} of {} were rejected, such as {:?}",
             refused.len(),
             self.created(),
             refused.first()

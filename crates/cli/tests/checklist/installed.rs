@@ -28,7 +28,7 @@ pub(crate) fn golden(there: &Installed<'_>) -> Found {
         let kept = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(
             said == kept,
-            "{account} in {namespace:?} may do something else than {}:\n{said}",
+            "the permissions of {account} in {namespace:?} differ from {}:\n{said}",
             path.display()
         );
     }
@@ -108,7 +108,7 @@ pub(crate) fn restricted(there: &Installed<'_>) -> Found {
         let template = there.json(&format!("get deployment {name}"))["spec"]["template"].clone();
         for probe in ["livenessProbe", "readinessProbe"] {
             let port = &template["spec"]["containers"][0][probe]["httpGet"]["port"];
-            assert_eq!(port, "metrics", "{name}: not where questions come in");
+            assert_eq!(port, "metrics", "{name}: not among the ports for reviews");
         }
         let preferred = &template["spec"]["affinity"]["nodeAffinity"];
         let preferred = &preferred["preferredDuringSchedulingIgnoredDuringExecution"][0]["preference"];

@@ -80,7 +80,7 @@ pub(crate) fn eventually<T>(what: &str, mut asked: impl FnMut() -> Option<T>) ->
         if let Some(answer) = asked() {
             return answer;
         }
-        assert!(began.elapsed() < PATIENCE, "in vain: {what}");
+        assert!(began.elapsed() < PATIENCE, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -23,7 +23,7 @@ fn files_are_applied() {
     stage.fails("diff -f two.yaml", "+  a: \"2\"");
     assert_eq!(stage.ok(VALUE), "1", "a diff changes nothing");
     stage.ok("apply --dry-run=server -f two.yaml");
-    assert_eq!(stage.ok(VALUE), "1", "a rehearsal changes nothing");
+    assert_eq!(stage.ok(VALUE), "1", "a dry run changes nothing");
     assert_eq!(stage.ok("apply -f two.yaml"), "configmap/mine configured\n");
     assert_eq!(stage.ok(VALUE), "2");
     stage.ok("replace -f one.yaml");

@@ -18,7 +18,7 @@ fn a_taint_moves_pods_and_events_name_it() {
     let web = stage.ok("get pods -n shop -l app=web -o name");
     assert!(web.lines().count() == 6 && !web.contains(before.trim()), "{before} became {web}");
     let agents = stage.ok("get pods -n shop -l app=agent --field-selector spec.nodeName=n1 -o name");
-    assert_eq!(agents.lines().count(), 1, "who tolerates it stays: {agents}");
+    assert_eq!(agents.lines().count(), 1, "pods that tolerate it stay: {agents}");
     stage.until("get events -n shop", |said| {
         said.lines()
             .any(|line| line.contains("TaintManagerEviction") && line.contains("dedicated=db:NoExecute"))
@@ -50,7 +50,7 @@ fn a_drain_keeps_the_budget() {
     ]);
     stage.until("get pdb -n shop web -o jsonpath={.status.disruptionsAllowed}", |said| said == "0");
     stage.fails("drain n1 --ignore-daemonsets --timeout=4s", "would violate the pod's disruption budget");
-    assert_eq!(stage.ok(WEB_ON_N1).lines().count(), 1, "the budget holds it");
+    assert_eq!(stage.ok(WEB_ON_N1).lines().count(), 1, "the budget protects it");
     stage.ok_with(&[
         "patch",
         "pdb",

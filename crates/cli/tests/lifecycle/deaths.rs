@@ -124,7 +124,7 @@ pub(crate) async fn kill_9_in_every_phase(cluster: &mut Cluster, _: &Witness) ->
     ours.launch(cluster).await;
     let some = within(SLOW, 1) + SLOW.renew + Duration::from_secs(3);
     let first = fleet.until("the first to be tainted", some, |fleet| !fleet.evicting().is_empty()).await;
-    assert!(first >= killed + seconds(SLOW.grace.as_secs_f64()), "S7: its own eyes, a whole grace period");
+    assert!(first >= killed + seconds(SLOW.grace.as_secs_f64()), "S7: it observed for a whole grace period");
 
     let declared = fleet.record.those(|sight| sight.ready() == "Unknown");
     assert!(fleet.evicting().len() < dead.len(), "the others wait for their turn: {declared:?}");

@@ -40,7 +40,7 @@ fn one_dies(fleet: &Fleet) -> BTreeSet<String> {
 async fn only_the_dead_one(fleet: &Fleet, dead: BTreeSet<String>, mark: HistoryPosition) {
     fleet.until("the dead one to be tainted", BACK, |fleet| fleet.evicting() == dead).await;
     let declared = fleet.record.those(|sight| sight.ready() != "True");
-    assert_eq!(declared, dead, "S7: nobody else was called silent");
+    assert_eq!(declared, dead, "S7: no other node was declared silent");
     fleet.expect_punctual();
     let dead: Vec<String> = dead.into_iter().collect();
     fleet.revive(&dead).await;

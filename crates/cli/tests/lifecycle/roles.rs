@@ -86,7 +86,7 @@ pub(crate) async fn observing_writes_nothing(cluster: &mut Cluster, witness: &Wi
     tokio::time::sleep(2 * PACE.monitor).await;
     assert_eq!(taintward.metric("taintward_would_taint_total"), 1.0, "once");
     fleet.expect_punctual();
-    assert!(fleet.record.those(|sight| !sight.own().is_empty()).is_empty(), "nobody writes");
+    assert!(fleet.record.those(|sight| !sight.own().is_empty()).is_empty(), "no controller writes");
     assert_eq!(taintward.stop().code(), Some(0));
     let asked = witness.all(|entry| entry.user == observer.user);
     assert!(asked.iter().any(|entry| entry.verb == "watch" && entry.resource == "leases"));

@@ -191,7 +191,7 @@ fn check_writes(witness: &Witness, tossed: usize) {
     let worked = writes.iter().filter(|entry| entry.code == 200).count();
     let conflicts = writes.iter().filter(|entry| matches!(entry.code, 409 | 422)).count();
     println!("storm: {tossed} reasons came and went, {worked} writes of ours, {conflicts} conflicts");
-    assert!(worked > NODES && conflicts > 0, "not enough of a storm to tell");
+    assert!(worked > NODES && conflicts > 0, "too few edits for a conclusion");
     for entry in &writes {
         let operations = entry.request.as_array().unwrap_or_else(|| panic!("S8: no JSON Patch: {entry:?}"));
         assert!(operations.iter().any(|one| one["op"] == "test"), "S8: without a test: {entry:?}");

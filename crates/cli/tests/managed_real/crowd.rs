@@ -83,7 +83,7 @@ async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
     until_held(&stage, PODS / 4, silent).await;
     stage.kill_both();
     let killed = stage.pods().await.iter().filter(|pod| is_held(pod)).count();
-    assert!(killed < PODS, "nothing was left to be done");
+    assert!(killed < PODS, "there was nothing left to do");
     stage.start_both().await;
     until_held(&stage, PODS, silent).await;
     let all_held = Timestamp::now();

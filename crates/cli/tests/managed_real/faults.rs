@@ -87,7 +87,7 @@ async fn refused(stage: &Stage) {
     let said = output(stage);
     assert!(said.contains("could not be changed") && said.contains("no change today"), "{said}");
     // Eight tries of a pod take at least 12 s.
-    assert!((8..80).contains(&asked.get()), "asked {} times", asked.get());
+    assert!((8..80).contains(&asked.get()), "{} requests", asked.get());
 
     refuses.set(false);
     stage.until("the others to be held", async |stage| are_held(stage, "refused").await).await;

@@ -59,7 +59,7 @@ async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
     let pods = stage.pods().await;
     assert_eq!(pods.len(), 44, "the original has evicted held pods");
     assert!(pods.iter().all(|pod| pod["metadata"]["deletionTimestamp"].is_null()));
-    assert_eq!(stage.on("calm").await, before, "a pod of a node that is well was touched");
+    assert_eq!(stage.on("calm").await, before, "a pod of a healthy node was changed");
     let forever = pods.iter().filter(|pod| name(pod).ends_with("-forever"));
     assert!(forever.clone().count() == 4 && forever.clone().all(|pod| record(pod).is_none()));
 

@@ -44,7 +44,7 @@ async fn the_page_leads_through_backfill_and_holds() {
         let mut command = match &*words[0] {
             "kubectl" => Command::new(&kubectl),
             "taintward" => Command::new(env!("CARGO_BIN_EXE_taintward")),
-            other => panic!("{other} is no command of this page"),
+            other => panic!("{other} is not a command of this page"),
         };
         command.args(&words[1..]).current_dir(&folder).env("KUBECONFIG", &config).env("TZ", "UTC");
         command.output().unwrap()
@@ -64,5 +64,5 @@ async fn the_page_leads_through_backfill_and_holds() {
         let lines = String::from_utf8_lossy(&said).into_owned();
         lines.lines().filter(|line| !line.ends_with("...")).map(str::to_owned).collect()
     });
-    assert_eq!(install, None, "an installation of the page was passed over");
+    assert_eq!(install, None, "an installation of the page was skipped");
 }

@@ -49,7 +49,7 @@ async fn another_leader_goes_on_with_what_the_first_has_begun() {
     assert!(!stage.ours.as_ref().unwrap().output().contains("pod held"), "the follower has held pods");
     first.kill().unwrap();
     let by_first = held(&stage).await;
-    assert!(by_first < PODS, "nothing was left to the second");
+    assert!(by_first < PODS, "the second had nothing left to do");
     stage.until("the second to hold the others", async |stage| held(stage).await == PODS).await;
     assert!(Timestamp::now() < silent + SignedDuration::from_secs(OWN - 4));
     says(stage.ours.as_ref().unwrap(), "pod held").await;

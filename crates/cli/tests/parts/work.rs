@@ -102,7 +102,10 @@ async fn scale(look: &Look<'_>, name: &str, replicas: usize) {
 async fn scale_and_roll(look: &Look<'_>, nodes: usize) {
     let first = uids(&look.pods("web").await.unwrap());
     scale(look, "web", WEB + 3).await;
-    assert!(uids(&look.pods("web").await.unwrap()).is_superset(&first), "more of them, and nobody left");
+    assert!(
+        uids(&look.pods("web").await.unwrap()).is_superset(&first),
+        "there are more of them, and none left"
+    );
     scale(look, "web", WEB).await;
     for (plural, app) in [("deployments", "web"), ("daemonsets", "agent")] {
         let before = uids(&look.pods(app).await.unwrap());
@@ -138,7 +141,7 @@ async fn ask(look: &Look<'_>, pod: &Value) -> bool {
 async fn evict(look: &Look<'_>, answers: &mut Answers) {
     let pods = look.pods("web").await.unwrap();
     let asked = join_all(pods.iter().map(|pod| ask(look, pod))).await;
-    assert!(!asked.contains(&true), "the budget lets nobody go");
+    assert!(!asked.contains(&true), "the budget allows no eviction");
     assert_eq!(uids(&look.pods("web").await.unwrap()), uids(&pods));
     answers.refused += asked.len();
 
@@ -147,7 +150,7 @@ async fn evict(look: &Look<'_>, answers: &mut Answers) {
     look.allowed("web", u64::try_from(WEB - KEPT).unwrap()).await;
     let asked = join_all(pods.iter().map(|pod| ask(look, pod))).await;
     let granted = asked.iter().filter(|granted| **granted).count();
-    assert!(granted > 0, "the budget lets some go");
+    assert!(granted > 0, "the budget allows some evictions");
     answers.granted += granted;
     answers.refused += asked.len() - granted;
     until("those that were evicted to be replaced", async || {
@@ -159,7 +162,7 @@ async fn evict(look: &Look<'_>, answers: &mut Answers) {
     .await;
     look.available("web", WEB).await;
     let left = uids(&pods).intersection(&uids(&look.pods("web").await.unwrap())).count();
-    assert_eq!(left, WEB - granted, "who was not let go is still there, and who was is not");
+    assert_eq!(left, WEB - granted, "only the pods whose eviction was granted are gone");
 }
 
 async fn has_taint(look: &Look<'_>, node: &str, key: &str) -> Result<bool, TestApiError> {
@@ -206,7 +209,7 @@ async fn taint(look: &Look<'_>) {
     look.available("web", WEB).await;
     look.available("cart", CART).await;
     let left = look.pods_on("", &node).await.unwrap();
-    assert_eq!(uids(&left), agent, "nobody but the agent, and the same one");
+    assert_eq!(uids(&left), agent, "only the agent, and the same one");
     fixtures::set_taints(look.api, &node, &[]).await.unwrap();
     scale(look, "web", WEB * 3).await;
     assert!(!look.pods_on("web", &node).await.unwrap().is_empty(), "the emptiest node is used again");
@@ -224,7 +227,7 @@ async fn take_down(look: &Look<'_>) {
     delete(look, &look.apps("deployments", "cart"), "Foreground").await;
     let cart = look.apps("deployments", "cart");
     until("cart to be gone", async || Ok(look.api.find(&cart).await?.is_none().then_some(()))).await;
-    assert!(look.pods("cart").await.unwrap().is_empty(), "those it owns go before it");
+    assert!(look.pods("cart").await.unwrap().is_empty(), "its dependents are deleted first");
     delete(look, &look.apps("deployments", "web"), "Background").await;
     until("the pods of web to be gone", async || Ok(look.pods("web").await?.is_empty().then_some(()))).await;
     let path = look.apps("daemonsets", "agent");
@@ -232,9 +235,9 @@ async fn take_down(look: &Look<'_>) {
     let orphans = look.pods("agent").await.unwrap();
     assert_eq!(uids(&orphans), agent);
     let freed = |pod: &Value| pod["metadata"]["ownerReferences"].as_array().is_none_or(Vec::is_empty);
-    assert!(orphans.iter().all(freed), "they belong to nobody");
+    assert!(orphans.iter().all(freed), "they have no owner");
     let path = format!("/api/v1/namespaces/{}", look.namespace);
     look.api.delete(&path, &json!({})).await.unwrap();
     until("the namespace to be gone", async || Ok(look.api.find(&path).await?.is_none().then_some(()))).await;
-    assert!(look.pods("").await.unwrap().is_empty(), "nobody is left in it");
+    assert!(look.pods("").await.unwrap().is_empty(), "no pod is left in it");
 }

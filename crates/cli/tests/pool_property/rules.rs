@@ -55,6 +55,6 @@ pub(crate) fn holds(requirement: &Value, value: Option<&str>) -> bool {
         "NotIn" => !listed(),
         "Exists" => value.is_some(),
         "DoesNotExist" => value.is_none(),
-        other => panic!("no operator of this test: {other}"),
+        other => panic!("unsupported operator: {other}"),
     }
 }

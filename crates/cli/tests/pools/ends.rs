@@ -103,7 +103,7 @@ pub(crate) async fn killed_half_way_another_run_completes_it(plot: &Plot<'_>) {
     let mut third = plot.start(&slow);
     plot.until("some to be given back", async || (dedicated().await <= MANY - 3).then_some(())).await;
     third.kill();
-    assert!(plot.read_pool("many").await.is_some(), "it stays until all are given back");
+    assert!(plot.read_pool("many").await.is_some(), "it stays until all nodes are released");
     let mut fourth = plot.start(&["--leader-elect=false"]);
     plot.pool_is_gone("many").await;
     for name in &names {

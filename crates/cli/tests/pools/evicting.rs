@@ -58,7 +58,7 @@ pub(crate) async fn pods_that_run_there_already_are_evicted(plot: &Plot<'_>, tai
         (&json!(EXEMPT), &json!("trusted"), &json!("its namespace is exempt"))
     );
     assert_eq!(condition(&pool, "Offended")["status"], "True");
-    assert!(!is_leaving(plot, NAMESPACE, "stranger").await, "Deny sends no one away");
+    assert!(!is_leaving(plot, NAMESPACE, "stranger").await, "Deny evicts no pod");
 
     plot.change_pool("e", json!({"spec": {"enforcement": "Evict"}})).await;
     plot.until("the stranger to be evicted", async || {

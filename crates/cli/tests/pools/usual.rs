@@ -76,7 +76,7 @@ pub(crate) async fn pods_are_counted(plot: &Plot<'_>) {
     let pool = plot.counts("a", "offenderCount", 0).await;
     assert_eq!(condition(&pool, "Offended")["status"], "False");
     let pods = plot.admin.get("/api/v1/pods").await.unwrap();
-    assert_eq!(pods["items"].as_array().unwrap().len(), 4, "nobody was sent away");
+    assert_eq!(pods["items"].as_array().unwrap().len(), 4, "no pod was evicted");
     let at_once = json!({"gracePeriodSeconds": 0});
     plot.admin.delete("/api/v1/namespaces/team-a/pods/astray", &at_once).await.unwrap();
     plot.counts("a", "elsewhere", 0).await;

@@ -33,17 +33,17 @@ pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
     for number in 0..20 {
         evict_one(&scene, &format!("alone-{number}")).await;
     }
-    assert_eq!(taintward.metric(SEEN), 0.0, "nobody is beside us yet");
+    assert_eq!(taintward.metric(SEEN), 0.0, "there is no other controller yet");
     let original = cluster.taint_eviction().await.unwrap();
     let mut evicted = 0;
     while taintward.said(TOLD).is_empty() {
-        assert!(evicted < 240, "240 evictions beside the original, and not a word");
+        assert!(evicted < 240, "240 evictions beside the original, and no log line");
         evict_one(&scene, &format!("both-{evicted}")).await;
         evicted += 1;
     }
     println!("noticed after {evicted} evictions");
-    let [said] = &taintward.said(TOLD)[..] else { panic!("said again and again") };
-    assert!(said.to_string().contains("-taint-eviction-controller"), "without the way out: {said}");
+    let [said] = &taintward.said(TOLD)[..] else { panic!("logged repeatedly") };
+    assert!(said.to_string().contains("-taint-eviction-controller"), "without a remedy: {said}");
     assert!(taintward.metric(SEEN) > 0.0);
     drop(original);
     Terms { marks: false, ..Terms::default() }
@@ -62,7 +62,7 @@ pub(crate) async fn upstreams_controller_beside_ours_is_noticed(
     let done = scene.taint("beside", &[no_execute("beside", "v")]).await;
     scene.meet(done, &[(alone, Goes(0.0))], 0.0).await;
     set_taints(&scene.admin, "beside", &[]).await.unwrap();
-    assert_eq!(taintward.metric(SEEN), 0.0, "nobody is beside us yet");
+    assert_eq!(taintward.metric(SEEN), 0.0, "there is no other controller yet");
 
     let original = cluster.taint_eviction().await.unwrap();
     for number in 0..60 {

@@ -18,7 +18,7 @@ pub(crate) async fn busy_pods_go_all_the_same(cluster: &mut Cluster, witness: &W
             return Terms::default();
         }
     }
-    panic!("they were not busy enough to tell");
+    panic!("they were not busy enough for a conclusion");
 }
 
 /// How often a write was rejected because the pod had changed.

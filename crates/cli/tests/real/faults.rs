@@ -163,7 +163,7 @@ pub(crate) async fn a_silent_server_only_delays(cluster: &mut Cluster, witness: 
     assert_eq!(
         taintward.get("/livez").map(|(status, _)| status),
         Some(200),
-        "waiting is no reason to be killed"
+        "a waiting process must be alive"
     );
     let resumed = Timestamp::now();
     cluster.server(0).resume().unwrap();
@@ -190,7 +190,7 @@ pub(crate) async fn a_silent_server_cannot_hold_up_the_end(
     drop(scene);
     cluster.server(0).pause().unwrap();
     sleep_until(done.before + seconds(2.2)).await;
-    assert!(taintward.metric("taintward_inflight_effects") >= 1.0, "a request is out");
+    assert!(taintward.metric("taintward_inflight_effects") >= 1.0, "a request is in flight");
     assert_eq!(taintward.stop().code(), Some(0));
     cluster.server(0).resume().unwrap();
     let scene = Scene::of(cluster, witness).await;
@@ -247,7 +247,7 @@ pub(crate) async fn what_happened_while_the_server_was_away_counts(
         scene.stays_until(pod, Timestamp::now()).await;
     }
     assert_eq!(witness.deleted(&first.uid), None);
-    assert!(taintward.metric_with("taintward_watch_restarts_total", "expired") >= 1.0, "it was told 410");
+    assert!(taintward.metric_with("taintward_watch_restarts_total", "expired") >= 1.0, "it received 410");
     // A server that has just started rejects all requests until it has read the roles.
     Terms { forbidden: true, ..Terms::default() }
 }

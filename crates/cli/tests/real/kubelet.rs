@@ -37,7 +37,7 @@ pub(crate) async fn evicted_pods_are_ended_and_removed(cluster: &mut Cluster, wi
     }
     let node = scene.admin.get("/api/v1/nodes/kubelet").await.unwrap();
     assert_eq!(condition(&node, "Ready"), Some("True"));
-    assert_eq!(phase(&scene, &alone).await.as_deref(), Some("Pending"), "nobody runs it");
+    assert_eq!(phase(&scene, &alone).await.as_deref(), Some("Pending"), "no kubelet runs it");
 
     let done = scene.taint("kubelet", &[no_execute("k", "v")]).await;
     let elsewhere = scene.taint("kubelet-none", &[no_execute("k", "v")]).await;
@@ -54,7 +54,7 @@ pub(crate) async fn evicted_pods_are_ended_and_removed(cluster: &mut Cluster, wi
         scene.stays_until(pod, Timestamp::now()).await;
         assert_eq!(phase(&scene, pod).await.as_deref(), Some("Running"), "{}", pod.name);
     }
-    let left = scene.find(&alone).await.expect("nobody ended it");
+    let left = scene.find(&alone).await.expect("no kubelet ended it");
     assert!(left["metadata"]["deletionTimestamp"].is_string());
 
     // Our controller deleted each evicted pod once, and the kubelet removed it.

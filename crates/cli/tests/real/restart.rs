@@ -81,7 +81,7 @@ pub(crate) async fn kill_9_in_mid_countdown_moves_no_deadline(
     scene.taint("re-reprieved", &[]).await;
     let meanwhile = scene.pod(pod("re-meanwhile", "re-old")).await;
     sleep_until(last.before + seconds(5.5)).await;
-    assert_eq!(scene.witness.deleted(&counting.overdue.uid), None, "nobody is there to delete it");
+    assert_eq!(scene.witness.deleted(&counting.overdue.uid), None, "there is no controller to delete it");
     let returns = Timestamp::now();
     let mut taintward = Taintward::acting(cluster, &ALONE).await;
     let back = Timestamp::now();
@@ -97,7 +97,7 @@ pub(crate) async fn kill_9_in_mid_countdown_moves_no_deadline(
         [&counting.stamped, &counting.by_kubectl, &counting.created_later, &counting.bound_later]
     {
         let latest = done.before + seconds(10.0 + LATER_MAX) + LATE_MAX;
-        assert!(returns + seconds(10.0) > latest, "a new countdown would end too early to tell");
+        assert!(returns + seconds(10.0) > latest, "a new countdown would end too early for a conclusion");
         scene.goes_within(pod, done.after + seconds(10.0), latest).await;
     }
     scene.stays_until(&counting.reprieved, back + seconds(10.0)).await;
@@ -141,7 +141,7 @@ pub(crate) async fn a_follower_takes_over_warm(cluster: &mut Cluster, witness: &
     sleep(0.5).await;
     let done = scene.kubectl(&["taint", "nodes", "lead", "lead=v:NoExecute"]).await;
     scene.goes(&now, done, 0.0).await;
-    assert!(learning(witness, began) >= 4, "both have learned what there is");
+    assert!(learning(witness, began) >= 4, "both have listed everything");
     let killed = Timestamp::now();
     leader.kill();
     follower.leads().await;

@@ -58,13 +58,13 @@ pub(crate) async fn an_unreachable_server_is_waited_for(scene: &Scene<'_>) {
     assert!(why.contains("not"), "{why}");
     sleep(4.0).await;
     let waits = taintward.said("waiting for the API server").len();
-    assert!((2..=3).contains(&waits), "said at each try, every 3 s: {waits}");
+    assert!((2..=3).contains(&waits), "logged at each try, every 3 s: {waits}");
 
     let _proxy = Proxy::on(port, scene.cluster.port(0));
     taintward.ready().await;
     let statuses = ["/livez", "/healthz", "/readyz"].map(|path| status(&taintward, path));
     assert_eq!(statuses, [Some(200); 3]);
-    assert!(taintward.metric("taintward_nodes") > 0.0, "ready means that it has seen the nodes");
+    assert!(taintward.metric("taintward_nodes") > 0.0, "ready means that it has listed the nodes");
     assert_eq!(taintward.stop().code(), Some(0));
 }
 
@@ -119,7 +119,7 @@ pub(crate) async fn a_missing_permission_is_named_with_its_rule(scene: &Scene<'_
 
     let mut observing = Taintward::start(scene.cluster, &beggar.kubeconfig, &[OBSERVE]);
     observing.says("may not list nodes").await;
-    assert!(!names(&observing.log(), "may not delete pods"), "observing needs no more than to read");
+    assert!(!names(&observing.log(), "may not delete pods"), "observing needs permission to read only");
     assert_eq!(status(&observing, "/readyz"), Some(500));
     let path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/beggar";
     let mut role = scene.admin.get(path).await.unwrap();

@@ -16,7 +16,7 @@ pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_reported(scene: &Sc
     }
     sleep(1.0).await;
     let generation = scene.find(&plain).await.unwrap()["metadata"]["generation"].clone();
-    assert!(scene.witness.writes_on_pod("who-plain").is_empty(), "nobody goes without a taint");
+    assert!(scene.witness.writes_on_pod("who-plain").is_empty(), "no pod leaves without a taint");
 
     let done = scene.taint("who-plain", &[no_execute("who", "now")]).await;
     scene.goes(&plain, done, 0.0).await;
@@ -49,7 +49,7 @@ pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_reported(scene: &Sc
 
     let looks =
         scene.witness.ours(|one| one.verb == "get" && one.resource == "nodes" && one.name == "who-plain");
-    assert_eq!(looks.len(), 1, "D5: one look for all pods of a node");
+    assert_eq!(looks.len(), 1, "D5: one read for all pods of a node");
 }
 
 async fn one_event(scene: &Scene<'_>, pod: &Subject) {

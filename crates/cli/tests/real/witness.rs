@@ -128,7 +128,7 @@ impl Witness {
         let mut seen = Seen::default();
         before.iter().filter(|entry| is_ours(entry)).for_each(|entry| seen.take(entry));
         for entry in run.iter().filter(|entry| is_ours(entry)) {
-            assert!(terms.forbidden || entry.code != 403, "refused: {entry:?}");
+            assert!(terms.forbidden || entry.code != 403, "rejected: {entry:?}");
             let on_node = entry.resource == "nodes" && entry.is_write();
             assert!(!on_node || terms.stamps, "a node was written: {entry:?}");
             // A request that is rejected early has no recorded body.
@@ -209,7 +209,7 @@ impl Seen {
         if let (true, Some(uid)) =
             (note.starts_with("Marking for deletion Pod"), entry.request["regarding"]["uid"].as_str())
         {
-            assert!(self.deleted.contains_key(uid), "D8: told before it was done: {entry:?}");
+            assert!(self.deleted.contains_key(uid), "D8: the event precedes the deletion: {entry:?}");
         }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) async fn no_pod_gets_past_by_being_hard_to_parse(stage: &Stage) {
     api.create(POOLS, &pool()).await.unwrap();
     let path = pods(PLACE);
     let refused = async |what: &str, pod: &Value| match api.create(&path, pod).await {
-        Ok(_) => panic!("{what}: it got in; the webhook says {}", hook.output()),
+        Ok(_) => panic!("{what}: it was admitted; the webhook says {}", hook.output()),
         Err(error) => {
             let (code, message) = refusal(error);
             assert!(code == 403 && message.contains("hidden"), "{what}: {code} {message}");
@@ -70,7 +70,7 @@ pub(crate) async fn no_pod_gets_past_by_being_hard_to_parse(stage: &Stage) {
     refused("escaped", &escaped(smuggler("escaped"))).await;
     // A toleration that is added later, to a pod that is as long and deep already.
     let ordinary = deep(escaped(plain_pod("ordinary")), 110);
-    api.create(&path, &ordinary).await.unwrap_or_else(|why| panic!("an ordinary pod is refused: {why:?}"));
+    api.create(&path, &ordinary).await.unwrap_or_else(|why| panic!("an ordinary pod is rejected: {why:?}"));
     let more =
         json!([{"op": "add", "path": "/spec/tolerations/-", "value": {"operator": "Exists"}}]).to_string();
     let patched = api.patch(&format!("{path}/ordinary"), PatchType::Json, &more).await;

@@ -21,7 +21,7 @@ pub(crate) async fn pods_still_come(stage: &Stage) {
         let before = load.without();
         hook.kill();
         load.goes_on(200).await;
-        assert!(load.without() > before, "there is nobody to give tolerations");
+        assert!(load.without() > before, "there is no webhook to add tolerations");
         let again = Hook::on(&stage.cluster, &stage.account, port, &all(&flags, &[])).ready().await;
         asks(&stage.api, &again, "killed").await;
         load.goes_on(100).await;

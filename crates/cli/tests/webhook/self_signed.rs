@@ -48,12 +48,12 @@ pub(crate) async fn two_replicas(stage: &Stage) {
         let after = another(stage, &before).await;
         for bundle in bundles(&stage.api, "taintward").await {
             let both = [&before, &after].map(|kept| bundle.contains(kept.authority.trim()));
-            assert_eq!(both, [true, true], "old and new are believed");
+            assert_eq!(both, [true, true], "the old and the new authority are trusted");
         }
         assert_eq!(
             shown(&one, &before.authority).await.as_ref(),
             Some(&old),
-            "not before all have heard of it"
+            "not before all configurations trust it"
         );
         a_while_passes(stage).await;
         for hook in [&one, &other] {

@@ -43,7 +43,10 @@ pub(crate) async fn requests_go_to_the_other_replica(stage: &Stage) {
         assert!(took < SOON, "it took {took:?}");
         // As many requests as are sent concurrently may time out; some in the other webhook, which shows nowhere.
         assert!(without <= 2 * CLIENTS, "{without} pods without the webhook");
-        assert!(second.metric("taintward_webhook_reviews_total", "") > 0.0, "the other one is not asked");
+        assert!(
+            second.metric("taintward_webhook_reviews_total", "") > 0.0,
+            "the other replica is not called"
+        );
         println!(
             "    {without} of 200 pods without the webhook, all of them within {:.1} s",
             took.as_secs_f64()

@@ -70,7 +70,11 @@ async fn both_consumers_receive_their_part_of_every_event_in_order() {
     let (taints, conditions) = (taints.recv().await.unwrap(), conditions.recv().await.unwrap());
     let expected: (Vec<_>, Vec<_>) =
         received(batch()).into_iter().map(|event| event.split(NodeForAllControllers::split)).unzip();
-    assert_eq!((taints.len(), conditions.len()), (4, 4), "all but the bookmark and what has no name");
+    assert_eq!(
+        (taints.len(), conditions.len()),
+        (4, 4),
+        "all but the bookmark and the object without a name"
+    );
     assert_eq!((&taints[1..], &conditions[1..]), (&expected.0[1..], &expected.1[1..]));
     let [ObjectEvent::ListStarted { .. }, ObjectEvent::Applied { fact, listed: true }, ..] = &taints[..]
     else {

@@ -58,7 +58,7 @@ async fn s7_a_list_that_fails_beside_the_watch_is_no_break() {
     });
     assert_eq!(stage.eye.poll(at(60)), []);
     stage.fails();
-    assert_eq!(stage.eye.poll(at(61)), [lost(at(1))], "a break of the watch is one");
+    assert_eq!(stage.eye.poll(at(61)), [lost(at(1))], "a broken watch counts as lost");
 }
 
 const FOUND: NodeLifecycleInput = NodeLifecycleInput::StreamRecovered { stream: LEASES };
@@ -73,7 +73,7 @@ async fn s7_a_stream_that_broke_is_lost_since_the_last_word_from_it() {
     assert_eq!(stage.eye.poll(at(30)), [lost(at(10))]);
     assert_eq!(stage.eye.poll(at(31)), [], "once");
     stage.fails();
-    assert_eq!(stage.eye.poll(at(40)), [lost(at(10))], "a further failure is no news, and no later moment");
+    assert_eq!(stage.eye.poll(at(40)), [lost(at(10))], "a further failure changes nothing, and no time");
     stage.enters(StreamPhase::Connecting);
     assert_eq!(stage.eye.poll(at(41)), []);
     stage.enters(StreamPhase::Watching);
@@ -100,7 +100,7 @@ async fn a_watch_that_ended_in_good_order_has_lost_nothing_by_then() {
     assert_eq!(stage.eye.poll(at(61)), [FOUND]);
     stage.enters(StreamPhase::Connecting);
     stage.enters(StreamPhase::Watching);
-    assert_eq!(stage.eye.poll(at(120)), [], "nobody was looking meanwhile");
+    assert_eq!(stage.eye.poll(at(120)), [], "the watch was not observed meanwhile");
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,7 +121,7 @@ fn s7_each_renewal_of_our_lease_is_a_proof_once() {
     assert_eq!(witness.renewed(&permission), None);
     leadership.send_modify(|now| now.last_renew_ok = Some(at(5)));
     assert_eq!(witness.renewed(&permission), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(5) }));
-    assert_eq!(witness.renewed(&permission), None, "old news");
+    assert_eq!(witness.renewed(&permission), None, "already reported");
     leadership.send_modify(|now| now.last_renew_ok = Some(at(7)));
     assert_eq!(witness.renewed(&permission), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(7) }));
     assert_eq!(ApiServerProbe::new(Span::from_secs(10)).renewed(&WritePermission::Always), None);
@@ -149,7 +149,7 @@ async fn s7_without_a_lease_we_ask_and_only_an_answer_is_a_proof() {
     assert!(witness.is_in_flight());
     let answer = witness.result().await;
     assert_eq!(witness.on_result(answer), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(1) }));
-    assert_eq!(witness.start_at(), Some(at(6)), "at half of what may pass");
+    assert_eq!(witness.start_at(), Some(at(6)), "at half of the allowed gap");
     witness.start(&api, at(5));
     assert!(!witness.is_in_flight(), "too early");
     witness.start(&api, at(6));

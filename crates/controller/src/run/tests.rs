@@ -52,7 +52,7 @@ async fn a_process_that_waits_for_the_api_server_is_alive_and_says_so() {
     };
     let waiting = startup.wait(&client, &health, &clock, &mut shutdown);
     tokio::select! {
-        _ = waiting => panic!("nobody answered"),
+        _ = waiting => panic!("no response"),
         () = watched => {}
     }
 }

@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(
             RequestUser::default().acting(&headers),
             RequestUser::default(),
-            "a group alone is nobody"
+            "a group alone is not a user"
         );
         headers.insert("impersonate-user", HeaderValue::from_static("jane"));
         let jane = RequestUser::default().acting(&headers);

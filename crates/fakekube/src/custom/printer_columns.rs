@@ -45,13 +45,12 @@ fn path(text: &str) -> Vec<JsonPathStep> {
         if let Some(filter) = rest.strip_prefix("[?(@.") {
             let found =
                 filter.split_once("\")]").and_then(|(test, rest)| Some((test.split_once("==\"")?, rest)));
-            let ((field, value), after) =
-                found.unwrap_or_else(|| panic!("a path that is not understood: {text}"));
+            let ((field, value), after) = found.unwrap_or_else(|| panic!("unsupported path: {text}"));
             steps.push(JsonPathStep::Item(field.to_owned(), value.to_owned()));
             rest = after;
         }
     }
-    assert!(rest.is_empty() && !steps.is_empty(), "a path that is not understood: {text}");
+    assert!(rest.is_empty() && !steps.is_empty(), "unsupported path: {text}");
     steps
 }
 

@@ -328,7 +328,7 @@ fn rules_at(schema: &Value) -> impl Iterator<Item = (&str, &str)> {
 /// If a rule anywhere in a schema has no check, or uses something that these checks do not support.
 pub(super) fn expect_checks(schema: &Value, checks: &[RuleCheck]) {
     for (rule, _) in rules_at(schema) {
-        assert!(find(rule, checks).is_some(), "nobody checks the rule {rule}");
+        assert!(find(rule, checks).is_some(), "there is no check for the rule {rule}");
     }
     let inner = ["items", "additionalProperties"].into_iter().filter_map(|name| schema.get(name));
     let fields = schema["properties"].as_object().into_iter().flatten().map(|(_, schema)| schema);

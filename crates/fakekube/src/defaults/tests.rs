@@ -26,7 +26,7 @@ fn a_pod_gets_what_it_did_not_say() {
     assert_eq!(pod["status"], json!({"phase": "Pending", "qosClass": "BestEffort"}));
     let mut again = pod.clone();
     apply_defaults(known("", "pods").get(), &mut again);
-    assert_eq!(again, pod, "what is filled in stays");
+    assert_eq!(again, pod, "defaults are kept");
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn what_a_pod_says_is_left_alone() {
     let pod = created("", "pods", own);
     assert_eq!(pod["spec"]["restartPolicy"], "Never");
     assert_eq!(pod["spec"]["terminationGracePeriodSeconds"], 0);
-    assert_eq!(pod["spec"]["tolerations"], bears, "AD-2: an empty key speaks of every taint");
+    assert_eq!(pod["spec"]["tolerations"], bears, "AD-2: an empty key matches every taint");
     assert_eq!(pod["spec"]["containers"][0]["imagePullPolicy"], "Never");
 }
 

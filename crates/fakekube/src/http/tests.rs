@@ -27,7 +27,7 @@ async fn a_watch_tells_of_a_write_before_it_is_answered() {
     let listening = tokio::spawn(async move {
         while let Some(Ok(frame)) = stream.frame().await {
             let event: Value = serde_json::from_slice(frame.data_ref().expect("data")).expect("one event");
-            kept.lock().expect("nobody panics with it").push(event);
+            kept.lock().expect("no thread panics while it holds the lock").push(event);
         }
     });
     tokio::task::yield_now().await;
@@ -35,7 +35,7 @@ async fn a_watch_tells_of_a_write_before_it_is_answered() {
         let object = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}}"#;
         let made = server.clone().call(request(Method::POST, PATH, object)).await;
         assert_eq!(made.expect("answers never fail").status(), 201);
-        assert_eq!(heard.lock().expect("nobody panics with it").len(), number);
+        assert_eq!(heard.lock().expect("no thread panics while it holds the lock").len(), number);
     }
     listening.abort();
 }
@@ -64,6 +64,10 @@ async fn a_watch_of_what_does_not_change_is_silent_and_ends_in_time() {
     let made = server.clone().call(request(Method::POST, secrets, object)).await;
     assert_eq!(made.expect("answers never fail").status(), 201);
     let told = told(290).await;
-    assert_eq!(told.lines().count(), 5, "each minute, and before its end, once it stands further on: {told}");
+    assert_eq!(
+        told.lines().count(),
+        5,
+        "each minute, and before its end, once the version has changed: {told}"
+    );
     assert!(told.lines().all(|line| line.contains("BOOKMARK")), "{told}");
 }

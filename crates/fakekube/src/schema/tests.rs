@@ -7,14 +7,16 @@ fn a_pod_is_what_it_is() {
     let schema = Schema::get();
     let pod = schema.kind("v1", "Pod").unwrap();
     assert_eq!(schema.at(pod).name, "core/v1.Pod");
-    let Shape::Object(spec) = schema.field(pod, "spec").unwrap().shape else { panic!("spec is no object") };
+    let Shape::Object(spec) = schema.field(pod, "spec").unwrap().shape else {
+        panic!("spec is not an object")
+    };
     let containers = schema.field(spec, "containers").unwrap();
     assert_eq!((containers.number, containers.omit), (2, Omit::Never));
     assert_eq!(containers.merge, MergeStrategy { merge: true, retain_keys: false, key: Some("name".into()) });
     let tolerations = schema.field(spec, "tolerations").unwrap();
     assert_eq!((tolerations.number, tolerations.merge.merge), (22, false));
-    let Shape::List(toleration) = &tolerations.shape else { panic!("tolerations are no list") };
-    let Shape::Object(toleration) = **toleration else { panic!("a toleration is no object") };
+    let Shape::List(toleration) = &tolerations.shape else { panic!("tolerations are not a list") };
+    let Shape::Object(toleration) = **toleration else { panic!("a toleration is not an object") };
     let seconds = schema.field(toleration, "tolerationSeconds").unwrap();
     assert_eq!((seconds.number, &seconds.shape, seconds.pointer), (5, &Shape::Int64, true));
     assert!(schema.field(spec, "tolerance").is_none());

@@ -45,7 +45,7 @@ impl ConnectionAcceptor {
         let listener = listener.into_std().expect("a socket can be taken out of its runtime");
         let receive = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            runtime.expect("a reactor can be had").block_on(async {
+            runtime.expect("a reactor is available").block_on(async {
                 let listener = TcpListener::from_std(listener).expect("an open socket can be listened on");
                 let gone = hand.clone();
                 tokio::select! {
@@ -54,7 +54,10 @@ impl ConnectionAcceptor {
                 }
             });
         };
-        std::thread::Builder::new().name("reception".to_owned()).spawn(receive).expect("a thread can be had");
+        std::thread::Builder::new()
+            .name("reception".to_owned())
+            .spawn(receive)
+            .expect("a thread is available");
         arrived
     }
 

@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(
             code(LOOPBACK, "GET", "/version", &public),
             403,
-            "that a sandbox runs is no page's business"
+            "a page must not learn that a sandbox runs"
         );
     }
 

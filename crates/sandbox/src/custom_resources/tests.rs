@@ -118,8 +118,8 @@ fn fields_become_types() {
     let schema = Schema::get();
     let pool = schema.kind("taintward.io/v1alpha1", "DedicatedPool").unwrap();
     let field = |of, name: &str| schema.field(of, name).unwrap();
-    let Shape::Object(spec) = field(pool, "spec").shape else { panic!("spec is no object") };
-    let Shape::Object(users) = field(spec, "users").shape else { panic!("users is no object") };
+    let Shape::Object(spec) = field(pool, "spec").shape else { panic!("spec is not an object") };
+    let Shape::Object(users) = field(spec, "users").shape else { panic!("users is not an object") };
     assert!(field(users, "groups").merge.merge && field(users, "groups").merge.key.is_none());
 }
 

@@ -103,7 +103,7 @@ fn a_bound_pod_terminates(play: &mut Play) {
     let version = first.version();
     first.some("/metadata/deletionTimestamp");
     let again = play.delete(&path).is(200);
-    assert_eq!(again.version(), version, "twice changes nothing");
+    assert_eq!(again.version(), version, "a second deletion changes nothing");
     play.get(&path).is(200).has("/metadata/generation", 2);
 }
 

@@ -206,7 +206,7 @@ fn applied(play: &mut Play) {
     assert_eq!(
         both.body["spec"]["users"]["groups"],
         json!(["team-a", "team-b"]),
-        "a set has an owner for each"
+        "each item of a set has its own manager"
     );
     let against = json!({
         "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": name},

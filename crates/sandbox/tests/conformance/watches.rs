@@ -57,7 +57,7 @@ fn from_a_version(play: &mut Play) {
     watch.tells(play, "MODIFIED", "a");
     remove(play, "configmaps/a");
     let gone = watch.tells(play, "DELETED", "a");
-    assert_eq!(gone.object["metadata"]["labels"]["x"], "1", "as it was at last");
+    assert_eq!(gone.object["metadata"]["labels"]["x"], "1", "its last state");
 }
 
 fn from_zero(play: &mut Play) {
@@ -106,7 +106,7 @@ fn into_the_selection_and_out(play: &mut Play) {
     watch.tells(play, "MODIFIED", "a");
     label(play, "a", json!({"x": "2"}));
     let out = watch.tells(play, "DELETED", "a");
-    assert_eq!(out.object["metadata"]["labels"]["x"], "1", "as it was while it was selected");
+    assert_eq!(out.object["metadata"]["labels"]["x"], "1", "its last selected state");
     remove(play, "configmaps/a");
     map(play, "b", json!({"x": "1"}));
     watch.tells(play, "ADDED", "b");

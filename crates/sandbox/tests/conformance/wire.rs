@@ -124,7 +124,7 @@ fn read(schema: &Schema, shape: &Shape, raw: &Raw<'_>) -> Value {
         (Shape::Time | Shape::MicroTime, Raw::Bytes(bytes)) => {
             let mut time = json!({"seconds": 0, "nanos": 0});
             for (number, raw) in fields(bytes) {
-                let Raw::Number(value) = raw else { panic!("a time of something else than numbers") };
+                let Raw::Number(value) = raw else { panic!("a time with other fields than numbers") };
                 time[if number == 1 { "seconds" } else { "nanos" }] = value.cast_signed().into();
             }
             time

@@ -134,7 +134,7 @@ async fn one(seed: u64) -> usize {
         // The forecast does not mention nodes without taints: all their pods stay.
         let foreseen = expected.get(&pod.name).copied().flatten();
         leavers += usize::from(gone.is_some());
-        assert_eq!(gone, foreseen, "seed {seed}: {} (told by the plan: right)", pod.name);
+        assert_eq!(gone, foreseen, "seed {seed}: {} (right: the forecast)", pod.name);
     }
     leavers
 }

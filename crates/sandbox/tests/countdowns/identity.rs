@@ -67,7 +67,7 @@ async fn a_deleted_node_takes_its_countdowns_along() {
     stage.delete_node("n1");
     sleep(3_600.0).await;
     stage.stays(&pod);
-    assert!(stage.writes_on("p").iter().all(|sent| sent.path.contains("events")), "only a word about it");
+    assert!(stage.writes_on("p").iter().all(|sent| sent.path.contains("events")), "only an event about it");
     let mut again = world::node(0, 1);
     again["spec"]["taints"] = json!([no_execute("k")]);
     stage.world.create("", "nodes", "", again);
@@ -103,7 +103,7 @@ async fn the_node_is_read_before_any_pod_is_evicted() {
     let tainted = stage.taint("n1", &[no_execute("k")]);
     let read = |sent: &super::wire::Sent| sent.path == "/api/v1/nodes/n1";
     sleep(59.9).await;
-    assert!(!stage.sent().iter().any(read), "a countdown asks nothing");
+    assert!(!stage.sent().iter().any(read), "a countdown sends no requests");
     sleep(1.0).await;
     first.iter().for_each(|pod| stage.went(pod, after(tainted, 60.0), LATE));
     let reads: Vec<_> = stage.sent().into_iter().filter(read).collect();
@@ -114,7 +114,7 @@ async fn the_node_is_read_before_any_pod_is_evicted() {
     stage.taint("n1", &[]);
     sleep(60.0).await;
     let reads = stage.sent().into_iter().filter(read).count();
-    assert_eq!(reads, 2, "it was asked about");
+    assert_eq!(reads, 2, "the node was read");
     stage.stays(&other);
     assert!(stage.writes_on("s").iter().all(|sent| sent.method == Method::POST), "but for an event");
 }

@@ -94,7 +94,7 @@ async fn a_resumed_process_reads_before_it_acts() {
     let (successor, came) = (stage.pod("replaced", "n1", &tolerations(600)), stage.now());
     stage.slumber(200.0);
     let woke = stage.now();
-    assert_eq!(stage.deleted(&due), None, "nobody was awake");
+    assert_eq!(stage.deleted(&due), None, "no controller was awake");
     sleep(3_600.0).await;
     stage.went(&due, woke, 1.0);
     stage.went(&hour, after(tainted, 3_600.0), LATE);

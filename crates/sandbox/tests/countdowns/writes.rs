@@ -75,6 +75,6 @@ async fn observing_writes_nothing() {
     stage.taint("n1", &[no_execute("k")]);
     sleep(3_600.0).await;
     all.iter().for_each(|pod| stage.stays(pod));
-    assert!(!stage.sent().is_empty(), "it looks");
+    assert!(!stage.sent().is_empty(), "it reads");
     assert!(stage.writes().is_empty(), "{:?}", stage.writes());
 }

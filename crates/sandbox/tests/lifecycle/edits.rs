@@ -123,7 +123,7 @@ async fn edits_between_read_and_write_are_never_lost() {
             .iter()
             .filter(|sent| sent.path.starts_with("/api/v1/nodes/n1") && sent.code != 200)
             .count();
-        assert!(conflicts > 0, "somebody was in between");
+        assert!(conflicts > 0, "there were concurrent edits");
         edits.store(0, Ordering::Relaxed);
         let back = stage.now();
         stage.recover(&["n1"]);

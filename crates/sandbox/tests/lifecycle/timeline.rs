@@ -241,7 +241,7 @@ async fn observing_writes_nothing() {
     stage.silence(&["n1"]);
     stage.change_node("n2", |node| node["spec"]["unschedulable"] = json!(true));
     sleep(1_000.0).await;
-    assert!(!stage.sent().is_empty(), "it looks");
+    assert!(!stage.sent().is_empty(), "it reads");
     assert!(stage.writes().is_empty(), "{:?}", stage.writes());
     stage.only(&[]);
     stage.stays(&pod);

@@ -319,7 +319,7 @@ impl Stage {
         };
         let latest = after(due, late);
         assert!(at >= due && at <= latest, "{}: deleted at {at}, not within {due} and {latest}", pod.name);
-        assert!(self.now() >= latest, "asked too early");
+        assert!(self.now() >= latest, "checked too early");
     }
 
     /// Asserts that it exists and that no controller has changed it.

@@ -87,6 +87,6 @@ mod tests {
             (true, true)
         );
         assert_eq!(of("{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod}]}"), (false, true));
-        assert_eq!(of("a: ["), (false, true), "what is broken is no change");
+        assert_eq!(of("a: ["), (false, true), "a broken file does not describe nodes");
     }
 }

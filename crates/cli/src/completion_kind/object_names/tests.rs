@@ -126,7 +126,11 @@ fn flags_are_understood_in_each_spelling() {
         assert_eq!((cluster.as_deref(), user.as_deref()), (Some("c"), Some("u")));
         assert_eq!((server.as_deref(), found.as_ref()), (Some("http://h"), Some(&acting)), "{words}");
     }
-    assert_eq!(of("lint --as-group a").overrides, ConfigOverrides::default(), "nobody to act as");
+    assert_eq!(
+        of("lint --as-group a").overrides,
+        ConfigOverrides::default(),
+        "there is no user to impersonate"
+    );
     assert_eq!(of("lint -A"), TypedLine { all_namespaces: true, ..TypedLine::default() });
     assert_eq!(of("lint --context"), TypedLine::default());
     assert_eq!(of("lint --namespaces x"), TypedLine::default());

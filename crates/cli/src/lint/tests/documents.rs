@@ -35,7 +35,7 @@ fn every_rule_has_a_section_with_an_example_that_is_found_and_one_that_is_not() 
         assert!(found(bad).contains(rule), "{title}: the first example has {:?}", found(bad));
         assert!(!found(good).contains(rule), "{title}: the second example");
         let errors = found(good).into_iter().find(|rule| rule.id().starts_with("TL1"));
-        assert_eq!(errors, None, "{title}: the second example would be refused");
+        assert_eq!(errors, None, "{title}: the second example would be rejected");
     }
 }
 

@@ -62,7 +62,7 @@ fn objects_with_an_owner_are_reported_once() {
     assert_eq!(
         count(&[deployment.to_owned(), pod(&owned("ReplicaSet", "web"))]),
         0,
-        "its owner stands for it"
+        "its owner represents it"
     );
     assert_eq!(
         count(&[pod(&owned("ReplicaSet", "web")), pod(&owned("ReplicaSet", "web"))]),

@@ -156,5 +156,5 @@ fn fields_not_applied_any_more_are_removed_unless_another_manager_owns_them() {
     let live = apply(Some(&live), &config(json!({"c": "1"})), kind, &at("one", "4"), false).unwrap();
     assert_eq!(live["data"], json!({"b": "1", "c": "1", "d": "1"}));
     let again = apply(Some(&live), &config(json!({"c": "1"})), kind, &at("one", "5"), false).unwrap();
-    assert_eq!(again, live, "nothing changed, and no time");
+    assert_eq!(again, live, "nothing changed, including the time");
 }

@@ -54,8 +54,8 @@ fn objects_say_the_same() {
     let selector = json!({"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]});
     assert!(from_object(&selector).match_labels(&labels));
     assert!(!from_object(&selector).match_labels(&json!({"app": "web", "x": ""})));
-    assert!(from_object(&json!({})).match_labels(&labels), "empty is everything");
-    assert!(!from_object(&Value::Null).match_labels(&labels), "none is nothing");
+    assert!(from_object(&json!({})).match_labels(&labels), "an empty selector matches everything");
+    assert!(!from_object(&Value::Null).match_labels(&labels), "an absent selector matches nothing");
     let unknown = json!({"matchExpressions": [{"key": "app", "operator": "Like", "values": ["w"]}]});
-    assert!(!from_object(&unknown).match_labels(&labels), "what is not understood matches nothing");
+    assert!(!from_object(&unknown).match_labels(&labels), "an invalid selector matches nothing");
 }

@@ -98,7 +98,7 @@ async fn a_pod_that_is_sent_away_is_replaced_and_counts_unless_the_policy_ignore
         assert_eq!((after.len(), counts(&world)), (1, [1, 0, failed]));
         assert_ne!(before, after);
         sleep(50).await;
-        assert_eq!(running(&world).len(), 1, "its minute begins anew");
+        assert_eq!(running(&world).len(), 1, "its minute starts again");
         sleep(15).await;
         assert_eq!((counts(&world), is(&world, "Complete")), ([0, 1, failed], true));
     }

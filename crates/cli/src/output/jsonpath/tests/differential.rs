@@ -203,7 +203,7 @@ fn templates_print_what_kubectl_prints() {
         }
     }
     assert!(differ.is_empty(), "{} of {count} templates differ:\n{}", differ.len(), differ.join("\n"));
-    assert!(count > 200 && refused > 20 && refused < count - 60, "{refused} of {count} are refused");
+    assert!(count > 200 && refused > 20 && refused < count - 60, "{refused} of {count} are rejected");
 }
 
 #[test]
