@@ -62,7 +62,7 @@ impl Row {
     }
 }
 
-/// Users who copy from further down the page get a value that was tested.
+/// Values that users copy from further down the page were tested, too.
 #[test]
 fn the_page_shows_only_what_its_table_has() {
     let page = page();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// One request as an API server recorded it.
 #[derive(Clone, Debug)]
 pub struct AuditEntry {
-    /// `ResponseComplete`, or `ResponseStarted` for a watch that goes on.
+    /// `ResponseComplete`, or `ResponseStarted` for a watch that is still open.
     pub stage: String,
     /// The user of the request.
     pub user: String,

@@ -54,7 +54,7 @@
 //! - Custom kinds, from their definitions ([`custom`]).
 //! - Your own admission rules: an [`AdmissionPlugin`](api::AdmissionPlugin).
 //! - Requests and watches that fail, by seed: a layer around the server ([`fault`]).
-//! - Time that stands still, jumps or runs fast ([`clock`]); under `tokio::time::pause` all of it is virtual.
+//! - Time that stops, jumps or runs fast ([`clock`]); under `tokio::time::pause` all of it is virtual.
 //! - All objects as they were in another cluster ([`ApiServer::restore`](api::ApiServer::restore), [`object_file`]).
 //!
 //! Not included are the components of a cluster: no kubelet, scheduler or controller runs, and no garbage is collected.

@@ -1,4 +1,4 @@
-//! Tests hostile requests: each gets a `Status`, and the server goes on.
+//! Tests hostile requests: each gets a `Status`, and the server continues.
 //!
 //! - See `clients.rs` for slow clients, `files.rs` for snapshot files, `cli_sandbox.rs` and `cli_sandbox_files.rs` for
 //!   the command line.

@@ -1,6 +1,6 @@
 //! Parses `--controllers` as kube-controller-manager does.
 //!
-//! - Invariant: the first entry that names a controller decides; `*` stands for the others (TE-1), except those that
+//! - Invariant: the first entry that names a controller decides; `*` means the others (TE-1), except those that
 //!   are off by default.
 
 /// The controllers of this program, and so the known names.

@@ -39,7 +39,7 @@ impl<'s> TaintDescription<'s> {
         format!("{taint}, since {} ({source}{clamped})", at_moment(now, start.at))
     }
 
-    /// The note about it, and its meaning; only the former for readers who have seen the latter.
+    /// The note about it, and its meaning; only the former if the latter was shown before.
     pub(super) fn background(&self, now: Now, with_meaning: bool) -> String {
         let noted = self.note.as_ref().map(|note| noted(note, now)).unwrap_or_default();
         let meaning =
@@ -52,7 +52,7 @@ impl<'s> TaintDescription<'s> {
     /// The object for programs.
     pub(super) fn object(&self) -> Value {
         let Self { taint, start, .. } = self;
-        // For a taint that evicts no pod, the time of its first observation is no start.
+        // For a taint that evicts no pod, the time of its first observation is not a start.
         let is_known = taint.effect == TaintEffect::NoExecute || taint.time_added.is_some();
         let source = match start.source {
             TaintStartSource::SeenLive => "SeenLive",

@@ -1,7 +1,7 @@
 //! Evaluates kubectl's JSONPath templates, for `-o jsonpath`, `custom-columns` and `--sort-by`.
 //!
 //! - Invariant: the output equals kubectl's, which a test compares, except that `*` and `..` visit fields by name, and
-//!   that a range inside a range without `{end}` goes on to the end of the template.
+//!   that a range inside a range without `{end}` continues to the end of the template.
 //! - The JSONPath of RFC 9535 is another language.
 
 mod eval;

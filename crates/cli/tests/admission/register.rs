@@ -100,7 +100,7 @@ pub(crate) async fn bundles(api: &TestApi, name: &str) -> Vec<String> {
     found
 }
 
-/// Creates a namespace for whose pods a webhook is called; none is if `asked` is empty.
+/// Creates a namespace for whose pods a webhook is called; if `asked` is empty, no webhook is.
 pub(crate) async fn namespace(api: &TestApi, name: &str, asked: &str, annotations: Value) {
     let labels = if asked.is_empty() { json!({}) } else { json!({ASKED: asked}) };
     let metadata = json!({"name": name, "labels": labels, "annotations": annotations});

@@ -39,7 +39,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Policies that keep pods off dedicated nodes, whoever creates them (`pool_attacks.rs`).
+/// Policies that keep pods off dedicated nodes, regardless of their creator (`pool_attacks.rs`).
 const OF_PODS: [&str; 2] = ["taintward-dedicated-pools", "taintward-new-pools"];
 
 /// Protects the objects that these policies trust against all but the controller (`pool_handover.rs`).

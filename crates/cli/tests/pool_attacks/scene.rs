@@ -19,7 +19,7 @@ pub(crate) struct Scene {
     pub(crate) admin: TestApi,
     /// The admin of the namespace `evil`.
     pub(crate) bob: TestApi,
-    /// Another admin, who is a user of the pool `people`.
+    /// Another admin, a user of the pool `people`.
     ann: TestApi,
     pub(crate) daemons: TestApi,
     replicas: TestApi,

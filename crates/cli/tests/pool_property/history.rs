@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A pod.
 #[derive(Default)]
 pub(crate) struct Trace {
-    /// The user who created it or last allowed it to run elsewhere; none if that was before the pools.
+    /// The user that created it or last allowed it to run elsewhere; none if that was before the pools.
     by: Option<usize>,
     pub(crate) node: Option<String>,
     pub(crate) gated: bool,

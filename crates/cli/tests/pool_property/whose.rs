@@ -7,7 +7,7 @@ use serde_json::Value;
 /// A pod that is to run as a service account of a namespace.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
-    /// The user who created it, or last added tolerations or removed its scheduling gates. None if that was before the
+    /// The user that created it, or last added tolerations or removed its scheduling gates. None if that was before the
     /// pools.
     pub(crate) by: Option<&'a User>,
     pub(crate) namespace: &'a str,

@@ -76,7 +76,7 @@ fn distribution(scope: &DoctorScope<'_>) -> DoctorCheck {
     }
 }
 
-/// What was read, for a user who has to continue without a guide.
+/// What was read, for users that have no guide for their distribution.
 fn read(facts: &ClusterFacts) -> String {
     let first = facts.nodes.first();
     let node = first.map(|node| {

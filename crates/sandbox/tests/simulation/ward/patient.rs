@@ -11,7 +11,7 @@ pub(super) enum Sign {
     Unreachable,
 }
 
-/// Which condition and status call for which taint (NL-5).
+/// The taint for each condition and status (NL-5).
 const MEANT: [(&str, &str, &str); 6] = [
     ("Ready", "False", "not-ready"),
     ("Ready", "Unknown", "unreachable"),
@@ -21,7 +21,7 @@ const MEANT: [(&str, &str, &str); 6] = [
     ("NetworkUnavailable", "True", "network-unavailable"),
 ];
 
-/// The conditions that a silent node's heartbeat takes along (NL-12).
+/// The conditions that become Unknown when a node falls silent (NL-12).
 const EXPIRING: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
 /// A node.
@@ -30,22 +30,22 @@ pub(super) struct Patient {
     uid: String,
     pub(super) born: Timestamp,
     pub(super) zone: String,
-    /// What its condition says.
+    /// The status of its condition Ready.
     pub(super) ready: String,
-    /// Since when it says so.
+    /// Since when it has that status.
     pub(super) since: Timestamp,
-    /// Until when it said anything but True; it may do so still.
+    /// Until when the status was other than True; it may be so still.
     was_down_until: Option<Timestamp>,
-    /// The heartbeat in its status, and when that changed last.
+    /// The heartbeat in its status, and when it last changed.
     beat: String,
     pub(super) posted: Option<Timestamp>,
     /// Its own NoExecute taints, its own NoSchedule ones, and those that it should have, each in order.
     pub(super) away: Vec<Sign>,
     pub(super) keeping: Vec<String>,
     pub(super) wanted: Vec<String>,
-    /// Since when it is ready and bears a taint that says otherwise.
+    /// Since when it is ready but has a taint for the opposite.
     pub(super) freed_since: Option<Timestamp>,
-    /// All that a controller may not change.
+    /// Everything that a controller may not change.
     pub(super) others: String,
 }
 
@@ -65,7 +65,7 @@ impl Patient {
         let beat = field(node, "Ready", "lastHeartbeatTime");
         let lies = |key: &String| key == "unreachable" || key == "not-ready";
         let is_belied = ready == "True" && (keeping.iter().any(lies) || !away.is_empty());
-        // What a controller writes is no word of the node's.
+        // A write by a controller is not a sign of life of the node.
         let spoke =
             before.is_none_or(|before| before.beat != beat && !beat.is_empty() && commit.by.is_none());
         Self {
@@ -85,18 +85,18 @@ impl Patient {
         }
     }
 
-    /// The last moment up to now at which it was not ready.
+    /// The last time up to now at which it was not ready.
     pub(super) fn down_until(&self, now: Timestamp) -> Option<Timestamp> {
         if self.ready == "True" { self.was_down_until } else { Some(now) }
     }
 
-    /// Whether this is the node, and not another of its name.
+    /// Whether this is the same node, not another of its name.
     pub(super) fn is_same(&self, node: &Value) -> bool {
         node["metadata"]["uid"] == self.uid.as_str()
     }
 }
 
-/// Key and effect of those taints that are node health's.
+/// Key and effect of node lifecycle's own taints.
 fn own_taints(node: &Value) -> Vec<(String, String)> {
     let all = node["spec"]["taints"].as_array().into_iter().flatten();
     all.filter_map(own).collect()
@@ -124,7 +124,7 @@ fn status(node: &Value, kind: &str) -> String {
     field(node, kind, "status")
 }
 
-/// The NoSchedule taints it should have; one that has never spoken keeps what it was made with.
+/// The NoSchedule taints that it should have; a node without any heartbeat keeps those it was created with.
 fn wanted(node: &Value, keeping: &[String]) -> Vec<String> {
     let holds = |kind: &str, wanted: &str| status(node, kind) == wanted;
     let meant =
@@ -140,7 +140,7 @@ fn wanted(node: &Value, keeping: &[String]) -> Vec<String> {
     wanted
 }
 
-/// Everything but what node health may write: own taints, four conditions, two labels.
+/// Everything except what node lifecycle may write: own taints, four conditions, two labels.
 fn others(node: &Value) -> String {
     let mut node = node.clone();
     for gone in ["resourceVersion", "managedFields"] {
