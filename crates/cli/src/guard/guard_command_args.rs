@@ -83,15 +83,16 @@ pub(crate) struct GuardOptions {
 /// Namespaces that do not fit together.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidGuardTargets {
-    #[error("name namespaces, or choose them by --selector; nothing was changed")]
+    #[error("name namespaces, or select them with --selector; nothing was changed")]
     NoNamespaces,
     #[error(
-        "name namespaces, or choose them by --selector, or give --all for every guarded one; nothing was changed"
+        "name namespaces, or select them with --selector, or give --all for every guarded one; nothing was \
+         changed"
     )]
     NoneToRelease,
     #[error("names and --selector contradict each other; leave one of them out")]
     NamesAndSelector,
-    #[error("--all is for `guard off`, and stands alone; leave it out")]
+    #[error("--all works with `guard off` only, and without names; leave it out")]
     All,
 }
 

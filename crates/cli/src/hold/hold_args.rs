@@ -103,7 +103,7 @@ pub(super) enum HoldTargets {
 /// Nodes that fit not together.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum InvalidTargets {
-    #[error("name nodes, or choose them by --zone, --selector or --all; nothing was changed")]
+    #[error("name nodes, or select them with --zone, --selector or --all; nothing was changed")]
     NoNodes,
     #[error("--all and --selector contradict each other; leave one of them out")]
     AllAndSelector,

@@ -225,7 +225,8 @@ const USUAL: [AdmissionRule; 2] = [AdmissionRule::Defaults, AdmissionRule::Pools
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WebhookArgsError {
     #[error(
-        "there is no certificate to show: give --tls-cert-file and --tls-private-key-file, or --self-signed, which makes one"
+        "no serving certificate: give --tls-cert-file and --tls-private-key-file, or --self-signed, which \
+         creates one"
     )]
     NoCertificate,
     #[error("--self-signed and --tls-cert-file contradict each other: leave one of them out")]
@@ -250,7 +251,10 @@ fn entry(text: &str) -> Result<RuleEntry, String> {
     let known = |name: &str| {
         let found = AdmissionRule::ALL.into_iter().find(|rule| rule.name() == name);
         found.ok_or_else(|| {
-            format!("there is no such rule; expected '*', or a name (with '-' in front to switch it off) out of: {}", names_of_rules())
+            format!(
+                "no such rule; expected '*', or a name (with '-' in front to switch it off) out of: {}",
+                names_of_rules()
+            )
         })
     };
     match text.strip_prefix('-') {
