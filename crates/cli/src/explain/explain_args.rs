@@ -24,7 +24,7 @@ pub(crate) struct ExplainArgs {
     #[arg(value_name = "TYPE/NAME", add = CompletionKind::Explained.completer())]
     objects: Vec<String>,
     /// The cluster's state in files, as kubectl get -o yaml or json prints it, a folder of them, or - for standard
-    /// input; may be repeated. Without it the current cluster is read
+    /// input; may be repeated. The default is the current cluster
     #[arg(short, long, value_name = "FILE|FOLDER|-", conflicts_with_all = WHICH)]
     filename: Vec<PathBuf>,
     #[command(flatten)]

@@ -42,24 +42,25 @@ pub(crate) struct PlanArgs {
     /// If these nodes were drained, as kubectl drain does: cordoned, and their pods evicted as disruption budgets permit
     #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = CompletionKind::NodeName.completer())]
     drain: Vec<NodeSet>,
-    /// If these nodes fell silent now: node health taints them after the grace period, one by one in each zone
+    /// If these nodes stopped reporting now: node lifecycle taints them after the grace period, one by one in each
+    /// zone
     #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = CompletionKind::NodeName.completer())]
     node_dead: Vec<NodeSet>,
-    /// If all nodes of this zone fell silent now
+    /// If all nodes of this zone stopped reporting now
     #[arg(long, value_name = "ZONE")]
     zone_dead: Vec<String>,
     /// The cluster's state in files, as kubectl get -o yaml or json prints it, a folder of them, or - for standard
-    /// input; may be repeated. A file with nothing but nodes says how these nodes would be, if the state comes from
-    /// elsewhere. Without it the current cluster is read
+    /// input; may be repeated. If the state comes from elsewhere, a file that contains only nodes is a change of these
+    /// nodes. The default is the current cluster
     #[arg(short, long, value_name = "FILE|FOLDER|-")]
     filename: Vec<PathBuf>,
-    /// Nodes as they would be: their spec.taints and spec.unschedulable count, nothing else
+    /// Nodes in their changed state: only their spec.taints and spec.unschedulable count
     #[arg(long, value_name = "FILE")]
     change: Vec<PathBuf>,
-    /// How things are at this moment: +10m, or a time such as 2026-11-21T14:00:00Z
+    /// Shows the state at this time: +10m, or a time such as 2026-11-21T14:00:00Z
     #[arg(long, value_name = "MOMENT", value_parser = moment, allow_hyphen_values = true)]
     at: Option<PlanMoment>,
-    /// How long a node may be silent before node health taints it
+    /// How long a node may be silent before node lifecycle taints it
     #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = crate::args::duration::positive)]
     node_monitor_grace_period: Duration,
     /// What makes the exit code 2: evicted (a pod is evicted), budget (a disruption budget is violated, or refuses an
