@@ -86,28 +86,28 @@ impl WebhookMetrics {
             .counters(names::WEBHOOK_REVIEWS, "Questions of API servers, by path and by what became of them");
         let duration = metrics.histograms(
             names::WEBHOOK_REVIEW_DURATION,
-            "How long it took to answer a question that had arrived",
+            "How long it took to answer a request that had arrived",
             buckets,
         );
         let panics =
-            metrics.counter(names::WEBHOOK_PANICS, "Rules that broke down; the objects came in unchanged");
-        let refused = metrics
-            .counters(names::WEBHOOK_REFUSED_REQUESTS, "Requests that were not looked into, by reason");
+            metrics.counter(names::WEBHOOK_PANICS, "Rules that failed; the objects were admitted unchanged");
+        let refused =
+            metrics.counters(names::WEBHOOK_REFUSED_REQUESTS, "Requests that were not reviewed, by reason");
         let connections = metrics.gauge(names::WEBHOOK_CONNECTIONS, "Connections that are open");
         let accepted = metrics.counter(names::WEBHOOK_ACCEPTED_CONNECTIONS, "Connections that were accepted");
         let ended =
             metrics.counters(names::WEBHOOK_ENDED_CONNECTIONS, "Connections that were ended by the webhook");
         let certificate_until = metrics.seconds(
             names::WEBHOOK_CERTIFICATE_EXPIRATION_TIMESTAMP,
-            "When the certificate on show ends, since the Unix epoch; 0 without one",
+            "When the serving certificate expires, since the Unix epoch; 0 without one",
             Gauge::default(),
         );
         let reload_failures = metrics.counter(
             names::WEBHOOK_CERTIFICATE_RELOAD_FAILURES,
-            "Looks at the certificate that found none to be used; the last good one stays",
+            "Reloads that found no usable certificate; the last good one stays",
         );
         let reloads =
-            metrics.counter(names::WEBHOOK_CERTIFICATE_RELOADS, "Certificates that were put on show");
+            metrics.counter(names::WEBHOOK_CERTIFICATE_RELOADS, "Certificates that were put in service");
         let all = metrics.family::<Vec<(&'static str, &'static str)>, Counter>(
             names::WEBHOOK_RULES,
             "What rules did; unknown: facts were missing, and the rule did nothing",

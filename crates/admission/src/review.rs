@@ -164,7 +164,10 @@ fn unjudged(
         None => ReviewVerdict::allow(),
         Some(because) => {
             let kind = quoted(&request.kind.kind);
-            ReviewVerdict::deny(format!("this {kind} cannot be judged: {why}; {because}: send less of it"))
+            ReviewVerdict::deny(format!(
+                "this {kind} cannot be reviewed: {why}; {because}: send a smaller \
+             object"
+            ))
         }
     }
 }

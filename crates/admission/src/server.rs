@@ -217,7 +217,7 @@ async fn next(listener: &TcpListener, limits: ServerLimits) -> (TcpStream, IpAdd
 
 fn is_going_on(stopping: &Arc<AtomicBool>) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
     let stopping = Arc::clone(stopping);
-    move || if stopping.load(Ordering::Relaxed) { Err("asked to stop".into()) } else { Ok(()) }
+    move || if stopping.load(Ordering::Relaxed) { Err("stopped by a signal".into()) } else { Ok(()) }
 }
 
 fn has_certificate(
@@ -228,6 +228,6 @@ fn has_certificate(
     move || match live_certificate.validity() {
         None => Err("there is none to show yet".into()),
         Some(validity) if validity.holds(clock()) => Ok(()),
-        Some(_) => Err("the one on show is not valid now".into()),
+        Some(_) => Err("the current certificate is not valid now".into()),
     }
 }

@@ -60,7 +60,7 @@ fn what_is_missing_or_wrong_is_named() {
         ("/apiVersion", json!(null), "apiVersion must be admission.k8s.io/v1, not empty"),
         ("/apiVersion", json!("\u{1b}[31m\n"), "apiVersion must be admission.k8s.io/v1, not \\u001b[31m\\n"),
         ("/kind", json!("Pod"), "kind must be AdmissionReview, not Pod"),
-        ("/request", json!(null), "there is no request in it"),
+        ("/request", json!(null), "it has no request"),
         ("/request/uid", json!(null), "request.uid is missing"),
         ("/request/uid", json!(""), "request.uid is missing"),
         ("/request/uid", json!("u".repeat(257)), "request.uid has 257 bytes, 256 at most"),

@@ -90,8 +90,8 @@ impl LeaseHolder {
         match self {
             Self::Held(holder) => format!("lease {place}/{name} is held by {holder}"),
             Self::Stale(age) => format!("lease {place}/{name} was not renewed for {age}s"),
-            Self::Free => format!("nobody holds lease {place}/{name}"),
-            Self::Absent => format!("there is no lease {place}/{name}"),
+            Self::Free => format!("lease {place}/{name} has no holder"),
+            Self::Absent => format!("lease {place}/{name} does not exist"),
             Self::Unread(why) => format!("lease {place}/{name} could not be read ({why})"),
         }
     }
@@ -127,11 +127,11 @@ impl ActiveControllers {
                  not say whether its taint-eviction-controller is on"
             )),
             (LeaseHolder::Unread(_), _) | (_, LeaseHolder::Unread(_)) => {
-                Some(format!("whether anybody evicts cannot be told: {both}"))
+                Some(format!("it is unknown whether a taint eviction controller runs: {both}"))
             }
             _ => Some(format!(
-                "nobody seems to evict: {both}. A Taintward without election or with another lease, or a control \
-                 plane that hides its lease, would not be seen"
+                "no taint eviction controller was found: {both}. A Taintward without leader election or with \
+                 another lease, or a control plane that hides its lease, would not be found"
             )),
         }
     }
@@ -192,7 +192,7 @@ mod tests {
         assert!(remark(LeaseHolder::Absent, held()).contains("does not say whether"));
         assert!(
             remark(LeaseHolder::Absent, LeaseHolder::Stale(99))
-                .starts_with("nobody seems to evict: there is no lease")
+                .starts_with("no taint eviction controller was found: lease ")
         );
         for (ours, upstreams) in [
             (LeaseHolder::Unread("no".into()), LeaseHolder::Absent),
@@ -214,8 +214,8 @@ mod tests {
                 LeaseHolder::Stale(70),
                 Some("lease taintward-system/taintward was not renewed for 70s"),
             ),
-            (LeaseHolder::Free, LeaseHolder::Absent, Some("nobody holds lease kube-system/taintward")),
-            (LeaseHolder::Absent, LeaseHolder::Absent, Some("there is no lease kube-system/taintward")),
+            (LeaseHolder::Free, LeaseHolder::Absent, Some("lease kube-system/taintward has no holder")),
+            (LeaseHolder::Absent, LeaseHolder::Absent, Some("lease kube-system/taintward does not exist")),
             (
                 LeaseHolder::Absent,
                 LeaseHolder::Unread("no".into()),

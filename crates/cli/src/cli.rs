@@ -95,57 +95,49 @@ enum ProgramCommand {
     #[command(
         args_override_self = true,
         after_help = "Each flag has an environment variable: TAINTWARD_ and the flag's name, as in \
-            TAINTWARD_KUBE_API_QPS. A flag wins over its variable, a variable over the default. Durations are \
-            written as in Go: 500ms, 15s, 1m30s. Exit codes: 0 asked to stop, 1 could not go on, 2 wrong flag."
+         TAINTWARD_KUBE_API_QPS. A flag overrides its variable, a variable overrides the default. \
+         Durations are written as in Go: 500ms, 15s, 1m30s. Exit codes: 0 stopped by a signal, 1 could not \
+         continue, 2 invalid flag."
     )]
     Run(Box<RunArgs>),
-    /// Prints the manifests of an installation, or applies them, or takes it away again
+    /// Prints the manifests of an installation, applies them, or uninstalls
     #[command(
         args_override_self = true,
-        after_help = "taintward install --image IMAGE                      prints YAML, for git or kubectl apply --server-side -f -\n\
-            taintward install --image IMAGE --apply              installs\n\
-            taintward install --image IMAGE --apply --dry-run=server\n\
-            taintward install --uninstall --apply                takes it away again\n\n\
-            docs/install.md has more, and what each part may do. Exit codes: 0 done, 1 something could not be done, 2 the \
-            command line makes no sense."
+        after_help = "taintward install --image IMAGE                      prints YAML, for git or kubectl apply --server-side -f -\ntaintward install --image IMAGE --apply              installs\ntaintward install --image IMAGE --apply --dry-run=server\ntaintward install --uninstall --apply                removes it again\n\ndocs/install.md has more, and what each part may do. Exit codes: 0 done, 1 a step failed, 2 the command line is invalid."
     )]
     Install(Box<InstallArgs>),
     /// Runs the admission webhook: default tolerations, dedicated nodes, special hardware, warnings
     #[command(
         args_override_self = true,
-        after_help = "Each flag has an environment variable: TAINTWARD_ and the flag's name, as in TAINTWARD_RULES. \
-            taintward install makes everything it needs in a cluster. docs/admission.md says what each rule does. Exit \
-            codes: 0 asked to stop, 1 could not go on, 2 wrong flag."
+        after_help = "Each flag has an environment variable: TAINTWARD_ and the flag's name, as in \
+         TAINTWARD_RULES. taintward install creates everything it needs in a cluster. docs/admission.md \
+         says what each rule does. Exit codes: 0 stopped by a signal, 1 could not continue, 2 invalid \
+         flag."
     )]
     Webhook(Box<WebhookArgs>),
-    /// Runs a whole cluster in this process, with everything in it; prints a kubeconfig for kubectl
+    /// Runs a whole cluster in this process, with Taintward in it; prints a kubeconfig for kubectl
     #[command(args_override_self = true)]
     Sandbox(Box<SandboxArgs>),
-    /// Says who would leave if nodes were tainted, cordoned or dead, when, why, and where they could go
+    /// Shows which pods would be evicted if nodes were tainted, cordoned or dead: when, why, and to which node they
+    /// could go
     #[command(
         args_override_self = false,
-        after_help = "Nothing is changed, and read access is enough. Without a flag that changes something it says who \
-            leaves anyway. Exit codes: 0 nobody on the nodes in question leaves, 2 somebody does, 1 something could \
-            not be read or the command line makes no sense."
+        after_help = "It changes nothing and needs read access only. Without a flag that changes something \
+         it shows the pods that are evicted anyway. Exit codes: 0 no pod of the selected nodes is evicted, \
+         2 at least one is, 1 a read failed or the command line is invalid."
     )]
     Plan(Box<PlanArgs>),
-    /// Says of a pod, a node or all pods of a workload: which taint, which toleration, since when, until when, what is in the way
+    /// Explains a pod, a node or a workload: which taint, which toleration, since when, until when, what delays the
+    /// eviction
     #[command(
         args_override_self = true,
-        after_help = "taintward explain pod/web-1 -n shop     why it leaves or stays, when it leaves, why it is gone\n\
-            taintward explain node/n1               its taints, what they mean, how its pods fare\n\
-            taintward explain deploy/web -n shop    when each of its pods leaves, and why\n\n\
-            Read access is enough. Exit codes: 0 all that was asked about is explained, 1 something could not be found \
-            or read, or the command line makes no sense."
+        after_help = "taintward explain pod/web-1 -n shop     why it is evicted or stays, when, or why it was deleted\ntaintward explain node/n1               its taints, what they mean, and the outcome of its pods\ntaintward explain deploy/web -n shop    when each of its pods is evicted, and why\n\nRead access is enough. Exit codes: 0 every named object is explained, 1 an object could not be found or read, or the command line is invalid."
     )]
     Explain(Box<ExplainArgs>),
-    /// Lists the pods that leave, who is due next first; live with -w
+    /// Lists the pods that are due for eviction or counting down, the next one first; live with -w
     #[command(
         args_override_self = true,
-        after_help = "taintward pending -A     who leaves next, in all namespaces\n\
-            taintward pending -w     the same, live; q ends\n\n\
-            Read access is enough; -w needs list and watch on nodes and pods. Exit codes: 0 the list is complete, 1 something \
-            could not be read or the command line makes no sense."
+        after_help = "taintward pending -A     the next evictions, in all namespaces\ntaintward pending -w     the same, live; press q to quit\n\nRead access is enough; -w needs list and watch on nodes and pods. Exit codes: 0 the list is complete, 1 a read failed or the command line is invalid."
     )]
     Pending(Box<PendingArgs>),
     /// Serves a page for a browser on this machine: nodes, taints, countdowns and decisions of a cluster, live
@@ -159,38 +151,26 @@ enum ProgramCommand {
             command line is wrong."
     )]
     Board(Box<BoardArgs>),
-    /// Finds tolerations and taints that do not do what their author thinks
+    /// Finds tolerations and taints that do not do what their author intends
     #[command(
         args_override_self = true,
-        after_help = "docs/lint.md has every rule with an example. Exit codes: 0 nothing found that is as bad as \
-            --fail-on says, 2 something found, 1 something could not be read or the command line makes no sense."
+        after_help = "docs/lint.md has every rule with an example. Exit codes: 0 no finding as severe as \
+         --fail-on, 2 at least one such finding, 1 a read failed or the command line is invalid."
     )]
     Lint(Box<LintArgs>),
     /// Checks a cluster before and after Taintward is installed, and says what to change
     #[command(
         args_override_self = true,
-        after_help = "taintward doctor --pre    before an installation: can it be installed, and what has to change for it\n\
-            taintward doctor          afterwards: does Taintward evict, and nothing else\n\n\
-            It only reads. Exit codes: 0 no check failed, 1 something could not be read, or the command line is wrong, 2 a \
-            check failed."
+        after_help = "taintward doctor --pre    before an installation: can it be installed, and what has to change first\ntaintward doctor          afterwards: is Taintward the only taint eviction controller\n\nIt only reads. Exit codes: 0 no check failed, 1 a read failed or the command line is invalid, 2 a check failed."
     )]
     Doctor(Box<DoctorArgs>),
-    /// Adds taints to nodes and removes them, as kubectl taint does, and loses nobody's edit
+    /// Adds and removes taints of nodes, as kubectl taint does, without losing a concurrent edit
     #[command(
         args_override_self = true,
-        after_help = "taintward taint node n1 dedicated=db:NoSchedule   adds a taint\n\
-            taintward taint node n1 dedicated-                 removes all taints with this key\n\
-            taintward taint node n1 dedicated:NoSchedule-      removes the one with this effect\n\
-            taintward taint node -l pool=db dedicated=db:NoExecute --reason 'new disks' --for 2h\n\
-            taintward taint node --all --list                  shows taints\n\n\
-            The effects are NoSchedule, PreferNoSchedule and NoExecute. Before a NoExecute taint is added, somebody at a \
-            terminal is told what that does, and asked. Nothing removes a taint by itself when --for is over; \
-            taintward taint node --all --expired does. \
-            docs/taint.md has more. Exit codes: 0 all nodes were changed, 1 not all were, or the command line makes no \
-            sense."
+        after_help = "taintward taint node n1 dedicated=db:NoSchedule   adds a taint\ntaintward taint node n1 dedicated-                 removes all taints with this key\ntaintward taint node n1 dedicated:NoSchedule-      removes the one with this effect\ntaintward taint node -l pool=db dedicated=db:NoExecute --reason 'new disks' --for 2h\ntaintward taint node --all --list                  shows taints\n\nThe effects are NoSchedule, PreferNoSchedule and NoExecute. On a terminal, the command shows which pods a NoExecute taint evicts and asks before it adds the taint. No controller removes a taint when --for ends; taintward taint node --all --expired does. docs/taint.md has more. Exit codes: 0 all nodes were changed, 1 not all were, or the command line is invalid."
     )]
     Taint(Box<TaintArgs>),
-    /// Shows which running pods have other toleration seconds than new ones get; changes nothing
+    /// Shows which running pods have other toleration seconds than new pods get; changes nothing
     #[command(
         args_override_self = true,
         after_help = "taintward backfill                    all namespaces\n\
@@ -200,7 +180,7 @@ enum ProgramCommand {
             something could not be read, 2 the command line is wrong."
     )]
     Backfill(Box<BackfillCommandArgs>),
-    /// Stops the countdowns that not-ready and unreachable started on nodes, where kube-controller-manager evicts
+    /// Holds the countdowns of nodes that are not ready or unreachable, where kube-controller-manager evicts
     #[command(
         args_override_self = true,
         after_help = "taintward hold n1 n2                        holds the pods of two nodes for an hour\n\
@@ -211,16 +191,14 @@ enum ProgramCommand {
             wrong."
     )]
     Hold(Box<HoldCommandArgs>),
-    /// Lets the countdowns of held pods go on
+    /// Resumes the countdowns of held pods
     #[command(
         args_override_self = true,
-        after_help = "taintward release n1 n2\n\
-            taintward release --all --full              each pod gets all of its own seconds\n\n\
-            The pods of these nodes are not held again as long as the node is silent, by the limit either. Exit codes: 0 \
-            none is held, 1 some are, 2 the command line is wrong."
+        after_help = "taintward release n1 n2\ntaintward release --all --full              each pod gets all of its own seconds\n\nTaintward does not hold the pods of these nodes again while the nodes stay silent, not even by --hold-limit. Exit codes: 0 no pod is held, 1 some are, 2 the command line is invalid."
     )]
     Release(Box<ReleaseCommandArgs>),
-    /// Has Taintward evict the pods of namespaces by their own seconds, where kube-controller-manager's eviction stays on
+    /// Makes Taintward evict the pods of namespaces by their own seconds, where kube-controller-manager's eviction
+    /// stays on
     #[command(
         args_override_self = true,
         after_help = "taintward guard on shop                     with a ceiling of an hour\n\
@@ -233,8 +211,8 @@ enum ProgramCommand {
     /// Prints the versions of this program and of the API server
     #[command(
         args_override_self = true,
-        after_help = "Exit codes: 0 printed, 1 no API server answered (the version of this program is printed all the \
-            same), 2 the command line makes no sense."
+        after_help = "Exit codes: 0 printed, 1 no API server answered (the version of this program is \
+         printed all the same), 2 the command line is invalid."
     )]
     Version(Box<VersionArgs>),
     /// Prints a shell completion script: for commands, flags, and names of nodes, pods, workloads, namespaces and contexts
@@ -242,8 +220,8 @@ enum ProgramCommand {
     Completion(CompletionArgs),
     /// Prints the reference; writes a page for each command, and man pages
     #[command(
-        after_help = "Made from the program itself. Exit codes: 0 done, 1 a folder cannot be written, 2 the \
-        command line makes no sense."
+        after_help = "Generated from the program itself. Exit codes: 0 done, 1 a folder cannot be written, 2 \
+         the command line is invalid."
     )]
     Docs(DocsArgs),
 }

@@ -94,7 +94,7 @@ pub(crate) enum ClusterStateError {
     Connect(#[from] ConnectError),
     #[error("{place}: {why}")]
     Unreachable { place: String, why: ProbeError },
-    #[error("there is no node in {from}; {way_out}")]
+    #[error("{from} has no nodes; {way_out}")]
     NoNodes { from: String, gaps: Vec<ReadError>, way_out: &'static str },
     #[error("the operating system refuses what the program needs to start: {0}")]
     Start(#[from] std::io::Error),
@@ -138,7 +138,7 @@ pub(crate) fn read(
         (false, _) => {}
         (true, StateSource::Files(..)) => return Err(no_nodes(state)),
         (true, StateSource::Cluster(_)) => {
-            let way_out = "without nodes nothing can be said";
+            let way_out = "pods cannot be judged without their nodes";
             return Err(ClusterStateError::NoNodes { from: state.from, gaps: state.gaps, way_out });
         }
     }
@@ -160,16 +160,11 @@ fn gone(lost: &[(PodName, NodeName)]) -> Option<String> {
     }
     let nodes: BTreeSet<&str> = lost.iter().map(|(_, node)| node.as_str()).collect();
     let nodes: Vec<&str> = nodes.into_iter().collect();
-    let (pods, them) = if lost.len() == 1 {
-        ("1 pod is".to_owned(), "it")
-    } else {
-        (format!("{} pods are", lost.len()), "them")
-    };
-    let noun = if nodes.len() == 1 { "node that is" } else { "nodes that are" };
+    let pods = if lost.len() == 1 { "1 pod is".to_owned() } else { format!("{} pods are", lost.len()) };
+    let noun = if nodes.len() == 1 { "its node does" } else { "their nodes do" };
     let (nodes, pods_named) =
         (some(&nodes), some(&lost.iter().map(|(pod, _)| pod.as_str()).collect::<Vec<_>>()));
-    let article = if noun.starts_with("node ") { "a " } else { "" };
-    Some(format!("{pods} on {article}{noun} gone ({nodes}), and nothing is said of {them}: {pods_named}"))
+    Some(format!("{pods} not judged, because {noun} not exist ({nodes}): {pods_named}"))
 }
 
 /// The first few names.

@@ -16,7 +16,7 @@ As a plugin of kubectl it needs none of these, only two more names in a folder o
   ln -s taintward kubectl-taintward
   ln -s taintward kubectl_complete-taintward
 
-Names are asked of the cluster that the command line means, for two seconds at most.";
+The shell asks the cluster of the command line for names, for two seconds at most.";
 
 /// The arguments of `taintward completion`.
 #[derive(Debug, Args)]

@@ -44,7 +44,7 @@ enum DoctorError {
     Print(#[from] PrintError),
     #[error("the operating system refuses what the program needs to start: {0}")]
     Start(#[from] io::Error),
-    #[error("not all of the files can be read; mend them, or leave them out")]
+    #[error("some files cannot be read; fix them, or leave them out")]
     Files(Vec<ReadError>),
 }
 

@@ -4,15 +4,16 @@ use taintward_controller::shutdown::IMPATIENT_EXIT;
 
 /// Exit codes of commands that only print.
 pub(crate) const PRINTING: [(u8, &str); 3] =
-    [(0, "It is done"), (1, "It could not be written"), (2, "The command line makes no sense")];
+    [(0, "It is done"), (1, "It could not be written"), (2, "The command line is invalid")];
 
 /// Every exit code and what it means; `lint` has its own (`lint::EXIT_CODES`), `taint` those of kubectl.
 pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
-    (0, "It did what it was asked for; for `run` and `webhook`: it was asked to stop, and has stopped"),
+    (0, "Success; for `run` and `webhook`: a signal stopped the process"),
     (
         1,
-        "It could not go on; the last line of the log says why and what to do about it; or there is no such command",
+        "The process could not continue (the last log line says why and what to do), or the command does not \
+         exist",
     ),
-    (2, "The command line or an environment variable makes no sense; nothing was begun"),
+    (2, "The command line or an environment variable is invalid; nothing was started"),
     (IMPATIENT_EXIT as u8, "A second SIGTERM or SIGINT ended it before it had stopped in good order"),
 ];

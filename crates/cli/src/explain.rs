@@ -34,8 +34,11 @@ use target::{Target, TargetKind};
 
 /// Exit codes of `taintward explain`.
 pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
-    (0, "All that was asked about is explained"),
-    (1, "Something could not be found or read, or the command line makes no sense; the rest is explained"),
+    (0, "Every named object is explained"),
+    (
+        1,
+        "An object could not be found or read, or the command line is invalid; the other objects are explained",
+    ),
 ];
 
 /// Why nothing can be explained.
@@ -229,11 +232,11 @@ impl Printable for Explanations<'_> {
         }
         let gaps = self.context.related.state.gaps.len() + self.missing.len();
         if gaps > 0 {
-            let things = if gaps == 1 { "one thing".to_owned() } else { format!("{gaps} things") };
+            let reads = if gaps == 1 { "one read".to_owned() } else { format!("{gaps} reads") };
             text.push('\n');
             paragraph(
                 &mut text,
-                &format!("This answer is partial: {things} could not be read, see above."),
+                &format!("This answer is partial: {reads} failed, see the errors above."),
                 view,
             );
         }

@@ -43,15 +43,17 @@ enum GuardError {
     #[error("{0}")]
     Read(#[from] RequestError),
     #[error(
-        "namespace {0}: {1}; those before it in the list are changed, run the command again for the others"
+        "namespace {0}: {1}; the namespaces before it in the list are changed; run the command again for the \
+         others"
     )]
     Namespace(String, RequestError),
-    #[error("there is no namespace {0}; nothing was changed")]
+    #[error("namespace {0} does not exist; nothing was changed")]
     Absent(String),
-    #[error("no namespace has these labels; nothing was changed")]
+    #[error("no namespace matches these labels; nothing was changed")]
     NoNamespace,
     #[error(
-        "{0}; the labels are written, and whether the pods follow was not seen: ask again with `taintward guard status`"
+        "{0}; the labels are written, but it is unknown whether the pods follow: check with `taintward guard \
+         status`"
     )]
     Unseen(RequestError),
     #[error(
@@ -200,8 +202,8 @@ fn notes(action: &GuardAction, report: &GuardReport) {
     }
     if pending > 0 {
         say::note(format!(
-            "{} to get other seconds as soon as toleration-guard-controller comes to them; until then \
-             kube-controller-manager evicts them by those they have",
+            "{} to get other seconds when toleration-guard-controller processes them; until then \
+             kube-controller-manager evicts them by their present seconds",
             counted(pending, "pod")
         ));
     }
@@ -222,8 +224,8 @@ fn odd_labels(report: &GuardReport) {
     let odd: Vec<&str> = report.rows.iter().filter(odd).map(|(name, _)| name.as_str()).collect();
     if !odd.is_empty() {
         say::warning(&format!(
-            "the label taintward.io/guard-ceiling-seconds of {} is no number from 10 to 604800: their pods stay as they \
-             are; `taintward guard on` or `off` corrects it",
+            "the label taintward.io/guard-ceiling-seconds of {} is not a number from 10 to 604800: their \
+             pods stay unchanged; `taintward guard on` or `off` corrects it",
             some(&odd)
         ));
     }
@@ -244,7 +246,10 @@ fn uncovered(report: &GuardReport) {
     }
     let pods: Vec<&str> = report.rows.values().flat_map(|row| &row.uncovered).map(String::as_str).collect();
     if !pods.is_empty() {
-        say::note(format!("no ceiling covers {}: `taintward explain pod` says why they leave", some(&pods)));
+        say::note(format!(
+            "no ceiling covers {}: `taintward explain pod` says why they are evicted",
+            some(&pods)
+        ));
     }
     if !report.others.is_empty() {
         let names: Vec<&str> = report.others.keys().map(String::as_str).collect();

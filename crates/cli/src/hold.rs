@@ -42,12 +42,13 @@ enum HoldError {
     #[error("{0}")]
     Read(#[from] RequestError),
     #[error(
-        "{0}; the request stands, and whether the pods follow was not seen: ask again with the same command"
+        "{0}; the request stands, but it is unknown whether the pods follow: run the same command again to \
+         check"
     )]
     Unseen(RequestError),
-    #[error("no node has these labels; nothing was changed")]
+    #[error("no node matches these labels; nothing was changed")]
     NoNode,
-    #[error("{failed} of {} could not be asked: {first}", counted(*.nodes, "node"))]
+    #[error("{failed} of {} requests failed: {first}", counted(*.nodes, "node"))]
     Nodes { failed: usize, nodes: usize, first: String },
     #[error(
         "{} after {}: toleration-hold-controller does not follow, or has not finished. Is `taintward run \
@@ -161,10 +162,13 @@ fn as_json(names: &[String], counts: &PodCounts) -> String {
 
 const fn in_words(reason: UncoveredReason) -> &'static str {
     match reason {
-        UncoveredReason::Untolerated => "it does not tolerate not-ready or unreachable, and leaves at once",
+        UncoveredReason::Untolerated => {
+            "it does not tolerate not-ready or unreachable, so it is evicted at \
+         once"
+        }
         UncoveredReason::EveryKey => {
             "its toleration is for every key; without seconds it would tolerate every taint"
         }
-        UncoveredReason::NotUnderstood => "it has a toleration whose operator or effect is not known here",
+        UncoveredReason::NotUnderstood => "it has a toleration with an unsupported operator or effect",
     }
 }

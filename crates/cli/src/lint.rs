@@ -37,12 +37,9 @@ use taintward_kube::config::{ConnectError, ProbeError};
 
 /// Exit codes of `taintward lint`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
-    (0, "Nothing was found that is as bad as --fail-on says"),
-    (
-        1,
-        "Something could not be read, or the command line or the config makes no sense; what was read is reported",
-    ),
-    (2, "Something was found that is as bad as --fail-on says, and all was read"),
+    (0, "No finding is as severe as --fail-on"),
+    (1, "A read failed, or the command line or the config is invalid; everything that was read is reported"),
+    (2, "A finding is as severe as --fail-on, and everything was read"),
 ];
 
 /// Why there is no report.
@@ -163,8 +160,10 @@ fn remark(plan: &LintOptions, report: &LintReportData) {
     match report.gone {
         0 => {}
         _ if report.is_partial() => {}
-        1 => say::note("1 finding of the baseline is gone: write it anew"),
-        many => say::note(format!("{many} findings of the baseline are gone: write it anew")),
+        1 => say::note("1 finding of the baseline no longer occurs: write the baseline again"),
+        many => {
+            say::note(format!("{many} findings of the baseline no longer occur: write the baseline again"))
+        }
     }
     if matches!(&plan.form, LintForm::Common(output) if output.is_for_people()) {
         say::line("", report.summary());

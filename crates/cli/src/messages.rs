@@ -34,7 +34,7 @@ pub(crate) fn about(from: &str, now: Now) -> String {
     format!("{from}, {}:", dated(now.wall, &TimeZone::system()))
 }
 
-/// The title of a column of times: `LEAVES (CET)`.
+/// The title of a column of times: `EVICTED (CET)`.
 pub(crate) fn with_zone(title: &str, now: Now) -> String {
     format!("{title} ({})", zone_name(now.wall, &TimeZone::system()))
 }
@@ -75,7 +75,7 @@ pub(crate) fn toleration(one: &Toleration) -> String {
     text.trim_start().to_owned()
 }
 
-/// Why the deciding taint evicts a pod: the pod's toleration.
+/// Why a taint evicts a pod: how the pod's tolerations match it.
 pub(crate) fn leaves_because(
     instance: &TaintInstance,
     answer: TaintMatch,
@@ -90,7 +90,7 @@ pub(crate) fn leaves_because(
     }
 }
 
-/// Why a pod of a node leaves; nothing for one that stays.
+/// Why a pod of a node is evicted; empty for a pod that stays.
 pub(crate) fn leaves(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) -> String {
     let Some(at) = fate.decisive else {
         return if fate.is_evicted() { "is evicted by the drain".to_owned() } else { String::new() };
@@ -110,7 +110,7 @@ pub(crate) fn stays(snapshot: &ClusterSnapshot, node: &NodeForecast) -> Vec<(Str
         let tolerations = &snapshot.shape(pod).spec.tolerations;
         let why = match stay {
             StayReason::NoTaint | StayReason::Tolerated if node.drained => {
-                "is a DaemonSet's: a drain leaves it".to_owned()
+                "belongs to a DaemonSet: a drain skips it".to_owned()
             }
             _ => stays_because(stay, &snapshot.judge(pod, &node.after), tolerations, &node.after),
         };
@@ -124,7 +124,7 @@ pub(crate) fn stays(snapshot: &ClusterSnapshot, node: &NodeForecast) -> Vec<(Str
 /// `300s`, as written; more than a year in years.
 pub(crate) fn patience(patience: TolerationPeriod) -> String {
     match patience {
-        TolerationPeriod::Forever => "ever".to_owned(),
+        TolerationPeriod::Forever => "an unlimited time".to_owned(),
         TolerationPeriod::For(span) => {
             let seconds = span.as_micros() / 1_000_000;
             if seconds > 366 * 86_400 {
@@ -144,8 +144,8 @@ pub(crate) fn stays_because(
     taints: &[TaintInstance],
 ) -> String {
     match stay {
-        StayReason::NoTaint => "there is no NoExecute taint".to_owned(),
-        StayReason::OnHold => "countdowns are held".to_owned(),
+        StayReason::NoTaint => "the node has no NoExecute taint".to_owned(),
+        StayReason::OnHold => "countdowns are on hold".to_owned(),
         StayReason::Exempt(exemption) => exempt(exemption).to_owned(),
         StayReason::UnsupportedToleration => {
             let unclear = verdict.reasons.iter().find_map(|reason| match reason.taint_match {
@@ -153,7 +153,7 @@ pub(crate) fn stays_because(
                 TaintMatch::Tolerated(_) | TaintMatch::Untolerated => None,
             });
             let written = unclear.map(toleration).unwrap_or_default();
-            format!("its toleration {written:?} is not understood, and nobody is evicted on a guess")
+            format!("its toleration {written:?} is not supported, so it is not evicted")
         }
         StayReason::Tolerated => {
             let by = |(reason, instance): (&TaintReason, &TaintInstance)| match reason.taint_match {
@@ -171,7 +171,7 @@ pub(crate) fn stays_because(
 }
 
 fn named(taint: &Taint) -> String {
-    // Only NoExecute taints are passed, whose text includes the effect.
+    // Callers pass NoExecute taints only; for another effect the key suffices.
     match taint.effect {
         TaintEffect::NoExecute => taint.to_string(),
         _ => taint.key.to_string(),
@@ -183,21 +183,13 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// Why a pod is exempt from eviction (D6).
+/// Why taint eviction skips a pod (D6).
 pub(crate) const fn exempt(exemption: EvictionExemption) -> &'static str {
     match exemption {
-        EvictionExemption::Finished => "has succeeded or failed already",
-        EvictionExemption::Terminating => "is being deleted already",
-        EvictionExemption::Mirror => "is static: only its node can end it",
-        EvictionExemption::Undecodable => "cannot be read, and nobody is evicted on a guess",
-    }
-}
-
-/// The same, without the place.
-pub(crate) const fn made(again: RecreationPolicy) -> &'static str {
-    match again {
-        RecreationPolicy::Anywhere => "made again",
-        other => returns(other),
+        EvictionExemption::Finished => "has already succeeded or failed",
+        EvictionExemption::Terminating => "is already being deleted",
+        EvictionExemption::Mirror => "is a static pod: only its kubelet can stop it",
+        EvictionExemption::Undecodable => "cannot be decoded, so it is not evicted",
     }
 }
 
@@ -226,14 +218,14 @@ pub(crate) fn uid(uid: &taintward_core::identity::Uid) -> Value {
     if text.starts_with(crate::cluster_state::NO_UID) { Value::Null } else { text.into() }
 }
 
-/// What happens to deleted pods; for a Job its failure policy and backoff limit decide (NB-3).
+/// Whether pods are recreated after eviction. A Job applies its failure policy and backoff limit (NB-3).
 pub(crate) const fn returns(returns: RecreationPolicy) -> &'static str {
     match returns {
-        RecreationPolicy::Anywhere => "made again elsewhere",
-        RecreationPolicy::SameName => "made again, same name, once gone",
-        RecreationPolicy::SameNode => "made again when the taint allows",
-        RecreationPolicy::AsJob => "made again as the Job says",
-        RecreationPolicy::Never => "lost for good",
-        RecreationPolicy::Unknown => "its controller decides",
+        RecreationPolicy::Anywhere => "recreated",
+        RecreationPolicy::SameName => "recreated under the same name after deletion",
+        RecreationPolicy::SameNode => "recreated when the node's taints allow it",
+        RecreationPolicy::AsJob => "recreated if the Job's policies allow it",
+        RecreationPolicy::Never => "not recreated",
+        RecreationPolicy::Unknown => "depends on its controller",
     }
 }

@@ -29,12 +29,9 @@ const PLACES_MOST: usize = 10_000;
 
 /// Exit codes of `taintward plan`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
-    (0, "Nothing happens that --fail-on names: without it, no pod on the nodes in question leaves"),
-    (1, "Something could not be read, or the command line makes no sense; what was read is planned"),
-    (
-        2,
-        "Something happens that --fail-on names: without it, some pod on the nodes in question leaves, now or later",
-    ),
+    (0, "No event that --fail-on names: by default, no pod of the selected nodes is evicted"),
+    (1, "A read failed, or the command line is invalid; everything that was read is planned"),
+    (2, "An event that --fail-on names: by default, a pod of the selected nodes is evicted, now or later"),
 ];
 
 /// Why there is no plan.
@@ -48,7 +45,10 @@ enum PlanError {
     Change(#[from] change_file::ChangeFileError),
     #[error(transparent)]
     Print(#[from] crate::output::PrintError),
-    #[error("with {from} no cluster is read: leave --kubeconfig, --context, --as and the like out")]
+    #[error(
+        "with {from} the command reads no cluster: leave --kubeconfig, --context, --as and similar flags \
+     out"
+    )]
     UnusedCluster { from: String },
     #[error("--at {at} is before {now}, the moment of the plan; name a later one, as in --at +10m")]
     Past { at: Timestamp, now: Timestamp },
@@ -94,7 +94,7 @@ fn answer(options: PlanOptions) -> Result<ExitCode, PlanError> {
         edits.extend(change_file::read(file)?);
     }
     for file in &given.changes {
-        say::note(format!("{} has nothing but nodes, and is taken for how they would be", file.display()));
+        say::note(format!("{} contains only nodes, which are taken as the changed state", file.display()));
     }
     let from = match given.state {
         state if state.is_empty() => StateSource::Cluster(Box::new(cluster)),

@@ -33,7 +33,7 @@ impl Progress {
         }
         let _ = match (self.terminal, self.said) {
             (true, _) => write!(io::stderr(), "\r\x1b[Kreading: {count} {what}"),
-            (false, false) => writeln!(io::stderr(), "reading: {count} {what} so far, and going on"),
+            (false, false) => writeln!(io::stderr(), "reading: {count} {what} so far"),
             (false, true) => Ok(()),
         };
         self.said = true;

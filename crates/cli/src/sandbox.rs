@@ -286,7 +286,8 @@ fn opening(
         lines.insert(
             1,
             format!(
-                "  WARNING: {} is not loopback: whoever has its kubeconfig may do everything, from anywhere",
+                " WARNING: {} is not a loopback address: anyone with its kubeconfig has full access from the \
+                 network",
                 plan.listen
             ),
         );

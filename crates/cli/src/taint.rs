@@ -46,8 +46,8 @@ enum TaintCommandError {
 
 /// Exit codes of `taintward taint`, which are kubectl's.
 pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
-    (0, "All nodes were changed, or it was only asked or shown"),
-    (1, "Not all nodes were changed, or the command line makes no sense"),
+    (0, "All nodes were changed, or the command only listed or previewed"),
+    (1, "Not all nodes were changed, or the command line is invalid"),
 ];
 
 pub(crate) fn run(plan: &TaintOptions, preview: Preview<'_>) -> ExitCode {

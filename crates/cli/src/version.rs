@@ -13,7 +13,7 @@ use taintward_kube::config::{ConnectError, ProbeError, connect, probe};
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
     (0, "It is printed"),
     (1, "No API server answered; the version of this program is printed all the same"),
-    (2, "The command line makes no sense"),
+    (2, "The command line is invalid"),
 ];
 
 /// Our version in the form of a release.

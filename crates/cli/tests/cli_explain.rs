@@ -203,10 +203,10 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     let (code, _, said) = stage.run("pending");
     assert!(code == 0 && said.ends_with("No pods are counting down in namespace default.\n"), "{said}");
     let (code, _, said) = stage.run("pending -n shpo");
-    assert!(code == 1 && said.contains("error: there is no namespace shpo; check -n\n"), "{said}");
+    assert!(code == 1 && said.contains("error: namespace shpo does not exist; check -n\n"), "{said}");
     let (code, out, said) = stage.run("explain node/n9");
     assert_eq!((code, out.as_str()), (1, ""));
-    assert_eq!(said, "error: there is no node n9; kubectl get nodes lists those there are\n");
+    assert_eq!(said, "error: node n9 does not exist; kubectl get nodes lists all nodes\n");
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn pods_of_nodes_that_are_gone_are_named_and_the_others_are_planned() {
     let (code, _, said) = taintward(&kubeconfig, &["plan", "--taint", "n1", "x:NoExecute"]);
     assert_eq!((code, said), (2, format!("note: {note}\n")));
     let (code, _, said) = taintward(&kubeconfig, &["plan", "--taint", "n1", "x:NoExecute", "-n", "shpo"]);
-    assert!(code == 1 && said.contains("error: there is no namespace shpo; check -n\n"), "{said}");
+    assert!(code == 1 && said.contains("error: namespace shpo does not exist; check -n\n"), "{said}");
 }
 
 /// A user with access to one namespace is informed of that, and that placements may be wrong.

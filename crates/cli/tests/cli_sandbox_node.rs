@@ -63,7 +63,10 @@ fn nodes_misbehave_and_come_back() {
     assert_eq!(node(&folder, "recover n1").1, "node/n1 unchanged\n");
     let (code, out, said) = node(&folder, "silence n1 n9");
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(said.contains("no node n9, so nothing was changed; there are n1, n2, n3"), "{said}");
+    assert!(
+        said.contains("node n9 does not exist, so nothing was changed; the nodes are n1, n2, n3"),
+        "{said}"
+    );
     assert!(!annotations("n1").contains("silence"), "all nodes are checked first");
 }
 

@@ -184,7 +184,7 @@ impl<C: Controller> ControlLoop<C> {
         let label = &result.label;
         let (request, object, uid) = (label.kind_name(), &label.object, label.uid());
         if C::is_expected(error) {
-            tracing::debug!(request, object, err = %error.message, "looked at again");
+            tracing::debug!(request, object, err = %error.message, "read again");
         } else if let Some(withheld) = self.failures.take(now) {
             tracing::warn!(request, object, uid, err = %error.message, withheld, "{}", C::REQUEST_FAILED);
         }

@@ -74,7 +74,7 @@ impl Controller for DedicatedPoolController {
     const RECORDER_LIMITS: RecorderLimits = RecorderLimits { waiting: 100, in_flight: 1, trickle: None };
     const PERMISSION_CHANGED: &'static str = "the right to dedicate nodes changed";
     const REQUEST_FAILED: &'static str =
-        "request about a dedicated pool failed; it is tried again as long as there is reason to";
+        "request about a dedicated pool failed; it is retried while it is needed";
 
     fn before_tick(&mut self, _: bool, _: &ControllerContext, _: Now) -> Vec<DedicatedPoolInput> {
         vec![DedicatedPoolInput::DefinitionAbsent(self.definition.borrow().absent)]

@@ -47,9 +47,9 @@ pub const KEYS: [(&str, &str); 13] = [
     ("uid", "the UID of that pod"),
     ("node", "the name of a node"),
     ("taint", "a taint as `kubectl taint` writes it: `key=value:Effect`"),
-    ("reason", "why: the verdict, or what stands in the way"),
+    ("reason", "why: the verdict, or what blocks it"),
     ("flag", "the flag that a warning at start-up is about"),
-    ("signal", "the signal that asked to stop"),
+    ("signal", "the signal that stopped the process"),
     ("place", "file and line of a bug"),
 ];
 

@@ -90,7 +90,7 @@ impl MetricsReaders {
             Ok(TokenAccess::Forbidden) => AccessDenied::Forbidden,
             Ok(TokenAccess::Unknown) => AccessDenied::Stranger,
             Err(why) => {
-                tracing::warn!(err = why, "it cannot be found out who may read the metrics");
+                tracing::warn!(err = why, "cannot determine which users may read the metrics");
                 return Err(AccessDenied::Unknown);
             }
         };

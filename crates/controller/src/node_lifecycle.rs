@@ -49,9 +49,9 @@ impl NodeLifecycleController {
     ) -> Self {
         if config.is_grace_short() {
             tracing::warn!(
-                "--node-monitor-grace-period is hardly longer than the 10 s after which kubelets renew their leases: a \
-                 node that is well is called silent when one renewal is late; give at least 20s, or kubelets a shorter \
-                 nodeLeaseDurationSeconds"
+                "--node-monitor-grace-period is hardly longer than the 10 s after which kubelets renew their \
+                 leases: a healthy node counts as silent when one renewal is late; give at least 20s, or \
+                 kubelets a shorter nodeLeaseDurationSeconds"
             );
         }
         Self {
@@ -85,8 +85,7 @@ impl Controller for NodeLifecycleController {
     const LIMITED_AS: Option<metrics::Controller> = Some(metrics::Controller::NodeLifecycle);
     const RECORDER_LIMITS: RecorderLimits = RecorderLimits { waiting: 1_000, in_flight: 2, trickle: None };
     const PERMISSION_CHANGED: &'static str = "the right to taint nodes changed";
-    const REQUEST_FAILED: &'static str =
-        "request about a node failed; it is tried again as long as there is reason to";
+    const REQUEST_FAILED: &'static str = "request about a node failed; it is retried while it is needed";
 
     fn before_tick(
         &mut self,

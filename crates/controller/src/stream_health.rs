@@ -85,16 +85,11 @@ pub(crate) async fn report(
         if now.absent && !before.absent {
             tracing::info!(
                 resource = resource.as_str(),
-                "the API server has no such resource, so there is nothing to do about it; it is looked for again, every \
-                 30 s at the latest"
+                "the API server has no such resource; the watch retries at least every 30 s"
             );
         }
         if let Some(why) = complaints.news(&now) {
-            tracing::warn!(
-                resource = resource.as_str(),
-                err = why,
-                "stream interrupted; it is taken up again"
-            );
+            tracing::warn!(resource = resource.as_str(), err = why, "watch interrupted; it is resumed");
         }
         if let Some(missing) = now.missing.filter(|_| before.missing.is_none()) {
             let (verb, on, group) = (missing.verb, missing.resource, missing.group);

@@ -127,7 +127,8 @@ impl TimeAddedWriter {
                 if self.forbidden == 0 {
                     tracing::warn!(
                         err = %message,
-                        "--stamp-taints has no effect now: grant the verb patch on nodes, or leave the flag away"
+                        "--stamp-taints has no effect now: grant the verb patch on nodes, or leave the flag \
+                         out"
                     );
                 }
                 let pause = Span::from_micros(FORBIDDEN_FIRST.as_micros() << self.forbidden.min(10));

@@ -118,9 +118,7 @@ pub enum ConnectError {
         reason: String,
     },
     /// The file can be read and nothing is in it.
-    #[error(
-        "the kubeconfig {place} has nothing in it: it names no cluster; name another file with --kubeconfig"
-    )]
+    #[error("the kubeconfig {place} is empty: it names no cluster; name another file with --kubeconfig")]
     Empty {
         /// Path of the file, or files.
         place: String,
@@ -134,7 +132,7 @@ pub enum ConnectError {
         known: String,
     },
     /// A context, a cluster or a user is not in the file.
-    #[error("there is no {kind} \"{name}\" in the kubeconfig {place}; it has {known}")]
+    #[error("the kubeconfig {place} has no {kind} \"{name}\"; it has {known}")]
     Unknown {
         /// What was asked for.
         kind: &'static str,
@@ -147,7 +145,8 @@ pub enum ConnectError {
     },
     /// `--server` is no address.
     #[error(
-        "\"{0}\" is no address of an API server; write --server https://HOST:PORT, or http:// for plain HTTP"
+        "\"{0}\" is not the address of an API server; write --server https://HOST:PORT, or http:// for plain \
+         HTTP"
     )]
     Server(String),
     /// The context leads nowhere.
@@ -192,8 +191,8 @@ pub enum ConnectError {
     },
     /// There is no configuration anywhere.
     #[error(
-        "no cluster is configured: looked at --kubeconfig (not given), $KUBECONFIG (not set), {home} (not there) and \
-         the pod's account (not in a cluster); give --kubeconfig FILE"
+        "no cluster is configured: tried --kubeconfig (not given), $KUBECONFIG (not set), {home} (does not \
+         exist) and the pod's service account (not in a cluster); give --kubeconfig FILE"
     )]
     Nowhere {
         /// Where a kubeconfig in the home folder would be.

@@ -65,6 +65,6 @@ async fn asked(
         Err(_) => return Err(RequestError::silence(&Method::POST, &on, limit)),
     };
     let mut review: Value =
-        serde_json::from_slice(&answer.body).map_err(|_| RequestError::unreadable(&on, "it is no JSON"))?;
+        serde_json::from_slice(&answer.body).map_err(|_| RequestError::unreadable(&on, "it is not JSON"))?;
     Ok(review["status"].take())
 }

@@ -39,7 +39,7 @@ fn amounts(QuantitiesJson(written): &QuantitiesJson<'_>) -> Result<BTreeMap<Box<
         let quantity = Quantity::parse(text);
         quantity
             .map(|quantity| (name.into(), quantity))
-            .map_err(|why| format!("{}: {text:?} is no quantity: {why}", &**name))
+            .map_err(|why| format!("{}: {text:?} is not a quantity: {why}", &**name))
     });
     entries.collect()
 }

@@ -138,13 +138,13 @@ enum WatchError {
         resource = .0, status = .1
     )]
     Foreign(&'static str, ApiStatus),
-    #[error("the server asks for patience: {0}")]
+    #[error("the API server throttles the request: {0}")]
     Throttled(ApiStatus),
-    #[error("the server can't answer: {0}")]
+    #[error("the API server cannot serve the request: {0}")]
     Unavailable(ApiStatus),
-    #[error("nothing was heard for {} s, so the connection is given up", .0.as_secs())]
+    #[error("no data for {} s, so the connection is closed", .0.as_secs())]
     IdleTimeout(Duration),
-    #[error("the server's answer makes no sense: {0}")]
+    #[error("invalid response from the API server: {0}")]
     Malformed(String),
     #[error("the connection failed: {0}")]
     ConnectionLost(String),

@@ -34,7 +34,8 @@ pub enum NodeFileError {
     Unread(#[from] FileReadError),
     /// The object is not a Node.
     #[error(
-        "{place}: {what} is no Node; only Nodes of apiVersion v1 can stand here, other objects come with --load"
+        "{place}: {what} is not a Node; only Nodes of apiVersion v1 are allowed here, --load takes other \
+         objects"
     )]
     NoNode {
         /// Its position.
@@ -51,7 +52,7 @@ pub enum NodeFileError {
         why: String,
     },
     /// Too many nodes.
-    #[error("it has more than {NODES_MOST} nodes, the most there can be; leave some out")]
+    #[error("it has more than {NODES_MOST} nodes, the maximum; leave some out")]
     TooMany,
 }
 

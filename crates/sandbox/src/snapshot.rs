@@ -71,7 +71,7 @@ pub fn load(server: &ApiServer, bytes: &[u8]) -> Result<LoadResult, SnapshotErro
 fn take(server: &ApiServer, item: Value, seen: &mut HashSet<(ResourceId, String)>) -> Result<(), String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     if !item.is_object() {
-        return Err("it is no object".to_owned());
+        return Err("it is not an object".to_owned());
     }
     let (version, kind) = (text(&item["apiVersion"]), text(&item["kind"]));
     let (name, namespace) = (text(&item["metadata"]["name"]), text(&item["metadata"]["namespace"]));

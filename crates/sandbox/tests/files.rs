@@ -103,7 +103,7 @@ fn files_without_usable_objects_get_specific_errors() {
     }
     let kinds = "items:\n- 7\n- []\n- {}\n- {apiVersion: v1, kind: 7}\n- {apiVersion: v9, kind: Pod, metadata: {name: p}}\n";
     let why = refused(format!("{LIST}{kinds}"));
-    assert!(why.contains("none of its 5 objects") && why.contains("item 1: it is no object"), "{why}");
+    assert!(why.contains("none of its 5 objects") && why.contains("item 1: it is not an object"), "{why}");
     assert_eq!(loaded(format!("{LIST}items: []\n")).unwrap(), LoadResult::default());
 }
 

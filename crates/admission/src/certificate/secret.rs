@@ -29,10 +29,10 @@ const MEMORY: &str = "rotation.json";
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// Something is not there.
-    #[error("there is no {0} in the Secret")]
+    #[error("the Secret has no {0}")]
     Missing(&'static str),
     /// Something is not what it should be.
-    #[error("{what} in the Secret makes no sense: {reason}")]
+    #[error("{what} in the Secret is invalid: {reason}")]
     Broken {
         /// The name of it.
         what: &'static str,

@@ -45,7 +45,7 @@ fn parse_request(body: &[u8]) -> Result<RequestJson<'_>, InvalidReview> {
         }
     }
     let Fields(parse_request) =
-        review.request.ok_or_else(|| InvalidReview::question("there is no request in it".into()))?;
+        review.request.ok_or_else(|| InvalidReview::question("it has no request".into()))?;
     Ok(parse_request)
 }
 

@@ -84,7 +84,7 @@ async fn health_and_metrics_have_a_port_of_their_own_or_share_that_of_the_questi
         stage.now.store(1_800_000_000 + 91 * 86_400, std::sync::atomic::Ordering::Relaxed);
         let (status, said) = get("/readyz").await;
         assert_eq!(status, 500);
-        assert!(said.contains("[-]certificate failed: the one on show is not valid now\n"), "{said}");
+        assert!(said.contains("[-]certificate failed: the current certificate is not valid now\n"), "{said}");
         assert_eq!(get("/livez").await.0, 200);
         if own {
             for path in ["/healthz", "/livez", "/readyz", "/metrics"] {

@@ -9,11 +9,11 @@ use taintward_core::toleration_matching::NumericOperators;
 
 #[derive(Debug, Args)]
 pub(crate) struct ClusterStateArgs {
-    /// Judge as if it were this time; without it by now. For files that were written a while ago
+    /// The time to judge by, for files that were written earlier. The default is now
     #[arg(long, value_name = "TIME", value_parser = as_of)]
     as_of: Option<Timestamp>,
-    /// Feature gates of the cluster, as Name=true; TaintTolerationComparisonOperators (false by default) is the one that
-    /// counts here
+    /// Feature gates of the cluster, as Name=true; only TaintTolerationComparisonOperators (false by default) has an
+    /// effect here
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature_gates::parse)]
     feature_gates: Vec<GateSetting>,
     #[command(flatten)]

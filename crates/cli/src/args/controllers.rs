@@ -25,7 +25,8 @@ pub(crate) const TOLERATION_GUARD: &str = "toleration-guard-controller";
 
 /// Why taint eviction and the guard cannot run together.
 pub(crate) const TWO_EVICTIONS: &str = "--controllers names both taint-eviction-controller (or '*') and \
-     toleration-guard-controller: the one evicts all pods, the other only those that have a ceiling; leave one of them out";
+ toleration-guard-controller: the first evicts all pods, the second only pods with a ceiling; leave one of \
+ them out";
 
 /// Its name in releases before 1.28 (NL-1).
 const ALIAS: &str = "nodelifecycle";
@@ -43,7 +44,7 @@ pub(crate) enum ControllerEntry {
 
 /// The name of an unknown controller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such controller here; expected '*', or a name (with '-' in front to switch it off) out of: {}", KNOWN.join(", "))]
+#[error("no such controller; expected '*', or a name (with '-' in front to switch it off) out of: {}", KNOWN.join(", "))]
 pub(crate) struct UnknownController;
 
 /// Parses one entry.

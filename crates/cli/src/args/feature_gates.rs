@@ -42,7 +42,7 @@ pub(crate) struct GateSetting {
 pub(crate) enum InvalidGate {
     #[error("expected Name=true or Name=false, with a name out of: {}", known())]
     Malformed,
-    #[error("there is no such feature gate here; expected a name out of: {}", known())]
+    #[error("no such feature gate; expected a name out of: {}", known())]
     Unknown,
 }
 

@@ -17,32 +17,33 @@ pub(crate) const WHICH: [&str; 8] =
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct ServerArgs {
-    /// The kubeconfig file; without it $KUBECONFIG, ~/.kube/config, then the in-cluster service account
+    /// The kubeconfig file. The default is $KUBECONFIG, then ~/.kube/config, then the in-cluster service account
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context in the kubeconfig; without it the file's current one
+    /// The context in the kubeconfig. The default is its current context
     #[arg(long, value_name = "NAME", add = CompletionKind::Context.completer())]
     context: Option<String>,
-    /// The cluster in the kubeconfig; without it the context's
+    /// The cluster in the kubeconfig. The default is that of the context
     #[arg(long = "cluster", id = "cluster_name", value_name = "NAME", add = CompletionKind::Cluster.completer())]
     cluster: Option<String>,
-    /// The user in the kubeconfig; without it the context's
+    /// The user in the kubeconfig. The default is that of the context
     #[arg(long, value_name = "NAME", add = CompletionKind::User.completer())]
     user: Option<String>,
-    /// The address of the API server, such as https://10.0.0.1:6443; without it the cluster's. Credentials and the
-    /// authority that is trusted stay those of the kubeconfig
+    /// The address of the API server, such as https://10.0.0.1:6443. The default is that of the cluster. Credentials
+    /// and the trusted CA stay those of the kubeconfig
     #[arg(short = 's', long = "server", id = "server_address", value_name = "URL")]
     server: Option<String>,
-    /// Who requests are made as, such as jane or system:serviceaccount:shop:ci; this user has to be allowed to impersonate
+    /// The user to impersonate, such as jane or system:serviceaccount:shop:ci; your own user needs the permission to
+    /// impersonate
     #[arg(long = "as", value_name = "USER", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     as_user: Option<String>,
-    /// A group that requests are made in, beside --as; may be repeated
+    /// The group to impersonate, with --as; may be repeated
     #[arg(long, value_name = "GROUP", requires = "as_user", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     as_group: Vec<String>,
-    /// The UID that requests are made with, beside --as
+    /// The UID to impersonate, with --as
     #[arg(long, value_name = "UID", requires = "as_user")]
     as_uid: Option<String>,
-    /// How long an answer is waited for, as in 10s or 1m30s
+    /// How long to wait for a response, as in 10s or 1m30s
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = crate::args::duration::positive)]
     request_timeout: Duration,
 }
@@ -53,7 +54,7 @@ pub(crate) struct ServerArgs {
 pub(crate) struct KubeArgs {
     #[command(flatten)]
     server: ServerArgs,
-    /// The namespace; without it that of the context
+    /// The namespace. The default is that of the context
     #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces", add = CompletionKind::Namespace.completer())]
     namespace: Option<String>,
     /// All namespaces
@@ -62,7 +63,7 @@ pub(crate) struct KubeArgs {
     /// Only objects with these labels, as in app=web,tier!=cache
     #[arg(short = 'l', long, value_name = "LABELS")]
     selector: Option<String>,
-    /// Only objects whose fields are like this, as in spec.nodeName=n1
+    /// Only objects whose fields match, as in spec.nodeName=n1
     #[arg(long, value_name = "FIELDS")]
     field_selector: Option<String>,
 }

@@ -6,11 +6,11 @@ use taintward_controller::logging::{LogFormat, LogSettings, VERBOSITY_MAX};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Logging")]
 pub(crate) struct LoggingArgs {
-    /// text: one line a record, as klog writes it; json: one object a record
+    /// text: one line per record, as klog writes it; json: one object per record
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text", visible_alias = "logging-format")]
     #[arg(env = "TAINTWARD_LOG_FORMAT", hide_env = true)]
     log_format: FormatArg,
-    /// How much to log, 0 to 10: 2 adds decisions, 4 every fact, 6 and 8 what the libraries say
+    /// How much to log, 0 to 10: 2 adds decisions, 4 every fact, 6 and 8 the messages of libraries
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value = "0")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=i64::from(VERBOSITY_MAX)))]
     #[arg(env = "TAINTWARD_V", hide_env = true)]

@@ -9,7 +9,7 @@ pub(crate) enum InvalidName {
     Object,
     #[error("expected a namespace: at most 63 lower-case letters, digits and '-', such as kube-system")]
     Namespace,
-    #[error("expected leases: locks on Endpoints and ConfigMaps are gone from Kubernetes")]
+    #[error("expected leases: Kubernetes no longer supports locks on Endpoints and ConfigMaps")]
     LegacyLock,
     #[error("expected leases, the only lock there is")]
     Lock,

@@ -24,7 +24,7 @@ pub(super) enum PreviewError {
     #[error("{0}")]
     Read(#[from] RequestError),
     #[error(
-        "TaintwardPolicy {name} cannot be decoded ({why}): which namespaces it is for is unknown, and nothing is \
+        "TaintwardPolicy {name} cannot be decoded ({why}): its namespaces are unknown, and nothing is \
          backfilled; correct it, or delete it"
     )]
     Policy { name: String, why: String },

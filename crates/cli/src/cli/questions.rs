@@ -3,18 +3,18 @@
 /// Questions, and the command that answers each.
 pub(crate) const QUESTIONS: [(&str, &str); 12] = [
     (
-        "Who leaves if I add this taint, when, and where could they go?",
+        "Which pods does this taint evict, when, and where do they go?",
         "plan --taint NODE KEY=VALUE:NoExecute",
     ),
     (
-        "How do I put that taint on, and take it off again?",
+        "How do I add that taint, and remove it again?",
         "taint node NODE KEY=VALUE:NoExecute, taint node NODE KEY-",
     ),
-    ("Why does this pod leave or stay, or why did it go?", "explain pod/NAME -n NAMESPACE"),
+    ("Why is this pod evicted, why does it stay, or why was it deleted?", "explain pod/NAME -n NAMESPACE"),
     ("What does this taint mean, and how do the node's pods fare?", "explain node/NAME"),
-    ("Who leaves next, and when?", "pending -A, pending -w"),
+    ("Which pods are evicted next, and when?", "pending -A, pending -w"),
     ("What happens in the cluster right now, in a browser?", "board"),
-    ("Does this toleration do what its author thinks?", "lint -f FILE"),
+    ("Does this toleration do what its author intends?", "lint -f FILE"),
     (
         "Is this cluster ready, is the original off, does exactly one controller evict?",
         "doctor --pre, doctor",
@@ -24,13 +24,13 @@ pub(crate) const QUESTIONS: [(&str, &str); 12] = [
         "How do I stop evictions of silent nodes on a managed cluster?",
         "hold --zone ZONE, release --zone ZONE",
     ),
-    ("How does it get into a cluster, and out again?", "install --image IMAGE, install --uninstall"),
+    ("How do I install Taintward, and uninstall it?", "install --image IMAGE, install --uninstall"),
     ("How does all this behave, without a cluster?", "sandbox --tour"),
 ];
 
 /// The questions with their commands, under the name by which the program was called.
 pub(super) fn questions(called: &str) -> String {
-    let mut text = "Questions, and what answers them:\n".to_owned();
+    let mut text = "Questions and the commands that answer them:\n".to_owned();
     for (question, answer) in QUESTIONS {
         text += &format!("  {question}\n      {called} {answer}\n");
     }

@@ -205,10 +205,7 @@ fn a_wrong_value_gets_an_error_with_what_was_expected() {
             "--controllers=nodes",
             "expected '*', or a name (with '-' in front to switch it off) out of: taint-eviction-controller",
         ),
-        (
-            "--feature-gates=Foo=true",
-            "there is no such feature gate here; expected a name out of: PodDisruptionConditions",
-        ),
+        ("--feature-gates=Foo=true", "no such feature gate; expected a name out of: PodDisruptionConditions"),
         ("--feature-gates=TaintBasedEvictions", "expected Name=true or Name=false"),
         ("--kube-api-qps=fast", "expected requests a second, such as 50 or 0.5, or 0 for no limit"),
         ("--kube-api-qps=NaN", "expected requests a second"),

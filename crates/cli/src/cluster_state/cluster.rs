@@ -173,7 +173,7 @@ impl<'c> ClusterReader<'c> {
         if let Some(empty) = selected.empty_namespace(&snapshot)
             && self.lacks_namespace(empty).await
         {
-            gaps.push(ReadError::plain(format!("there is no namespace {empty}; check -n")));
+            gaps.push(ReadError::plain(format!("namespace {empty} does not exist; check -n")));
         }
         ClusterState { snapshot, from: self.place(), gaps, notes, about }
     }
@@ -194,7 +194,7 @@ impl<'c> ClusterReader<'c> {
         let (client, limit) = (&self.connected.client, self.cluster.patience);
         for name in missing {
             let lacking = |why: &dyn std::fmt::Display| {
-                ReadError::plain(format!("{why}; nothing is said of the pods of node {name}"))
+                ReadError::plain(format!("{why}; the pods of node {name} are not judged"))
             };
             match paged_list::object(client, ("", "nodes"), "", name.as_str(), limit).await {
                 Ok(Some(json)) => {

@@ -106,7 +106,7 @@ impl FileReader {
                 Ok(()) => return,
                 Err(why) => format!("{} {}: {why}; it is left out", object.word, object.name()),
             },
-            Ordering::Equal => "there are more objects than are looked at; give fewer files".to_owned(),
+            Ordering::Equal => "there are more objects than the command reads; give fewer files".to_owned(),
             Ordering::Greater => return,
         };
         self.gaps.push(ReadError { file: file.to_owned(), at: object.at(text), why });
@@ -134,7 +134,7 @@ impl FileReader {
             }
         };
         if another {
-            return Err("it was told before with another uid: are these files of two clusters?".to_owned());
+            return Err("it appeared before with another uid: are these files of two clusters?".to_owned());
         }
         Ok(())
     }
@@ -164,7 +164,7 @@ impl FileReader {
                 [] => "objects of no kind that Kubernetes has".to_owned(),
                 ref kinds => kinds.join(", "),
             };
-            lacks(format!("has no pods, but {what}; pods are what is asked about"));
+            lacks(format!("has no pods, but {what}; the command needs pods"));
         }
         if let Some(namespace) = self.selected.empty_namespace(&snapshot) {
             lacks(format!("has no pod in namespace {namespace}; check -n"));

@@ -144,10 +144,7 @@ impl RelatedReader<'_, '_> {
             Ok(Some(json)) => {
                 self.details.pod(&json, namespace);
                 if let Err(why) = snapshot::pod(&json, namespace, &mut self.builder) {
-                    self.lacks(
-                        &format!("pod {namespace}/{name}: {why}"),
-                        "nothing is said of when it leaves",
-                    );
+                    self.lacks(&format!("pod {namespace}/{name}: {why}"), "its deadline is unknown");
                 }
             }
             Ok(None) => drop(self.gone.insert(name.to_owned())),

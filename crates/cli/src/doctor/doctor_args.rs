@@ -8,14 +8,15 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Checks whether Taintward can be installed, and says what to change; without it, the installation is checked
+    /// Check whether Taintward can be installed, and say what to change. Without this flag the command checks the
+    /// installation
     #[arg(long)]
     pre: bool,
-    /// The namespace Taintward is in, or is to be installed in
+    /// The namespace of Taintward, present or planned
     #[arg(short, long, value_name = "NAME", default_value = "taintward-system", value_parser = object_names::namespace)]
     namespace: String,
     /// Objects in files, as kubectl get -o yaml or json prints them, a folder of them, or - for standard input; may be
-    /// repeated. Without it the current cluster is read
+    /// repeated. The default is the current cluster
     #[arg(short, long, value_name = "FILE|FOLDER|-", conflicts_with_all = WHICH)]
     filename: Vec<PathBuf>,
     #[command(flatten)]

@@ -13,18 +13,18 @@ use taintward_core::toleration_matching::NumericOperators;
 // Objects are named here: selectors are accepted only to be rejected with a reason.
 #[derive(Debug, Args)]
 #[command(
-    mut_arg("namespace", |arg| arg.help("The namespace of the pods; without it that of the context, of files any")),
+    mut_arg("namespace", |arg| arg.help("The namespace of the pods. The default is that of the context; with files, all namespaces")),
     mut_arg("all_namespaces", |arg| arg.hide(true)),
     mut_arg("selector", |arg| arg.hide(true)),
     mut_arg("field_selector", |arg| arg.hide(true))
 )]
 pub(crate) struct ExplainArgs {
-    /// What is to be explained: pod/NAME, node/NAME, or all pods of a workload: deploy/NAME, sts/NAME, ds/NAME, rs/NAME,
+    /// What to explain: pod/NAME, node/NAME, or all pods of a workload: deploy/NAME, sts/NAME, ds/NAME, rs/NAME,
     /// job/NAME; also pod NAME...; several at once
     #[arg(value_name = "TYPE/NAME", add = CompletionKind::Explained.completer())]
     objects: Vec<String>,
     /// The cluster's state in files, as kubectl get -o yaml or json prints it, a folder of them, or - for standard
-    /// input; may be repeated. Without it the current cluster is read
+    /// input; may be repeated. The default is the current cluster
     #[arg(short, long, value_name = "FILE|FOLDER|-", conflicts_with_all = WHICH)]
     filename: Vec<PathBuf>,
     #[command(flatten)]

@@ -15,12 +15,12 @@ pub(super) fn describe(context: &ExplainContext, kind: TargetKind, name: &str) -
     }
     match kind {
         TargetKind::Pod => no_pod(context, name),
-        TargetKind::Node => format!("there is no node {name}; kubectl get nodes lists those there are"),
+        TargetKind::Node => format!("node {name} does not exist; kubectl get nodes lists all nodes"),
         TargetKind::Workload(owner) => {
             let (kind, plural) = (kind.as_str(), owner.of_api().2);
             let space = context.namespace().unwrap_or_default();
             format!(
-                "there is no {kind} {name} in namespace {space}; kubectl get {plural} -n {space} lists those there are"
+                "{kind} {name} does not exist in namespace {space}; kubectl get {plural} -n {space} lists all of them"
             )
         }
     }
@@ -30,16 +30,18 @@ pub(super) fn describe(context: &ExplainContext, kind: TargetKind, name: &str) -
 fn no_pod(context: &ExplainContext, name: &str) -> String {
     let related = &context.related;
     let space = context.namespace().unwrap_or_default();
-    let what = if related.knows_events { "nor an event of one" } else { "and its events may not be read" };
-    let mut text =
-        format!("there is no pod {name} in namespace {space}, {what}: nothing says whether it was there");
+    let what = if related.knows_events { "and has no events" } else { "and its events could not be read" };
+    let mut text = format!(
+        "pod {name} does not exist in namespace {space}, {what}, so it is unknown whether it existed"
+    );
     if let Some(others) = related.elsewhere.get(name).filter(|others| !others.is_empty()) {
         let spaces: Vec<&str> = others.iter().map(String::as_str).take(NAMED_MOST).collect();
-        text += &format!("; there is one in {}: name it with -n", spaces.join(", "));
+        text +=
+            &format!("; a pod of this name exists in {}: choose the namespace with -n", spaces.join(", "));
     }
     let near = alike(&names(&related.state.snapshot, context, TargetKind::Pod), name);
     if !near.is_empty() {
-        text += &format!("; near to it: {}", near.join(", "));
+        text += &format!("; similar names: {}", near.join(", "));
     }
     text
 }
@@ -51,7 +53,8 @@ fn not_in_files(context: &ExplainContext, kind: TargetKind, name: &str) -> Strin
         .namespace()
         .filter(|_| kind != TargetKind::Node)
         .map(|space| format!(" of namespace {space}"));
-    let way_out = if near.is_empty() { String::new() } else { format!("; near to it: {}", near.join(", ")) };
+    let way_out =
+        if near.is_empty() { String::new() } else { format!("; similar names: {}", near.join(", ")) };
     let lacks = if matches!(kind, TargetKind::Workload(_)) { "has no pods" } else { "is not" };
     format!("{} {name}{} {lacks} in {}{way_out}", kind.as_str(), of.unwrap_or_default(), state.from)
 }

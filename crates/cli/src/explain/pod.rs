@@ -73,11 +73,11 @@ pub(super) fn explain<'s>(context: &'s ExplainContext, target: &'s Target) -> Ex
     match named[..] {
         [details] => Ok(Box::new(PodExplanation::of(context, details))),
         [] if context.related.gone.contains(name) => missing_pod::explain(context, name),
-        [] => Err(format!("pod {name} could not be read: nothing is said of it")),
+        [] => Err(format!("pod {name} could not be read, so it is not explained")),
         _ => {
             let spaces: Vec<&str> = named.iter().map(|pod| pod.namespace.as_str()).collect();
             Err(format!(
-                "there are pods {name} in several namespaces: {}; name one with -n",
+                "pods named {name} exist in several namespaces: {}; choose one with -n",
                 spaces.join(", ")
             ))
         }
@@ -200,10 +200,10 @@ impl<'s> PodExplanation<'s> {
         };
         match (verdict.outcome, verdict.decisive) {
             (Outcome::Stays(StayReason::Exempt(EvictionExemption::Terminating)), _) => {
-                "It is being deleted already: taints do nothing more to it.".to_owned()
+                "It is already being deleted; taints have no further effect on it.".to_owned()
             }
             (Outcome::Stays(StayReason::Exempt(exemption)), _) => {
-                format!("It is out of reach of taints: it {}.", messages::exempt(exemption))
+                format!("Taints do not evict it: it {}.", messages::exempt(exemption))
             }
             (Outcome::Stays(stay), _) => {
                 format!(
@@ -212,10 +212,10 @@ impl<'s> PodExplanation<'s> {
                 )
             }
             (Outcome::StaysUntil(until), Some(at)) => {
-                format!("It leaves at {}: it {}.", at_moment(self.now(), until), why(at))
+                format!("It is evicted at {}: it {}.", at_moment(self.now(), until), why(at))
             }
             (Outcome::Leaves { due }, Some(at)) => {
-                format!("It has to go, since {}: it {}.", at_moment(self.now(), due), why(at))
+                format!("It is due for eviction since {}: it {}.", at_moment(self.now(), due), why(at))
             }
             (Outcome::StaysUntil(_) | Outcome::Leaves { .. }, None) => {
                 unreachable!("a taint decides whenever a pod leaves")
@@ -228,8 +228,8 @@ impl<'s> PodExplanation<'s> {
         let Some((instances, verdict)) = &self.judged else {
             return match self.place {
                 PodLocation::Nowhere => "has no node".to_owned(),
-                PodLocation::Absent(_) => "its node is not there any more".to_owned(),
-                PodLocation::Unknown(_) => "its node is not known".to_owned(),
+                PodLocation::Absent(_) => "its node no longer exists".to_owned(),
+                PodLocation::Unknown(_) => "its node is unknown".to_owned(),
                 PodLocation::On(_) => "could not be read".to_owned(),
             };
         };
@@ -255,15 +255,15 @@ impl<'s> PodExplanation<'s> {
     fn unjudged(&self) -> String {
         match self.place {
             PodLocation::Absent(node) => format!(
-                "Its node {node} is not there any more, and no taint counts. Kubernetes removes pods of nodes that are \
-                 gone (the pod garbage collector)."
+                "Its node {node} no longer exists, so taints do not apply. The pod garbage collector of Kubernetes \
+                 deletes pods of nodes that no longer exist."
             ),
             PodLocation::Unknown(node) => {
-                format!("Its node {node} is not known, and so it is not known what its taints do.")
+                format!("Its node {node} could not be read, so the effect of its taints is unknown.")
             }
-            PodLocation::On(_) => "It could not be read, and nobody is evicted on a guess.".to_owned(),
+            PodLocation::On(_) => "It could not be decoded, so it is not evicted.".to_owned(),
             PodLocation::Nowhere if self.details.is_over() => {
-                "It has no node, and looks for none any more: no taint counts.".to_owned()
+                "It has no node and has finished: taints do not apply.".to_owned()
             }
             PodLocation::Nowhere => "Not scheduled yet: taints can block it, but cannot evict it.".to_owned(),
         }
@@ -273,7 +273,7 @@ impl<'s> PodExplanation<'s> {
 /// `spec.tolerations[2], maintenance:NoExecute op=Exists for 300s`
 fn named(tolerations: &[Toleration], at: usize) -> String {
     let text = tolerations.get(at).map(toleration).unwrap_or_default();
-    let text = if text.is_empty() { "an empty one".to_owned() } else { text };
+    let text = if text.is_empty() { "an empty toleration".to_owned() } else { text };
     format!("spec.tolerations[{at}], {text}")
 }
 
@@ -282,7 +282,7 @@ fn miss(near: &NearestToleration, tolerations: &[Toleration], taint: &Taint) -> 
     let own = &tolerations[near.position];
     let shown = |text: &str| if text.is_empty() { "\"\"".to_owned() } else { text.to_owned() };
     let mut parts = vec![match near.miss.key {
-        None if own.key.is_empty() => "no key is asked for".to_owned(),
+        None if own.key.is_empty() => "it has no key".to_owned(),
         None => "key matches".to_owned(),
         Some(KeyMismatch::Similar | KeyMismatch::Other) => format!("key {}≠{}", own.key, taint.key),
     }];
@@ -297,12 +297,12 @@ fn miss(near: &NearestToleration, tolerations: &[Toleration], taint: &Taint) -> 
         }
         Some(ValueMismatch::TaintNoNumber) => {
             parts.push(format!(
-                "operator {operator}, but the taint's value {} is no number",
+                "operator {operator}, but the taint's value {} is not a number",
                 shown(&taint.value)
             ));
         }
         Some(ValueMismatch::OwnNoNumber) => {
-            parts.push(format!("operator {operator}, but its value {} is no number", shown(&own.value)));
+            parts.push(format!("operator {operator}, but its value {} is not a number", shown(&own.value)));
         }
         Some(ValueMismatch::NotLess) => parts.push(format!("{} is not less than {}", taint.value, own.value)),
         Some(ValueMismatch::NotGreater) => {
@@ -320,13 +320,13 @@ impl TaintExplanation<'_> {
     fn answered(&self) -> String {
         let taint = &self.instance.taint;
         match (self.reason.taint_match, &self.near) {
-            (TaintMatch::Tolerated(at), _) => format!("answered by {}", named(self.tolerations, at)),
+            (TaintMatch::Tolerated(at), _) => format!("tolerated by {}", named(self.tolerations, at)),
             (TaintMatch::Unsupported(at), _) => {
-                format!("{} is not understood, and nobody is evicted on a guess", named(self.tolerations, at))
+                format!("{} is not supported, so the pod is not evicted", named(self.tolerations, at))
             }
-            (TaintMatch::Untolerated, None) => "no toleration answers it, and none comes near".to_owned(),
+            (TaintMatch::Untolerated, None) => "no toleration matches it, and none is similar".to_owned(),
             (TaintMatch::Untolerated, Some(near)) => format!(
-                "no toleration answers it; the nearest is {}: {}",
+                "no toleration matches it; the nearest is {}: {}",
                 named(self.tolerations, near.position),
                 miss(near, self.tolerations, taint)
             ),
@@ -337,27 +337,27 @@ impl TaintExplanation<'_> {
     fn follows(&self, now: Now) -> Option<String> {
         let due = match (self.reason.taint_match, self.reason.due) {
             (TaintMatch::Unsupported(_), _) => return None,
-            (_, None) => return Some("it may stay for ever".to_owned()),
+            (_, None) => return Some("it may stay indefinitely".to_owned()),
             (_, Some(due)) if due == Mono::NEVER => {
-                return Some("it may stay longer than any calendar goes".to_owned());
+                return Some("its deadline is beyond the calendar".to_owned());
             }
             (_, Some(due)) => at_moment(now, due),
         };
         let is_due = self.reason.due.is_some_and(|due| due <= now.mono);
         Some(match (self.exemption, is_due) {
             (Some(exemption), true) => {
-                format!("it would have to go, since {due}, but {}", messages::exempt(exemption))
+                format!("it would be due for eviction since {due}, but it {}", messages::exempt(exemption))
             }
             (Some(exemption), false) => {
-                format!("it would leave at {due}, but {}", messages::exempt(exemption))
+                format!("it would be evicted at {due}, but it {}", messages::exempt(exemption))
             }
-            (None, true) => format!("it has to go, since {due}{}", self.decisive()),
-            (None, false) => format!("it leaves at {due}{}", self.decisive()),
+            (None, true) => format!("it is due for eviction since {due}{}", self.decisive()),
+            (None, false) => format!("it is evicted at {due}{}", self.decisive()),
         })
     }
 
     const fn decisive(&self) -> &'static str {
-        if self.decides { "; this one decides" } else { "" }
+        if self.decides { "; this taint decides" } else { "" }
     }
 
     /// MATCH-9, if it changes the result.
@@ -365,10 +365,10 @@ impl TaintExplanation<'_> {
         let (TaintMatch::Tolerated(used), Some(later)) = (self.reason.taint_match, self.trap) else {
             return None;
         };
-        let bears = messages::patience(self.tolerations[later].patience());
+        let period = messages::patience(self.tolerations[later].patience());
         Some(format!(
-            "{} matches too and would let it stay for {bears}, but only the first that matches counts: put it before \
-             spec.tolerations[{used}], or keep only the one that is meant",
+            "{} also matches and would let it stay for {period}, but only the first match counts: move it before \
+             spec.tolerations[{used}], or remove the wrong one",
             named(self.tolerations, later)
         ))
     }

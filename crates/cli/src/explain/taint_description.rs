@@ -26,16 +26,16 @@ impl<'s> TaintDescription<'s> {
     pub(super) fn heading(&self, now: Now) -> String {
         let Self { taint, start, .. } = self;
         let source = match start.source {
-            TaintStartSource::SeenLive => "seen appearing",
+            TaintStartSource::SeenLive => "observed live",
             TaintStartSource::TimeAdded => "by its timeAdded",
             // They show when the list of taints last changed, whichever taint it was.
             TaintStartSource::ManagedFields => "or earlier; by the node's managedFields",
             TaintStartSource::FirstSight if taint.effect == TaintEffect::NoExecute => {
-                return format!("{taint}, nothing says since when; counted from now");
+                return format!("{taint}, start unknown; counted from now");
             }
             TaintStartSource::FirstSight => return taint.to_string(),
         };
-        let clamped = if start.clamped { ", corrected: it said something impossible" } else { "" };
+        let clamped = if start.clamped { ", corrected: the recorded time is impossible" } else { "" };
         format!("{taint}, since {} ({source}{clamped})", at_moment(now, start.at))
     }
 
@@ -78,12 +78,12 @@ impl<'s> TaintDescription<'s> {
 }
 
 fn noted(TaintNote { reason, until }: &TaintNote, now: Now) -> String {
-    let reason = reason.as_ref().map(|reason| format!(" Somebody noted: {reason}.")).unwrap_or_default();
+    let reason = reason.as_ref().map(|reason| format!(" Note of the author: {reason}.")).unwrap_or_default();
     let until = until.map(|until| {
         let moment = text_parts::wall(now, until);
         match until <= now.wall {
-            true => format!(" Meant to stay until {moment}: taintward taint --expired removes it."),
-            false => format!(" Meant to stay until {moment}."),
+            true => format!(" Expired at {moment}: taintward taint --expired removes it."),
+            false => format!(" Expires at {moment}."),
         }
     });
     reason + &until.unwrap_or_default()

@@ -20,15 +20,15 @@ pub(crate) struct Target {
 /// Why the arguments are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TargetError {
-    #[error("name what is to be explained, as in: taintward explain pod/web-1 node/n1")]
+    #[error("no object is named; write for example: taintward explain pod/web-1 node/n1")]
     Nothing,
     #[error("{0:?} cannot be explained: write pod/NAME, node/NAME, or deploy, sts, ds, rs or job and /NAME")]
     Kind(String),
-    #[error("{0:?} is followed by no name; write {0} NAME or {0}/NAME")]
+    #[error("{0:?} needs a name: {0} NAME or {0}/NAME")]
     NoName(String),
-    #[error("{0:?} is no name; a namespace is given with -n")]
+    #[error("{0:?} is not a valid name; choose a namespace with -n")]
     Name(String),
-    #[error("{name:?} can be the name of no {}: they are of a-z, 0-9, - and .", kind.as_str())]
+    #[error("{name:?} is not a valid name of a {}: valid characters are a-z, 0-9, - and .", kind.as_str())]
     Letters { kind: TargetKind, name: String },
     #[error("{0:?} needs a type: pod/{0} or node/{0}")]
     Bare(String),

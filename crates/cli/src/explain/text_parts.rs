@@ -24,7 +24,7 @@ pub(super) fn wall(now: Now, at: Wall) -> String {
 
 pub(super) fn events(events: &[&EventDetails], now: Now) -> Vec<String> {
     let sentence = |event: &&EventDetails| {
-        let when = event.last.map(|at| wall(now, at)).unwrap_or_else(|| "at some time".to_owned());
+        let when = event.last.map(|at| wall(now, at)).unwrap_or_else(|| "at an unknown time".to_owned());
         let times = if event.count > 1 { format!(", {} times", event.count) } else { String::new() };
         let by = if event.by.is_empty() { String::new() } else { format!(" ({})", event.by) };
         format!("{when}{times}: {}{by}: {}", event.reason, event.message)

@@ -18,17 +18,17 @@ pub(crate) struct GuardCommandArgs {
     /// The names of namespaces; status shows all guarded ones without any
     #[arg(value_name = "NAMESPACE", add = CompletionKind::Namespace.completer())]
     namespaces: Vec<String>,
-    /// For off: all guarded namespaces
+    /// With off: all guarded namespaces
     #[arg(long, conflicts_with = "namespaces")]
     all: bool,
-    /// For on: when kube-controller-manager evicts a pod although Taintward does not, counted from when its node fell
-    /// silent; whole seconds, from 10s to 168h
+    /// With on: the ceiling, after which kube-controller-manager evicts a pod if Taintward does not, counted from when
+    /// its node fell silent; whole seconds, from 10s to 168h
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = ceiling)]
     ceiling: i64,
-    /// For on and off: ask, and do not wait until the pods follow
+    /// With on and off: write the labels, and do not wait until the pods follow
     #[arg(long)]
     no_wait: bool,
-    /// For on and off: how long to wait until the pods follow
+    /// With on and off: how long to wait until the pods follow
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::positive)]
     timeout: Duration,
     #[command(flatten)]
@@ -39,11 +39,11 @@ pub(crate) struct GuardCommandArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum GuardVerb {
-    /// Gives the pods of namespaces a ceiling, and has Taintward evict them by their own seconds
+    /// Gives the pods of namespaces a ceiling, and makes Taintward evict them by their own seconds
     On,
     /// Gives each pod its own seconds back
     Off,
-    /// Shows which pods are guarded, and what no ceiling covers
+    /// Shows which pods are guarded, and which pods no ceiling covers
     Status,
 }
 
@@ -83,15 +83,16 @@ pub(crate) struct GuardOptions {
 /// Why the selected namespaces are inconsistent.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum InvalidGuardTargets {
-    #[error("name namespaces, or choose them by --selector; nothing was changed")]
+    #[error("name namespaces, or select them with --selector; nothing was changed")]
     NoNamespaces,
     #[error(
-        "name namespaces, or choose them by --selector, or give --all for every guarded one; nothing was changed"
+        "name namespaces, or select them with --selector, or give --all for every guarded one; nothing was \
+         changed"
     )]
     NoneToRelease,
     #[error("names and --selector contradict each other; leave one of them out")]
     NamesAndSelector,
-    #[error("--all is for `guard off`, and stands alone; leave it out")]
+    #[error("--all works with `guard off` only, and without names; leave it out")]
     All,
 }
 

@@ -23,13 +23,13 @@ struct HoldTargetArgs {
     /// All nodes of the cluster
     #[arg(long, conflicts_with_all = ["nodes", "zone"])]
     all: bool,
-    /// Ask, and do not wait until the pods follow
+    /// Write the request, and do not wait until the pods follow
     #[arg(long)]
     no_wait: bool,
     /// How long to wait until the pods follow
     #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration::positive)]
     timeout: Duration,
-    /// How the result is printed
+    /// The output format
     #[arg(short, long, value_name = "FORM", value_enum, default_value_t = HoldOutputFormat::Text, hide_default_value = true)]
     output: HoldOutputFormat,
     #[command(flatten)]
@@ -42,10 +42,10 @@ struct HoldTargetArgs {
 pub(crate) struct HoldCommandArgs {
     #[command(flatten)]
     targets: HoldTargetArgs,
-    /// When the hold ends by itself, as in 30m or 2h; 24 hours at most
+    /// How long the hold lasts, as in 30m or 2h; 24 hours at most
     #[arg(long = "for", value_name = "DURATION", default_value = "1h", value_parser = hold_for)]
     lasts: Duration,
-    /// Why: a note for people, kept in the annotation
+    /// The reason: a note for people, stored in the annotation
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
 }
@@ -55,7 +55,7 @@ pub(crate) struct HoldCommandArgs {
 pub(crate) struct ReleaseCommandArgs {
     #[command(flatten)]
     targets: HoldTargetArgs,
-    /// Pods get back all of their own seconds, instead of what was left of their countdown (30 s at least)
+    /// Give pods all of their own seconds back, instead of the rest of their countdown (at least 30 s)
     #[arg(long)]
     full: bool,
 }
@@ -103,7 +103,7 @@ pub(super) enum HoldTargets {
 /// Why the selected nodes are inconsistent.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum InvalidTargets {
-    #[error("name nodes, or choose them by --zone, --selector or --all; nothing was changed")]
+    #[error("name nodes, or select them with --zone, --selector or --all; nothing was changed")]
     NoNodes,
     #[error("--all and --selector contradict each other; leave one of them out")]
     AllAndSelector,

@@ -24,7 +24,8 @@ pub(crate) enum BaselineError {
     #[error("the baseline {file} cannot be read: {why}; check --baseline")]
     Unreadable { file: String, why: std::io::Error },
     #[error(
-        "the baseline {file} is no report: {why}; write one with taintward lint -o json, without --baseline"
+        "the baseline {file} is not a report: {why}; write one with taintward lint -o json, without \
+         --baseline"
     )]
     Wrong { file: String, why: String },
 }

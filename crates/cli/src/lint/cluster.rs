@@ -85,7 +85,7 @@ impl ClusterLint<'_> {
         }
         if !room {
             gaps.push(
-                "there is more in this cluster than is looked at; choose a namespace with -n".to_owned(),
+                "this cluster has more objects than the command reads; choose a namespace with -n".to_owned(),
             );
         }
         let mut gathered = CollectedObjects { gaps, ..basket.into_gathered() };
@@ -122,7 +122,7 @@ impl ClusterLint<'_> {
         gathered.facts.daemons_known = read.is_ok();
         gathered.facts.other_daemons = all;
         if let Err(why) = read {
-            gathered.gaps.push(format!("{why}; whether agents bear taints (TL302) is left out"));
+            gathered.gaps.push(format!("{why}; the check whether agents tolerate taints (TL302) is skipped"));
         }
     }
 

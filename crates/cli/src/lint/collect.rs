@@ -188,7 +188,7 @@ impl FileCollector {
         if workloads + nodes + other_kinds == 0 && gathered.unread.is_empty() && self.count > 0 {
             let what = match foreign {
                 0 => "what -f names is empty",
-                _ => "what -f names has no object of Kubernetes (nothing with an apiVersion and a kind)",
+                _ => "the files of -f contain no Kubernetes object (nothing with an apiVersion and a kind)",
             };
             gathered.gaps.push(format!("{what}: has what should have written it failed?"));
         }

@@ -41,7 +41,7 @@ impl fmt::Display for SilencedRule {
             write!(f, " for {place}")?;
         }
         f.write_str(
-            " is silenced by the config and was not found; take the silence out if it is no longer needed",
+            " is silenced by the config but no longer occurs; remove the silence if it is no longer needed",
         )
     }
 }
@@ -142,7 +142,7 @@ fn silence(tree: &YamlNode) -> Result<SilencedRule, (TextPosition, String)> {
         return Err((at, "which rule? write rule: TL201, or by its name".to_owned()));
     };
     let Some(known) = Rule::ALL.iter().find(|known| known.id() == rule || known.name() == rule) else {
-        return Err((place, format!("there is no rule {rule:?}; docs/lint.md lists them")));
+        return Err((place, format!("rule {rule:?} does not exist; docs/lint.md lists all rules")));
     };
     let Some(reason) = text("reason")? else {
         return Err((at, format!("why is {rule} silenced here? write reason: and a sentence")));
@@ -159,7 +159,7 @@ fn known_fields(tree: &YamlNode, known: &[&str]) -> Result<(), (TextPosition, St
         None => Ok(()),
         Some(entry) => Err((
             entry.key_span.from,
-            format!("there is no field {:?}; expected {}", &*entry.key, known.join(", ")),
+            format!("field {:?} does not exist; expected {}", &*entry.key, known.join(", ")),
         )),
     }
 }

@@ -11,7 +11,7 @@ use taintward_core::toleration_matching::NumericOperators;
 #[derive(Debug, Args)]
 pub(crate) struct LintArgs {
     /// A file of YAML or JSON, a folder with all its .yaml, .yml and .json files, or - for standard input; may be
-    /// repeated. Without it the current cluster is read
+    /// repeated. The default is the current cluster
     #[arg(
         short,
         long,
@@ -19,28 +19,29 @@ pub(crate) struct LintArgs {
         conflicts_with_all = ["namespace", "all_namespaces", "selector", "field_selector"]
     )]
     filename: Vec<PathBuf>,
-    /// With -f: hold the files against the nodes and DaemonSets of the current cluster
+    /// With -f: check the files against the nodes and DaemonSets of the current cluster
     #[arg(long, requires = "filename")]
     against_cluster: bool,
-    /// How the report is written: sarif (2.1.0, for code scanning), github (annotations of a workflow), or as with other
+    /// The output format: sarif (2.1.0, for code scanning), github (annotations of a workflow), or as with other
     /// commands: table, wide, json (a LintReport), yaml, name, custom-columns=SPEC, custom-columns-file=FILE,
     /// jsonpath=TEMPLATE or jsonpath-file=FILE
     #[arg(short, long, value_name = "FORM", default_value = "table", value_parser = written)]
     output: LintOutputArg,
-    /// Lists the rules there are, and reads nothing
+    /// List all rules, and read nothing
     #[arg(long, alias = "list-rules", conflicts_with_all = ["filename", "against_cluster"])]
     rules: bool,
-    /// The exit code is 2 if something at least this bad is found
+    /// The lowest severity that makes the exit code 2
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = LintFailOn::Error)]
     fail_on: LintFailOn,
-    /// What is silenced, and why; without it .taintward-lint.yaml in the current folder, if there is one
+    /// The config file, which says what is silenced and why. The default is .taintward-lint.yaml in the current
+    /// folder, if it exists
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// An earlier report, written with -o json: what is in it, on the same field of the same object, is silenced
+    /// An earlier report, written with -o json: its findings are silenced, on the same field of the same object
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Feature gates of the cluster the manifests are for, as Name=true; TaintTolerationComparisonOperators (false by
-    /// default) is the one that counts here
+    /// Feature gates of the cluster that the manifests are for, as Name=true; only TaintTolerationComparisonOperators
+    /// (false by default) has an effect here
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature_gates::parse)]
     feature_gates: Vec<GateSetting>,
     #[command(flatten)]
@@ -115,7 +116,8 @@ pub(crate) enum LintForm {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LintArgsError {
     #[error(
-        "with -f no cluster is read: leave --kubeconfig, --context, --as and the like out, or add --against-cluster"
+        "with -f the command reads no cluster: leave --kubeconfig, --context, --as and similar flags out, or \
+         add --against-cluster"
     )]
     UnusedCluster,
     #[error(transparent)]

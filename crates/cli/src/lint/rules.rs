@@ -25,7 +25,7 @@ impl Printable for RuleTable {
     }
 
     fn human(&self, view: &PrintOptions) -> String {
-        let columns = ["RULE", "NAME", "SEVERITY", "WHAT IT SAYS"].map(TableColumn::new);
+        let columns = ["RULE", "NAME", "SEVERITY", "MEANING"].map(TableColumn::new);
         let mut table = Table::new(columns.into());
         for rule in view.in_order(Rule::ALL) {
             let cells = [rule.id(), rule.name(), rule.severity().as_str(), rule.summary()];

@@ -36,7 +36,7 @@ pub(crate) enum ManifestFileError {
     TooLong,
     #[error("is compressed; unpack it first, as with gunzip")]
     Compressed,
-    #[error("is no UTF-8 text; save it as UTF-8")]
+    #[error("is not UTF-8 text; save it as UTF-8")]
     NoText(TextPosition),
     #[error("has no file that ends with .yaml, .yml or .json; name the files themselves")]
     NothingInIt,

@@ -46,7 +46,7 @@ impl OutputFormat {
                 .map_err(|why| why.to_string()),
             ("jsonpath-file", _) => Ok(Self::TemplateFile(given("a file")?.into())),
             ("table" | "wide" | "json" | "yaml" | "name", Some(_)) => {
-                Err(format!("{name} takes nothing after it"))
+                Err(format!("{name} takes no argument"))
             }
             _ => Err(format!("expected one of {FORMS}")),
         }

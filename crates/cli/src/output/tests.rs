@@ -67,7 +67,7 @@ fn an_answer_has_every_form() {
 fn an_unknown_format_gets_the_list_of_known_ones() {
     for (arguments, why) in [
         (&["-o", "jsn"][..], FORMS),
-        (&["-o", "json=x"], "json takes nothing after it"),
+        (&["-o", "json=x"], "json takes no argument"),
         (&["-o", "jsonpath"], "jsonpath needs a template, as in jsonpath='{.kind}'"),
         (&["-o", "jsonpath={.a"], "error parsing jsonpath {.a, unclosed action"),
         (&["-o", "custom-columns="], "custom-columns needs columns"),

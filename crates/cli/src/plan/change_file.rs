@@ -49,7 +49,7 @@ fn edit(file: &str, tree: &YamlNode) -> Result<NodeEdit, String> {
         let kind = tree.text("kind");
         let kind = if kind.is_empty() { "something without a kind" } else { kind };
         return Err(format!(
-            "{kind} is no change: only nodes are, with their spec.taints and spec.unschedulable"
+            "{kind} cannot be changed here: only nodes can, with their spec.taints and spec.unschedulable"
         ));
     }
     let name = tree.at(&["metadata", "name"]).map(YamlNode::as_text).unwrap_or_default();
@@ -71,7 +71,7 @@ fn taint(tree: &YamlNode) -> Result<Taint, String> {
     match effect {
         _ if key.is_empty() => Err("a taint has no key".to_owned()),
         TaintEffect::Unknown(effect) => Err(format!(
-            "{key}: {effect:?} is no effect; there are NoSchedule, PreferNoSchedule and NoExecute"
+            "{key}: {effect:?} is not an effect; the effects are NoSchedule, PreferNoSchedule and NoExecute"
         )),
         effect => Ok(Taint { key: key.into(), value: tree.text("value").into(), effect, time_added: None }),
     }

@@ -58,11 +58,11 @@ pub(crate) enum NodeFailure {
 /// Why an edit is impossible.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NodeEditError {
-    #[error("there is no node \"{name}\"{hint}")]
+    #[error("node \"{name}\" does not exist{hint}")]
     NoNode { name: String, hint: String },
-    #[error("no node has labels as in {0}")]
+    #[error("no node matches the label selector {0}")]
     NoLabels(String),
-    #[error("there is no zone \"{zone}\"; there are: {known}")]
+    #[error("zone \"{zone}\" does not exist; the zones are: {known}")]
     NoZone { zone: String, known: String },
     #[error("node {node} cannot be changed like that: {why}")]
     Apply { node: String, why: String },
@@ -78,13 +78,13 @@ impl NodeSet {
         }
         if text.contains(['=', '!', '(']) {
             let labels = LabelRequirements::parse(text)
-                .map_err(|why| format!("{text:?} is no label selector: {why}"))?;
+                .map_err(|why| format!("{text:?} is not a label selector: {why}"))?;
             return Ok(Self::Labels(text.to_owned(), labels));
         }
         let name = |name: &str| name.strip_prefix("node/").unwrap_or(name).to_owned();
         let names: Vec<String> = text.split(',').map(str::trim).map(name).collect();
         if names.iter().any(String::is_empty) {
-            return Err(format!("{text:?} names a node without a name"));
+            return Err(format!("{text:?} has an empty node name"));
         }
         Ok(Self::Names(names))
     }
@@ -125,7 +125,7 @@ fn at(snapshot: &ClusterSnapshot, name: &str) -> Result<usize, NodeEditError> {
     snapshot.node_at(name).ok_or_else(|| {
         let known: Vec<&str> = snapshot.nodes().iter().map(|node| node.fact.name.as_str()).collect();
         let hint = match known[..] {
-            [] => "; there is none at all".to_owned(),
+            [] => "; there are none".to_owned(),
             ref few if few.len() <= 8 => format!("; there are: {}", few.join(", ")),
             _ => near(name, &known).map(|near| format!("; did you mean {near}?")).unwrap_or_default(),
         };
@@ -348,7 +348,7 @@ fn silence_description(
     let grace = health.monitor_grace().as_secs_f64();
     if foreseen.all_down {
         return format!(
-            "{nodes} silent, so that everything is down and nobody gets a NoExecute taint (countdowns are held)"
+            "{nodes} silent, so that all zones are fully disrupted and no node gets a NoExecute taint (countdowns are on hold)"
         );
     }
     let partly: Vec<String> = foreseen
@@ -361,7 +361,7 @@ fn silence_description(
     match (partly.is_empty(), never) {
         (true, _) if silent == 1 => format!("{nodes} silent, and is tainted after {grace} s"),
         (true, _) => {
-            format!("{nodes} silent, and are tainted after {grace} s, one after the other in each zone")
+            format!("{nodes} silent, and are tainted after {grace} s, one node after the other in each zone")
         }
         (false, 0) => format!(
             "{nodes} silent, so that most of {} is down and nodes are tainted slowly, from {grace} s on",

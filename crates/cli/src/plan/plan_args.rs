@@ -14,26 +14,26 @@ use taintward_core::taint_edit::{self, TaintEdit};
 use taintward_core::time::Span;
 use taintward_core::toleration_matching::NumericOperators;
 
-// A taint applies to all namespaces, so all pods are included unless some are selected.
+// A taint is about all namespaces, so all pods count unless flags choose some.
 #[derive(Debug, Args)]
 #[command(
     mut_arg("namespace", |arg| arg.help("Only pods of this namespace; without it all")),
     mut_arg("all_namespaces", |arg| arg.hide(true)),
     mut_arg("selector", |arg| arg.help("Only pods with these labels, as in app=web,tier!=cache")),
-    mut_arg("field_selector", |arg| arg.help("Only pods whose fields are like this, as in status.phase=Running"))
+    mut_arg("field_selector", |arg| arg.help("Only pods whose fields match, as in status.phase=Running"))
 )]
 pub(crate) struct PlanArgs {
     /// If these nodes got this taint, as in --taint n1 dedicated=db:NoExecute. NODES is a name, names with commas
     /// between, labels such as pool=db, or '*' for all; all flags that change something may be repeated
     #[arg(long, num_args = 2, value_names = ["NODES", "TAINT"], action = ArgAction::Append)]
     taint: Vec<String>,
-    /// Nothing is taken without a flag; what is typed as for taintward taint is told how to be written here
+    /// Positional arguments are an error; the message shows the flags for what `taintward taint` accepts
     #[arg(value_name = "WORDS", hide = true)]
     words: Vec<String>,
     /// If these nodes lost this taint: KEY or KEY:EFFECT
     #[arg(long, num_args = 2, value_names = ["NODES", "TAINT"], action = ArgAction::Append)]
     untaint: Vec<String>,
-    /// If these nodes were cordoned: nobody leaves because of it, but nobody can go there
+    /// If these nodes were cordoned: no pod is evicted, but no new pod can be scheduled there
     #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = CompletionKind::NodeName.completer())]
     cordon: Vec<NodeSet>,
     /// If these nodes were not cordoned
@@ -42,38 +42,40 @@ pub(crate) struct PlanArgs {
     /// If these nodes were drained, as kubectl drain does: cordoned, and their pods evicted as disruption budgets permit
     #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = CompletionKind::NodeName.completer())]
     drain: Vec<NodeSet>,
-    /// If these nodes fell silent now: node health taints them after the grace period, one by one in each zone
+    /// If these nodes stopped reporting now: node lifecycle taints them after the grace period, one by one in each
+    /// zone
     #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = CompletionKind::NodeName.completer())]
     node_dead: Vec<NodeSet>,
-    /// If all nodes of this zone fell silent now
+    /// If all nodes of this zone stopped reporting now
     #[arg(long, value_name = "ZONE")]
     zone_dead: Vec<String>,
     /// The cluster's state in files, as kubectl get -o yaml or json prints it, a folder of them, or - for standard
-    /// input; may be repeated. A file with nothing but nodes says how these nodes would be, if the state comes from
-    /// elsewhere. Without it the current cluster is read
+    /// input; may be repeated. If the state comes from elsewhere, a file that contains only nodes is a change of these
+    /// nodes. The default is the current cluster
     #[arg(short, long, value_name = "FILE|FOLDER|-")]
     filename: Vec<PathBuf>,
-    /// Nodes as they would be: their spec.taints and spec.unschedulable count, nothing else
+    /// Nodes in their changed state: only their spec.taints and spec.unschedulable count
     #[arg(long, value_name = "FILE")]
     change: Vec<PathBuf>,
-    /// How things are at this moment: +10m, or a time such as 2026-11-21T14:00:00Z
+    /// Shows the state at this time: +10m, or a time such as 2026-11-21T14:00:00Z
     #[arg(long, value_name = "MOMENT", value_parser = moment, allow_hyphen_values = true)]
     at: Option<PlanMoment>,
-    /// How long a node may be silent before node health taints it
+    /// How long a node may be silent before node lifecycle taints it
     #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = crate::args::duration::positive)]
     node_monitor_grace_period: Duration,
-    /// What makes the exit code 2: leaves (somebody leaves), budget (a disruption budget is broken, or refuses an eviction), nowhere (somebody
-    /// finds no place), lost (somebody is not made again), never; several with commas between
+    /// What makes the exit code 2: evicted (a pod is evicted), budget (a disruption budget is violated, or refuses an
+    /// eviction), unschedulable (an evicted pod fits on no node), not-recreated (no controller recreates an evicted
+    /// pod), never; several with commas between
     #[arg(
         long,
         value_name = "WHAT",
         value_enum,
         value_delimiter = ',',
-        default_value = "leaves",
+        default_value = "evicted",
         hide_possible_values = true
     )]
     fail_on: Vec<PlanFailOn>,
-    /// Rows of each table that are shown; 0 shows all. Without it a terminal shows 100, and a pipe or a file gets all
+    /// Maximum number of rows of each table; 0 shows all. The default is 100 on a terminal, and all rows elsewhere
     #[arg(long, value_name = "ROWS")]
     limit: Option<usize>,
     #[command(flatten)]
@@ -114,14 +116,17 @@ pub(crate) enum PlanMoment {
 /// What makes the exit code 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum PlanFailOn {
-    /// Somebody leaves
-    Leaves,
-    /// A disruption budget is broken, or refuses an eviction
+    /// A pod is evicted
+    #[value(alias = "leaves")]
+    Evicted,
+    /// A disruption budget is violated, or refuses an eviction
     Budget,
-    /// Somebody who leaves finds no place
-    Nowhere,
-    /// Somebody who leaves is not made again
-    Lost,
+    /// An evicted pod fits on no node
+    #[value(alias = "nowhere")]
+    Unschedulable,
+    /// No controller recreates an evicted pod
+    #[value(alias = "lost")]
+    NotRecreated,
     /// Nothing
     Never,
 }
@@ -129,11 +134,11 @@ pub(crate) enum PlanFailOn {
 /// Why the flags are invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlanArgsError {
-    #[error("{word:?} belongs to no flag; write --taint {nodes} {taint}, and -f before each file")]
+    #[error("unexpected argument {word:?}; write --taint {nodes} {taint}, and -f before each file")]
     Words { word: String, nodes: String, taint: String },
     #[error("{flag} {nodes} {taint}: {why}")]
     Taint { flag: &'static str, nodes: String, taint: String, why: String },
-    #[error("--limit is about tables; leave it out with other forms, which are always whole")]
+    #[error("--limit applies to tables only; leave it out with this output format, which is always complete")]
     Limit,
     #[error(transparent)]
     Flag(#[from] InvalidFlag),
@@ -145,8 +150,7 @@ pub(crate) enum PlanArgsError {
 fn moment(text: &str) -> Result<PlanMoment, String> {
     if let Some(later) = text.strip_prefix('+') {
         let later = crate::args::duration::positive(later)?;
-        let micros =
-            i64::try_from(later.as_micros()).map_err(|_| "that is longer than time is".to_owned())?;
+        let micros = i64::try_from(later.as_micros()).map_err(|_| "the duration is too long".to_owned())?;
         return Ok(PlanMoment::In(Span::from_micros(micros)));
     }
     let time = text.parse().map(PlanMoment::Moment);
@@ -172,7 +176,7 @@ fn read(taint: &str, removes: bool) -> Result<TaintEdit, String> {
         format!("{why}\n  {spec}\n  {:before$}^ {}", "", why.hint())
     })?;
     match (removes, change.add.is_empty()) {
-        (false, true) => Err("that takes a taint off; use --untaint".to_owned()),
+        (false, true) => Err("this removes a taint; use --untaint".to_owned()),
         _ => Ok(change),
     }
 }

@@ -21,7 +21,7 @@ const WIDTH: usize = 80;
 pub(crate) fn preview(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> String {
     match planned(cluster, nodes) {
         Ok(text) => text,
-        Err(why) => format!("{}Who would leave cannot be told: {}\n", opening(nodes), harmless(&why)),
+        Err(why) => format!("{}The evicted pods are unknown: {}\n", opening(nodes), harmless(&why)),
     }
 }
 

@@ -65,14 +65,14 @@ impl<'p> PlanReport<'p> {
     pub(super) fn has(&self, fail_on: PlanFailOn) -> bool {
         let forecast = self.forecast;
         match fail_on {
-            PlanFailOn::Leaves => forecast.totals.going + forecast.totals.later > 0,
+            PlanFailOn::Evicted => forecast.totals.going + forecast.totals.later > 0,
             PlanFailOn::Budget => {
                 forecast.budgets.iter().any(|impact| impact.is_broken() || impact.refuses() > 0)
             }
-            PlanFailOn::Nowhere => {
+            PlanFailOn::Unschedulable => {
                 forecast.placements.iter().any(|home| matches!(home.place, Placement::Nowhere(_)))
             }
-            PlanFailOn::Lost => self.lost_for_good() > 0,
+            PlanFailOn::NotRecreated => self.not_recreated() > 0,
             PlanFailOn::Never => false,
         }
     }
@@ -115,20 +115,20 @@ impl<'p> PlanReport<'p> {
         let ForecastTotals { going, later, staying, exempt, not_understood, spared, anyway } =
             self.forecast.totals;
         let nodes = match self.forecast.nodes.len() {
-            0 => return "Nobody leaves: no node has a NoExecute taint.".to_owned(),
+            0 => return "No pod is evicted: no node has a NoExecute taint.".to_owned(),
             1 => "1 node".to_owned(),
             many => format!("{many} nodes"),
         };
         let mut parts = match (going, later) {
-            (0, 0) => vec!["Nobody leaves".to_owned()],
-            (0, later) => vec![format!("Nobody {}", self.by(1)), format!("{} later", pods(later))],
+            (0, 0) => vec!["No pod is evicted".to_owned()],
+            (0, later) => vec![format!("No pod {}", self.by(1)), format!("{} later", pods(later))],
             (going, 0) => vec![format!("{} {}", pods(going), self.by(going))],
             (going, later) => vec![format!("{} {}", pods(going), self.by(going)), format!("{later} later")],
         };
         for (count, what) in [
             (staying, if staying == 1 { "stays" } else { "stay" }),
-            (exempt, "out of reach"),
-            (not_understood, "not understood, and left alone"),
+            (exempt, "skipped"),
+            (not_understood, "not evicted because of an unsupported toleration"),
             (spared, "spared by the change"),
         ] {
             if count > 0 {
@@ -137,16 +137,16 @@ impl<'p> PlanReport<'p> {
         }
         let anyway = match anyway {
             0 => String::new(),
-            count => format!(" Of those that leave, {count} would do so anyway."),
+            count => format!(" {count} of the evicted pods would be evicted without the change too."),
         };
         format!("{} ({nodes}).{anyway}", parts.join(", "))
     }
 
     fn by(&self, count: usize) -> String {
         match self.until {
-            Mono::NEVER if count == 1 => "leaves now".to_owned(),
-            Mono::NEVER => "leave now".to_owned(),
-            until => format!("will have left by {}", self.moment(until)),
+            Mono::NEVER if count == 1 => "is evicted now".to_owned(),
+            Mono::NEVER => "are evicted now".to_owned(),
+            until => format!("will have been evicted by {}", self.moment(until)),
         }
     }
 
@@ -174,8 +174,8 @@ impl<'p> PlanReport<'p> {
         messages::stays(self.snapshot(), node)
     }
 
-    /// Pods that leave and are not recreated.
-    fn lost_for_good(&self) -> u32 {
+    /// Pods that are evicted and not recreated.
+    fn not_recreated(&self) -> u32 {
         let is_lost = |impact: &&WorkloadImpact| {
             self.snapshot().workloads()[impact.workload as usize].kind.returns() == RecreationPolicy::Never
         };

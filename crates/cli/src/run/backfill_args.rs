@@ -12,13 +12,13 @@ pub(super) const BACKFILL_IDS: [(&str, &str); 2] =
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Backfill (toleration-backfill-controller)")]
 pub(super) struct BackfillArgs {
-    /// Which tolerationSeconds count as a default, and are replaced: a number for both taints, or two with a slash for
-    /// not-ready and unreachable. The first is what the API server's own admission gives; add those that an earlier
-    /// policy gave
+    /// The tolerationSeconds that count as a default, and are replaced: one number for both taints, or two with a
+    /// slash for not-ready and unreachable. 300 is what the API server's own admission sets; add the numbers of
+    /// earlier policies
     #[arg(long, value_name = "SECONDS", default_value = "300", value_delimiter = ',', value_parser = default_seconds::parse)]
     #[arg(env = "TAINTWARD_BACKFILL_FROM", hide_env = true)]
     backfill_from: Vec<DefaultSeconds>,
-    /// Pods that are patched in a second, at most
+    /// Maximum number of pods patched per second
     #[arg(long, value_name = "COUNT", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=1000))]
     #[arg(env = "TAINTWARD_BACKFILL_QPS", hide_env = true)]
     backfill_qps: u32,

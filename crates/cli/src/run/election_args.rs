@@ -17,11 +17,11 @@ pub(super) struct ElectionArgs {
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_LEADER_ELECT", hide_env = true)]
     leader_elect: bool,
-    /// How long a follower waits after the leader's last sign of life; whole seconds
+    /// How long a follower waits after the last renewal it observed before it takes the lease; whole seconds
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
     #[arg(env = "TAINTWARD_LEADER_ELECT_LEASE_DURATION", hide_env = true)]
     leader_elect_lease_duration: Duration,
-    /// How long the leader goes on without a successful renewal; less than the lease duration
+    /// How long the leader continues without a successful renewal; less than the lease duration
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
     #[arg(env = "TAINTWARD_LEADER_ELECT_RENEW_DEADLINE", hide_env = true)]
     leader_elect_renew_deadline: Duration,

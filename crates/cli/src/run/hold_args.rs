@@ -14,13 +14,13 @@ pub(super) const HOLD_IDS: [(&str, &str); 2] = [("hold_limit", "--hold-limit"), 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Holds (toleration-hold-controller)")]
 pub(super) struct HoldArgs {
-    /// How many nodes may bear not-ready or unreachable, in each zone and in the cluster, before the countdowns of their
-    /// pods are held: a number, a share in percent (one node at least), or both with a comma, of which the lower
-    /// counts; off leaves holds to `taintward hold`
+    /// How many nodes may have the taint not-ready or unreachable, in each zone and in the cluster, before Taintward
+    /// holds the countdowns of their pods: a number, a share in percent (one node at least), or both with a comma, of
+    /// which the lower counts; off leaves holds to `taintward hold`
     #[arg(long, value_name = "LIMIT", default_value = "10,30%", value_parser = limit)]
     #[arg(env = "TAINTWARD_HOLD_LIMIT", hide_env = true)]
     hold_limit: ParsedLimit,
-    /// A hold because of --hold-limit ends so long after the limit was exceeded, 24 hours at most
+    /// How long a hold because of --hold-limit lasts after the limit was exceeded; 24 hours at most
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration::parse)]
     #[arg(env = "TAINTWARD_HOLD_FOR", hide_env = true)]
     hold_for: Duration,

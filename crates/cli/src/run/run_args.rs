@@ -55,23 +55,23 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The cluster")]
 struct ClusterArgs {
-    /// The kubeconfig file; without it $KUBECONFIG, ~/.kube/config, then the in-cluster service account
+    /// The kubeconfig file. The default is $KUBECONFIG, then ~/.kube/config, then the in-cluster service account
     #[arg(long, value_name = "FILE", env = "TAINTWARD_KUBECONFIG", hide_env = true)]
     kubeconfig: Option<PathBuf>,
-    /// The context in the kubeconfig; without it the file's current one
+    /// The context in the kubeconfig. The default is its current context
     #[arg(long, value_name = "NAME", env = "TAINTWARD_CONTEXT", hide_env = true)]
     context: Option<String>,
-    /// Requests a second at most; 0 sets no limit and leaves it to the API server's own fairness
+    /// Maximum number of requests per second; 0 sets no limit and relies on API priority and fairness
     #[arg(long, value_name = "RATE", default_value = "0", allow_negative_numbers = true, value_parser = rate)]
     #[arg(env = "TAINTWARD_KUBE_API_QPS", hide_env = true)]
     kube_api_qps: f64,
-    /// Requests at once after a pause, if --kube-api-qps sets a limit
+    /// Maximum burst of requests, if --kube-api-qps sets a limit
     #[arg(long, value_name = "COUNT", default_value = "30", value_parser = clap::value_parser!(u32).range(1..))]
     #[arg(env = "TAINTWARD_KUBE_API_BURST", hide_env = true)]
     kube_api_burst: u32,
-    /// How old the last list of all nodes and pods may become before they are listed again, so that an event lost by the
-    /// API server or a proxy is found; countdowns stay as they are. Costs the API server one full read of both each
-    /// time; 0 trusts the watch and never does it
+    /// Interval between full lists of nodes and pods, which find an event that the API server or a proxy lost;
+    /// countdowns are unaffected. Each one costs the API server a full read of both; 0 trusts the watch and never
+    /// lists again
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
     #[arg(env = "TAINTWARD_RELIST_INTERVAL", hide_env = true)]
     relist_interval: Duration,
@@ -80,7 +80,7 @@ struct ClusterArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What it does")]
 struct BehaviourArgs {
-    /// enforce evicts; observe only watches, predicts, meters and logs, and writes nothing at all
+    /// enforce evicts; observe only watches, predicts, meters and logs, and writes nothing
     #[arg(long, value_name = "MODE", value_enum, default_value = "enforce")]
     #[arg(env = "TAINTWARD_MODE", hide_env = true)]
     mode: ModeArg,
@@ -95,18 +95,19 @@ struct BehaviourArgs {
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = controllers::parse)]
     #[arg(env = "TAINTWARD_CONTROLLERS", hide_env = true)]
     controllers: Vec<ControllerEntry>,
-    /// Namespaces that no DedicatedPool has a say in, beside kube-system and the namespace of the lease: their pods may be on
-    /// any node. The webhook and the admission policies have to name the same, as `taintward install` makes them do
+    /// Namespaces that are exempt from every DedicatedPool, beside kube-system and the namespace of the lease: their
+    /// pods may run on any node. The webhook and the admission policies need the same list; `taintward install` keeps
+    /// them equal
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = object_names::namespace)]
     #[arg(env = "TAINTWARD_EXEMPT_NAMESPACES", hide_env = true)]
     exempt_namespaces: Vec<String>,
-    /// Which pods get the DisruptionTarget condition before they are deleted: always every pod, jobs those a Job
-    /// owns (the others leave in one request instead of two), never none
+    /// Which pods get the DisruptionTarget condition before they are deleted: always (every pod), jobs (pods of a Job;
+    /// the others are deleted with one request instead of two), never
     #[arg(long, value_name = "WHICH", value_enum, default_value = "always")]
     #[arg(env = "TAINTWARD_DISRUPTION_CONDITION", hide_env = true)]
     disruption_condition: DisruptionConditionArg,
-    /// Writes timeAdded to NoExecute taints that appear without one, so that a restart finds the exact start;
-    /// without it nothing is ever written to a node
+    /// Writes timeAdded to NoExecute taints that appear without one, so that a restart finds the exact start. Without
+    /// this flag Taintward never writes to nodes
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_STAMP_TAINTS", hide_env = true)]
@@ -121,12 +122,12 @@ struct BehaviourArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Switches of older releases (deprecated)")]
 struct DeprecatedArgs {
-    /// false means: do not evict; --mode=observe says so today
+    /// false means: do not evict; use --mode=observe instead
     #[arg(long, value_name = "BOOL", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_ENABLE_TAINT_MANAGER", hide_env = true)]
     enable_taint_manager: Option<bool>,
-    /// Has no effect; tolerationSeconds of the pods' tolerations says how long a pod stays today
+    /// Has no effect; tolerationSeconds of a pod's tolerations determine how long it stays
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[arg(env = "TAINTWARD_POD_EVICTION_TIMEOUT", hide_env = true)]
     pod_eviction_timeout: Option<Duration>,

@@ -13,7 +13,7 @@ use taintward_controller::settings::{
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Metrics and health")]
 pub(super) struct ServingArgs {
-    /// The address both ports listen on
+    /// The address that both ports listen on
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     #[arg(env = "TAINTWARD_BIND_ADDRESS", hide_env = true)]
     bind_address: IpAddr,
@@ -25,13 +25,13 @@ pub(super) struct ServingArgs {
     #[arg(long, value_name = "PORT", default_value = "0")]
     #[arg(env = "TAINTWARD_SECURE_PORT", hide_env = true)]
     secure_port: u16,
-    /// Who may read /metrics: whoever reaches a port (none), or whom the API server knows by a bearer token and lets get
-    /// /metrics (delegated): then metrics are on --secure-port only. Health is for everybody
+    /// Authorization for /metrics: none serves every client; delegated asks the API server whether the client's bearer
+    /// token may get /metrics, and serves metrics on --secure-port only. Health endpoints need no authorization
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     #[arg(env = "TAINTWARD_METRICS_AUTHENTICATION", hide_env = true)]
     metrics_authentication: MetricsAuthentication,
-    /// The certificate for HTTPS, PEM, with its intermediates; without it one is made at start-up. Renewed files are
-    /// read again
+    /// The certificate for HTTPS, PEM, with its intermediates. Without it the process creates one at start-up. Renewed
+    /// files are reloaded
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     #[arg(env = "TAINTWARD_TLS_CERT_FILE", hide_env = true)]
     tls_cert_file: Option<PathBuf>,

@@ -14,13 +14,13 @@ pub(super) struct NodeFaultArgs {
 
 #[derive(Debug, Subcommand)]
 enum NodeVerb {
-    /// Their kubelets say nothing any more
+    /// Their kubelets stop reporting
     Silence(NodeSelectionArgs),
-    /// Their kubelets are silent for a minute, speak for a minute, and so on
+    /// Their kubelets alternate between a minute of silence and a minute of reports
     Flap(NodeSelectionArgs),
     /// Their kubelets report pressure, of these kinds and no others
     Pressure {
-        /// What is short; any of these, with commas
+        /// The resources under pressure; several with commas
         #[arg(
             long,
             value_name = "KIND,...",
@@ -32,7 +32,7 @@ enum NodeVerb {
         #[command(flatten)]
         which: NodeSelectionArgs,
     },
-    /// They speak again and are under no pressure
+    /// They report again and are under no pressure
     Recover(NodeSelectionArgs),
 }
 
@@ -48,10 +48,10 @@ struct NodeSelectionArgs {
     /// The nodes, as kubectl names them: n3 or node/n3
     #[arg(required = true, value_name = "NAME", add = Completed::NodeName.completer())]
     names: Vec<String>,
-    /// The sandbox's kubeconfig; without it $KUBECONFIG, then what the one running sandbox wrote, then ~/.kube/config
+    /// The sandbox's kubeconfig. The default is $KUBECONFIG, then the one of the running sandbox, then ~/.kube/config
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The context in the kubeconfig; without it the file's current one
+    /// The context in the kubeconfig. The default is its current context
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }

@@ -59,11 +59,11 @@ pub(crate) enum NodeFaultError {
     #[error("{place}: {why}; is the sandbox still running?")]
     Unreachable { place: String, why: ProbeError },
     #[error(
-        "{place} is no sandbox (its /version says {version}, a sandbox's ends with {VERSION_SUFFIX}): nothing was changed; \
-         name the sandbox's kubeconfig with --kubeconfig"
+        "{place} is not a sandbox (its /version says {version}, a sandbox's ends with {VERSION_SUFFIX}): \
+         nothing was changed; name the sandbox's kubeconfig with --kubeconfig"
     )]
     NoSandbox { place: String, version: String },
-    #[error("there is no node {missing}, so nothing was changed; there are {present}")]
+    #[error("node {missing} does not exist, so nothing was changed; the nodes are {present}")]
     NoSuchNode { missing: String, present: String },
     #[error("{what}: {why}")]
     Refused { what: String, why: String },

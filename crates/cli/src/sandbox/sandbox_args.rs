@@ -21,44 +21,43 @@ use taintward_sandbox::world;
 pub(crate) struct SandboxArgs {
     #[command(subcommand)]
     verb: Option<SandboxVerb>,
-    /// How many nodes there are, 6 unless told otherwise; or a file of Nodes, in YAML or JSON, as `kubectl get nodes -o
-    /// yaml` prints them. Of a Node in a file, all but apiVersion, kind and metadata.name may be left out
+    /// The number of nodes (default 6), or a file of Nodes, in YAML or JSON, as `kubectl get nodes -o yaml` prints
+    /// them. A Node in a file needs only apiVersion, kind and metadata.name
     #[arg(long, value_name = "N|FILE", allow_negative_numbers = true, value_parser = nodes)]
     nodes: Option<SandboxNodes>,
-    /// In how many zones, at most one for each node (3 unless told otherwise); nodes of a file are in the zones of their
-    /// labels
+    /// The number of zones (default 3), at most one for each node; nodes of a file are in the zones of their labels
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     zones: Option<usize>,
-    /// Where the API server listens: a port of this machine, or an address with one; port 0 takes any that is free
+    /// Where the API server listens: a port of this machine, or an address with a port; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:0", value_name = "[ADDRESS:]PORT", value_parser = address)]
     listen: SocketAddr,
-    /// Write the kubeconfig here; without it, to a file in the folder for temporary files that goes when this ends
+    /// Write the kubeconfig to this file. The default is a temporary file that is deleted when the sandbox ends
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
-    /// The cluster's time runs this many times as fast as ours
+    /// How many times faster the cluster's time runs than real time
     #[arg(long, default_value_t = 1.0, value_name = "TIMES")]
     speed: f64,
-    /// The same seed gives the same names and the same life
+    /// The same seed gives the same names and the same sequence of events
     #[arg(long, default_value_t = 1, value_parser = seed)]
     seed: u64,
     /// Start from this file: what `kubectl get nodes,pods,deploy,rs,ds,pdb -A -o yaml` printed of a cluster, or what
     /// --save wrote
     #[arg(long, value_name = "FILE")]
     load: Option<PathBuf>,
-    /// Write all objects here when this ends, and whenever SIGUSR1 comes
+    /// Write all objects to this file when the sandbox ends, and on each SIGUSR1
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Start without workloads to play with
+    /// Start without workloads
     #[arg(long)]
     empty: bool,
-    /// Leave parts out, for a real one to take their place: taintward, kubelets, nodes, scheduler, deployments,
+    /// Leave parts out, so that real components can replace them: taintward, kubelets, nodes, scheduler, deployments,
     /// replicasets, daemonsets, jobs, budgets, garbage, podgc, namespaces
     #[arg(long, value_delimiter = ',', value_name = "PART,...")]
     without: Vec<String>,
     /// Show in half a minute what taints do, then end; needs no kubectl
     #[arg(long)]
     tour: bool,
-    /// The port of 127.0.0.1 that the board, a page for a browser, is served on; 0 takes any that is free
+    /// The port on 127.0.0.1 for the board, a page for a browser; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     board_port: u16,
     /// Print plain lines instead of a live board
@@ -173,7 +172,7 @@ pub(crate) enum SandboxArgsError {
 
 #[derive(Debug, Subcommand)]
 enum SandboxVerb {
-    /// Makes nodes of a running sandbox misbehave, or behave again
+    /// Injects faults into nodes of a running sandbox, or ends them
     Node(NodeFaultArgs),
 }
 

@@ -31,7 +31,7 @@ pub(super) async fn show(plan: &TaintOptions, nodes: &NodeClient, names: &[Strin
             Ok(told) => match EditableNode::read(&told.body) {
                 Ok(node) => rows.extend(of(name, &node, now)),
                 Err(why) => failures.push(NodeWriteError::Reasons(vec![format!(
-                    "node {name}: the API server's answer cannot be read: {why}"
+                    "node {name}: cannot decode the API server's response: {why}"
                 )])),
             },
             Err(complaint) => failures.push(complaint.into()),

@@ -40,7 +40,8 @@ pub(super) enum TaintUsageError {
     #[error("invalid resource type {}, only node types are supported", harmless(.0))]
     Type(String),
     #[error(
-        "--list prints a table: leave -o out; kubectl get nodes -o json has the taints as the API tells them"
+        "--list prints a table: leave -o out; kubectl get nodes -o json prints the taints as the API has \
+         them"
     )]
     ListForm,
     #[error("{}{}", harmless(&.error.to_string()), ErrorPointer(.argument, .error))]

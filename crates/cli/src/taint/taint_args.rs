@@ -24,42 +24,43 @@ pub(crate) struct TaintArgs {
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     all: bool,
-    /// Taints that are there may be overwritten
+    /// Allow existing taints to be overwritten
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     overwrite: bool,
-    /// client: only work out what would be done; server: let the server check it, and keep nothing
+    /// client: only compute the change; server: let the API server check the change without storing it
     #[arg(long, value_name = "none|client|server", default_value = "none", value_parser = dry_run)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "unchanged")]
     dry_run: DryRunMode,
-    /// How the changed nodes are printed
+    /// The output format of the changed nodes
     #[arg(short, long, value_name = "FORM", value_enum, default_value_t = TaintOutputFormat::Text, hide_default_value = true)]
     output: TaintOutputFormat,
     /// With -o json or yaml: metadata.managedFields, too
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     show_managed_fields: bool,
-    /// Who is named in metadata.managedFields
+    /// The field manager, as in metadata.managedFields
     #[arg(long, value_name = "NAME", default_value = "kubectl-taint")]
     field_manager: String,
     /// Whether the server refuses fields it does not know: strict (or true), warn, ignore (or false)
     #[arg(long, value_name = "HOW", default_value = "strict", value_parser = validation)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "strict")]
     validate: &'static str,
-    /// Accepted as kubectl does, and does nothing: there is no -o that takes a template
+    /// Accepted for compatibility with kubectl, without effect: no output format takes a template
     #[arg(long, value_name = "TEXT", hide = true)]
     template: Option<String>,
-    /// Accepted as kubectl does, and does nothing: there is no -o that takes a template
+    /// Accepted for compatibility with kubectl, without effect: no output format takes a template
     #[arg(long, value_name = "BOOL", default_value = "true", value_parser = bool_flag::parse, hide = true)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     allow_missing_template_keys: bool,
-    /// Show the taints of these nodes, and change none
+    /// Show the taints of these nodes, and change nothing
     #[arg(long, help_heading = OWN)]
     list: bool,
-    /// Remove the taints of these nodes that were added with --for and whose time is over, and no others
+    /// Remove the taints of these nodes that were added with --for and have expired, and no others
     #[arg(long, help_heading = OWN, conflicts_with = "list")]
     expired: bool,
-    /// How long the taint is meant to stay, as in 2h or 2d: a note for people, nobody removes it by itself; see --expired
+    /// How long the taint is intended to stay, as in 2h or 2d: a note for people; no controller removes the taint, see
+    /// --expired
     #[arg(long = "for", value_name = "DURATION", value_parser = crate::args::duration::positive_with_days, help_heading = OWN)]
     lasts: Option<Duration>,
     /// Why the taint is there: a note for people, kept in an annotation of the node
@@ -68,7 +69,7 @@ pub(crate) struct TaintArgs {
     /// Do not ask before a NoExecute taint is added
     #[arg(short, long, help_heading = OWN)]
     yes: bool,
-    /// Do not say who would leave before a NoExecute taint is added, and do not ask
+    /// Do not show which pods a NoExecute taint would evict, and do not ask
     #[arg(long, help_heading = OWN)]
     no_preview: bool,
     #[command(flatten)]

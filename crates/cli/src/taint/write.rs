@@ -86,7 +86,7 @@ impl TaintWrite<'_> {
             let response = self.nodes.read(name).await?;
             let node = EditableNode::read(&response.body).map_err(|why| {
                 NodeWriteError::Reasons(vec![format!(
-                    "node {name}: the API server's answer cannot be read: {why}"
+                    "node {name}: cannot decode the API server's response: {why}"
                 )])
             })?;
             let expired = self.plan.expired.then(|| expired(&node, self.now));

@@ -54,13 +54,13 @@ pub(crate) struct WebhookOptions {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The cluster")]
 struct WebhookClusterArgs {
-    /// The kubeconfig file; without it $KUBECONFIG, ~/.kube/config, then the in-cluster service account
+    /// The kubeconfig file. The default is $KUBECONFIG, then ~/.kube/config, then the in-cluster service account
     #[arg(long, value_name = "FILE", env = "TAINTWARD_KUBECONFIG", hide_env = true)]
     kubeconfig: Option<PathBuf>,
-    /// The context in the kubeconfig; without it the file's current one
+    /// The context in the kubeconfig. The default is its current context
     #[arg(long, value_name = "NAME", env = "TAINTWARD_CONTEXT", hide_env = true)]
     context: Option<String>,
-    /// How old the last list of namespaces, nodes, pools and policies may become before they are listed again; 0 never
+    /// Interval between full lists of namespaces, nodes, pools and policies; 0 never lists again
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
     #[arg(env = "TAINTWARD_RELIST_INTERVAL", hide_env = true)]
     relist_interval: Duration,
@@ -75,30 +75,30 @@ struct RulesArgs {
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = entry)]
     #[arg(env = "TAINTWARD_RULES", hide_env = true)]
     rules: Vec<RuleEntry>,
-    /// For how long a pod stays on a node that is not ready, if neither it, its namespace nor a policy says so; as the
-    /// API server's flag of this name, which should say the same
+    /// Toleration seconds of not-ready for pods without own seconds, where neither the namespace nor a policy sets
+    /// them; the API server's flag of this name should have the same value
     #[arg(long, value_name = "SECONDS", default_value = "300", allow_negative_numbers = true)]
     #[arg(env = "TAINTWARD_DEFAULT_NOT_READY_TOLERATION_SECONDS", hide_env = true)]
     default_not_ready_toleration_seconds: i64,
-    /// The same for a node that is not heard of
+    /// The same for unreachable
     #[arg(long, value_name = "SECONDS", default_value = "300", allow_negative_numbers = true)]
     #[arg(env = "TAINTWARD_DEFAULT_UNREACHABLE_TOLERATION_SECONDS", hide_env = true)]
     default_unreachable_toleration_seconds: i64,
-    /// Of a hundred nodes at most so many may have a NoExecute taint, if the rule brake holds
+    /// Maximum percentage of nodes with a NoExecute taint, if the rule brake is on
     #[arg(long, value_name = "PERCENT", default_value = "50", value_parser = clap::value_parser!(u32).range(0..=100))]
     #[arg(env = "TAINTWARD_BRAKE_PERCENT", hide_env = true)]
     brake_percent: u32,
-    /// Lists for namespaces that have none of their own, if the rule toleration-restriction holds: the configuration
+    /// Lists for namespaces that have none of their own, if the rule toleration-restriction is on: the configuration
     /// file of the API server's plugin PodTolerationRestriction
     #[arg(long, value_name = "FILE", env = "TAINTWARD_RESTRICTION_CONFIG", hide_env = true)]
     restriction_config: Option<PathBuf>,
-    /// What becomes of a pod's own toleration that a default of its namespace covers, if the rule toleration-restriction
-    /// holds: keep-own leaves it in place, and it is the one that counts; as-upstream takes it away, as the API server's
-    /// plugin does. Without this flag keep-own
+    /// How the rule toleration-restriction treats a pod's own toleration that a default of its namespace covers:
+    /// keep-own keeps it, and it takes precedence; as-upstream removes it, as the API server's plugin does. The
+    /// default is keep-own
     #[arg(long, value_name = "WHAT", value_enum, env = "TAINTWARD_RESTRICTION_MERGING", hide_env = true)]
     restriction_merging: Option<MergingArg>,
-    /// Namespaces that no DedicatedPool has a say in, beside kube-system, if the rule dedicated-pools holds: their pods may be
-    /// on any node; as --exempt-namespaces of `taintward run`
+    /// Namespaces that are exempt from every DedicatedPool, beside kube-system, if the rule dedicated-pools is on:
+    /// their pods may run on any node; as --exempt-namespaces of `taintward run`
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = object_names::namespace)]
     #[arg(env = "TAINTWARD_EXEMPT_NAMESPACES", hide_env = true)]
     exempt_namespaces: Vec<String>,
@@ -108,8 +108,8 @@ struct RulesArgs {
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_COMPARISON_OPERATORS", hide_env = true)]
     comparison_operators: bool,
-    /// Until namespaces, pools and policies have been listed once: allow lets objects in, without what would need them;
-    /// refuse turns them away
+    /// What to do until namespaces, pools and policies have been listed once: allow admits objects without the rules
+    /// that need those lists; refuse rejects them
     #[arg(long, value_name = "WHAT", value_enum, default_value = "allow")]
     #[arg(env = "TAINTWARD_UNTIL_READY", hide_env = true)]
     until_ready: UntilReadyArg,
@@ -126,8 +126,8 @@ struct WebhookServingArgs {
     #[arg(long, value_name = "PORT", default_value = "9443")]
     #[arg(env = "TAINTWARD_SECURE_PORT", hide_env = true)]
     secure_port: u16,
-    /// A port of their own for /metrics and health, plain HTTP: who asks there takes no place from API servers; 0 switches
-    /// it off
+    /// A separate port for /metrics and health, plain HTTP, whose clients take no connections from API servers; 0
+    /// switches it off
     #[arg(long, value_name = "PORT", default_value = "0")]
     #[arg(env = "TAINTWARD_METRICS_PORT", hide_env = true)]
     metrics_port: u16,
@@ -136,7 +136,7 @@ struct WebhookServingArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The certificate")]
 struct CertificateArgs {
-    /// The certificate, PEM, with its intermediates. Renewed files are read again, and the last good ones stay
+    /// The certificate, PEM, with its intermediates. Renewed files are reloaded; the last valid ones stay in use
     #[arg(
         long,
         value_name = "FILE",
@@ -154,13 +154,13 @@ struct CertificateArgs {
         hide_env = true
     )]
     tls_private_key_file: Option<PathBuf>,
-    /// Authorities, PEM: who shows no certificate signed by one of them is not let in (an API server shows one that its
-    /// AdmissionConfiguration names). It is read once, at the start. Probes of kubelets show none: give --metrics-port, and
-    /// let them ask there
+    /// PEM file of CAs. Clients must present a certificate signed by one of them (an API server presents the one that
+    /// its AdmissionConfiguration names). It is read once, at the start. Kubelet probes present none: point them at
+    /// --metrics-port
     #[arg(long, value_name = "FILE", env = "TAINTWARD_CLIENT_CA_FILE", hide_env = true)]
     client_ca_file: Option<PathBuf>,
-    /// Of those only clients whose certificate has one of these common names, as --requestheader-allowed-names of an API
-    /// server; without this flag all of them
+    /// Common names that client certificates must have, as --requestheader-allowed-names of an API server. The default
+    /// accepts all names
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "client_ca_file")]
     #[arg(env = "TAINTWARD_CLIENT_ALLOWED_NAMES", hide_env = true)]
     client_allowed_names: Vec<String>,
@@ -169,14 +169,14 @@ struct CertificateArgs {
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_SELF_SIGNED", hide_env = true)]
     self_signed: bool,
-    /// The namespace of the Service and the Secret; without it $POD_NAMESPACE, then taintward-system
+    /// The namespace of the Service and the Secret. The default is $POD_NAMESPACE, then taintward-system
     #[arg(long, value_name = "NAME", value_parser = object_names::namespace, env = "TAINTWARD_NAMESPACE", hide_env = true)]
     namespace: Option<String>,
     /// The Service that API servers call
     #[arg(long, value_name = "NAME", default_value = "taintward-webhook", value_parser = object_names::object)]
     #[arg(env = "TAINTWARD_SERVICE", hide_env = true)]
     service: String,
-    /// The Secret that keeps the certificate
+    /// The Secret that stores the certificate
     #[arg(long, value_name = "NAME", default_value = "taintward-webhook-certificate", value_parser = object_names::object)]
     #[arg(env = "TAINTWARD_SECRET", hide_env = true)]
     secret: String,
@@ -184,7 +184,7 @@ struct CertificateArgs {
     #[arg(long, value_name = "NAME", default_value = "taintward", value_parser = object_names::object)]
     #[arg(env = "TAINTWARD_WEBHOOK_CONFIGURATION", hide_env = true)]
     webhook_configuration: String,
-    /// Further names for the certificate, such as that of a proxy in front of the webhook
+    /// More DNS names for the certificate, such as that of a proxy in front of the webhook
     #[arg(
         long,
         value_name = "NAME",
@@ -225,7 +225,8 @@ const USUAL: [AdmissionRule; 2] = [AdmissionRule::Defaults, AdmissionRule::Pools
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WebhookArgsError {
     #[error(
-        "there is no certificate to show: give --tls-cert-file and --tls-private-key-file, or --self-signed, which makes one"
+        "no serving certificate: give --tls-cert-file and --tls-private-key-file, or --self-signed, which \
+         creates one"
     )]
     NoCertificate,
     #[error("--self-signed and --tls-cert-file contradict each other: leave one of them out")]
@@ -250,7 +251,10 @@ fn entry(text: &str) -> Result<RuleEntry, String> {
     let known = |name: &str| {
         let found = AdmissionRule::ALL.into_iter().find(|rule| rule.name() == name);
         found.ok_or_else(|| {
-            format!("there is no such rule; expected '*', or a name (with '-' in front to switch it off) out of: {}", names_of_rules())
+            format!(
+                "no such rule; expected '*', or a name (with '-' in front to switch it off) out of: {}",
+                names_of_rules()
+            )
         })
     };
     match text.strip_prefix('-') {

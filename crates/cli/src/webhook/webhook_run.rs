@@ -77,7 +77,8 @@ pub(crate) async fn run(settings: WebhookSettings, mut shutdown: Shutdown) -> Re
     };
     if let Ok(address) = listening.address() {
         let cluster = connected.where_from.as_str();
-        tracing::info!(%address, cluster, rules = names::of_rules(&settings.rules), "the webhook answers");
+        tracing::info!(%address, cluster, rules = names::of_rules(&settings.rules), "the webhook serves \
+         requests");
     }
     let metrics = metrics(&clock);
     let around = Arc::new(ClusterCache::default());
@@ -133,7 +134,7 @@ fn checks(rules: &Arc<RuleReviewer>, streams: Vec<cache_watches::WebhookStream>)
     let rules = Arc::clone(rules);
     let heard = move || match rules.missing().as_slice() {
         [] => Ok(()),
-        missing => Err(format!("not heard of yet: {}", missing.join(", "))),
+        missing => Err(format!("not observed yet: {}", missing.join(", "))),
     };
     let mut checks = vec![Check::new("informers", Scope::Ready, heard)];
     checks.extend(streams.into_iter().map(cache_watches::WebhookStream::into_check));

@@ -230,7 +230,7 @@ fn mistakes_get_warnings_and_the_last_nodes_are_kept() {
     stage.ok("taint nodes n1 n2 n3 oops=1:NoExecute");
     stage.fails(
         "taint nodes n4 oops=1:NoExecute",
-        "admission webhook \"nodes.validate.taintward.io\" denied the request: oops=1:NoExecute would send the pods of node n4 away",
+        "admission webhook \"nodes.validate.taintward.io\" denied the request: oops=1:NoExecute would evict the pods of node n4",
     );
     stage.ok("annotate node n4 taintward.io/allow-no-execute=oops");
     stage.says("taint nodes n4 oops=1:NoExecute", &["node/n4 tainted"]);

@@ -165,7 +165,7 @@ async fn a_guard_without_a_controller_is_reported() {
     assert!(code == Some(1) && said.contains("0 of 2 pods guarded after 2s"), "{code:?}: {said}");
     let (code, said) = stage.command(&["guard", "on", "nowhere"]).await;
     assert!(
-        code == Some(1) && said.contains("there is no namespace nowhere; nothing was changed"),
+        code == Some(1) && said.contains("namespace nowhere does not exist; nothing was changed"),
         "{code:?}: {said}"
     );
     let (code, said) = stage.command(&["guard", "off", "-l", "no=such"]).await;

@@ -43,7 +43,7 @@ pub(super) fn report(
         }
         DedicatedPoolNotice::PodEvicted { pool, pod } => evicted(recorder, &pool, &pod, at),
         DedicatedPoolNotice::PoolGone { pool } => {
-            tracing::info!(pool = &*pool, "pool is gone, and nothing of it is left on nodes");
+            tracing::info!(pool = &*pool, "pool is deleted, and no trace of it is left on nodes");
         }
     }
 }

@@ -49,7 +49,11 @@ impl<'a> EvictionReport<'a> {
             EvictionNotice::CountdownsHeld { pods: 0 }
             | EvictionNotice::CountdownsResumed { pods: 0, .. } => {}
             EvictionNotice::CountdownsHeld { pods } => {
-                tracing::warn!(pods, "countdowns held: everything is down, or no node is heard of")
+                tracing::warn!(
+                    pods,
+                    "countdowns on hold: all zones are fully disrupted, or no node is \
+                 observed"
+                )
             }
             EvictionNotice::CountdownsResumed { held, pods } => {
                 tracing::warn!(pods, held_seconds = held.as_secs_f64(), "countdowns go on, as much later")
@@ -146,8 +150,7 @@ impl<'a> EvictionReport<'a> {
     }
 
     fn report_not_understood(&mut self, pod: &PodRef, now: Now) {
-        const MESSAGE: &str =
-            "pod stays: it has a toleration whose operator or effect this version does not know";
+        const MESSAGE: &str = "pod stays: it has a toleration with an unsupported operator or effect";
         if !self.sink.lines.admit(MESSAGE, now.mono) {
             return;
         }
@@ -172,8 +175,8 @@ impl<'a> EvictionReport<'a> {
         if let Some(withheld) = self.controller.relist_lines.take(now) {
             tracing::warn!(
                 withheld,
-                "a live read contradicts what the API server's watches told, as after its store was restored from a \
-                 backup: everything is listed again"
+                "a live read contradicts the watches of the API server, as after a restore of its store from \
+                 a backup: everything is listed again"
             );
         }
     }

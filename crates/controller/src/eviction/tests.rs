@@ -232,11 +232,7 @@ async fn a_thousand_pods_of_one_taint_are_a_hundred_lines_and_a_number() {
         (WriteMode::Observe, brief, "countdown started"),
         (WriteMode::Observe, brief, "countdown cancelled"),
         (WriteMode::Observe, now, "would evict pod now"),
-        (
-            WriteMode::Enforce,
-            odd,
-            "pod stays: it has a toleration whose operator or effect this version does not know",
-        ),
+        (WriteMode::Enforce, odd, "pod stays: it has a toleration with an unsupported operator or effect"),
     ] {
         let log = log_of_a_taint(mode, 1_000, tolerations);
         let lines = |text: &str| log.lines().filter(|line| line.contains(text)).count();

@@ -32,8 +32,8 @@ impl EffectMetrics {
             inflight: registry.gauge(names::INFLIGHT_EFFECTS, "Requests that are not answered yet"),
             limit: registry.gauges(
                 names::CONCURRENCY_LIMIT,
-                "How many requests of a controller may be unanswered at once, as adapted to what the API server bears; \
-                 0 where it does not run",
+                "Maximum number of requests of a controller in flight, as adapted to what the API server can \
+                 serve; 0 where the controller does not run",
             ),
             conflicts: registry.counter(
                 names::PRECONDITION_CONFLICT,

@@ -80,7 +80,7 @@ impl EvictionMetrics {
             ),
             duration: registry.seconds(
                 names::TAINT_EVICTION_CONTROLLER_POD_DELETION_DURATION,
-                "Latency, in seconds, between the moment a Pod had to leave (its toleration over) and its deletion",
+                "Latency, in seconds, between the deadline of a pod and its deletion",
                 Histogram::new(DURATION_BUCKETS),
             ),
             decision_age: registry.seconds(
@@ -99,13 +99,14 @@ impl EvictionMetrics {
             ),
             other_controller: registry.counters(
                 names::OTHER_CONTROLLER_SEEN,
-                "Signs that another taint eviction controller acts beside this one, by what gave it away",
+                "Signs that another taint eviction controller is active beside this one, by kind of sign",
             ),
             pods: registry.gauge(names::PODS, "Pods bound to a node, as known"),
             nodes: registry.gauge(names::NODES, "Nodes, as known"),
             tainted_nodes: registry.gauge(names::TAINTED_NODES, "Nodes with at least one NoExecute taint"),
-            pending: registry.gauge(names::PENDING_PODS, "Pods whose toleration is running out: the countdowns"),
-            due: registry.gauge(names::DUE_PODS, "Pods that have to leave and are not deleted yet"),
+            pending: registry.gauge(names::PENDING_PODS, "Pods with a running countdown: their toleration \
+             period has not ended"),
+            due: registry.gauge(names::DUE_PODS, "Pods that are due for eviction and not deleted yet"),
             retrying: registry.gauge(names::RETRYING_PODS, "Pods whose last eviction attempt failed"),
             oldest_due: registry.moment(
                 names::OLDEST_DUE_POD,

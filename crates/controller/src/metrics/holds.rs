@@ -25,18 +25,18 @@ impl HoldMetrics {
         Self {
             cleared: registry.counter(
                 names::HOLD_PODS_CLEARED,
-                "Pods whose tolerationSeconds were cleared, so that their countdown stands still",
+                "Pods whose tolerationSeconds were cleared, so that their countdown is on hold",
             ),
             given_back: registry
                 .counter(names::HOLD_PODS_GIVEN_BACK, "Held pods that got tolerationSeconds again"),
             held: registry.gauge(names::HOLD_PODS, "Pods that are held now"),
             released: registry.gauge(
                 names::HOLD_PODS_RELEASED,
-                "Pods that were held and count down again, with their own seconds or with what was left of them",
+                "Pods that were held and count down again, with their own seconds or with the rest of them",
             ),
             undecodable: registry.gauge(
                 names::HOLD_PODS_UNDECODABLE,
-                "Pods whose annotation taintward.io/held cannot be decoded: they are left alone",
+                "Pods whose annotation taintward.io/held cannot be decoded: they are left unchanged",
             ),
             waiting: registry.gauge(
                 names::HOLD_PODS_WAITING,

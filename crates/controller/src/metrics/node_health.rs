@@ -94,24 +94,27 @@ impl NodeLifecycleMetrics {
                 "How long deciding about all nodes took, once around the loop",
                 Histogram::new([0.01, 0.04, 0.16, 0.64, 2.56, 10.24, 40.96, 163.84]),
             ),
-            silent: registry.gauge(names::SILENT_NODES, "Nodes not heard of for longer than their grace period"),
+            silent: registry.gauge(names::SILENT_NODES, "Nodes that have not reported for longer than their \
+             grace period"),
             tainted: registry.gauge(
                 names::UNHEALTHY_TAINTED_NODES,
                 "Nodes with a NoExecute taint for being not ready or unreachable",
             ),
             waiting: registry.gauge(names::NODES_WAITING_FOR_TAINT, "Nodes that wait for a NoExecute taint"),
-            failing: registry.gauge(names::NODES_RETRYING, "Nodes whose last request failed and is tried again"),
+            failing: registry.gauge(names::NODES_RETRYING, "Nodes whose last request failed and is retried"),
             not_understood: registry.gauge(
                 names::NODES_NOT_UNDERSTOOD,
-                "Nodes that, or whose leases, make no sense: their taints stay as they are",
+                "Nodes that are invalid or have invalid leases: their taints stay unchanged",
             ),
             everything_down: registry.gauge(
                 names::EVERYTHING_DOWN,
-                "1 while all zones are down: no NoExecute taints are put on, and those that are there go",
+                "1 while all zones are fully disrupted: no NoExecute taints are added, and existing ones are \
+                 removed",
             ),
             in_doubt: registry.gauge(
                 names::OBSERVATION_IN_DOUBT,
-                "1 while silence is no evidence: not synced, a broken stream, or our own requests fail",
+                "1 while silence is no evidence: not synced, an interrupted watch, or failing requests of \
+                 this process",
             ),
             would_taint: registry.counter(
                 names::WOULD_TAINT,

@@ -26,7 +26,7 @@ impl PoolMetrics {
             nodes: registry.gauge(names::POOL_NODES, "Nodes that are dedicated to some pool"),
             conflicts: registry.gauge(
                 names::POOL_CONFLICTS,
-                "Nodes that a pool should have, where something of somebody else's is in the way",
+                "Nodes selected by a pool on which another writer's taint or label conflicts with the pool's",
             ),
             offenders: registry
                 .gauge(names::POOL_OFFENDERS, "Pods on dedicated nodes that are not of the node's pool"),
@@ -36,7 +36,7 @@ impl PoolMetrics {
             ),
             retrying: registry.gauge(
                 names::POOL_NODES_RETRYING,
-                "Nodes whose last request for a dedicated pool failed and is tried again",
+                "Nodes whose last request for a dedicated pool failed and is retried",
             ),
         }
     }

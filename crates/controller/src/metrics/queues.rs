@@ -22,9 +22,9 @@ impl QueueMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
             depth: registry.gauges(names::WORKQUEUE_DEPTH, "Items that wait"),
-            adds: registry.counters(names::WORKQUEUE_ADDS, "Items that came in"),
+            adds: registry.counters(names::WORKQUEUE_ADDS, "Items added to the queue"),
             retries: registry
-                .counters(names::WORKQUEUE_RETRIES, "Items that came in again because handling them failed"),
+                .counters(names::WORKQUEUE_RETRIES, "Items added again because handling them failed"),
             waited: registry.histograms(
                 names::WORKQUEUE_QUEUE_DURATION,
                 "How long an item waited before it was handled",

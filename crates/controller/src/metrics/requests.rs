@@ -22,18 +22,18 @@ impl RequestMetrics {
         Self {
             total: registry.counters(
                 names::REST_CLIENT_REQUESTS,
-                "Requests to the API server, those of lists, watches and the lease included, by status and method; \
-                 `<error>`: no answer came",
+                "Requests to the API server, including those of lists, watches and the lease, by status and \
+                 method; `<error>`: no response",
             ),
             duration: registry.histograms(
                 names::REST_CLIENT_REQUEST_DURATION,
-                "How long requests to the API server took until the head of the answer, or until they were given up; \
-                 `verb` is the method",
+                "How long requests to the API server took until the response headers, or until they were \
+                 given up; `verb` is the method",
                 buckets,
             ),
             dates_ignored: registry.counters(
                 names::DATES_IGNORED,
-                "Answers of the API server that said nothing about its time, by reason",
+                "Responses of the API server without a usable time, by reason",
             ),
         }
     }

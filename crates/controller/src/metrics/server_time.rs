@@ -19,8 +19,8 @@ impl ServerTimeMetrics {
         Self {
             offset: registry.seconds(
                 names::CLOCK_OFFSET,
-                "How far this machine's clock is ahead of the API server's, by the dates of its answers; below 0: behind. \
-                 Countdowns go by the server's; 0 while it is not known",
+                "How far this machine's clock is ahead of the API server's, by the dates of its responses; \
+                 below 0: behind. Countdowns use the server's clock; 0 while it is unknown",
                 Gauge::default(),
             ),
             uncertainty: registry.seconds(

@@ -32,11 +32,11 @@ impl WatchMetrics {
             ),
             last_heard: registry.moments_since(
                 names::WATCH_LAST_HEARD_AGE,
-                "How long ago the API server last said anything on the stream of a resource; bookmarks count",
+                "Seconds since the API server last sent anything on the watch of a resource; bookmarks count",
             ),
             restarts: registry.counters(
                 names::WATCH_RESTARTS,
-                "Streams that were taken up again, by reason; closed and relist are no failures",
+                "Watches that were resumed, by reason; closed and relist are not failures",
             ),
             undecodable: registry.counters(
                 names::UNDECODABLE_OBJECTS,

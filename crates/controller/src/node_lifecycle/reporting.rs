@@ -69,10 +69,13 @@ fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metri
             "all zones are down: no node gets a NoExecute taint for that, and those that are there go"
         ),
         NodeLifecycleNotice::EverythingDown(false) => tracing::info!(
-            "not all zones are down any more: who is silent has a whole grace period from now on"
+            "a zone is no longer fully disrupted: silent nodes have a whole grace period from now on"
         ),
         NodeLifecycleNotice::HoldCountdowns(true) => {
-            tracing::warn!("no node is heard of, or all are down: countdowns for that stand still");
+            tracing::warn!(
+                "no node is observed, or all zones are fully disrupted: countdowns for node \
+             health are on hold"
+            );
         }
         NodeLifecycleNotice::HoldCountdowns(false) => tracing::info!("countdowns go on"),
         NodeLifecycleNotice::ZoneChanged { zone, from, to } => {
@@ -82,7 +85,7 @@ fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metri
             }
         }
         NodeLifecycleNotice::NotUnderstood(node) => {
-            const MESSAGE: &str = "node, or its lease, makes no sense: its taints stay as they are";
+            const MESSAGE: &str = "node or its lease is invalid: its taints stay unchanged";
             if lines.admit(MESSAGE, now.mono) {
                 tracing::warn!(node = node.as_str(), "{MESSAGE}");
             }
@@ -91,12 +94,12 @@ fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metri
             "observation was interrupted: nodes are silent only if they are for a whole grace period from now on"
         ),
         NodeLifecycleNotice::Failed { node, failure, .. } => {
-            tracing::debug!(node = node.as_str(), ?failure, "tried again later");
+            tracing::debug!(node = node.as_str(), ?failure, "retried later");
         }
         NodeLifecycleNotice::Registered(node) => {
             tracing::debug!(node = node.name.as_str(), uid = %node.uid, "node seen for the first time");
         }
-        NodeLifecycleNotice::Removed(node) => log_node(lines, node, "node is gone", now.mono),
+        NodeLifecycleNotice::Removed(node) => log_node(lines, node, "node is deleted", now.mono),
         NodeLifecycleNotice::BecameNotReady(node) => {
             log_node(lines, node, "node is not ready any more", now.mono)
         }
@@ -177,9 +180,9 @@ fn cause_text(cause: TaintCause, now: Now) -> String {
         TaintCause::Recovered => "it is ready".into(),
         TaintCause::Swap => "its reason for not being ready changed".into(),
         TaintCause::EverythingDown => "all zones are down, so it is not this node".into(),
-        TaintCause::NotReady => "it says that it is not ready".into(),
+        TaintCause::NotReady => "it reports that it is not ready".into(),
         TaintCause::Silent { since } => format!(
-            "not heard of within its grace period, which ended at {} ({} ago)",
+            "it has not reported within its grace period, which ended at {} ({} ago)",
             moment(since, now),
             length(now.mono.since(since))
         ),
@@ -258,7 +261,7 @@ mod tests {
         let now = Now::exact(Mono::from_secs(100), Wall::from_secs(1_800_000_000));
         assert_eq!(
             cause_text(TaintCause::Silent { since: Mono::from_secs(90) }, now),
-            "not heard of within its grace period, which ended at 2027-01-15T07:59:50Z (10s ago)"
+            "it has not reported within its grace period, which ended at 2027-01-15T07:59:50Z (10s ago)"
         );
         let both =
             ManagedTaints::NONE.with(ManagedTaint::Unreachable).with(ManagedTaint::UnreachableNoExecute);

@@ -38,8 +38,9 @@ impl ClockEpisode {
         let Some(offset) = offset else {
             if self == Self::Well && ignored >= USELESS_ANSWERS {
                 tracing::warn!(
-                    "the API server's answers have no Date that can be used: its time is not known, and taints and pods \
-                     found in a list count from when they are found; a proxy that strips or caches the header is in the way"
+                    "the API server's responses have no usable Date: its time is unknown, and taints and \
+                     pods found in a list count from when they are found; check for a proxy that strips or \
+                     caches the header"
                 );
                 return Self::Unknown;
             }
@@ -56,8 +57,8 @@ impl ClockEpisode {
             _ if certain > WARNED_OF_SECS => {
                 let (by, side) = (ahead.abs(), if ahead > 0.0 { "ahead of" } else { "behind" });
                 tracing::warn!(
-                    "this machine's clock is {by:.1} s {side} the API server's; countdowns go by the server's; \
-                     times in this log do not: set the clock (NTP)"
+                    "this machine's clock is {by:.1} s {side} the API server's; countdowns use the server's \
+                     clock, but the times in this log do not: set the clock (NTP)"
                 );
                 Self::Off
             }

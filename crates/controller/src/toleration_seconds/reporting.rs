@@ -25,8 +25,7 @@ pub(super) fn report(
             if sink.lines.admit("pod held", now.mono) {
                 tracing::info!(pod = %pod.name(), uid = %pod.uid(), node = %node, until, "pod held");
             }
-            let note =
-                format!("The countdown of Pod {} stands still until {until} at the latest", pod.name());
+            let note = format!("The countdown of Pod {} is on hold until {until} at the latest", pod.name());
             sink.recorder.record(event(("TolerationHeld", "Holding"), &pod, node, note, now));
         }
         TolerationSecondsNotice::SecondsContested { pod, node } => {
@@ -73,8 +72,9 @@ pub(super) fn report(
             tracing::info!(scope = scope_name(&scope), "no more nodes are silent than the limit allows");
         }
         TolerationSecondsNotice::RecordUndecodable(pod) => {
-            const MESSAGE: &str = "pod left alone: its annotation taintward.io/held or taintward.io/guard cannot be \
-                                   decoded; correct it, or take it away and set tolerationSeconds by hand";
+            const MESSAGE: &str = "pod left unchanged: its annotation taintward.io/held or \
+             taintward.io/guard cannot be decoded; correct it, or remove it and set tolerationSeconds by \
+             hand";
             if sink.lines.admit(MESSAGE, now.mono) {
                 tracing::warn!(pod = %pod.name(), uid = %pod.uid(), "{MESSAGE}");
             }

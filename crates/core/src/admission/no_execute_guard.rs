@@ -188,8 +188,8 @@ fn sentence(node: &str, new: &[&Taint], why: &str) -> String {
     let keys: Vec<&str> = new.iter().map(|taint| &*taint.key).collect();
     let value = Quoted(&keys.join(",")).to_string();
     format!(
-        "{} would send the pods of node {} away, and {why}; if that is meant: kubectl annotate node {} {ALLOW}={value}, and \
-         again",
+        "{} would evict the pods of node {} and {why}; if you intend this: kubectl annotate node {} \
+         {ALLOW}={value}, then retry",
         few(shown.iter().map(|text| &**text)),
         text_of(node),
         text_of(node)

@@ -150,7 +150,8 @@ impl PodTolerationRestriction {
 fn readable(annotation: &str, list: &TolerationListAnnotation) -> Result<(), String> {
     let TolerationListAnnotation::Unreadable(why) = list else { return Ok(()) };
     Err(format!(
-        "annotation {annotation} of the namespace is no JSON list of tolerations ({}): correct it or take it off",
+        "annotation {annotation} of the namespace is not a JSON list of tolerations ({}): correct or remove \
+         it",
         text_of(why)
     ))
 }

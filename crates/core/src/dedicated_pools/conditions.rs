@@ -87,7 +87,7 @@ fn ready(seen: &PoolFact, assessment: &PoolAssessment, status: &PoolStatus) -> C
         (None, PoolValidity::Applied) => (true, "Applied", "its nodes are dedicated".to_owned()),
         (None, PoolValidity::Frozen) => (false, "Frozen", "it takes no more nodes".to_owned()),
         (None, PoolValidity::Refused) => {
-            (false, "Refused", "it does nothing until it is corrected".to_owned())
+            (false, "Refused", "it has no effect until it is corrected".to_owned())
         }
     }
 }
@@ -95,7 +95,11 @@ fn ready(seen: &PoolFact, assessment: &PoolAssessment, status: &PoolStatus) -> C
 fn offended(status: &PoolStatus) -> ConditionValue {
     match status.offenders {
         0 => (false, "NoOffenders", "no pods of others are known to be on its nodes".to_owned()),
-        1 => (true, "Offenders", "a pod of somebody else is on its nodes: see offenders".to_owned()),
+        1 => (
+            true,
+            "Offenders",
+            "pods that do not belong to the pool run on its nodes: see offenders".to_owned(),
+        ),
         many => (true, "Offenders", format!("{many} pods of others are on its nodes: see offenders")),
     }
 }
@@ -105,7 +109,7 @@ fn advised(assessment: &PoolAssessment) -> ConditionValue {
         assessment.findings.iter().filter(|finding| !hinders(finding)).collect();
     match findings.first() {
         Some(first) => (true, first.reason.as_str(), joined(&findings)),
-        None => (false, "NoAdvice", "nothing to say".to_owned()),
+        None => (false, "NoAdvice", "no finding".to_owned()),
     }
 }
 

@@ -93,7 +93,7 @@ fn say_trap(
     } else if later.key == earlier.key || later.key.is_empty() {
         String::from("keep only the one that is meant")
     } else {
-        format!("put it before toleration {first}, or keep only the one that is meant")
+        format!("move it before toleration {first}, or keep only the correct one")
     };
     findings.toleration(Rule::FirstMatchTrap, (index, TolerationPart::Whole), reason, fix);
 }
@@ -103,7 +103,7 @@ fn say_useless(index: usize, shadows: &[usize], all: &[&Toleration], findings: &
     if let [first] | [first, _, _] = shadows[..]
         && is_same(all[first], all[index])
     {
-        let reason = format!("it says the same as toleration {first}");
+        let reason = format!("it duplicates toleration {first}");
         findings.toleration(Rule::DuplicateToleration, (index, TolerationPart::Whole), reason, fix);
         return;
     }
@@ -111,14 +111,14 @@ fn say_useless(index: usize, shadows: &[usize], all: &[&Toleration], findings: &
     others.sort_unstable();
     others.dedup();
     let which = match &others[..] {
-        [only] => format!("toleration {only} answers"),
+        [only] => format!("toleration {only} matches"),
         [rest @ .., last] => {
             let rest: Vec<String> = rest.iter().map(|other| format!("{other}")).collect();
-            format!("tolerations {} and {last} answer", rest.join(", "))
+            format!("tolerations {} and {last} match", rest.join(", "))
         }
         [] => return,
     };
-    let reason = format!("{which} all that this one could answer, and first");
+    let reason = format!("{which} everything that this one could match, and first");
     findings.toleration(Rule::ShadowedToleration, (index, TolerationPart::Whole), reason, fix);
 }
 

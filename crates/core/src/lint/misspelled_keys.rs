@@ -93,10 +93,10 @@ fn misspelt_of(key: &str) -> Option<&'static str> {
 }
 
 fn old(key: &str, new: Option<&str>) -> (String, String) {
-    let reason = format!("no release of today puts {} on a node", Quoted(key));
+    let reason = format!("no current release puts {} on a node", Quoted(key));
     let fix = match new {
         Some(new) => format!("write {new}"),
-        None => String::from("take it out; nothing has taken its place"),
+        None => String::from("remove it; it has no successor"),
     };
     (reason, fix)
 }
@@ -112,7 +112,7 @@ fn valueless(index: usize, toleration: &Toleration, findings: &mut FindingSink<'
     let equal = matches!(toleration.operator, TolerationOperator::Unset | TolerationOperator::Equal);
     if known && equal && !toleration.value.is_empty() {
         let default_lost = [keys::NOT_READY, keys::UNREACHABLE].contains(&&*toleration.key);
-        let and = if default_lost { ", and it keeps the default of 300 s away" } else { "" };
+        let and = if default_lost { ", and it prevents the default of 300 s" } else { "" };
         let reason = format!("{} has no value, so it never matches{and}", toleration.key);
         let fix = "leave the value out, or write operator: Exists";
         findings.toleration(Rule::ValueForValueless, (index, TolerationPart::Value), reason, fix);

@@ -116,7 +116,7 @@ fn unneeded(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings: &mut Fi
                 }
                 None => {
                     let reason = format!("no node has a taint {}", Quoted(&toleration.key));
-                    (reason, String::from("take it out, unless such nodes come and go"))
+                    (reason, String::from("remove it, unless such nodes come and go"))
                 }
             },
         };
@@ -184,8 +184,8 @@ fn not_let_in(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings: &mut 
     if asked_for > 0 {
         let taints: Vec<String> = keeping.into_iter().take(3).collect();
         let which = match asked_for {
-            1 => "the only node it asks for has".to_string(),
-            many => format!("all {many} nodes it asks for have"),
+            1 => "the only node that it selects has".to_string(),
+            many => format!("all {many} nodes that it selects have"),
         };
         let reason = format!("{which} a taint that it does not tolerate: {}", taints.join(", "));
         let fix = "add the toleration, or ask for other nodes";

@@ -62,15 +62,15 @@ macro_rules! rules {
 rules! {
     // TL1: an API server refuses it.
     ExistsWithValue "TL101" "exists-with-value" Error
-        "Exists asks for no value, so none may be given.";
+        "Exists matches any value, so none may be given.";
     EmptyKey "TL102" "empty-key" Error
         "A toleration without a key is for every taint and needs the operator Exists.";
     SecondsWithoutNoExecute "TL103" "seconds-without-no-execute" Error
         "tolerationSeconds counts with the effect NoExecute only, so that effect must be given.";
     UnknownOperator "TL104" "unknown-operator" Error
-        "There is no such operator; case counts.";
+        "The operator does not exist; case counts.";
     UnknownEffect "TL105" "unknown-effect" Error
-        "There is no such effect, or a taint has none; case counts.";
+        "The effect does not exist, or a taint has none; case counts.";
     NumericGateOff "TL106" "numeric-operator-without-gate" Error
         "Lt and Gt need the feature gate TaintTolerationComparisonOperators; without it they are refused and never match.";
     NumericValue "TL107" "numeric-value" Error
@@ -87,11 +87,12 @@ rules! {
         "A value that YAML reads as a number or a truth value needs quotes: an API server takes text only.";
     // TL2: an API server takes it, and it does something else than it looks like.
     ToleratesEverything "TL201" "tolerates-everything" Warning
-        "A toleration without a key and without seconds keeps the pod on every node, dead ones included, for ever.";
+        "A toleration without a key and without seconds keeps the pod on every node indefinitely, dead ones \
+         included.";
     DuplicateToleration "TL202" "duplicate-toleration" Info
         "The same toleration is there twice.";
     ShadowedToleration "TL203" "shadowed-toleration" Info
-        "Earlier tolerations answer everything that this one could answer, so it is never used.";
+        "Earlier tolerations match everything that this one could match, so it is never used.";
     FirstMatchTrap "TL204" "first-match-trap" Warning
         "For each taint the first toleration that matches counts, not the longest and not the shortest.";
     MisspeltKey "TL205" "misspelt-key" Warning
@@ -99,22 +100,24 @@ rules! {
     OldKey "TL206" "old-key" Warning
         "The key is one that Kubernetes no longer uses.";
     ValueForValueless "TL207" "value-for-valueless-taint" Warning
-        "The taints of Kubernetes have no value, so a toleration that asks for one never matches.";
+        "The taints of Kubernetes have no value, so a toleration with a value never matches them.";
     NoTimeAtAll "TL208" "no-time-at-all" Warning
-        "Zero or fewer seconds send the pod away at once, as if it tolerated nothing.";
+        "Zero or fewer seconds evict the pod at once, as if it had no toleration.";
     TooManySeconds "TL209" "too-many-seconds" Warning
         "More than 9223372036 seconds overflow in kube-controller-manager.";
     ControlPlaneUntolerated "TL210" "control-plane-untolerated" Warning
-        "Pods of the control plane do not tolerate the taint of its nodes, or can be sent away from them.";
+        "Pods of the control plane do not tolerate the taint of its nodes, or can be evicted from them.";
     StaysOnDeadNode "TL211" "stays-on-dead-node" Info
-        "not-ready or unreachable is tolerated for ever, so the pod is never replaced when its node dies.";
+        "not-ready or unreachable is tolerated indefinitely, so the pod is never replaced when its node \
+         dies.";
     // TL3: needs to know the nodes.
     UnneededToleration "TL301" "unneeded-toleration" Info
         "No node has a taint that this toleration is for.";
     NoTolerantDaemon "TL302" "no-tolerant-daemonset" Warning
         "No DaemonSet tolerates this NoExecute taint: the node loses its agents.";
     NothingLeadsThere "TL303" "nothing-leads-there" Warning
-        "A dedicated pool is tolerated, and nothing leads the pods to it: they may land on any other node.";
+        "The pods tolerate a dedicated pool, but no selector or affinity binds them to it: they may land on \
+         any other node.";
     NotLetIn "TL304" "not-let-in" Warning
-        "All nodes that are asked for have a taint that is not tolerated: the pods stay Pending.";
+        "All selected nodes have a taint that is not tolerated: the pods stay Pending.";
 }

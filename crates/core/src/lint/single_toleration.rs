@@ -71,13 +71,14 @@ impl SingleToleration<'_, '_, '_> {
             TolerationOperator::Exists if !read.value.is_empty() => {
                 let value = Quoted(&read.value);
                 let reason =
-                    format!("Exists answers any value, and {value} is given: an API server refuses it");
-                let fix = "leave the value out, or write operator: Equal if only this value is meant";
+                    format!("Exists matches any value, and {value} is given: an API server refuses it");
+                let fix = "leave the value out, or write operator: Equal to match only this value";
                 self.say(Rule::ExistsWithValue, TolerationPart::Value, reason, fix);
             }
             TolerationOperator::Lt | TolerationOperator::Gt => self.comparison(numeric),
             TolerationOperator::Unknown(text) => {
-                let reason = format!("there is no operator {}: an API server refuses it", Quoted(text));
+                let reason =
+                    format!("the operator {} does not exist: an API server refuses it", Quoted(text));
                 let fix = match meant(text, ["Exists", "Equal", "Lt", "Gt"]) {
                     Some(meant) => format!("write operator: {meant}"),
                     None => String::from("write Equal for one value, or Exists for any"),
@@ -100,7 +101,7 @@ impl SingleToleration<'_, '_, '_> {
             let fix = "turn the gate on and say so with --feature-gates, or name the values with Equal";
             self.say(Rule::NumericGateOff, TolerationPart::Operator, reason, fix);
         } else if canonical_integer(&read.value).is_none() {
-            let reason = format!("{} is no whole number in plain form", Quoted(&read.value));
+            let reason = format!("{} is not a whole number in plain form", Quoted(&read.value));
             let fix = "write it as 0, 42 or -7 would be written";
             self.say(Rule::NumericValue, TolerationPart::Value, reason, fix);
         }
@@ -118,8 +119,8 @@ impl SingleToleration<'_, '_, '_> {
     fn seconds(&mut self) {
         let read = &self.toleration.read;
         if let Some(text) = &self.toleration.odd_seconds {
-            let reason = format!("{} is no 64-bit whole number: an API server refuses it", Quoted(text));
-            let fix = "write a whole number without quotes; leave tolerationSeconds out if it is for ever";
+            let reason = format!("{} is not a 64-bit whole number: an API server refuses it", Quoted(text));
+            let fix = "write a whole number without quotes; leave tolerationSeconds out to stay indefinitely";
             self.say(Rule::UnreadableSeconds, TolerationPart::Seconds, reason, fix);
         }
         let written = read.seconds.is_some() || self.toleration.odd_seconds.is_some();
@@ -129,23 +130,27 @@ impl SingleToleration<'_, '_, '_> {
                 other => format!("the effect {}", Quoted(other)),
             };
             let reason = format!("it has seconds and {effect}: an API server refuses it");
-            let fix = "write effect: NoExecute, or leave tolerationSeconds out: nothing else counts seconds";
+            let fix = "write effect: NoExecute, or leave tolerationSeconds out: only NoExecute counts \
+             seconds";
             self.say(Rule::SecondsWithoutNoExecute, TolerationPart::Seconds, reason, fix);
             return;
         }
         match read.seconds {
             Some(seconds) if seconds <= 0 => {
-                let reason =
-                    format!("{seconds} seconds: the pod leaves at once, as if it did not tolerate the taint");
-                let fix =
-                    "leave the toleration out if that is meant; leave tolerationSeconds out to stay for ever";
+                let reason = format!(
+                    "{seconds} seconds: the pod is evicted at once, as if it did not tolerate the \
+                     taint"
+                );
+                let fix = "leave the toleration out to evict at once; leave tolerationSeconds out to stay \
+                     indefinitely";
                 self.say(Rule::NoTimeAtAll, TolerationPart::Seconds, reason, fix);
             }
             Some(seconds) if seconds > SECONDS_MOST => {
                 let reason = format!(
-                    "{seconds} seconds overflow in kube-controller-manager: the pod may leave at once or never"
+                    "{seconds} seconds overflow in kube-controller-manager: it may evict the pod at once or \
+                     never"
                 );
-                let fix = "leave tolerationSeconds out: that is for ever";
+                let fix = "leave tolerationSeconds out to stay indefinitely";
                 self.say(Rule::TooManySeconds, TolerationPart::Seconds, reason, fix);
             }
             _ => {}
@@ -154,7 +159,7 @@ impl SingleToleration<'_, '_, '_> {
 
     fn fields(&mut self) {
         for (at, name) in self.toleration.odd_fields.iter().enumerate() {
-            let reason = format!("a toleration has no field {}: it does nothing", Quoted(name));
+            let reason = format!("a toleration has no field {}: it has no effect", Quoted(name));
             let fix = match meant(name, FIELDS) {
                 Some(meant) => format!("write {meant}"),
                 None if name.to_lowercase().contains("seconds") => String::from("write tolerationSeconds"),

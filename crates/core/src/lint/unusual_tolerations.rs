@@ -33,7 +33,7 @@ fn bears_too_much(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
             findings.toleration(Rule::ToleratesEverything, (index, TolerationPart::Whole), reason, fix);
         } else if dead.iter().any(|taint| yes(toleration, taint)) && !toleration.key.is_empty() {
             let reason = format!(
-                "{} is tolerated for ever: nobody replaces the pod when its node dies",
+                "{} is tolerated indefinitely: no controller replaces the pod when its node dies",
                 toleration.key
             );
             let fix =
@@ -48,7 +48,7 @@ fn control_plane(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
     let let_in = workload.read().any(|one| yes(one, &taint(keys::CONTROL_PLANE, TaintEffect::NoSchedule)));
     if wants && !let_in && !workload.bound {
         let reason =
-            format!("it asks for nodes of the control plane and does not tolerate {}", keys::CONTROL_PLANE);
+            format!("it selects nodes of the control plane and does not tolerate {}", keys::CONTROL_PLANE);
         let fix =
             format!("add the toleration key: {}, operator: Exists, effect: NoSchedule", keys::CONTROL_PLANE);
         findings.say(Rule::ControlPlaneUntolerated, FindingPlace::Selection, reason, fix);
@@ -56,7 +56,7 @@ fn control_plane(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
     // A static pod is no DaemonSet's, and nothing tolerates for it.
     let stays = workload.read().any(|one| yes(one, &taint("any", TaintEffect::NoExecute)));
     if workload.control_plane && !workload.daemon && !stays {
-        let reason = "it is part of the control plane, and any NoExecute taint on its node sends it away";
+        let reason = "it is part of the control plane, and any NoExecute taint on its node evicts it";
         let fix = "add the toleration operator: Exists, effect: NoExecute";
         findings.say(Rule::ControlPlaneUntolerated, FindingPlace::Whole, reason, fix);
     }

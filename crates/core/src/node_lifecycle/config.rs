@@ -256,7 +256,7 @@ fn rate(flag: &'static str, value: f64) -> Result<TaintRate, InvalidFlag> {
         way_out: way_out.into(),
     };
     if !(0.0..=RATE_MAX).contains(&value) {
-        return Err(error("is no rate between 0 and 10000 nodes a second", "give a rate such as 0.1"));
+        return Err(error("is not a rate between 0 and 10000 nodes a second", "give a rate such as 0.1"));
     }
     let millionths = (value * 1e6 + 0.5) as u64;
     if millionths == 0 && value > 0.0 {
@@ -276,7 +276,7 @@ fn threshold(value: f64) -> Result<Fraction, InvalidFlag> {
     Err(InvalidFlag {
         flag: THRESHOLD,
         value: value.to_string(),
-        reason: "is no share above 0 and up to 1",
+        reason: "is not a share above 0 and up to 1",
         way_out: "give a share such as 0.55".into(),
     })
 }
@@ -285,7 +285,7 @@ fn large(value: i64) -> Result<u32, InvalidFlag> {
     u32::try_from(value).map_err(|_| InvalidFlag {
         flag: "--large-cluster-size-threshold",
         value: value.to_string(),
-        reason: "is no number of nodes",
+        reason: "is not a number of nodes",
         way_out: "give a number such as 50".into(),
     })
 }

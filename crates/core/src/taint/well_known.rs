@@ -31,8 +31,7 @@ impl WellKnownTaint {
                 then: "rename it, and look for tolerations of the old name",
             };
         }
-        let who =
-            "nothing of today: a release long gone, or somebody by hand; nobody takes it off by himself";
+        let who = "no current component: an old release, or a person by hand; no controller removes it";
         Self {
             what: match has_heir {
                 true => {
@@ -40,8 +39,8 @@ impl WellKnownTaint {
                          small letters with hyphens, has taken its place"
                 }
                 false => {
-                    "the node was out of disk, by a name of old releases; nothing has taken its place, \
-                          node.kubernetes.io/disk-pressure is what comes near"
+                    "the node was out of disk, in the terms of old releases; it has no successor, \
+                     node.kubernetes.io/disk-pressure is the closest"
                 }
             },
             who,
@@ -51,31 +50,31 @@ impl WellKnownTaint {
 }
 
 const NODE_HEALTH: &str =
-    "the node lifecycle controller, by the node's conditions; it takes it off when they are well again";
+    "the node lifecycle controller, from the node's conditions; it removes the taint when they recover";
 const KUBELET_SAYS: &str =
     "the node lifecycle controller, by a condition that the kubelet reports; it takes it off with it";
 const PRESSURE: &str =
-    "free some on the node, or move pods away; the kubelet ends pods by itself if it gets worse";
+    "free resources on the node, or move pods away; the kubelet evicts pods by itself under more pressure";
 
 /// Key, what it means, who sets it, what to do.
 const TABLE: [(&str, &str, &str, &str); 17] = [
     (
         keys::NOT_READY,
-        "the kubelet says that its node is not ready (condition Ready is False)",
+        "the kubelet reports that its node is not ready (condition Ready is False)",
         NODE_HEALTH,
-        "kubectl describe node says why; pods bear it for 300 s unless they say otherwise",
+        "kubectl describe node says why; pods tolerate it for 300 s by default",
     ),
     (
         keys::UNREACHABLE,
-        "the kubelet has not been heard of (condition Ready is Unknown)",
+        "the kubelet has stopped reporting (condition Ready is Unknown)",
         NODE_HEALTH,
-        "look at the machine and its network; pods that leave are really gone only when the kubelet answers again or \
+        "check the machine and its network; deleted pods disappear only when the kubelet reports again or \
          the node is deleted",
     ),
     (
         keys::UNSCHEDULABLE,
         "the node is cordoned (spec.unschedulable)",
-        "the node lifecycle controller, for whoever has cordoned it",
+        "the node lifecycle controller, after a user or a program cordoned the node",
         "kubectl uncordon, when the node may be used again",
     ),
     (keys::MEMORY_PRESSURE, "the node is short of memory", KUBELET_SAYS, PRESSURE),
@@ -91,43 +90,43 @@ const TABLE: [(&str, &str, &str, &str); 17] = [
         keys::OUT_OF_SERVICE,
         "the node is off for certain: its pods are deleted by force, and their volumes detached",
         "a person, after making sure of it",
-        "take it off when the node is back; never put it on a node that may be running",
+        "remove it when the node is back; never add it to a node that may be running",
     ),
     (
         keys::UNINITIALIZED,
-        "the node is new, and its cloud has not looked at it yet",
-        "the kubelet at registration, if it is told of an external cloud provider; the cloud controller manager takes \
-         it off",
+        "the node is new, and the cloud controller manager has not initialized it yet",
+        "the kubelet at registration, if it runs with an external cloud provider; the cloud controller \
+         manager removes it",
         "if it stays: look at the cloud controller manager",
     ),
     (
         keys::SHUTDOWN,
-        "the cloud says that the machine is shut down",
-        "the cloud controller manager, which takes it off when the machine runs again",
+        "the cloud reports that the machine is shut down",
+        "the cloud controller manager, which removes it when the machine runs again",
         "start the machine, or delete the node",
     ),
     (
         keys::CONTROL_PLANE,
         "the node carries the control plane",
-        "whoever installed the cluster, such as kubeadm",
-        "nothing; take it off only if ordinary pods may run beside the control plane",
+        "the installer of the cluster, such as kubeadm",
+        "nothing; remove it only if ordinary pods may run beside the control plane",
     ),
     (
         "ToBeDeletedByClusterAutoscaler",
         "the cluster autoscaler is about to remove the node, and drains it",
-        "the cluster autoscaler; it takes it off if it changes its mind",
-        "nothing; if it stays and no autoscaler runs, take it off",
+        "the cluster autoscaler; it removes the taint if it cancels the removal",
+        "nothing; if it stays and no autoscaler runs, remove it",
     ),
     (
         "DeletionCandidateOfClusterAutoscaler",
-        "the cluster autoscaler thinks of removing the node because it is little used",
-        "the cluster autoscaler; it takes it off if it changes its mind",
+        "the cluster autoscaler considers removing the node because it is underused",
+        "the cluster autoscaler; it removes the taint if it keeps the node",
         "nothing",
     ),
     (
         "karpenter.sh/disrupted",
         "Karpenter is about to remove the node, and drains it",
-        "Karpenter; it takes it off if it changes its mind",
+        "Karpenter; it removes the taint if it cancels the removal",
         "nothing; the events of the node and its NodeClaim say why",
     ),
     (
@@ -139,13 +138,13 @@ const TABLE: [(&str, &str, &str, &str); 17] = [
     (
         "node.cilium.io/agent-not-ready",
         "the node is new, and Cilium does not run on it yet",
-        "whoever makes the nodes; Cilium takes it off",
+        "the provisioner of the nodes; Cilium removes it",
         "if it stays: look at Cilium's pods, above all the one on the node",
     ),
     (
         "nvidia.com/gpu",
         "the node has GPUs, which are kept for pods that ask for them",
-        "whoever makes the nodes, by convention",
+        "the provisioner of the nodes, by convention",
         "give pods that need a GPU a toleration; the admission plugin ExtendedResourceToleration does so by itself",
     ),
 ];

@@ -42,7 +42,8 @@ impl ApiClient {
             ObjectBody::Status(status) => return Err(RequestError::unreadable(&on, &status.message)),
             ObjectBody::Foreign(why) => return Err(RequestError::unreadable(&on, &why)),
         };
-        decoded.ok_or_else(|| RequestError::ours(ApiFailure::NotFound, format!("{on} is about to leave")))
+        decoded
+            .ok_or_else(|| RequestError::ours(ApiFailure::NotFound, format!("{on} is about to be evicted")))
     }
 }
 

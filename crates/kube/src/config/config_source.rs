@@ -211,8 +211,9 @@ async fn from_files(
 /// What `insecure-skip-tls-verify` means, and where it stands.
 fn unverified(cluster: &str, files: &str) -> String {
     format!(
-        "the API server's certificate is not verified, because insecure-skip-tls-verify of cluster \"{}\" in kubeconfig {files} is \
-         set: whoever is on the way there can read the credentials and answer in its place; set certificate-authority instead",
+        "the API server's certificate is not verified, because insecure-skip-tls-verify of cluster \"{}\" in \
+         kubeconfig {files} is set: an attacker on the network path can read the credentials and \
+         impersonate the server; set certificate-authority instead",
         quiet(cluster)
     )
 }

@@ -363,7 +363,7 @@ fn bearer(token: &[u8]) -> Result<HeaderValue, &'static str> {
     match std::str::from_utf8(token).map(str::trim) {
         Ok("") => Err("the token is empty"),
         Ok(token) => header(&format!("Bearer {token}")),
-        Err(_) => Err("the token is no text"),
+        Err(_) => Err("the token is not text"),
     }
 }
 

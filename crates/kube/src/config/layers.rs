@@ -50,7 +50,7 @@ pub(super) fn connected(
         proxy: proxy.map_err(|reason| ConnectError::Proxy { place: place.clone(), reason })?,
         server_name: server_name.map_err(|_| ConnectError::BadCertificate {
             place: place.clone(),
-            reason: "tls-server-name is no name of a server".to_owned(),
+            reason: "tls-server-name is not a server name".to_owned(),
         })?,
         config,
         credentials,
@@ -172,7 +172,7 @@ impl Proxy {
             Some("http") => ProxyKind::Http,
             Some("https") => ProxyKind::Https,
             Some("socks5" | "socks5h") => ProxyKind::Socks,
-            Some(other) => return Err(format!("nothing is known of {other}://")),
+            Some(other) => return Err(format!("the scheme {other}:// is not supported")),
             None => return Err("it does not say how it is talked to".to_owned()),
         };
         let userinfo = address.authority().and_then(|authority| authority.as_str().rsplit_once('@'));

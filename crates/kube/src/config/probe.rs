@@ -39,7 +39,7 @@ pub enum ProbeError {
     #[error("the API server knows these credentials and permits nothing (403): {0}; bind them to a role")]
     Forbidden(String),
     /// Something else answers.
-    #[error("what answers at this address is no healthy API server: {0}")]
+    #[error("the server at this address is not a healthy API server: {0}")]
     NoApiServer(String),
 }
 
@@ -85,7 +85,7 @@ async fn ask(client: &Client) -> Result<ServerInfo, ProbeError> {
     match status.as_u16() {
         200..=299 => match said("gitVersion") {
             Some(version) => Ok(ServerInfo { version, date }),
-            None => Err(ProbeError::NoApiServer("it tells no Kubernetes version".to_owned())),
+            None => Err(ProbeError::NoApiServer("it reports no Kubernetes version".to_owned())),
         },
         401 => Err(ProbeError::Unauthorized(message())),
         403 => Err(ProbeError::Forbidden(message())),

@@ -22,7 +22,12 @@ pub fn object_from_body<F: WatchedObject>(content_type: &str, bytes: &[u8]) -> O
         Some(Encoding::Protobuf) => object::<Protobuf, F>(bytes),
         Some(Encoding::Json) => object::<Json, F>(bytes),
     };
-    read.unwrap_or_else(|fault| ObjectBody::Foreign(format!("the answer is no Kubernetes object: {fault}")))
+    read.unwrap_or_else(|fault| {
+        ObjectBody::Foreign(format!(
+            "the response is not a Kubernetes object: \
+     {fault}"
+        ))
+    })
 }
 
 fn object<T: ObjectFormat, F: WatchedObject>(bytes: &[u8]) -> Result<ObjectBody<F>, DecodeError> {
@@ -52,8 +57,8 @@ fn status<T: ObjectFormat>(bytes: &[u8]) -> Option<ApiStatus> {
 /// What an answer of this type means.
 pub(crate) fn foreign_type(content_type: &str) -> String {
     format!(
-        "the answer's content type is {:?}, not Kubernetes protobuf or JSON: is something other than an API server \
-         answering?",
+        "the content type of the response is {:?}, not Kubernetes protobuf or JSON: is something other than \
+         an API server answering?",
         sanitize(content_type, 64)
     )
 }

@@ -44,7 +44,7 @@ pub(super) async fn open<F: WatchedObject>(
     if !matches!(compression, "" | "identity") {
         let compression = sanitize(compression, 32);
         return Err(WatchError::Malformed(format!(
-            "the answer is compressed ({compression}) though identity was asked for: a proxy in between?"
+            "the response is compressed ({compression}) although identity was requested: a proxy in between?"
         )));
     }
     let content_type = text(header::CONTENT_TYPE);

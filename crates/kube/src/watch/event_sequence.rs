@@ -316,7 +316,8 @@ impl<F: WatchedObject> Batcher<F> {
             resource = F::RESOURCE,
             object,
             why = undecodable.why,
-            "an object can't be read: it is left alone and the others go on; its next readable version counts again"
+            "an object cannot be decoded: it is skipped and the others continue; its next valid version \
+             counts again"
         );
         if self.named.len() == NAMED_MOST {
             tracing::warn!(resource = F::RESOURCE, "further unreadable objects are counted, not named");

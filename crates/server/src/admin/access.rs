@@ -49,7 +49,7 @@ impl MetricsAccess {
         let denied = match self {
             Self::Anybody => return None,
             Self::Nobody => {
-                let text = "metrics are on the secure port only, for those who have a token\n";
+                let text = "metrics are on the secure port only, and need a token\n";
                 return Some(respond(StatusCode::FORBIDDEN, PLAIN, text.into()));
             }
             Self::Guarded(guard) => match bearer(request) {
@@ -68,7 +68,7 @@ impl MetricsAccess {
                 respond(StatusCode::FORBIDDEN, PLAIN, text.into())
             }
             AccessDenied::Unknown => {
-                let text = "who may read this cannot be found out now; the log says why\n";
+                let text = "the permission to read this cannot be checked now; the log says why\n";
                 respond(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, text.into())
             }
         })

@@ -35,7 +35,7 @@ fn reviews() -> PanelRow {
                 "Duration",
                 PanelUnit::Seconds,
                 quantiles(&["path"], names::WEBHOOK_REVIEW_DURATION),
-                "How long it took to answer a question that had arrived.",
+                "How long it took to answer a request that had arrived.",
             ),
             Panel::lines(
                 "Rules",
@@ -100,7 +100,7 @@ fn connections() -> PanelRow {
                         per_second("", names::WEBHOOK_CERTIFICATE_RELOAD_FAILURES),
                     ),
                 ],
-                "Certificates that were put on show, and looks at the certificate that found none to be used.",
+                "Certificates that were put in service, and reloads that found no usable certificate.",
             ),
         ],
     }

@@ -50,7 +50,7 @@ fn state() -> PanelRow {
                 "Pods due",
                 None,
                 largest(names::DUE_PODS),
-                "Pods that have to leave and are not deleted yet.",
+                "Pods that are due for eviction and not deleted yet.",
             ),
             Panel::stat(
                 "Longest overdue",

@@ -62,13 +62,13 @@ fn a_secret_that_does_not_fit_together_is_none() {
     for name in [SERVING_KEY, SERVING_SECRET, AUTHORITY_KEY, AUTHORITY_SECRET, MEMORY] {
         assert_eq!(refused(&|data| drop(data.remove(name))), format!("there is no {name} in the Secret"));
         let said = refused(&|data| drop(data.insert(name.into(), vec![0xff])));
-        assert!(said.starts_with(&format!("{name} in the Secret makes no sense: ")), "{said}");
+        assert!(said.starts_with(&format!("{name} in the Secret is invalid: ")), "{said}");
         assert!(!said.contains('\n'), "{said}");
         refused(&|data| drop(data.insert(name.into(), b"-----BEGIN CERTIFICATE-----".to_vec())));
     }
     // Each works by itself, but one did not sign the other.
     let strange = StoredState { serving: other.serving.clone(), ..stored.clone() };
     let said = StoredState::from_data(&data(&strange)).unwrap_err().to_string();
-    assert!(said.starts_with("tls.crt in the Secret makes no sense: "), "{said}");
+    assert!(said.starts_with("tls.crt in the Secret is invalid: "), "{said}");
     refused(&|old| drop(old.insert(SERVING_SECRET.into(), data(&other)[SERVING_SECRET].clone())));
 }

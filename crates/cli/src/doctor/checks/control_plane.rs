@@ -184,7 +184,7 @@ fn switched_off(scope: &DoctorScope<'_>, controller: UpstreamController) -> Doct
         let check = DoctorCheck::new(
             id,
             CheckVerdict::Unknown,
-            format!("whether {name} is on cannot be told without the flags of kube-controller-manager"),
+            format!("whether {name} is on is unknown without the flags of kube-controller-manager"),
         );
         return steps(check, scope, None);
     }
@@ -267,7 +267,7 @@ fn kept(scope: &DoctorScope<'_>, controller: UpstreamController) -> DoctorCheck 
     let Some(on) = runs(scope.facts, controller) else {
         let verdict = if distribution.is_managed() { CheckVerdict::Note } else { CheckVerdict::Unknown };
         let finding = format!(
-            "whether the {name} is on cannot be told without the flags of kube-controller-manager{signatures}"
+            "whether the {name} is on is unknown without the flags of kube-controller-manager{signatures}"
         );
         return DoctorCheck::new(id, verdict, finding);
     };

@@ -86,8 +86,8 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
                 ID,
                 CheckVerdict::Unknown,
                 format!(
-                    "{evicts}; whether kube-controller-manager does cannot be told: its flags cannot be seen, {}, and it \
-                     has left no trace of an eviction",
+                    "{evicts}; whether kube-controller-manager does is unknown: its flags cannot be read, \
+                     {}, and it has left no trace of an eviction",
                     upstream_lease(scope)
                 ),
             )
@@ -150,7 +150,8 @@ fn default_toleration_seconds(scope: &DoctorScope<'_>) -> DoctorCheck {
     });
     if let Some(program) = disabled {
         let finding = format!(
-            "{} switches {DEFAULT_TOLERATION_SECONDS} off: pods leave nodes that are not ready or unreachable at once",
+            "{} switches {DEFAULT_TOLERATION_SECONDS} off: pods are evicted at once from nodes that are not \
+             ready or unreachable",
             program.place
         );
         return DoctorCheck::new(ID, CheckVerdict::Warning, finding)
@@ -158,7 +159,7 @@ fn default_toleration_seconds(scope: &DoctorScope<'_>) -> DoctorCheck {
     }
     let (with, without) = (facts.pods.with_health_tolerations, &facts.pods.without_health_tolerations);
     match (with, without.count) {
-        (0, 0) => DoctorCheck::new(ID, CheckVerdict::Note, "there are no pods to see it by"),
+        (0, 0) => DoctorCheck::new(ID, CheckVerdict::Note, "there are no pods to judge by"),
         (with, 0) => DoctorCheck::new(ID, CheckVerdict::Passed, format!("all {with} pods have a toleration for not-ready and unreachable")),
         (0, _) => DoctorCheck::new(
             ID,
@@ -169,7 +170,8 @@ fn default_toleration_seconds(scope: &DoctorScope<'_>) -> DoctorCheck {
         (_, count) => DoctorCheck::new(
             ID,
             CheckVerdict::Note,
-            format!("{count} pods do not tolerate not-ready and unreachable, and leave such nodes at once: {}", without.names()),
+            format!("{count} pods do not tolerate not-ready and unreachable, so such nodes evict them at \
+             once: {}", without.names()),
         ),
     }
 }
@@ -186,7 +188,7 @@ fn budgets(scope: &DoctorScope<'_>) -> DoctorCheck {
     }
     let none: &NamedCount = &facts.budgets.without_disruptions;
     match (none.count, facts.budgets.count) {
-        (0, 0) => DoctorCheck::new(ID, CheckVerdict::Passed, "there are no PodDisruptionBudgets"),
+        (0, 0) => DoctorCheck::new(ID, CheckVerdict::Passed, "the cluster has no PodDisruptionBudgets"),
         (0, all) => DoctorCheck::new(
             ID,
             CheckVerdict::Passed,
@@ -201,6 +203,6 @@ fn budgets(scope: &DoctorScope<'_>) -> DoctorCheck {
                 none.names()
             ),
         )
-        .fix("add a replica, or lower minAvailable, where one pod has to be able to leave"),
+        .fix("add a replica, or lower minAvailable, where one pod must be evictable"),
     }
 }

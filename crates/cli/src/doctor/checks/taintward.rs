@@ -91,7 +91,7 @@ fn permissions(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
         Err(why) => DoctorCheck::new(
             ID,
             CheckVerdict::Unknown,
-            format!("what {account} may do cannot be told: {why}"),
+            format!("the permissions of {account} are unknown: {why}"),
         ),
     })
 }
@@ -119,7 +119,7 @@ fn leader(scope: &DoctorScope<'_>) -> DoctorCheck {
         return DoctorCheck::new(
             ID,
             CheckVerdict::Failed,
-            format!("there is no lease {}/{LEASE}: Taintward does not lead", scope.namespace),
+            format!("lease {}/{LEASE} does not exist: Taintward does not lead", scope.namespace),
         )
         .fix(format!("kubectl --namespace {} logs deployment/taintward", scope.namespace));
     };

@@ -26,13 +26,17 @@ fn node_leases(scope: &DoctorScope<'_>) -> DoctorCheck {
         .filter(|name| !facts.node_leases.contains(*name))
         .collect();
     match (without.count, facts.nodes.len()) {
-        (0, all) => DoctorCheck::new(ID, CheckVerdict::Passed, format!("each node has a lease in kube-node-lease ({})", counted(all, "node"))),
+        (0, all) => DoctorCheck::new(
+            ID,
+            CheckVerdict::Passed,
+            format!("each node has a lease in kube-node-lease ({})", counted(all, "node")),
+        ),
         (count, all) => DoctorCheck::new(
             ID,
             CheckVerdict::Warning,
             format!(
-                "{count} of {all} nodes have no lease in kube-node-lease: {}; their health shows only in their status, \
-                 which kubelets write every 5 minutes where nothing changes",
+                "{count} of {all} nodes have no lease in kube-node-lease: {}; their health shows only in \
+                 their status, which kubelets write every 5 minutes when nothing changes",
                 without.names()
             ),
         )

@@ -13,7 +13,7 @@ pub(super) fn text(explanation: &NodeExplanation<'_>, view: &PrintOptions, text:
     let ready = match node.ready {
         Some(true) => "Ready",
         Some(false) => "not ready",
-        None => "without a condition Ready",
+        None => "without the condition Ready",
     };
     let cordoned = if node.unschedulable { ", cordoned: no new pods" } else { "" };
     paragraph(text, &format!("Node {}: {ready}{cordoned}", explanation.node_name()), view);
@@ -29,11 +29,11 @@ pub(super) fn text(explanation: &NodeExplanation<'_>, view: &PrintOptions, text:
             format!("{} is {}{}: {says}", condition.kind, condition.status, since.unwrap_or_default())
         })
         .collect();
-    list(text, "Conditions that say that something is wrong:", &ailments, view);
+    list(text, "Conditions that report a problem:", &ailments, view);
     leavers(explanation, view, text);
     list(
         text,
-        "Being deleted already; taintward explain pod/NAME says what holds it:",
+        "Already being deleted; taintward explain pod/NAME says what delays each pod:",
         &explanation.deleted(),
         view,
     );
@@ -43,28 +43,23 @@ pub(super) fn text(explanation: &NodeExplanation<'_>, view: &PrintOptions, text:
         .filter(|(why, _)| why != going)
         .map(|(why, count)| format!("{count}: {why}"))
         .collect();
-    list(text, "Who stays:", &stays, view);
+    list(text, "Pods that stay:", &stays, view);
 }
 
 fn fares(explanation: &NodeExplanation<'_>) -> String {
     let totals = &explanation.forecast.totals;
     let deleted = explanation.deleted().len();
     let staying = totals.staying + totals.exempt + totals.not_understood - deleted;
-    let s = |count: usize| if count == 1 { "s" } else { "" };
     match explanation.fates().pods.len() {
         0 => "It has no pods.".to_owned(),
         all => format!(
-            "{all} pod{}: {} ha{} to go now, {} count{} down, {staying} stay{}{}.",
-            if all == 1 { "" } else { "s" },
+            "{}: {} due now, {} counting down, {staying} staying{}.",
+            messages::counted(all, "pod"),
             totals.going,
-            if totals.going == 1 { "s" } else { "ve" },
             totals.later,
-            s(totals.later),
-            s(staying),
             match deleted {
                 0 => String::new(),
-                1 => ", 1 is being deleted".to_owned(),
-                many => format!(", {many} are being deleted"),
+                count => format!(", {count} being deleted"),
             },
         ),
     }
@@ -74,7 +69,7 @@ fn taints(explanation: &NodeExplanation<'_>, view: &PrintOptions, text: &mut Str
     let taints = explanation.taints();
     if taints.is_empty() {
         text.push('\n');
-        return paragraph(text, "It has no taints: nothing sends pods away.", view);
+        return paragraph(text, "It has no taints, so no pod is evicted.", view);
     }
     let now = explanation.now();
     let keys: Vec<&str> = explanation.node().fact.taints.iter().map(|taint| &*taint.key).collect();
@@ -88,7 +83,7 @@ fn taints(explanation: &NodeExplanation<'_>, view: &PrintOptions, text: &mut Str
     if let [(last, at), ..] = writers {
         let at = at.map(|at| format!(", at {}", text_parts::wall(now, at))).unwrap_or_default();
         // All taints are one field: its last writer need not have added each of them.
-        paragraph(text, &format!("The list was last written by {last}{at}."), view);
+        paragraph(text, &format!("{last} was the last to write the list{at}."), view);
     }
 }
 
@@ -98,9 +93,9 @@ fn leavers(explanation: &NodeExplanation<'_>, view: &PrintOptions, text: &mut St
         return;
     }
     let mut table = Table::new(vec![
-        TableColumn::new("LEAVES"),
+        TableColumn::new("EVICTED"),
         TableColumn::new("POD").shortens(),
-        TableColumn::new("WHY"),
+        TableColumn::new("REASON"),
     ]);
     let now = explanation.now();
     for (fate, at) in leaving {

@@ -29,7 +29,7 @@ fn deletion(explanation: &PodExplanation<'_>) -> Vec<String> {
         let grace = Span::from_secs(deletion.grace_seconds);
         let begun = Wall::from_micros(by.as_micros().saturating_sub(grace.as_micros()));
         sentences.push(format!(
-            "it is being deleted since {}; its grace of {}s {} at {}",
+            "it has been terminating since {}; its grace period of {}s {} at {}",
             wall(now, begun),
             deletion.grace_seconds,
             if is_over { "ended" } else { "ends" },
@@ -38,8 +38,12 @@ fn deletion(explanation: &PodExplanation<'_>) -> Vec<String> {
     }
     if !finalizers.is_empty() {
         sentences.push(format!(
-            "{} {}: it stays until whoever set {} has taken {} off",
-            if finalizers.len() == 1 { "a finalizer holds it," } else { "finalizers hold it," },
+            "{} {}: it stays until the controller that set {} removes {}",
+            if finalizers.len() == 1 {
+                "a finalizer blocks its deletion:"
+            } else {
+                "finalizers block its deletion:"
+            },
             finalizers.join(", "),
             if finalizers.len() == 1 { "it" } else { "them" },
             if finalizers.len() == 1 { "it" } else { "them" },
@@ -52,15 +56,15 @@ fn deletion(explanation: &PodExplanation<'_>) -> Vec<String> {
 
 fn unconfirmed(explanation: &PodExplanation<'_>) -> String {
     let PodLocation::On(node) = explanation.place else {
-        return "nobody has confirmed that its containers have ended".to_owned();
+        return "no kubelet has confirmed that its containers have stopped".to_owned();
     };
     let node = &explanation.snapshot().nodes()[node];
     let name = &node.fact.name;
     match node.ready {
-        Some(true) => format!("the kubelet of {name} has not confirmed that its containers have ended"),
+        Some(true) => format!("the kubelet of {name} has not confirmed that its containers have stopped"),
         _ => format!(
-            "the kubelet of {name} has not confirmed that its containers have ended, and that node is not ready: it will \
-             stay until the node answers again or is deleted, or taints say that it is out of service"
+            "the kubelet of {name} has not confirmed that its containers have stopped, and that node is not ready: it will \
+             stay until the node recovers, is deleted, or gets the taint node.kubernetes.io/out-of-service"
         ),
     }
 }
@@ -71,27 +75,35 @@ fn disruption(explanation: &PodExplanation<'_>) -> Option<String> {
     let whose = match mark.reason.as_str() {
         "DeletionByTaintManager" => "Taintward or kube-controller-manager is evicting it because of a taint",
         "EvictionByEvictionAPI" => {
-            "somebody evicts it by the Eviction API, as kubectl drain and autoscalers do"
+            "a client evicts it through the Eviction API, as kubectl drain and autoscalers do"
         }
-        "PreemptionByScheduler" => "the scheduler makes room for a pod of higher priority",
-        "DeletionByPodGC" => "the pod garbage collector removes it: its node is gone, or out of service",
-        "TerminationByKubelet" => "its kubelet ends it: the node is short of something, or shuts down",
-        _ => "somebody is about to end it",
+        "PreemptionByScheduler" => "the scheduler preempts it for a pod of higher priority",
+        "DeletionByPodGC" => {
+            "the pod garbage collector deletes it: its node no longer exists, or is out of \
+         service"
+        }
+        "TerminationByKubelet" => "its kubelet stops it: the node runs out of a resource, or shuts down",
+        _ => "a client is about to delete it",
     };
     let since = mark.since.map(|at| format!(", since {}", wall(explanation.now(), at))).unwrap_or_default();
-    let yet = if explanation.details.deletion.is_some() { "" } else { "; no deletion has been accepted yet" };
-    Some(format!("it is marked ({DISRUPTED}, {}{since}): {whose}{yet}", mark.reason))
+    let yet = if explanation.details.deletion.is_some() {
+        ""
+    } else {
+        "; the API server has not accepted a deletion yet"
+    };
+    Some(format!("it has the condition {DISRUPTED} ({}{since}): {whose}{yet}", mark.reason))
 }
 
 /// The pod is overdue and has not been deleted.
 fn undone(explanation: &PodExplanation<'_>) -> String {
     let Some(controllers) = &explanation.context.controllers else {
-        return "it was not deleted by then; whether anybody evicts, files do not tell".to_owned();
+        return "it had not been deleted by then; files do not show whether a taint eviction controller runs"
+            .to_owned();
     };
     let remark = controllers.remark().unwrap_or_else(|| {
-        "a Taintward holds its lease; its log and its metrics say what keeps it from deleting the pod, such as an \
-         admission webhook that refuses, or countdowns that are held while everything is down"
+        "Taintward holds its lease; its log and metrics say what keeps it from deleting the pod, such as an \
+         admission webhook that refuses, or countdowns on hold while all zones are fully disrupted"
             .to_owned()
     });
-    format!("nobody has deleted it yet: {remark}")
+    format!("no controller has deleted it yet: {remark}")
 }

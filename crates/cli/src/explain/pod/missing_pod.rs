@@ -43,8 +43,8 @@ impl MissingPodExplanation<'_> {
             event.reason == EVICTED && event.message.starts_with("Marking for deletion")
         };
         match self.events.iter().rev().find(evicted) {
-            Some(_) => "It is gone: a NoExecute taint sent it away, as its events say.".to_owned(),
-            None => "It is gone. None of its events that are left says that a taint sent it away.".to_owned(),
+            Some(_) => "It is deleted: its events say that a NoExecute taint evicted it.".to_owned(),
+            None => "It is deleted. None of its remaining events says that a taint evicted it.".to_owned(),
         }
     }
 }
@@ -59,7 +59,7 @@ impl Explanation for MissingPodExplanation<'_> {
         let space = self.context.namespace().map(|space| format!("{space}/")).unwrap_or_default();
         paragraph(text, &format!("Pod {space}{}", self.name), view);
         paragraph(text, &self.summary(), view);
-        text_parts::list(text, "What events tell:", &text_parts::events(&self.events, now), view);
+        text_parts::list(text, "Events:", &text_parts::events(&self.events, now), view);
         let other = |pod: &&PodDetails| {
             let on = if pod.node.is_empty() {
                 "without a node".to_owned()
@@ -73,7 +73,7 @@ impl Explanation for MissingPodExplanation<'_> {
         if self.others.len() > OTHERS_MOST {
             others.push(format!("{} more", self.others.len() - OTHERS_MOST));
         }
-        text_parts::list(text, "Pods of the same workload, by their names:", &others, view);
+        text_parts::list(text, "Pods of the same workload, judging by their names:", &others, view);
     }
 
     fn object(&self) -> Value {

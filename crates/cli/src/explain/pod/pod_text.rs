@@ -19,15 +19,15 @@ pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: 
     paragraph(text, &explanation.summary(), view);
     if let (Some(pod), PodLocation::On(_)) = (explanation.pod, explanation.place) {
         let (at, source) = (at_moment(explanation.now(), pod.arrival.at), arrival(pod.arrival.source));
-        paragraph(text, &format!("It came to its node at {at} ({source})."), view);
+        paragraph(text, &format!("It was bound to its node at {at} ({source})."), view);
     }
     let parts: Vec<String> = explanation.parts().iter().map(|part| taint(part, explanation.now())).collect();
     list(text, "NoExecute taints of its node:", &parts, view);
-    list(text, "Taints that send nobody away:", &others(explanation), view);
+    list(text, "Other taints of its node, which evict no pod:", &others(explanation), view);
     possible_nodes::text(explanation, view, text);
-    list(text, "In its way:", &blockers::of(explanation), view);
+    list(text, "What delays the eviction:", &blockers::of(explanation), view);
     let events = explanation.context.events(Some(namespace), name);
-    list(text, "What events tell:", &text_parts::events(&events, explanation.now()), view);
+    list(text, "Events:", &text_parts::events(&events, explanation.now()), view);
 }
 
 /// The sentences about one taint.
@@ -35,10 +35,13 @@ fn taint(part: &TaintExplanation<'_>, now: Now) -> String {
     let mut sentence = format!("{}: {}", part.description.heading(now), part.answered());
     sentence += &part.follows(now).map(|follows| format!("; {follows}.")).unwrap_or_else(|| ".".to_owned());
     if part.reason.counts_from > part.instance.start.at {
-        sentence += &format!(" It counts since the pod came, {}.", at_moment(now, part.reason.counts_from));
+        sentence += &format!(
+            " The toleration period starts when the pod was bound, {}.",
+            at_moment(now, part.reason.counts_from)
+        );
     }
     if let Some(trap) = part.trapped() {
-        sentence += &format!(" Mind: {trap}.");
+        sentence += &format!(" Note: {trap}.");
     }
     sentence + &part.description.background(now, true)
 }
@@ -47,13 +50,14 @@ fn others(explanation: &PodExplanation<'_>) -> Vec<String> {
     let sentence = |(taint, bears): (&Taint, bool)| {
         let does = match &taint.effect {
             TaintEffect::NoSchedule => "keeps new pods off",
-            TaintEffect::PreferNoSchedule => "keeps new pods off if there is another place",
-            TaintEffect::NoExecute | TaintEffect::Unknown(_) => {
-                "has an effect that is not known, and does nothing"
-            }
+            TaintEffect::PreferNoSchedule => "keeps new pods off while another node fits",
+            TaintEffect::NoExecute | TaintEffect::Unknown(_) => "has an unknown effect and is ignored",
         };
-        let bears =
-            if bears { "the pod tolerates it" } else { "the pod does not tolerate it, and is there already" };
+        let bears = if bears {
+            "the pod tolerates it"
+        } else {
+            "the pod does not tolerate it, but already runs here"
+        };
         format!("{taint}: {does}; {bears}")
     };
     explanation.others().into_iter().map(sentence).collect()
@@ -62,10 +66,10 @@ fn others(explanation: &PodExplanation<'_>) -> Vec<String> {
 /// The source of a binding time, as text.
 const fn arrival(source: BindingSource) -> &'static str {
     match source {
-        BindingSource::SeenLive => "seen arriving",
+        BindingSource::SeenLive => "observed live",
         BindingSource::PodScheduled => "by its condition PodScheduled",
         BindingSource::StartTime => "by its status.startTime",
         BindingSource::Created => "by its creation",
-        BindingSource::FirstSight => "nothing says when; counted from now",
+        BindingSource::FirstSight => "the time is unknown; counted from now",
     }
 }

@@ -77,19 +77,18 @@ impl PossibleNodes {
             .iter()
             .map(|(taints, names)| format!("{}: does not tolerate {}", nodes(names), taints.join(", ")))
             .collect();
-        list(text, "Taints keep it off:", &tainted, view);
+        list(text, "Nodes excluded by taints:", &tainted, view);
         let unfit: Vec<String> =
             self.unfit.iter().map(|(why, names)| format!("{}: {why}", nodes(names))).collect();
-        list(text, "No taint, but something else keeps it off:", &unfit, view);
+        list(text, "Nodes excluded for other reasons:", &unfit, view);
         text.push('\n');
         let could = match self.possible.len() {
-            0 => "It could go to no node.".to_owned(),
-            _ => format!("It could go to {}.", nodes(&self.possible)),
+            0 => "No node fits it.".to_owned(),
+            _ => format!("It fits on {}.", nodes(&self.possible)),
         };
         paragraph(text, &could, view);
         if self.beyond {
-            let sentence =
-                "It also has affinity to pods, spread constraints or volumes, which are not looked at.";
+            let sentence = "It also has pod affinity, topology spread constraints or volumes, which are not considered here.";
             paragraph(text, sentence, view);
         }
     }

@@ -48,13 +48,13 @@ pub(super) fn explain<'s>(
         ([one], _) => (*one).to_owned(),
         ([], Some(namespace)) if related.present.contains(&(maker, name.clone())) => namespace.to_owned(),
         ([], _) if context.controllers.is_some() && !related.state.gaps.is_empty() => {
-            return Err(format!("no pod of {kind} {name} could be read: nothing is said of it"));
+            return Err(format!("no pod of {kind} {name} could be read, so it is not explained"));
         }
         ([], _) => return Err(not_found::describe(context, target.kind, name)),
         (several, _) => {
             let several = several.join(", ");
             return Err(format!(
-                "there are pods of {kind} {name} in several namespaces: {several}; name one with -n"
+                "there are pods of {kind} {name} in several namespaces: {several}; choose one with -n"
             ));
         }
     };
@@ -93,34 +93,30 @@ impl Explanation for WorkloadExplanation<'_> {
         let now = self.context.snapshot().now();
         let (kind, counts) = (self.maker.of_api().0, self.counts(now));
         paragraph(text, &format!("{kind} {}/{}", self.namespace, self.target.name), view);
-        let s = |count: usize| if count == 1 { "s" } else { "" };
         let unjudged = match counts.unjudged {
             0 => String::new(),
-            many => format!(", of {many} it is not known"),
+            many => format!(", {many} unknown"),
         };
         let sentence = match self.pods.len() {
             0 => "It has no pods.".to_owned(),
             all => format!(
-                "{all} pod{}: {} ha{} to go now, {} count{} down, {} stay{}{unjudged}.",
-                if all == 1 { "" } else { "s" },
+                "{}: {} due now, {} counting down, {} staying{unjudged}.",
+                messages::counted(all, "pod"),
                 counts.going,
-                if counts.going == 1 { "s" } else { "ve" },
                 counts.later,
-                s(counts.later),
                 counts.staying,
-                s(counts.staying),
             ),
         };
         paragraph(text, &sentence, view);
         if self.pods.is_empty() {
             return;
         }
-        let leaves = TableColumn::new(&messages::with_zone("LEAVES", now));
+        let leaves = TableColumn::new(&messages::with_zone("EVICTED", now));
         let mut table = Table::new(vec![
             leaves,
             TableColumn::new("POD").shortens(),
             TableColumn::new("NODE"),
-            TableColumn::new("WHY"),
+            TableColumn::new("REASON"),
         ]);
         for pod in &self.pods {
             let time = match (pod.leaves(), pod.outcome()) {

@@ -14,7 +14,7 @@ use taintward_core::time::Mono;
 /// The largest number of reasons for staying shown for each node; the others are counted together.
 const STAYS_MOST: usize = 5;
 
-/// The largest number of sentences about pods that would fit no node.
+/// Sentences about unschedulable pods.
 const NOWHERE_MOST: usize = 5;
 
 /// The largest number of table rows on a terminal by default, few enough to scroll back.
@@ -61,7 +61,7 @@ pub(super) fn plan(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
 fn opening(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     paragraph(text, &messages::about(&answer.state.from, answer.snapshot().now()), view);
     if answer.descriptions.is_empty() {
-        paragraph(text, "If nothing is changed:", view);
+        paragraph(text, "Without any change:", view);
     } else {
         paragraph(text, &format!("If {}:", answer.descriptions.join(", and ")), view);
     }
@@ -70,12 +70,12 @@ fn opening(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
 
 fn leavers(answer: &PlanReport<'_>, rows: &[PlanRow<'_>], view: &PrintOptions) -> String {
     let mut table = Table::new(vec![
-        TableColumn::new("LEAVES"),
+        TableColumn::new("EVICTED"),
         TableColumn::new("NODE").shortens(),
         TableColumn::new("POD").shortens(),
         TableColumn::new("WORKLOAD").shortens().only_wide(),
-        TableColumn::new("COULD GO TO").shortens(),
-        TableColumn::new("WHY").only_wide(),
+        TableColumn::new("NEXT NODE").shortens(),
+        TableColumn::new("REASON").only_wide(),
     ]);
     let (homes, most) = (answer.homes(), most(answer, view));
     for row in view.in_order(rows).into_iter().take(most) {
@@ -91,7 +91,7 @@ fn leavers(answer: &PlanReport<'_>, rows: &[PlanRow<'_>], view: &PrintOptions) -
             answer.node_name(row.node.node).into(),
             pod.name.as_str().into(),
             answer.snapshot().workloads()[pod.workload as usize].to_string().into(),
-            place(answer, homes.get(&row.fate.pod).map(|home| &home.place), row.node.node),
+            place(answer, homes.get(&row.fate.pod).map(|home| &home.place)),
             answer.why(row).into(),
         ]);
     }
@@ -100,18 +100,15 @@ fn leavers(answer: &PlanReport<'_>, rows: &[PlanRow<'_>], view: &PrintOptions) -
     text
 }
 
-fn place(answer: &PlanReport<'_>, place: Option<&Placement>, from: usize) -> TableCell {
+fn place(answer: &PlanReport<'_>, place: Option<&Placement>) -> TableCell {
     match place {
         // DS-4: a place that it has to leave again.
-        Some(Placement::Again(node)) if *node == from => {
-            TableCell::new("the same again").colored(Color::Yellow)
-        }
         Some(Placement::Again(node)) => {
-            TableCell::new(format!("{}, for a while", answer.node_name(*node))).colored(Color::Yellow)
+            TableCell::new(format!("{}, evicted again", answer.node_name(*node))).colored(Color::Yellow)
         }
         Some(Placement::Node(node)) => answer.node_name(*node).into(),
-        Some(Placement::Nowhere(_)) => TableCell::new("nowhere").colored(Color::Yellow),
-        Some(Placement::None(RecreationPolicy::Never)) => TableCell::new("lost for good").colored(Color::Red),
+        Some(Placement::Nowhere(_)) => TableCell::new("unschedulable").colored(Color::Yellow),
+        Some(Placement::None(RecreationPolicy::Never)) => TableCell::new("not recreated").colored(Color::Red),
         Some(Placement::None(_)) => "-".into(),
         None => "?".into(),
     }
@@ -129,7 +126,7 @@ fn staying(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     if all.is_empty() {
         return;
     }
-    text.push_str("\nWho stays:\n");
+    text.push_str("\nPods that stay:\n");
     let rest: usize = all.iter().skip(STAYS_MOST).map(|(_, count)| count).sum();
     for (why, count) in all.iter().take(STAYS_MOST) {
         bullet(text, &format!("{count}: {why}"), view.paper.measure());
@@ -147,7 +144,7 @@ fn hit(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     let waiting: Vec<&BudgetImpact> =
         answer.forecast.budgets.iter().filter(|impact| impact.refuses() > 0).collect();
     if !waiting.is_empty() {
-        text.push_str("\nDisruption budgets that the drain has to wait for:\n");
+        text.push_str("\nDisruption budgets that the drain waits for:\n");
         waiting.iter().for_each(|impact| bullet(text, &refused(answer, impact), view.paper.measure()));
     }
     let (broken, kept): (Vec<_>, Vec<_>) = answer
@@ -157,14 +154,14 @@ fn hit(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
         .filter(|impact| impact.refuses() == 0 || impact.is_broken())
         .partition(|impact| impact.is_broken());
     if !broken.is_empty() {
-        text.push_str("\nDisruption budgets that this breaks (NoExecute taints do not ask them):\n");
+        text.push_str("\nDisruption budgets violated (NoExecute evictions ignore them):\n");
         broken.iter().for_each(|impact| bullet(text, &budget(answer, impact), view.paper.measure()));
     }
     if !kept.is_empty() {
         let others = if broken.is_empty() { "" } else { "other " };
         let told = match kept.len() {
-            1 => format!("1 {others}disruption budget selects pods that leave; it is not violated."),
-            count => format!("{count} {others}disruption budgets select pods that leave; none is violated."),
+            1 => format!("1 {others}disruption budget selects evicted pods; it is not violated."),
+            count => format!("{count} {others}disruption budgets select evicted pods; none is violated."),
         };
         text.push('\n');
         paragraph(text, &told, view);
@@ -175,11 +172,11 @@ fn workloads(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
     let mut table = Table::new(vec![
         TableColumn::new("WORKLOAD").shortens(),
         TableColumn::new("PODS").right(),
-        TableColumn::new(if answer.until == Mono::NEVER { "NOW" } else { "GONE" }).right(),
+        TableColumn::new(if answer.until == Mono::NEVER { "NOW" } else { "EVICTED" }).right(),
         TableColumn::new("LATER").right(),
         TableColumn::new("FIRST").only_wide(),
         TableColumn::new("LAST").only_wide(),
-        TableColumn::new("WHAT BECOMES OF THEM"),
+        TableColumn::new("OUTCOME"),
     ]);
     let (all, most) = (&answer.forecast.workloads, most(answer, view));
     for impact in all.iter().take(most) {
@@ -190,8 +187,8 @@ fn workloads(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
         let leaving = usize::try_from(going + later).unwrap_or(usize::MAX);
         let fate = TableCell::new(match answer.nowhere(impact.workload) {
             0 => found,
-            nowhere if nowhere == leaving => format!("{}, but fits nowhere", messages::made(returns)),
-            nowhere => format!("{}, but {nowhere} of {leaving} fit nowhere", messages::made(returns)),
+            nowhere if nowhere == leaving => format!("{}, but unschedulable", messages::returns(returns)),
+            nowhere => format!("{}, but {nowhere} of {leaving} unschedulable", messages::returns(returns)),
         });
         table.push(vec![
             workload.to_string().into(),
@@ -208,23 +205,23 @@ fn workloads(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
     text
 }
 
-/// `shop/web lets 1 of 3 pods go; 2 wait until others are well`
+/// `shop/web allows 1 of 3 evictions; 2 wait until other pods are healthy`
 fn refused(answer: &PlanReport<'_>, impact: &BudgetImpact) -> String {
     let budget = &answer.snapshot().budgets()[impact.budget];
     let (waiting, all) = (impact.refuses(), impact.evicted_healthy);
     let (may, verb) = (all - waiting, if waiting == 1 { "waits" } else { "wait" });
-    let never = if impact.allows() == Some(0) { "; it permits none now" } else { "" };
+    let never = if impact.allows() == Some(0) { "; it allows none now" } else { "" };
     format!(
-        "{}/{} lets {may} of {all} pods go; {waiting} {verb} until others are well{never}",
+        "{}/{} allows {may} of {all} evictions; {waiting} {verb} until other pods are healthy{never}",
         budget.namespace, budget.name
     )
 }
 
-/// `shop/web wants 2 well of its pods; 3 are, 2 leave`
+/// `shop/web requires 2 healthy pods; 3 are healthy, and 2 of them are evicted`
 fn budget(answer: &PlanReport<'_>, impact: &BudgetImpact) -> String {
     let budget = &answer.snapshot().budgets()[impact.budget];
     format!(
-        "{}/{} wants {} pods to be well; {} are, and {} of them leave",
+        "{}/{} requires {} healthy pods; {} are healthy, and {} of them are evicted",
         budget.namespace,
         budget.name,
         impact.desired.unwrap_or(0),
@@ -238,11 +235,11 @@ fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     if forced > 0 {
         text.push('\n');
         let pods = if forced == 1 {
-            "1 pod that nobody makes".to_owned()
+            "1 pod that no controller recreates".to_owned()
         } else {
-            format!("{forced} pods that nobody makes")
+            format!("{forced} pods that no controller recreates")
         };
-        paragraph(text, &format!("kubectl drain goes on only with --force: it evicts {pods} again."), view);
+        paragraph(text, &format!("kubectl drain continues only with --force: it evicts {pods}."), view);
     }
     let mut nowhere: BTreeMap<&str, usize> = BTreeMap::new();
     for home in &answer.forecast.placements {
@@ -251,7 +248,7 @@ fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
         }
     }
     if !nowhere.is_empty() {
-        text.push_str("\nWho would find no place:\n");
+        text.push_str("\nUnschedulable pods:\n");
         for (why, count) in nowhere.iter().take(NOWHERE_MOST) {
             bullet(text, &format!("{count}: {why}"), view.paper.measure());
         }
@@ -263,7 +260,7 @@ fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     if answer.forecast.unplaced > 0 {
         text.push('\n');
         let sentence = format!(
-            "{} more leave; where they could go was not looked at: they are too many.",
+            "{} more pods are evicted. Their next nodes are not computed, because there are too many.",
             answer.forecast.unplaced
         );
         paragraph(text, &sentence, view);
@@ -271,12 +268,10 @@ fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     let latest = answer.at_the_latest();
     if latest > 0 {
         text.push('\n');
-        let told = match latest {
-            1 => "The time of 1 pod is".to_owned(),
-            count => format!("The times of {count} pods are"),
-        };
+        let pods = messages::counted(latest, "pod");
         let sentence = format!(
-            "{told} the latest: its taint has no timeAdded, and whoever saw it come counts from earlier."
+            "{pods} may be evicted earlier than shown: the taint has no timeAdded, and a controller that observed it appear \
+             counts from that moment."
         );
         paragraph(text, &sentence, view);
     }
@@ -284,16 +279,16 @@ fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     if beyond > 0 {
         text.push('\n');
         let sentence = format!(
-            "Places go by taints, cordons, node selectors, node affinity and requests. {beyond} of those that leave \
-             also have affinity to pods, spread constraints or volumes, which are not looked at."
+            "NEXT NODE considers taints, cordons, node selectors, node affinity and requests. {beyond} of the evicted \
+             pods also have pod affinity, topology spread constraints or volumes, which it does not consider."
         );
         paragraph(text, &sentence, view);
     }
     if !answer.state.gaps.is_empty() {
         text.push('\n');
         let told = match answer.state.gaps.len() {
-            1 => "This answer is partial: one thing could not be read, see above.".to_owned(),
-            count => format!("This answer is partial: {count} things could not be read, see above."),
+            1 => "This answer is partial: one read failed, see the error above.".to_owned(),
+            count => format!("This answer is partial: {count} reads failed, see the errors above."),
         };
         paragraph(text, &told, view);
     }

@@ -24,20 +24,20 @@ pub(super) fn preview(answer: &PlanReport<'_>, width: usize) -> String {
     if rows.len() > NAMED_MOST {
         bullet(
             &mut text,
-            &format!("and {} more; taintward plan names them all", rows.len() - NAMED_MOST),
+            &format!("and {} more; taintward plan lists them all", rows.len() - NAMED_MOST),
             width,
         );
     }
-    let lost = answer.lost_for_good();
+    let lost = answer.not_recreated();
     if lost > 0 {
-        bullet(&mut text, &format!("{lost} of them are lost for good: nobody makes them again"), width);
+        bullet(&mut text, &format!("{lost} of them are not recreated: no controller owns them"), width);
     }
     for impact in answer.forecast.budgets.iter().filter(|impact| impact.is_broken()) {
         let budget = &answer.snapshot().budgets()[impact.budget];
         bullet(
             &mut text,
             &format!(
-                "this breaks disruption budget {}/{}: NoExecute does not ask it",
+                "disruption budget {}/{} is violated: NoExecute evictions ignore it",
                 budget.namespace, budget.name
             ),
             width,
@@ -46,7 +46,7 @@ pub(super) fn preview(answer: &PlanReport<'_>, width: usize) -> String {
     text
 }
 
-/// `leaves now`, `leaves at 14:08:11, in 5m`.
+/// `is evicted now`, `is evicted at 14:08:11, in 5m`.
 fn leaves(moment: &str) -> String {
-    if moment == "now" { "leaves now".to_owned() } else { format!("leaves at {moment}") }
+    if moment == "now" { "is evicted now".to_owned() } else { format!("is evicted at {moment}") }
 }

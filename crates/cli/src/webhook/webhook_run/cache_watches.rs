@@ -269,10 +269,10 @@ async fn report(resource: &'static str, mut health: watch::Receiver<StreamHealth
         }
         if let Some(missing) = now.missing.filter(|_| !was_missing) {
             let (verb, on) = (missing.verb, missing.resource);
-            tracing::error!(verb, resource = on, "permission missing: the rules that need it do nothing");
+            tracing::error!(verb, resource = on, "permission missing: the rules that need it are inactive");
         }
         if let Some(why) = complaints.news(&now) {
-            tracing::warn!(resource, err = why, "stream interrupted; it is taken up again");
+            tracing::warn!(resource, err = why, "watch interrupted; it is resumed");
         }
         (was_absent, was_missing) = (now.absent, now.missing.is_some());
         if health.changed().await.is_err() {

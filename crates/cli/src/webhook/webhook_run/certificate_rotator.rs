@@ -45,7 +45,7 @@ pub(super) struct CertificateRotator {
 enum RotationError {
     #[error(transparent)]
     Refused(#[from] RequestError),
-    #[error("{0}; `taintward install --apply` makes the Secret, with nothing in it")]
+    #[error("{0}; `taintward install --apply` creates the Secret, empty")]
     NoSecret(RequestError),
     #[error(transparent)]
     Mint(#[from] IssueError),
@@ -87,7 +87,8 @@ impl CertificateRotator {
                     PAUSE_AGAIN
                 }
                 Err(trouble) => {
-                    tracing::warn!(err = %trouble, "the certificate cannot be looked after; what is on show stays");
+                    tracing::warn!(err = %trouble, "certificate rotation failed; keeping the current \
+                     certificate");
                     self.metrics.reload_failures.inc();
                     pause = (pause * 2).min(PAUSE_LONGEST);
                     pause
@@ -152,7 +153,7 @@ impl CertificateRotator {
             pair.certificate().map(|certificate| certificate.to_vec()) == self.certificate.certificate();
         if !same {
             self.certificate.show(pair);
-            tracing::info!("another certificate is on show");
+            tracing::info!("serving a new certificate");
         }
         Ok(())
     }

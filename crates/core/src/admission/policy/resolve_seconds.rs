@@ -107,8 +107,8 @@ impl SecondsCandidates<'_> {
             let whose = if source == SecondsSource::Workload { "pod" } else { "namespace" };
             let Some(wish) = TolerationDuration::parse(text) else {
                 warnings.push(format!(
-                    "annotation {annotation} of the {whose} is \"{}\" and was passed over: write a whole number of \
-                     seconds, or forever",
+                    "annotation {annotation} of the {whose} is \"{}\" and was ignored: write a whole number \
+                     of seconds, or forever",
                     text_of(text)
                 ));
                 continue;
@@ -116,8 +116,8 @@ impl SecondsCandidates<'_> {
             let stay = self.policy.map_or(wish, |(policy, _)| policy.bounds.clamp(wish));
             if let Some((policy, _)) = self.policy.filter(|_| stay != wish) {
                 warnings.push(format!(
-                    "annotation {annotation} of the {whose} asks for {}, and the policy {} allows {} {}: that is what \
-                     counts",
+                    "annotation {annotation} of the {whose} asks for {}, but the policy {} allows {} {}, \
+                     which applies",
                     words(wish),
                     text_of(&policy.name),
                     if stay < wish { "at most" } else { "at least" },

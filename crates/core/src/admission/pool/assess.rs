@@ -153,8 +153,8 @@ impl<'p> PoolSurvey<'p> {
     fn tell(&self, at: usize, assessment: &mut PoolAssessment, asked: &dyn Fn(&NodeOwnership<'p>) -> bool) {
         let pool = &self.pools[at];
         if self.named(asked).is_empty() {
-            let message = "no node is asked for: label nodes so that the selector means them, or name them; until then \
-                           its pods find no node of the pool";
+            let message = "no node is selected: label nodes so that the selector matches them, or name them; \
+             until then the pool's pods are unschedulable";
             assessment.say(PoolFinding::new(Reason::SelectsNothing, message));
         }
         let other =
@@ -200,8 +200,8 @@ impl<'p> PoolSurvey<'p> {
 
 fn locks_out(names: &[&str]) -> String {
     format!(
-        "no more nodes are taken, because these are the last that are open to everybody and the pods of kube-system need \
-         one: {}; leave one out, or add a node",
+        "no more nodes are added, because these are the last nodes outside of pools and the pods of \
+         kube-system need one: {}; leave one out, or add a node",
         few(names.iter().copied())
     )
 }

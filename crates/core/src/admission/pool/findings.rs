@@ -41,18 +41,19 @@ reasons! {
     ReservedTaint true "The taint's key is Kubernetes' own.";
     BadLabel true "An API server would refuse the label.";
     ReservedLabel true "The label's key is Kubernetes' own.";
-    BadSelector true "A selector makes no sense and selects nothing.";
+    BadSelector true "A selector is invalid and selects nothing.";
     NoMembers true "Neither names nor a selector say which nodes.";
     TaintOverlaps true "An older pool has the same taint.";
     LabelOverlaps true "An older pool has the same label.";
-    LocksOutSystem false "It would take the last nodes that are open to everybody, so it takes no more than it has.";
-    NodesOverlap false "Nodes it asks for belong to another pool.";
-    ControlPlaneNodes false "Nodes it asks for carry the control plane and are left out.";
-    NodeConflict false "Nodes have something of somebody else's in place of the taint or label.";
-    SelectsNothing false "No node is asked for.";
+    LocksOutSystem false "The pool would take the last nodes outside of pools, so it takes no more than it \
+     has.";
+    NodesOverlap false "Selected nodes belong to another pool.";
+    ControlPlaneNodes false "Selected nodes run the control plane and are left out.";
+    NodeConflict false "Another writer's taint or label on nodes conflicts with the pool's.";
+    SelectsNothing false "No node is selected.";
     LabelOfKubelets false "A kubelet may set the label on its own node.";
     KeepsNobodyOff false "No effect of the taint keeps pods off.";
-    NoUsers false "Nobody may use it.";
+    NoUsers false "No pod may use it.";
     EverybodyMayUse false "Pods of all namespaces may use it.";
 }
 
@@ -99,12 +100,12 @@ fn taint(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
         pool.taint.effects.iter().find(|one| matches!(one, TaintEffect::Unknown(_)))
     {
         let message = format!(
-            "\"{}\" is no effect of a taint: write NoSchedule, PreferNoSchedule or NoExecute",
+            "\"{}\" is not an effect of a taint: write NoSchedule, PreferNoSchedule or NoExecute",
             text_of(odd)
         );
         found.push(PoolFinding::new(Reason::BadTaint, message));
     } else if !pool.taints().iter().any(|taint| keeps_off(&taint.effect)) {
-        let message = "PreferNoSchedule keeps nobody off: add NoSchedule, if the nodes are to be dedicated";
+        let message = "PreferNoSchedule keeps no pod off: add NoSchedule, if the nodes are to be dedicated";
         found.push(PoolFinding::new(Reason::KeepsNobodyOff, message));
     }
 }
@@ -128,8 +129,8 @@ fn label(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
         found.push(PoolFinding::new(Reason::ReservedLabel, message));
     } else if is_for_kubelets(&label.key) {
         let message = format!(
-            "a kubelet may put the label {} on its own node, and so draw the pool's pods there until it is taken off: leave \
-             the label out, or write one under node-restriction.kubernetes.io",
+            "a kubelet can set the label {} on its own node and so attract the pool's pods until the label \
+             is removed: leave the label out, or use one under node-restriction.kubernetes.io",
             label.key
         );
         found.push(PoolFinding::new(Reason::LabelOfKubelets, message));
@@ -138,7 +139,7 @@ fn label(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
 
 fn members(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
     if pool.members.names.is_empty() && pool.members.selector.is_none() {
-        let message = "it says neither names nor a selector of nodes: write one of them";
+        let message = "it has neither names nor a selector of nodes: write one of them";
         found.push(PoolFinding::new(Reason::NoMembers, message));
     }
     for (of, selector) in [("nodes", &pool.members.selector), ("namespaces", &pool.users.namespaces)] {
@@ -154,7 +155,7 @@ fn users(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
     let listed = !users.service_accounts.is_empty() || !users.users.is_empty() || !users.groups.is_empty();
     match &users.namespaces {
         None if !listed => {
-            let message = "nobody may use it: name namespaces, service accounts, users or groups";
+            let message = "no pod may use it: name namespaces, service accounts, users or groups";
             found.push(PoolFinding::new(Reason::NoUsers, message));
         }
         Some(selector) if selector.0.is_empty() => {

@@ -193,15 +193,15 @@ impl<'n> NodeWithoutMarks<'n> {
                 let wanted = mark.taint()?;
                 let other = self.taints.iter().find(|one| one.is_same(&wanted) && one.value != *value)?;
                 Some(format!(
-                    "node {node} has the taint {other} from somebody else, and pool {name} would put {wanted} in its \
-                     place: take it off, or give the pool another key"
+                    "node {node} has the taint {other} from another writer, and pool {name} needs {wanted} \
+                     instead: remove it, or give the pool another key"
                 ))
             }
             AppliedMark::Label { key, value } => {
                 let other = self.labels.get(key).filter(|other| *other != value)?;
                 Some(format!(
-                    "node {node} has the label {key}={other} from somebody else, and pool {name} would make it {value}: \
-                     take it off, or give the pool another label"
+                    "node {node} has the label {key}={other} from another writer, and pool {name} needs \
+                     {value}: remove it, or give the pool another label"
                 ))
             }
         })?;

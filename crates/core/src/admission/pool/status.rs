@@ -207,8 +207,8 @@ fn count_on_node(
 }
 
 /// What is said of a pod whose maker is forgotten.
-const UNKNOWN: &str = "it is not known whether one of the pool's users made it: it is older than the pool, or the webhook \
-                       was away; make it anew";
+const UNKNOWN: &str = "it is unknown whether one of the pool's users created it: it is older than the pool, \
+ or the webhook was unavailable; recreate it";
 
 fn how(pool: &DedicatedPool, resident: &PodOnNode<'_>) -> String {
     let let_in = |one: &Toleration| {
@@ -219,7 +219,7 @@ fn how(pool: &DedicatedPool, resident: &PodOnNode<'_>) -> String {
             format!("toleration {at} ({}) lets it stay", toleration_of(&resident.tolerations[at]))
         }
         None => format!(
-            "it was on {} before the taint, or was put there by name; an effect NoExecute would send it away",
+            "it was on {} before the taint, or was bound there by name; an effect NoExecute would evict it",
             text_of(resident.node)
         ),
     }

@@ -165,7 +165,7 @@ fn either(
     match data.filter(|data| !data.is_empty()) {
         Some(data) => match STANDARD.decode(data) {
             Ok(bytes) => Ok(Some(DataSource::Data(bytes))),
-            Err(_) => Err(TlsProblem::certificate(format!("{field}-data is no base64"))),
+            Err(_) => Err(TlsProblem::certificate(format!("{field}-data is not base64"))),
         },
         None => Ok(path.filter(|path| !path.as_os_str().is_empty()).map(DataSource::File)),
     }

@@ -86,9 +86,7 @@ impl ExecPlugin {
         let interactive = match self.exec.interactive_mode {
             Some(ExecInteractiveMode::Never) => false,
             Some(ExecInteractiveMode::Always) if !at_terminal => {
-                return Err(
-                    self.blame("wants to ask somebody (interactiveMode: Always), and there is no terminal")
-                );
+                return Err(self.blame("needs a terminal (interactiveMode: Always), and there is none"));
             }
             _ => at_terminal,
         };
@@ -152,7 +150,7 @@ impl ExecPlugin {
             _ => return Err("has given only one of certificate and key".to_owned()),
         };
         let ends = given(status.expiration_timestamp).map(|text| text.parse::<Timestamp>()).transpose();
-        let ends = ends.map_err(|_| "has given an expirationTimestamp that is no time")?;
+        let ends = ends.map_err(|_| "returned an expirationTimestamp that is not a time")?;
         let expires = ends.map(|ends| clock.now().mono_of(Wall::from_micros(ends.as_microsecond())));
         Ok(IssuedCredential { token, identity, expires })
     }
@@ -168,7 +166,7 @@ impl ExecProcess {
         let mut output = Vec::new();
         if let Some(stdout) = self.child.stdout.take() {
             let read = stdout.take(OUTPUT_MAX + 1).read_to_end(&mut output).await;
-            read.map_err(|why| format!("cannot be heard: {why}"))?;
+            read.map_err(|why| format!("its output cannot be read: {why}"))?;
         }
         if output.len() as u64 > OUTPUT_MAX {
             return Err("writes more than 1 MiB".to_owned());
