@@ -33,7 +33,7 @@ impl Stage {
         eventually("everybody is well", || {
             let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
             command.args(["plan", "--taint", "*", "x:NoExecute", "--kubeconfig", &kubeconfig]);
-            text(&command.output().unwrap().stdout).contains("2 are, and 2 of them leave").then_some(())
+            text(&command.output().unwrap().stdout).contains("2 are healthy, and 2 of them are evicted").then_some(())
         });
         Self { folder, _sandbox: sandbox }
     }

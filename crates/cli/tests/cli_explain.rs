@@ -186,7 +186,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
         let events = told["events"].as_array().is_some_and(|events| !events.is_empty());
         (told["outcome"] == "Gone" && events).then_some(told)
     });
-    assert_eq!(told["summary"], "It is gone: a NoExecute taint sent it away, as its events say.");
+    assert_eq!(told["summary"], "It is deleted: its events say that a NoExecute taint evicted it.");
     let message = told["events"][0]["message"].as_str().unwrap();
     let until = seconds(message.rsplit_once(" until ").unwrap().1);
     assert!((leaves..=leaves + 1).contains(&until), "explained: {leaves}; {message}");
@@ -195,11 +195,11 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     let event = events.next();
     assert_eq!((&event["event"], &event["pod"]), (&"Cancelled".into(), &"lasting".into()));
     let (code, _, said) = stage.run("explain pod/nobody -n shop");
-    let expected = "error: there is no pod nobody in namespace shop, nor an event of one: nothing says whether it was there";
+    let expected = "error: pod nobody does not exist in namespace shop, and has no events, so it is unknown whether it existed";
     assert!(code == 1 && said.starts_with(expected), "{said}");
     let (code, out, said) = stage.run("explain pod/lasting");
     assert_eq!((code, out.as_str()), (1, ""), "the namespace is missing");
-    assert!(said.contains("; there is one in shop: name it with -n"), "{said}");
+    assert!(said.contains("; a pod of this name exists in shop: choose the namespace with -n"), "{said}");
     let (code, _, said) = stage.run("pending");
     assert!(code == 0 && said.ends_with("No pods are counting down in namespace default.\n"), "{said}");
     let (code, _, said) = stage.run("pending -n shpo");
@@ -304,7 +304,7 @@ fn all_pods_of_a_workload_are_explained_a_line_each() {
 
     let (code, out, _) = run("explain rs web-5c");
     assert!(
-        code == 0 && out.contains("ReplicaSet shop/web-5c\n2 pods: 1 has to go now, 0 count down, 1 stays."),
+        code == 0 && out.contains("ReplicaSet shop/web-5c\n2 pods: 1 due now, 0 counting down, 1 staying."),
         "{out}"
     );
     let (code, out, _) = run("explain sts/idle");
@@ -313,13 +313,13 @@ fn all_pods_of_a_workload_are_explained_a_line_each() {
     assert_eq!((code, out.as_str()), (1, ""));
     assert_eq!(
         said,
-        "error: there is no deployment wep in namespace shop; kubectl get deployments -n shop lists those there are\n"
+        "error: deployment wep does not exist in namespace shop; kubectl get deployments -n shop lists all of them\n"
     );
     // The user may not read the Deployment; its pods are found all the same, or it is unknown whether it exists.
     let (code, out, said) = run("explain deploy/web-api");
     assert!(
         code == 1
-            && out.contains("1 pod: 1 has to go now")
+            && out.contains("1 pod: 1 due now")
             && said.contains("grant the verb get on deployments"),
         "{out}{said}"
     );

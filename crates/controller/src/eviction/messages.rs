@@ -55,7 +55,7 @@ fn held(span: Span) -> String {
 /// The source of a taint start, as text.
 pub(crate) const fn source(source: TaintStartSource) -> &'static str {
     match source {
-        TaintStartSource::SeenLive => "seen appearing",
+        TaintStartSource::SeenLive => "observed live",
         TaintStartSource::TimeAdded => "by its timeAdded",
         TaintStartSource::ManagedFields => "by the node's managedFields",
         TaintStartSource::FirstSight => "first seen then",
