@@ -2,8 +2,7 @@
 //! about nodes and pods, namespaces and policies as input and returns the patches of tolerations' seconds.
 //!
 //! - Invariant: level-triggered. Which pods are held, since when, and their own seconds are stored in the pods; a
-//!   restart
-//!   or another leader finds all of it again.
+//!   restart or another leader finds all of it again.
 //! - See `toleration_hold.rs`, `toleration_backfill.rs` and `toleration_guard.rs` for the decision about one pod,
 //!   `toleration_seconds/hold_limit.rs` for which nodes are held, `toleration_seconds/desired_seconds.rs` for pending
 //!   pods.

@@ -1,8 +1,7 @@
 //! Tracks when the guard is written, since when each pool is in it, and which pools rely on it.
 //!
 //! - Invariant: a pool gets the label [`GUARD_LABEL`](super::GUARD_LABEL) only after every API server has had the time
-//!   to
-//!   observe it in the guard; without the label a policy of its own judges pods for it.
+//!   to observe it in the guard; without the label a policy of its own judges pods for it.
 
 use super::effect::PoolEffect;
 use super::fact::PoolFact;

@@ -1,8 +1,7 @@
 //! Finds the pods whose seconds differ from their policies or the ceilings of their namespaces; paces their patches.
 //!
 //! - Invariant: nothing is written before namespaces and policies were listed once; nor for a policy while one cannot
-//!   be
-//!   decoded, because it is unknown which namespaces that one is for (D11).
+//!   be decoded, because it is unknown which namespaces that one is for (D11).
 //! - Invariant: a pod whose node is silent, or that has a record of a hold, waits.
 
 use super::effect_queue::HeldPodKey;

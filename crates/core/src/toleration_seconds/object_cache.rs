@@ -1,8 +1,7 @@
 //! Caches nodes and their pods from the watches, and collects which of them changed.
 //!
 //! - Invariant: an older version never replaces a newer one, except in a list; the pods of an unknown or undecodable
-//!   node
-//!   never change (D11); tolerations are stored once, however many pods have them.
+//!   node never change (D11); tolerations are stored once, however many pods have them.
 
 use super::effect_queue::HeldPodKey;
 use super::held_pod_entry::{FactSource, HeldPodEntry, SharedPodParts};

@@ -150,7 +150,7 @@ proptest! {
         {
             prop_assert!(later > used && all[later].patience() > all[used].patience());
             let reversed = [all[later].clone(), all[used].clone()];
-            prop_assert_eq!(match_taint(&reversed, &taint, off), TaintMatch::Tolerated(0), "it would match in that place");
+            prop_assert_eq!(match_taint(&reversed, &taint, off), TaintMatch::Tolerated(0), "it would match there");
         }
     }
 }
