@@ -130,7 +130,7 @@ fn the_workload_is_the_top_level_owner() {
         .kind
         .returns(),
         RecreationPolicy::Unknown,
-        "somebody else's kind of the same name is another kind"
+        "a kind of another API group with the same name is another kind"
     );
     assert_eq!(Workload::of("shop", "p", &none, None).to_string(), "Pod shop/p");
 }

@@ -35,7 +35,7 @@ fn a_pause_of_ten_minutes() {
         }
         // Events buffered in the stream arrive late, as if they were new.
         world.pass(48);
-        assert_eq!(world.commits, [], "nobody yet");
+        assert_eq!(world.commits, [], "no commits yet");
         world.pass(15);
         assert_eq!(world.tainted(), ["a4"], "told: {told}");
         assert!(["a0", "a1", "a2", "a3"].iter().all(|name| !is_declared(&world, name)));
@@ -61,7 +61,7 @@ fn a_pause_with_a_silent_node_before_it() {
         }
         world.leading = true;
         world.pass(48);
-        assert_eq!(world.commits, [], "nobody yet");
+        assert_eq!(world.commits, [], "no commits yet");
         world.pass(15);
         assert_eq!(world.tainted(), ["a4"], "renewed: {renewed}");
     }

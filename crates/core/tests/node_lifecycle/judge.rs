@@ -43,7 +43,11 @@ impl Judge {
         if is.has(ManagedTaint::UnreachableNoExecute) && was.no_execute().is_empty() {
             let heard = self.heard.get(after.name.as_str()).copied().unwrap_or(i64::MIN / 2);
             let silent = now - heard;
-            assert!(silent > flags.monitor_grace_micros, "{} was heard of {silent} µs ago", after.name);
+            assert!(
+                silent > flags.monitor_grace_micros,
+                "the last heartbeat of {} was {silent} µs ago",
+                after.name
+            );
             assert!(!kubelet.alive || self.silence_counts, "{} is alive", after.name);
             assert!(now - self.started > flags.monitor_grace_micros, "S7: observed for too short a time");
         }

@@ -74,7 +74,7 @@ fn a_zone_that_becomes_silent_at_once_hastens_and_stops_nothing_elsewhere() {
                     all(world, what);
                 }
             });
-            // The checker counted: one in ten seconds. It is what they asked for.
+            // The checker counted: one in ten seconds. That is the result of their own silence.
             let gone = world.tainted().iter().filter(|name| name.starts_with("hostile")).count();
             assert!((1..=HOSTILE).contains(&gone), "{what:?} at {moment}: {gone}");
         }
