@@ -87,7 +87,7 @@ fn a_removed_mark_is_restored_and_an_overwritten_one_is_a_conflict() {
     assert_eq!(one.taints, [taint("dedicated", "a", "NoSchedule")]);
     one.taints[0].value = "theirs".into();
     let outcome = settle(core::slice::from_ref(&a), &mut one);
-    let message = outcome.conflict.expect("another client set this label").message;
+    let message = outcome.conflict.expect("another client changed the taint").message;
     assert!(message.contains("dedicated=theirs:NoSchedule") && message.contains("node n"), "{message}");
     assert_eq!(one, node("n", "pool=a", "dedicated=theirs:NoSchedule"));
     settle(&[leaving(&a)], &mut one);
