@@ -58,8 +58,8 @@ pub(super) trait ObjectFormat: Sized {
     /// The identity of an object, from whatever can be read.
     fn identity(object: &[u8]) -> ObjectIdentity;
 
-    /// Whether the deletion of an object, if it has started, waits for nothing: its grace period is over (as an API
-    /// server sees it, too), and it has no finalizer. If that cannot be read, the answer is no.
+    /// Whether the deletion of an object, if it has started, waits for nothing: its grace period is over or absent, and
+    /// it has no finalizer. If that cannot be read, the answer is no.
     fn waits_for_nothing(object: &[u8]) -> bool;
 
     /// Decodes an object; one that is not understood is named, if possible.
