@@ -1,4 +1,4 @@
-//! Generates moments, and writes them as each encoding and the fact have them.
+//! Generates times, as each encoding and the fact have them.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use k8s_openapi::jiff::Timestamp;
