@@ -88,7 +88,7 @@ impl ServerLimits {
         // second.
         connections: 512,
         head: Duration::from_secs(10),
-        // An API server gives a webhook 10 s, and ours 2 s.
+        // An API server gives a webhook 10 s by default, and this one 2 s.
         body: Duration::from_secs(10),
         // An object and the old one, 3 MiB each at most, every character written as six (`\u003c`), and the envelope.
         // It is filtered as it arrives, and little of it is kept.

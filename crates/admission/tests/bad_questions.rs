@@ -36,7 +36,7 @@ fn with(pointer: &str, value: Value) -> String {
 }
 
 fn refused(body: &[u8]) -> String {
-    let said = judge(Half::Mutate, body, &Allows).expect_err("it makes no sense").to_string();
+    let said = judge(Half::Mutate, body, &Allows).expect_err("it is invalid").to_string();
     assert!(!said.chars().any(char::is_control), "{said:?}");
     assert!(said.len() < 1000, "{said}");
     said

@@ -114,7 +114,7 @@ struct World {
     now: i64,
     secret: Option<StoredState>,
     configured: TrustBundle,
-    /// What an API server knows of the configuration: delayed, but never by more than a second.
+    /// What an API server knows about the configuration: delayed, but never by more than a second.
     known: TrustBundle,
     replicas: [Replica; 2],
     crashes: u8,
@@ -275,7 +275,7 @@ fn in_any_order_a_lost_secret_breaks_no_client() {
     holds(&[(RULES, 0, 1, 1), (RENEWING, 1, 1, 0)]);
 }
 
-/// The same for longer: `cargo test -p taintward-webhook --test rotation -- --ignored`.
+/// The same for longer: `cargo test -p taintward-admission --test rotation -- --ignored`.
 #[test]
 #[ignore = "takes a minute"]
 fn in_any_order_for_longer() {

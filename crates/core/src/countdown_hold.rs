@@ -73,7 +73,7 @@ impl HoldHistory {
     }
 
     /// Whether holds apply to a taint: the two with effect NoExecute that node health adds. Other taints are set on
-    /// purpose, and unreachable nodes are no reason to delay them.
+    /// purpose, and unreachable nodes are not a reason to delay them.
     pub fn applies_to(taint: &Taint) -> bool {
         taint.effect == TaintEffect::NoExecute && matches!(&*taint.key, keys::NOT_READY | keys::UNREACHABLE)
     }

@@ -63,8 +63,8 @@ pub struct ForecastOptions<'q> {
     pub until: Mono,
     /// At most this many evicted pods are placed.
     pub places_max: usize,
-    /// For each pod of the snapshot, whether it is reported; empty: all are. The others are evicted all the same, and
-    /// free and use resources; they are only not reported.
+    /// For each pod of the snapshot, whether it is reported; empty: all are. The others are evicted anyway, and free
+    /// and use resources; they are only not reported.
     pub about: &'q [bool],
 }
 

@@ -89,7 +89,7 @@ pub struct NodeLifecycleEngine {
     notices: Vec<NodeLifecycleNotice>,
 }
 
-/// A node name: what is known of the node, and what follows from that.
+/// A node name: what is known about the node, and what follows from that.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct NodeHealthEntry {
     facts: NodeFacts,
@@ -268,7 +268,7 @@ impl NodeLifecycleEngine {
         self.reassess_all(now);
     }
 
-    /// Reassesses all nodes: what is known of this process has changed.
+    /// Reassesses all nodes: what is known about this process has changed.
     fn reassess_all(&mut self, now: Mono) {
         let names: Vec<NodeName> = self.entries.keys().cloned().collect();
         for name in names {

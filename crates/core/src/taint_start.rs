@@ -76,7 +76,7 @@ pub struct PodBinding {
 ///
 /// Never early (S3): the client that wrote the time had a clock of its own, truncated to whole seconds. So the time
 /// counts from the end of its second on the slowest clock that [`Now::skew_max`] allows, and from now if nothing is
-/// known of the clocks. Across restarts the start moves by no more than twice the allowance (S4).
+/// known about the clocks. Across restarts the start moves by no more than twice the allowance (S4).
 pub fn taint_start(taint: &Taint, node: &NodeFact, sighting: ObservedVia, now: Now) -> TaintStart {
     let ObservedVia::List { absent_until } = sighting else {
         return TaintStart { at: now.mono, source: TaintStartSource::SeenLive, clamped: false };
@@ -91,7 +91,7 @@ pub fn taint_start_for_display(taint: &Taint, node: &NodeFact, now: Now) -> Tain
     listed(taint, node, None, as_told, now)
 }
 
-/// Converts a time of an object to our clock, if possible.
+/// Converts a time of an object to the local clock, if possible.
 type ClockReading = fn(Wall, Now) -> Option<Mono>;
 
 /// Returns the end of the second it lies in, on the slowest possible clock.

@@ -15,7 +15,7 @@ pub fn is_hazard(c: char) -> bool {
         )
 }
 
-/// Returns `text` on one line, with a mark in place of each hazard: for people, to whom its number says nothing.
+/// Returns `text` on one line, with a mark in place of each hazard: for people, not for machines.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     match text.contains(is_hazard) {
         true => Cow::Owned(text.replace(is_hazard, "\u{fffd}")),

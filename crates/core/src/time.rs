@@ -137,7 +137,7 @@ impl Now {
         Self::new(mono, wall, Some(Span::ZERO))
     }
 
-    /// The latest moment at which a clock that wrote `wall` can have shown it; `None` if nothing is known of that
+    /// The latest moment at which a clock that wrote `wall` can have shown it; `None` if nothing is known about that
     /// clock.
     pub const fn latest_mono_of(self, wall: Wall) -> Option<Mono> {
         match self.skew_max {

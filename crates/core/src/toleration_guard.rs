@@ -109,7 +109,7 @@ pub fn own_tolerations(tolerations: &[Toleration], record: Option<&GuardRecord>)
 
 /// Returns a pod as taint eviction judges it if it evicts guarded pods only; `None`: kube-controller-manager evicts it.
 ///
-/// A pod that is not guarded but has our mark is judged as one that stays, so that the mark is removed (S9).
+/// A pod that is not guarded but has Taintward's mark is judged as one that stays, so that the mark is removed (S9).
 pub fn guarded_pod(mut pod: PodFact, record: Option<&GuardRecord>) -> Option<PodFact> {
     match record.filter(|record| record.still_applies(&pod.tolerations)) {
         Some(record) => pod.tolerations = own_tolerations(&pod.tolerations, Some(record)),

@@ -54,7 +54,7 @@ pub enum StayReason {
     NoTaint,
     /// Every taint is tolerated indefinitely.
     Tolerated,
-    /// A taint would evict it but for a toleration that is not understood; no other taint evicts it (D11).
+    /// A taint would evict it except for a toleration that is not understood; no other taint evicts it (D11).
     UnsupportedToleration,
     /// A taint evicts it, at once or after a while, but its time is on hold; no other taint evicts it (NL-48).
     OnHold,

@@ -1,6 +1,6 @@
 //! Measures the processor time of decoding 20,000 ordinary pods in both encodings.
 
-#![allow(clippy::unwrap_used, reason = "a measuring tool: its own objects are well-formed")]
+#![allow(clippy::unwrap_used, reason = "a measuring tool: its own objects are valid")]
 
 use k8s_pb::api::core::v1::{
     Container, ContainerStatus, EnvVar, Pod, PodCondition, PodSpec, PodStatus, Toleration, Volume,

@@ -163,8 +163,8 @@ impl ApiClient {
         Ok(bodies::version_of(&answer.body))
     }
 
-    /// Removes our condition (S9): only from the pod with this UID, only if it is ours, and not from a terminating pod.
-    /// If there is nothing to remove, that is a success.
+    /// Removes Taintward's condition (S9): only from the pod with this UID, only if Taintward set it, and not from a
+    /// terminating pod. If there is nothing to remove, that is a success.
     ///
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID by now or keeps changing.

@@ -18,8 +18,8 @@ use tokio::time::Instant;
 /// monotonic clock does not, so a long wait checks the time now and then (P29).
 const NAP_MAX: Duration = Duration::from_secs(10);
 
-/// How far the clocks that write times into objects may be from the one whose dates we see: those of other API servers,
-/// of the scheduler, of the kubelets, of clients that write `timeAdded`.
+/// How far the clocks that write times into objects may be from the one whose dates the client sees: those of other API
+/// servers, of the scheduler, of the kubelets, of clients that write `timeAdded`.
 const AMONG_OTHERS: Span = Span::from_secs(1);
 
 /// A source of [`Now`].
@@ -29,10 +29,10 @@ pub struct Clock {
     server: Option<Arc<Mutex<ServerTime>>>,
 }
 
-/// The difference between our wall clock and the API server's.
+/// The difference between the local wall clock and the API server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockOffset {
-    /// By how many microseconds ours is ahead; negative if it is behind.
+    /// By how many microseconds the local clock is ahead; negative if it is behind.
     pub ahead_micros: i64,
     /// The maximum error of that, either way.
     pub uncertainty: Span,
@@ -68,7 +68,7 @@ impl RuntimePace {
 }
 
 impl ClockOffset {
-    /// By how many seconds ours is ahead; negative if it is behind.
+    /// By how many seconds the local clock is ahead; negative if it is behind.
     pub fn ahead_secs_f64(self) -> f64 {
         self.ahead_micros as f64 / 1_000_000.0
     }
@@ -105,8 +105,8 @@ impl Clock {
 
     /// The same, with the API server's time as wall time, from the dates of its responses: of all clients that are
     /// [`observed`](crate::config::Connected::observed) with a clone of this clock. The monotonic clock is unaffected;
-    /// once there are enough responses, a wrong wall clock of ours, or setting it, has no effect; until then the
-    /// server's time is unknown ([`Now::skew_max`]).
+    /// once there are enough responses, a wrong local wall clock, or setting it, has no effect; until then the server's
+    /// time is unknown ([`Now::skew_max`]).
     #[must_use]
     pub fn by_the_server(mut self) -> Self {
         self.server = Some(Arc::default());
@@ -138,7 +138,7 @@ impl Clock {
         }
     }
 
-    /// The difference between our wall clock and the server's; `None` while it is unknown or not observed.
+    /// The difference between the local wall clock and the server's; `None` while it is unknown or not observed.
     pub fn offset(&self) -> Option<ClockOffset> {
         let (mono, own) = self.own();
         let (wall, uncertainty) = self.server()?.at(mono)?;
@@ -151,7 +151,7 @@ impl Clock {
         self.server().map_or(Ok(()), |mut server| server.observe(date, sent, received))
     }
 
-    /// The monotonic clock and our own wall clock.
+    /// The monotonic clock and the local wall clock.
     pub(crate) fn own(&self) -> (Mono, Wall) {
         match &self.source {
             ClockSource::System => (since_boot(), wall()),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_servers_time_is_known_after_three_dates_and_our_steps_do_not_move_it() {
+    async fn the_servers_time_is_known_after_three_dates_and_local_steps_do_not_move_it() {
         let steps = Arc::new(AtomicI64::new(600_000_000));
         let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000)).stepped_by(Arc::clone(&steps));
         let clock = clock.by_the_server();

@@ -80,7 +80,7 @@ impl ObjectIdentity {
 }
 
 /// An object that exists but could not be understood. It is a fact of its own: no pod is evicted for it, and the pod it
-/// describes is left alone (D11, S11).
+/// describes is skipped (D11, S11).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndecodableObject {
     /// Its identity, if that much could be read.

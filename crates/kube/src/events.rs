@@ -15,7 +15,7 @@ const NAME_MAX: usize = 253;
 /// The longest action and reporting instance the events API accepts.
 const WORD_MAX: usize = 128;
 
-/// The reporter and the reason of events: upstream's, so that a search for its events finds ours.
+/// The reporter and the reason of events: upstream's, so that a search for these finds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventReporter {
     /// The reporting controller.

@@ -19,14 +19,14 @@ use taintward_core::time::{Mono, Span};
 use thiserror::Error;
 use tokio::sync::watch;
 
-/// The lease, our identity and the timings; names and defaults of client-go's `--leader-elect-*` flags.
+/// The lease, the identity and the timings; names and defaults of client-go's `--leader-elect-*` flags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseSettings {
     /// `--leader-elect-resource-namespace`.
     pub namespace: String,
-    /// Our identity in the lease; must differ between processes.
+    /// The identity in the lease; must differ between processes.
     pub name: String,
-    /// Who we are in the lease; must differ between processes.
+    /// The identity in the lease; must differ between processes.
     pub identity: String,
     /// `--leader-elect-lease-duration`, `--leader-elect-renew-deadline`, `--leader-elect-retry-period`.
     pub rules: ElectionTimings,

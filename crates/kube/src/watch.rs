@@ -157,7 +157,7 @@ impl WatchError {
         let missing = MissingAccess { verb, group: F::GROUP, resource: F::RESOURCE };
         match (status.code, status.reason.as_str()) {
             (410, _) | (_, "Expired" | "Gone") => Self::Expired(status),
-            // Our position is in the server's future: its store was replaced by an older one.
+            // The position is in the server's future: its store was replaced by an older one.
             (504, _) if status.message.starts_with("Too large resource version") => Self::Expired(status),
             (401, _) => Self::Unauthenticated(missing, status),
             (403, _) => Self::Forbidden(missing, status),

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: an absent field equals `null`, as in Go ([`Text`], [`Fields`], [`CappedList`], [`TextMap`] are empty; a
 //!   number is `None`). A known field given twice is an error; an unknown field is skipped, except in the
-//!   specifications of our own resources. [`IfWhole`] skips what only some readers need.
+//!   specifications of Taintward's own resources. [`IfWhole`] skips what only some readers need.
 //! - See `decode/format/protobuf.rs` for protobuf, and `decode/format/json.rs` for errors with paths.
 #![allow(missing_docs, reason = "the fields of a mirror are the API's, and documented there")]
 

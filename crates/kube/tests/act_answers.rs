@@ -1,6 +1,6 @@
-//! Tests how responses, timeouts and our own rate limit are classified.
+//! Tests how responses, timeouts and the client's rate limit are classified.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;

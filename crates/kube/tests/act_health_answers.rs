@@ -1,6 +1,6 @@
 //! Tests how the responses to node lifecycle are classified.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -212,7 +212,7 @@ async fn a_pod_that_changed_is_read_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_became_unready_meanwhile_is_left_alone() {
+async fn a_pod_that_became_unready_meanwhile_is_not_patched() {
     let mut reads = 0;
     let (client, log) = server(move |seen| {
         if !is_read(seen) {

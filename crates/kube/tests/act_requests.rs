@@ -1,6 +1,6 @@
 //! Tests the body and the preconditions of each request.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -238,7 +238,7 @@ fn unmarking(conditions: Value, conflicts: usize) -> impl FnMut(&Seen) -> Reply 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_mark_is_removed_only_in_the_state_in_which_it_was_ours() {
+async fn the_mark_is_removed_only_in_the_state_that_was_read() {
     let (client, log) = server(unmarking(ours(), 1));
     ApiClient::new(client, "host-1").unmark(&web(), &uid()).await.unwrap();
     let seen = log.lock().unwrap();

@@ -1,6 +1,6 @@
 //! Tests with random nodes that managed taints are written as requested and others never touched (NL-20, S8).
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -170,7 +170,7 @@ proptest! {
         prop_assert_eq!(taints(&after), expected.clone());
         prop_assert_eq!(rest(&after), rest(&before));
         let changed = expected != taints(&before);
-        prop_assert_eq!(version, Ok(Some(ResourceVersion(if changed { start + 1 } else { start }))), "nothing to do is no write");
+        prop_assert_eq!(version, Ok(Some(ResourceVersion(if changed { start + 1 } else { start }))), "nothing to write");
         let version = write(&store, |_| {}, None, (add, remove));
         prop_assert_eq!(&*store.lock().unwrap(), &after, "a repeated request changes nothing");
         prop_assert_eq!(version, Ok(Some(ResourceVersion(if changed { start + 1 } else { start }))));

@@ -1,6 +1,6 @@
 //! Tests the eviction of unauthorized pods from a pool's nodes, by the current state of each object.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;

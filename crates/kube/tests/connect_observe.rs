@@ -1,6 +1,6 @@
 //! Tests what is observed of requests, and the clock offset from the dates of responses.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;

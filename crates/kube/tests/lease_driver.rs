@@ -1,6 +1,6 @@
 //! Tests leader election against a simulated Lease, in virtual time.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -226,7 +226,7 @@ async fn a_server_that_takes_seconds_for_each_write_has_one_leader() {
             assert!(leading != [1, 1], "{mood:?}: two lead at once");
             led += leading[0] + leading[1];
         }
-        assert!(led / 10 >= 590, "{mood:?}: somebody leads {} of 600 s", led / 10);
+        assert!(led / 10 >= 590, "{mood:?}: there is a leader for {} of 600 s", led / 10);
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use taintward_core::time::{Span, Wall};
 use taintward_server::certificate::Validity;
 
-/// How far the clocks of API servers may be behind ours.
+/// How far the clocks of API servers may be behind the local one.
 const SKEW: Span = Span::from_secs(3600);
 
 /// The last second of the year 9999, the maximum of certificate times.

@@ -24,7 +24,7 @@ pub struct ReviewVerdict {
     pub warnings: Vec<String>,
     /// What is added to the object; ignored if there is a denial.
     pub patch: JsonPatchBuilder,
-    /// Annotations for the API server's audit log: a key of ours and a value.
+    /// Annotations for the API server's audit log: a key and a value.
     pub audit: Vec<(&'static str, String)>,
     /// What rules did, to be counted.
     pub notes: Vec<RuleOutcome>,

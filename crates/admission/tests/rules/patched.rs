@@ -1,4 +1,4 @@
-//! Applies the patch of a response with a library, independently of our own code.
+//! Applies the patch of a response with a library, independently of the code under test.
 
 use crate::world::{question, response};
 use base64::Engine as _;

@@ -12,7 +12,7 @@ async fn requests_in_flight_complete_and_idle_connections_are_closed() {
     let mut idle = stage.tls().await;
     let mut two = Client::connect(&stage).await;
     assert_eq!(two.post("/mutate", question("a", 1)).await.0, 200);
-    // Half of a request has arrived when the server is told to stop.
+    // Half of a request has arrived when the server receives the signal to stop.
     let mut busy = stage.tls().await;
     let body = question("a", 100_000);
     let head = "POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length:";

@@ -1,7 +1,7 @@
 //! Decides whether a NoExecute taint may be added to a node, given how many healthy nodes would remain.
 //!
 //! - Invariant: missing facts allow the change; taints with which Kubernetes reports a lost node are always allowed.
-//! - Only changes that take a healthy node away count; [`FleetHealth::recently_admitted`] corrects counts from watches.
+//! - Only changes that cost a healthy node count; [`FleetHealth::recently_admitted`] corrects counts from watches.
 //! - See `node_lifecycle/config.rs` for the rate at which node lifecycle adds taints (NL-26).
 
 use super::messages::{few, text_of};

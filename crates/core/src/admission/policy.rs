@@ -120,7 +120,7 @@ pub fn policy_for<'p>(policies: &'p [TolerationPolicy], labels: &Labels) -> Opti
     meant.min_by_key(|policy| (Reverse(policy.priority), &policy.name))
 }
 
-/// What is known of upstream's plugin.
+/// What is known about upstream's plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefaultTolerationSeconds {
     /// The seconds of the API server's two flags; also the default here, when no other source gives any.
@@ -161,7 +161,7 @@ pub struct DefaultedTolerations {
 /// taints: then the list stays as upstream has merged it. On update, only tolerations that the pod did not have before
 /// can be defaults. Defaults get the seconds that are decided here.
 ///
-/// An author's tolerations that are exactly the same and stand at the end of the list cannot be distinguished from the
+/// An author's tolerations that are exactly the same and are at the end of the list cannot be distinguished from the
 /// plugin's. To keep 300 s, set the annotation on the pod template, or write the toleration before another one.
 pub fn with_defaults(
     existing: &[Toleration],

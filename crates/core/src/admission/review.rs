@@ -31,7 +31,7 @@ pub struct ReviewSettings {
     pub defaults: Option<DefaultTolerationSeconds>,
     /// Tolerations of namespaces (AD-8 to AD-11); `None`: off.
     pub restriction: Option<PodTolerationRestriction>,
-    /// Tolerations for extended resources.
+    /// Tolerations for extended resources (AD-7).
     pub extended: bool,
     /// Dedicated pools; without any pools, it makes no difference.
     pub pools: bool,

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 /// A request. A write of a pool applies only to the version that it names.
 #[derive(Clone, Debug)]
 pub enum PoolEffect {
-    /// Adds our finalizer to a pool.
+    /// Adds the finalizer to a pool.
     AddFinalizer(Box<PoolFact>),
     /// Writes a pool's status.
     UpdateStatus {
@@ -27,7 +27,7 @@ pub enum PoolEffect {
     },
     /// Removes from a pool's status the marks that are on no node any more, according to a live list of all nodes.
     PruneStatus(Box<PoolFact>),
-    /// Removes our finalizer from a pool that is being deleted, if a live list of all nodes finds none of its marks.
+    /// Removes the finalizer from a pool that is being deleted, if a live list of all nodes finds none of its marks.
     RemoveFinalizer(Box<PoolFact>),
     /// Reads a node and applies the result of [`PoolPlan::desired_edits`].
     ReconcileNode {

@@ -24,7 +24,7 @@ pub struct PoolNodeExplanation<'a> {
 /// Why a node is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolNodeDelay<'a> {
-    /// The pool first needs our finalizer and the marks in its status.
+    /// The pool first needs the finalizer and the marks in its status.
     PoolNotPrepared,
     /// The pool that the node's record names cannot be decoded, or is unknown (D11).
     PoolNotKnown,

@@ -89,7 +89,7 @@ pub struct PoolNamespaceFact {
 }
 
 impl PoolFact {
-    /// Whether it has our finalizer.
+    /// Whether it has the finalizer.
     pub fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|one| **one == *FINALIZER)
     }

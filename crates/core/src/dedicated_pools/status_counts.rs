@@ -35,7 +35,7 @@ pub struct DedicatedPoolStats {
     pub undecodable: usize,
     /// Nodes that are dedicated.
     pub nodes: usize,
-    /// Nodes where a taint or label of another client is in the way.
+    /// Nodes where a taint or label of another client prevents the pool's.
     pub conflicts: usize,
     /// Unauthorized pods on dedicated nodes.
     pub offenders: usize,

@@ -45,7 +45,7 @@ impl PodFlags {
     const UNREADABLE: Self = Self(8);
     /// Observed in the current list; always set outside of a list.
     const SEEN: Self = Self(16);
-    /// It would be evicted but for something that is not understood, and a notice said so.
+    /// It would be evicted except for something that is not understood, and a notice said so.
     const NOT_UNDERSTOOD: Self = Self(32);
     /// A list has started since its deletion was accepted.
     const LISTED_SINCE_GONE: Self = Self(64);

@@ -54,7 +54,7 @@ pub enum EvictionNotice {
         /// The reason.
         reason: Box<EvictionReason>,
     },
-    /// It would be evicted but for something that is not understood (D11).
+    /// It would be evicted except for something that is not understood (D11).
     UnsupportedToleration {
         /// The pod.
         pod: PodRef,
@@ -67,8 +67,8 @@ pub enum EvictionNotice {
         /// The pod.
         pod: PodRef,
     },
-    /// Another client deleted it after it was marked, before our DELETE: another taint-eviction controller is running,
-    /// or a client happened to delete it in that moment (P39).
+    /// Another client deleted it after it was marked, before Taintward's DELETE: another taint-eviction controller is
+    /// running, or a client happened to delete it in that moment (P39).
     EvictedByOther {
         /// The pod.
         pod: PodRef,

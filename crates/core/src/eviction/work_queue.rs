@@ -55,11 +55,11 @@ struct EvictionAttempt {
     slow: bool,
     /// One of these was a DELETE: it is unknown whether it was carried out, wholly or in part.
     delete_lost: bool,
-    /// The latest possible time at which the pod got our mark.
+    /// The latest possible time at which the pod got the mark.
     marked_at: Option<Mono>,
     /// This attempt set it, and has not removed it.
     marked_here: bool,
-    /// The watch delivered the pod's deletion while our DELETE was in flight.
+    /// The watch delivered the pod's deletion while the engine's DELETE was in flight.
     deleted_by_other: bool,
     /// While the mark is being removed ([`NextStep::Rest`]): when the next attempt is.
     unmark_at: Option<Mono>,
@@ -221,9 +221,9 @@ impl WorkQueue {
         Some(attempt)
     }
 
-    /// A pod with our mark is terminating, and no DELETE of ours was accepted: true if another client's DELETE was, in
-    /// the moment between the mark and ours (P39), unless ours, in flight now, was the one. Only if nothing else
-    /// failed: then there was such a moment.
+    /// A pod with the mark is terminating before the engine's DELETE was accepted: true if another client deleted it
+    /// between the mark and that DELETE (P39). False while that DELETE is in flight, because it may be the cause, and
+    /// after other failures, which leave no such moment.
     ///
     /// An API-initiated eviction, a preemption and podgc overwrite the mark; a plain DELETE does not, so that a single
     /// sign may be chance.

@@ -199,7 +199,7 @@ fn evicted_pods_are_placed_where_there_is_room() {
     assert_eq!((few.placements.len(), few.unplaced), (2, 5), "pods that are not placed are counted");
 }
 
-/// Pods that are not reported are evicted all the same, and their resources are freed.
+/// Pods that are not reported are evicted anyway, and their resources are freed.
 #[test]
 fn a_reported_pod_is_placed_where_the_others_freed_room() {
     let mut told = builder();

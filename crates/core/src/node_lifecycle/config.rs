@@ -1,4 +1,4 @@
-//! Validates the flags of node lifecycle: upstream's with their defaults (NL-2), and two of our own.
+//! Validates the flags of node lifecycle: upstream's with their defaults (NL-2), and two that upstream lacks.
 
 use super::zone::{TaintRate, ZoneState};
 use crate::time::Span;
@@ -164,8 +164,8 @@ impl NodeLifecycleConfig {
     }
 
     /// If no node at all sent a heartbeat for longer than this, countdowns are put on hold (NL-48). In a small healthy
-    /// cluster there is silence from one renewal to the next; and no node counts as silent, let alone is tainted,
-    /// before this time is over.
+    /// cluster there is silence from one renewal to the next; and no node counts as silent, or is tainted, before this
+    /// time is over.
     pub(super) fn hold_after(&self) -> Span {
         self.all_silent_max().max(RENEWAL_LATE)
     }

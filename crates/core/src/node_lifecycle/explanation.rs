@@ -47,7 +47,7 @@ pub enum DelayReason {
     ConditionsFirst,
 }
 
-/// What is known of a node, and what happens to it.
+/// What is known about a node, and what happens to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeHealthExplanation<'a> {
     /// Its zone.

@@ -1,4 +1,4 @@
-//! Stores what is known of a node and of its lease, in few bytes: of a lease two numbers, of taints and conditions a
+//! Stores what is known about a node and of its lease, in few bytes: of a lease two numbers, of taints and conditions a
 //! few bits.
 //!
 //! - Invariant: a sign of life is a change that this process observes, dated by its own clock (NL-10).
@@ -208,7 +208,7 @@ impl NodeFacts {
         self.state.as_ref()?.version
     }
 
-    /// Returns when the last sign of life was observed, and since when `Ready` has its status, both by our clock.
+    /// Returns when the last sign of life was observed, and since when `Ready` has its status, both by the local clock.
     pub(super) fn times(&self) -> Option<(Mono, Mono)> {
         self.state.as_ref().map(|known| (known.probe, known.ready_since))
     }
@@ -258,7 +258,7 @@ impl LeaseState {
     }
 }
 
-/// What is known of an existing node.
+/// What is known about an existing node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct NodeHealthState {
     uid: Uid,
@@ -266,7 +266,7 @@ struct NodeHealthState {
     zone: ZoneKey,
     conditions: NodeConditions,
     heartbeat: Option<Wall>,
-    /// When the last sign of life was observed, by our clock (NL-10).
+    /// When the last sign of life was observed, by the local clock (NL-10).
     probe: Mono,
     /// Since when `Ready` has its status, as far as is known.
     ready_since: Mono,

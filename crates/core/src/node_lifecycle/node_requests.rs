@@ -97,7 +97,7 @@ impl NodeRequests {
         self.stale = !has_version;
     }
 
-    /// Schedules a retry after a pause; the node is read first, because what is known of it may be outdated. Returns
+    /// Schedules a retry after a pause; the node is read first, because what is known about it may be outdated. Returns
     /// the time.
     pub(crate) fn failed(&mut self, name: &NodeName, failure: ApiFailure, now: Mono) -> Mono {
         self.stale = true;

@@ -25,7 +25,7 @@ pub enum ObservationDoubt {
     NotSynced,
     /// A stream of nodes or leases is lost.
     WatchLost,
-    /// Our own requests have not succeeded lately: this process may be the one that is disconnected.
+    /// The requests of this process have not succeeded lately: this process may be the one that is disconnected.
     NoAnswer,
     /// No node at all sent a heartbeat lately: this node is not the cause.
     NoNodeHeard,
@@ -115,7 +115,7 @@ impl StreamState {
     }
 }
 
-/// The API server accepts our requests: the successes follow each other without a gap.
+/// The API server accepts the requests of this process: the successes follow each other without a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct RequestSuccesses {
     since: Mono,

@@ -1,8 +1,8 @@
 //! Decides the next request when the control loop pulls an effect: removals, repairs, silent nodes, then one node per
 //! zone at its rate, then pods.
 //!
-//! - Invariant: no node is declared silent or tainted NoExecute without a fresh live read, our own observation and a
-//!   successful request of our own (S7), nor faster than the rate of its zone (S6).
+//! - Invariant: no node is declared silent or tainted NoExecute without a fresh live read, an observation and a
+//!   successful request of this process (S7), nor faster than the rate of its zone (S6).
 //! - See `responses.rs` for the handling of responses.
 
 use super::effect::NodeLifecycleEffect;

@@ -51,7 +51,7 @@ impl NodeLifecycleEngine {
         self.entries.iter().filter(|(_, entry)| entry.facts.zone().is_some()).map(|(name, _)| name)
     }
 
-    /// Returns what is known of one node.
+    /// Returns what is known about one node.
     pub fn explain(&self, name: &NodeName, now: Mono) -> Option<NodeHealthExplanation<'_>> {
         let entry = self.entries.get(name)?;
         let (zone, _) = entry.facts.zone()?;

@@ -25,7 +25,7 @@ struct FeasibleNode {
     fit: Option<(i64, i64)>,
 }
 
-/// What is known of a kind of pods.
+/// What is known about a kind of pods.
 #[derive(Clone, Debug)]
 struct PodClass {
     offers: Vec<FeasibleNode>,

@@ -47,7 +47,8 @@ impl TopologySpread {
         *count = count.saturating_add(more).max(0);
     }
 
-    /// Returns a score for each feasible node; `may_count` says of each node whether the pod's own affinity matches it.
+    /// Returns a score for each feasible node; `may_count` says for each node whether the pod's own affinity matches
+    /// it.
     pub(super) fn scores(&self, group: u32, possible: &[usize], may_count: &[bool]) -> Vec<i64> {
         let none = BTreeMap::new();
         let counts = self.counts.get(&group).unwrap_or(&none);

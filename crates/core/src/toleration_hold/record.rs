@@ -1,6 +1,7 @@
 //! Defines the record of a held pod: each toleration's own seconds, and since and until when it is held.
 //!
-//! - Invariant: a toleration that another writer changed meanwhile is no longer ours; it is dropped, never overwritten.
+//! - Invariant: a toleration that another writer changed meanwhile is no longer in the record; it is dropped, never
+//!   overwritten.
 
 use super::{HoldOrder, HoldOrigin};
 use crate::taint::TaintEffect;

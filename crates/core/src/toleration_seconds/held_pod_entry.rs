@@ -36,7 +36,7 @@ pub(crate) struct HeldPodEntry {
 pub(super) enum FactSource {
     /// A watch: the fact may include another writer's changes.
     Watch,
-    /// The response to our own patch.
+    /// The response to the engine's patch.
     Response,
 }
 

@@ -181,7 +181,7 @@ proptest! {
         for (foreign, rests) in &meanwhile {
             let kept = theirs(&node);
             disturb(&mut node, foreign);
-            // A foreign mark that replaces an identical one of ours cannot be distinguished from it.
+            // A foreign mark that replaces an identical one of a pool cannot be distinguished from it.
             let mut expected = kept;
             expected.extend(theirs(&node));
             let there = marks(&node);

@@ -132,7 +132,7 @@ proptest! {
         prop_assert!(covers(&made.tolerations, &world.request.pod.tolerations), "{:?}", made.tolerations);
     }
 
-    /// Without configured seconds, and without pools, we do what upstream's plugins do (AD-2, AD-7 to AD-10).
+    /// Without configured seconds, and without pools, the result is that of upstream's plugins (AD-2, AD-7 to AD-10).
     #[test]
     fn ad_1_without_configuration_the_result_is_upstreams(mut world in any_world(true)) {
         world.pools.clear();
@@ -166,7 +166,7 @@ proptest! {
         }
         let behind = world.made(&world.with(before), &rules);
         // Called again, a merge like upstream's drops what the tolerations for extended resources cover by now; and
-        // these stand before those of the namespace if upstream added them but not those.
+        // these are placed before those of the namespace if upstream added them but not those.
         if !extended || (restriction.is_some() && merging == MergeMode::KeepsOwn) {
             prop_assert_eq!(&behind.tolerations, &plain.tolerations);
         } else {

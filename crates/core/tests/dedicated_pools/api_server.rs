@@ -279,7 +279,7 @@ impl ApiServer {
             let live = &self.pools[&pool.uid];
             assert!(
                 live.has_finalizer(),
-                "{:?} is written before {} has our finalizer",
+                "{:?} is written before {} has the finalizer",
                 edits,
                 live.pool.name
             );

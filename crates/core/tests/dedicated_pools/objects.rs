@@ -38,7 +38,7 @@ pub fn pool(name: &str, nodes: &[&str]) -> PoolFact {
     }
 }
 
-/// The same with our finalizer and the marks in its status.
+/// The same with the finalizer and the marks in its status.
 pub fn prepared(name: &str, nodes: &[&str]) -> PoolFact {
     let mut fact = pool(name, nodes);
     fact.finalizers = vec!["other/one".into(), FINALIZER.into()];

@@ -62,9 +62,9 @@ fn a_mark_of_another_controller_is_reported_once_in_any_order() {
     }
 }
 
-/// Our own request to mark it is in flight, and comes second.
+/// The engine's own request to mark it is in flight, and comes second.
 #[test]
-fn a_mark_of_another_controller_is_reported_while_ours_is_in_flight() {
+fn a_mark_of_another_controller_is_reported_while_the_own_mark_is_in_flight() {
     let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     script.run(1.5, |when, effect| match effect {
         EvictionEffect::SetDisruptionTarget { .. } => {
@@ -80,8 +80,8 @@ fn a_mark_of_another_controller_is_reported_while_ours_is_in_flight() {
     assert_eq!(signs(&script), (1, 0));
 }
 
-/// Neither ours, nor another replica's, nor that of the previous process; nor one that was found, which may be older
-/// than this process.
+/// Neither the engine's own, nor another replica's, nor that of the previous process; nor one that was found, which may
+/// be older than this process.
 #[test]
 fn no_other_mark_is_mistaken_for_it() {
     let mut script = Script::new(EvictionConfig::default());
@@ -99,7 +99,7 @@ fn no_other_mark_is_mistaken_for_it() {
 }
 
 #[test]
-fn a_deletion_by_another_client_before_ours_is_reported() {
+fn a_deletion_by_another_client_before_the_own_one_is_reported() {
     let gone = [EvictionInput::Pods(ObjectEvent::Deleted(reference("p").into()))];
     let going = [told(300, false, TERMINATING)];
     for news in [&gone, &going] {
@@ -114,7 +114,7 @@ fn a_deletion_by_another_client_before_ours_is_reported() {
 }
 
 #[test]
-fn our_own_deletions_are_not_reported() {
+fn own_deletions_are_not_reported() {
     let gone = EvictionInput::Pods(ObjectEvent::Deleted(reference("p").into()));
     let going = told(300, false, TERMINATING);
     for news in [vec![gone.clone()], vec![going.clone()], vec![going, gone], vec![]] {
@@ -126,7 +126,7 @@ fn our_own_deletions_are_not_reported() {
     }
 }
 
-/// An API-initiated eviction, a preemption and podgc replace our reason by their own.
+/// An API-initiated eviction, a preemption and podgc replace the mark's reason by their own.
 #[test]
 fn another_reason_is_not_another_controller() {
     let mut fact = pod("p", 300, &[]);

@@ -251,7 +251,7 @@ fn d1_a_taint_added_again_within_the_second_of_the_last_change_is_another_instan
     assert!(due <= at && at <= due + seconds(1.0), "{at} {due}");
 }
 
-/// S4, L4: the same version of a node in a list is no news, whatever was observed since its second.
+/// S4, L4: the same version of a node in a list is not a change, whatever was observed since its second.
 #[test]
 fn l4_a_list_of_the_same_version_moves_no_start() {
     for stamped in [true, false] {

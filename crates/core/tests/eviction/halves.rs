@@ -63,7 +63,7 @@ fn p31_an_interrupted_deletion_is_completed() {
 }
 
 #[test]
-fn s10_a_pod_that_terminates_by_itself_is_left_alone() {
+fn s10_a_pod_that_terminates_by_itself_is_skipped() {
     assert_eq!(looked_at(is_delete, Found::Ending, Ok(())).deletes().len(), 1);
     // Another client's deletion, found because a mark got no response.
     let script =

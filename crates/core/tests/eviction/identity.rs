@@ -85,7 +85,7 @@ fn d5_one_read_serves_all_pods_of_a_node_and_an_old_read_none() {
 }
 
 #[test]
-fn d6_finished_terminating_and_mirror_pods_are_left_alone() {
+fn d6_finished_terminating_and_mirror_pods_are_skipped() {
     let mut world = one_node();
     world.add_pod("finished", "n1", &[]);
     world.edit_pod("finished", |fact| fact.standing = PodLifePhase::Finished);

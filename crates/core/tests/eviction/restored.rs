@@ -76,7 +76,7 @@ fn d5_a_read_that_the_watch_overtook_confirms() {
     assert!(matches!(script.next(), Some(EvictionEffect::DeletePod { .. })));
 }
 
-/// A read that is older than what is known of the pod shows the current state: the pod stays if that says so.
+/// A read that is older than what is known about the pod shows the current state: the pod stays if that says so.
 #[test]
 fn s1_an_older_read_decides_about_the_pod() {
     let never = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };

@@ -1,5 +1,5 @@
-//! Tests gaps in our own observation (pauses, lost and late watches): no live node is tainted, every dead one is in
-//! time.
+//! Tests gaps in the observation of this process (pauses, lost and late watches): no live node is tainted, every dead
+//! one is in time.
 
 use crate::world::{What, World};
 use crate::{list_aborted, list_started};
@@ -18,8 +18,8 @@ fn is_declared(world: &World, name: &str) -> bool {
     world.commits.iter().any(|commit| commit.node == name && matches!(commit.what, What::Declare(_)))
 }
 
-/// S7(b), P37: the process stands still for ten minutes. The heartbeats it missed are no node's silence, whether it
-/// knows of the pause or only detects it by its own calls.
+/// S7(b), P37: the process stands still for ten minutes. The heartbeats it missed do not count as silence, whether it
+/// knows about the pause or only detects it by its own calls.
 #[test]
 fn a_pause_of_ten_minutes() {
     for told in [false, true] {
@@ -44,7 +44,7 @@ fn a_pause_of_ten_minutes() {
 }
 
 /// A node that was silent for too long before the pause, and not declared so, has a whole grace period as well; also if
-/// another task of this process kept renewing our own lease while the loop was starved.
+/// another task of this process kept renewing its lease while the loop was starved.
 #[test]
 fn a_pause_with_a_silent_node_before_it() {
     for renewed in [false, true] {
@@ -115,7 +115,7 @@ fn the_api_server_is_disconnected_for_ten_minutes() {
     }
 }
 
-/// S7(c): only our own requests fail: this process may be the one that is disconnected.
+/// S7(c): only the requests of this process fail: this process may be the one that is disconnected.
 #[test]
 fn without_successful_requests_no_node_is_declared_silent() {
     let mut world = World::new(&[("a", 5)]);
@@ -264,7 +264,7 @@ fn after_an_aborted_list_the_watch_counts_again() {
     }
 }
 
-/// The first list is aborted: nothing is known of the remaining nodes, and no node is judged by it.
+/// The first list is aborted: nothing is known about the remaining nodes, and no node is judged by it.
 #[test]
 fn an_aborted_first_list_does_not_count() {
     let mut world = World::unsettled(&[("a", 3)], NodeLifecycleFlags::default());

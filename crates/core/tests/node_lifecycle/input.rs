@@ -11,8 +11,8 @@ use taintward_core::node_lifecycle::{
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::Wall;
 
-/// NL-10: renew times are compared, not trusted: times in the past, in the future, and steps back are signs of life all
-/// the same.
+/// NL-10: renew times are compared, not trusted: times in the past, in the future, and steps back are still signs of
+/// life.
 #[test]
 fn nl_10_times_in_leases_are_not_trusted() {
     let mut world = World::new(&[("a", 4)]);

@@ -218,7 +218,7 @@ fn nl_17_nl_18_pods_are_marked_once() {
 
 /// Flapping: heartbeats always arrive just in time; the node is never tainted, and nothing is written.
 #[test]
-fn a_flapping_node_with_heartbeats_in_time_is_left_alone() {
+fn a_flapping_node_with_heartbeats_in_time_is_not_changed() {
     let mut world = World::new(&[("a", 4)]);
     for _ in 0..30 {
         world.kill(&["a1"]);

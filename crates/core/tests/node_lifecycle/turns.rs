@@ -171,7 +171,7 @@ fn a_heartbeat_in_the_node_counts() {
 }
 
 /// NL-11: a node that never posted a status counts from its creation, also after a restart; but no node is declared
-/// silent by less than a grace period of our own observation.
+/// silent by less than a grace period of observation.
 #[test]
 fn nl_11_from_creation_after_a_restart() {
     let mut world = World::new(&[("a", 3)]);

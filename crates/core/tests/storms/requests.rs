@@ -160,7 +160,7 @@ fn s10_a_delete_whose_response_was_lost_is_not_sent_again() {
 }
 
 #[test]
-fn p39_our_own_mark_whose_response_was_lost_is_not_mistaken_for_anothers() {
+fn p39_an_own_mark_whose_response_was_lost_is_not_mistaken_for_anothers() {
     let mut engine = EvictionEngine::new(EvictionConfig::default());
     let now = |seconds| Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds));
     let mut storm = with_pod(vec![]);

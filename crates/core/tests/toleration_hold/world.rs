@@ -301,7 +301,8 @@ impl World {
             if seconds.is_none() {
                 *cleared_at = Some(self.now);
             } else if cleared_at.is_some_and(|cleared| self.now < cleared + 4) {
-                self.violation = Some("seconds came back before the original saw them gone".to_owned());
+                self.violation =
+                    Some("seconds came back before kube-controller-manager saw them gone".to_owned());
             }
             fact.tolerations[*position].seconds = *seconds;
         }

@@ -46,7 +46,7 @@ pub(crate) fn mark(uid: &Uid, version: Option<ResourceVersion>, generation: u32,
 }
 
 /// The strategic merge patch that removes the condition. Removal matches the type only, so the version pins the state
-/// in which the condition was ours.
+/// in which the condition was Taintward's.
 pub(crate) fn unmark(uid: &Uid, version: &str) -> Bytes {
     let metadata = json!({ "uid": uid.to_string(), "resourceVersion": version });
     let gone = json!({ "$patch": "delete", "type": CONDITION });
@@ -94,11 +94,11 @@ pub(crate) fn version_of(body: &[u8]) -> Option<ResourceVersion> {
     ResourceVersion::parse(&object.metadata.resource_version)
 }
 
-/// The state of our condition on a pod.
+/// The state of Taintward's condition on a pod.
 pub(crate) struct DisruptionMark {
     pub(crate) uid: String,
     pub(crate) version: String,
-    /// The condition exists, it is ours, and the pod is not terminating.
+    /// The condition exists, Taintward has set it, and the pod is not terminating.
     pub(crate) ours: bool,
 }
 

@@ -92,7 +92,7 @@ impl ApiClient {
         }
     }
 
-    /// Adds our finalizer to a pool, or removes it. Returns the pool afterwards; `None` if it was the last finalizer of
+    /// Adds the finalizer to a pool, or removes it. Returns the pool afterwards; `None` if it was the last finalizer of
     /// a pool that is being deleted.
     ///
     /// # Errors

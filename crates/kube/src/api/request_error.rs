@@ -26,7 +26,7 @@ pub struct RequestError {
     /// What, why, and the remedy: one line, safe to print, bounded.
     pub message: String,
     /// Whether this shows that the server is overloaded: 429; a 502, 503 or 504 that is not from a webhook; no response
-    /// at all. The failure of one webhook is no reason to send fewer requests of other kinds.
+    /// at all. The failure of one webhook is not a reason to send fewer requests of other kinds.
     pub overload: bool,
 }
 
@@ -129,7 +129,7 @@ impl RequestError {
         Self::ours(ApiFailure::Rejected, message)
     }
 
-    /// Our own rate limit leaves no turn within the request's timeout: nothing was sent.
+    /// The client's own rate limit leaves no turn within the request's timeout: nothing was sent.
     pub(crate) fn paced(method: &Method, on: &ResourcePath<'_>, wait: Span) -> Self {
         let message = format!(
             "{} {on}: nothing was sent: the next turn within --kube-api-qps is in {:.1} s",

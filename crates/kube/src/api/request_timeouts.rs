@@ -1,4 +1,4 @@
-//! Computes the server's and our own timeout of a request, and how late it may still be carried out.
+//! Computes the server's and the client's timeout of a request, and how late it may still be carried out.
 
 use std::time::Duration;
 use taintward_core::time::Span;
@@ -14,7 +14,7 @@ const TRANSIT_MAX: Duration = Duration::from_millis(500);
 pub struct RequestTimeouts {
     /// The server's own timeout (`?timeout=`): after this it gives up by itself (P44). Whole seconds count.
     pub server: Duration,
-    /// When we stop waiting, from the call, including the wait for the rate limit (P21).
+    /// When the client stops waiting, from the call, including the wait for the rate limit (P21).
     pub client: Duration,
 }
 
@@ -25,8 +25,8 @@ impl Default for RequestTimeouts {
 }
 
 impl RequestTimeouts {
-    /// After this time no request can be carried out any more: it reached the server before we stopped waiting, and the
-    /// server gives up by itself. S2 and S5 rely on it.
+    /// After this time no request can be carried out any more: it reached the server before the client stopped waiting,
+    /// and the server gives up by itself. S2 and S5 rely on it.
     pub fn longest(self) -> Span {
         let micros = (self.server + self.client).as_micros();
         Span::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
@@ -48,9 +48,9 @@ impl RequestTimeouts {
     ///
     /// Otherwise every attempt would time out if an admission webhook or a server takes 2 to 4 s. The sum differs from
     /// that of the others, which add the server's and the client's timeout and so allow for a request that arrives just
-    /// when we stop waiting: here the request is in transit for at most half a second, and nothing is carried out after
-    /// `left`, nor after [`RequestTimeouts::longest`] (S2, S5). If it takes longer to arrive, we have given up at
-    /// `left`, and when the stream ends the server gives up, too.
+    /// when the client stops waiting: here the request is in transit for at most half a second, and nothing is carried
+    /// out after `left`, nor after [`RequestTimeouts::longest`] (S2, S5). If it takes longer to arrive, the client has
+    /// given up at `left`, and when the stream ends the server gives up, too.
     #[must_use]
     pub fn stretched(self, left: Span) -> Option<Self> {
         let client = Duration::from_micros(left.min(self.longest()).as_micros().unsigned_abs());

@@ -14,7 +14,7 @@ const DRIFT: i64 = 500;
 /// Dates are kept for one to two of these intervals.
 const HALF: Span = Span::from_secs(150);
 
-/// This many responses that agree are believed; if they contradict what is known, only if [`ENOUGH_OVER`] lies between
+/// This many responses that agree are accepted; if they contradict what is known, only if [`ENOUGH_OVER`] lies between
 /// them: a date that a cache repeats does not agree with itself for so long.
 const ENOUGH: u32 = 3;
 const ENOUGH_OVER: Span = Span::from_secs(2);
@@ -41,7 +41,7 @@ pub enum IgnoredDate {
     Slow,
     /// Its `Date` is decades off.
     Implausible,
-    /// It contradicts many others; it is believed once more responses agree with it.
+    /// It contradicts many others; it is accepted once more responses agree with it.
     Contradicting,
 }
 
@@ -118,8 +118,8 @@ impl ObservedClock {
     }
 }
 
-/// What is known of the server's clock, or of several, if the servers behind one address differ by more than dates can
-/// hide.
+/// What is known about the server's clock, or of several, if the servers behind one address differ by more than dates
+/// can hide.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServerTime {
     clocks: Vec<ObservedClock>,
@@ -162,7 +162,7 @@ impl ServerTime {
         Ok(())
     }
 
-    /// Forgets clocks without recent dates, but not the last one that is believed.
+    /// Forgets clocks without recent dates, but not the last accepted one.
     fn forget(&mut self, now: Mono) {
         let latest = self.clocks.iter().filter(|clock| clock.believed).map(|clock| clock.last).max();
         self.clocks.retain(|clock| {
@@ -170,7 +170,7 @@ impl ServerTime {
         });
     }
 
-    /// Returns the index of the clock that the date agrees with: of a believed one, if possible.
+    /// Returns the index of the clock that the date agrees with: of an accepted one, if possible.
     fn clock_of(&mut self, said: OffsetBounds, now: Mono) -> usize {
         let agrees = |clock: &ObservedClock| clock.bounds(now).meets(said);
         let believed = self.clocks.iter().position(|clock| clock.believed && agrees(clock));

@@ -352,7 +352,8 @@ impl ExecSchedule {
     }
 }
 
-/// Returns when a credential that expires then is renewed. If it has expired already by our clock, the server decides.
+/// Returns when a credential that expires then is renewed. If it has expired already by the local clock, the server
+/// decides.
 fn renewal_of(end: Mono, now: Mono) -> Mono {
     let left = end.since(now);
     match left.as_micros() {

@@ -24,7 +24,7 @@ mod protobuf;
 pub(crate) use json::{NodeJson, decoded_node, decoded_pod, read as read_json, taints_changed};
 pub(super) use protobuf::{FieldHeader, MAGIC, head, kind};
 
-/// The field manager of our writes, and the name of the product in messages.
+/// The field manager of Taintward's writes, and the name of the product in messages.
 pub const FIELD_MANAGER: &str = "taintward";
 
 /// JSON.

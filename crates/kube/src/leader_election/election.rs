@@ -30,7 +30,8 @@ struct UnprovenWrite {
 #[derive(Clone, Debug)]
 struct ObservedLease {
     record: LeaseRecord,
-    /// When we first observed this record, by our clock. Times in the record are never compared with a clock (P28).
+    /// When this process first observed the record, by the local clock. Times in the record are never compared with a
+    /// clock (P28).
     since: Mono,
 }
 
@@ -58,12 +59,12 @@ pub(super) struct Election {
     identity: String,
     rng: SplitMix64,
     observed: Option<ObservedLease>,
-    /// Whether the store contains `seen` as far as we know; not while a write is in flight or its outcome unknown.
+    /// Whether the store contains `seen` as far as is known; not while a write is in flight or its outcome unknown.
     current: bool,
-    /// A record of ours may be in the store.
+    /// A record of this process may be in the store.
     may_hold: bool,
     unproven: Option<UnprovenWrite>,
-    /// The latest time in any of our records.
+    /// The latest time in any record of this process.
     latest: Wall,
     phase: ElectionPhase,
     valid_until: Option<Mono>,
@@ -240,7 +241,7 @@ impl Election {
         self.renewed_at(now, sent);
     }
 
-    /// Our write that was sent at this moment was done.
+    /// The write that was sent at this moment was done.
     fn renewed_at(&mut self, now: Mono, sent: Mono) {
         if !self.stopping {
             self.valid_until = Some(sent.plus(self.rules.renew));
@@ -249,7 +250,7 @@ impl Election {
         self.lapse(now);
     }
 
-    /// Writes our claim or, when stopping, a free lease.
+    /// Writes a claim or, when stopping, a free lease.
     fn write(&mut self, now: Now, looked: bool) -> ElectionAction {
         let absent = matches!(&self.phase, ElectionPhase::Write { record: Some(_), .. });
         let time = micro_time(now.wall);
@@ -283,7 +284,7 @@ impl Election {
         if absent { ElectionAction::Create(record) } else { ElectionAction::Replace(record) }
     }
 
-    /// The number of transitions once the lease is ours.
+    /// The number of transitions once this process holds the lease.
     fn terms(&self) -> i32 {
         match self.record() {
             Some(record) if record.holder == self.identity => record.transitions,
@@ -292,7 +293,7 @@ impl Election {
         }
     }
 
-    /// How long a record is respected: for its own duration; without one, for ours.
+    /// How long a record is respected: for its own duration; without one, for the configured one.
     fn validity(&self, record: &LeaseRecord) -> Span {
         if record.duration == Span::ZERO { self.rules.lease } else { record.duration }
     }

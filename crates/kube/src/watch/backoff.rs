@@ -31,7 +31,7 @@ impl WatchBackoff {
     }
 
     /// Returns the pause after an attempt that took this long and was in sync with the server for `lasted`; `away`: no
-    /// API server responded, or none that could. The server's `Retry-After` is capped like our own pauses.
+    /// API server responded, or none that could. The server's `Retry-After` is capped like the client's own pauses.
     ///
     /// The intervals between the starts of attempts grow: the time that a stream was in sync, or that an attempt
     /// without a response took, counts towards the pause. The first attempt after a stream that lasted is only spread a
@@ -153,7 +153,7 @@ mod tests {
 
     /// A load balancer with a dead server and one that ends each stream at once.
     #[test]
-    fn short_streams_between_refused_connections_are_no_hot_loop() {
+    fn short_streams_between_refused_connections_cause_no_hot_loop() {
         let mut backoff = backoff();
         let (mut gone, mut attempts) = (Duration::ZERO, 0);
         while gone < HOUR {

@@ -67,7 +67,7 @@ fn mark_fields(field: &str) -> Value {
     json!({"f:status": {"f:conditions": {"k:{\"type\":\"DisruptionTarget\"}": {".": {}, field: {}}}}})
 }
 
-/// Another client writes the status; we write the rest.
+/// Another client writes the status; Taintward writes the rest.
 fn manager(subresource: &str) -> Option<String> {
     Some(if subresource.is_empty() { "taintward" } else { "m" }.to_owned())
 }

@@ -153,7 +153,7 @@ async fn no_change_between_the_request_and_the_end_of_a_list_is_undone_by_it() {
         assert!(!heard.contains(&"+p3 listed".to_owned()), "{watch_list}: {heard:?}");
         assert_eq!(heard.iter().filter(|word| *word == "+p1 listed").count(), 1, "{heard:?}");
         assert!(!heard.iter().any(|word| word.contains("p4")), "{watch_list}: lost, so swept: {heard:?}");
-        assert_eq!(heard.last().map(String::as_str), Some("+p8"), "{watch_list}: and watching goes on");
+        assert_eq!(heard.last().map(String::as_str), Some("+p8"), "{watch_list}: and watching continues");
         assert_eq!(rig.health().counters.failures, 0, "{watch_list}");
     }
 }

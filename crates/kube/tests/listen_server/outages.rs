@@ -22,7 +22,7 @@ const AWAY: [(Answers, f64); 8] = [
     (("a proxy's page", || Reply::new(200, "text/html").bytes("<h1>Sign in</h1>")), 2.5),
     (("a proxy's 404", || Reply::new(404, "text/plain").bytes("default backend - 404")), 2.5),
     (("401", || refusal(Wire::Json, 401, "Unauthorized", None)), 2.5),
-    (("a page, then nobody", || Reply::new(200, "").delay(Duration::from_millis(700))), 2.5),
+    (("a page, then no response", || Reply::new(200, "").delay(Duration::from_millis(700))), 2.5),
 ];
 
 /// How long it takes after the return of a server that was unavailable this long until the watch is accepted.

@@ -260,7 +260,7 @@ async fn a_failing_page_does_not_affect_the_watch_and_the_list_restarts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_that_are_always_refused_are_no_storm() {
+async fn lists_that_are_always_refused_cause_no_storm() {
     for watches_work in [true, false] {
         for code in [429, 500, 503, 410, 403, 400] {
             let mut rig = Pods::with(settings(true, 9), 16, move |asked, nth| {

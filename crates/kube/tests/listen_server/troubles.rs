@@ -35,7 +35,7 @@ async fn lost_history_is_listed_again_after_an_event_or_a_status() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn history_that_is_always_lost_is_no_hot_loop() {
+async fn history_that_is_always_lost_causes_no_hot_loop() {
     for mode in [true, false] {
         let settings = WatchSettings { watch_list: mode, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, |asked, _| match (asked.is_watch_list(), asked.is_watch()) {

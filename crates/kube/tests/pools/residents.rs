@@ -99,7 +99,7 @@ fn a_terminated_or_unbound_pod_is_not_counted() {
         assert_eq!(
             resident(DecodedPod::from_json(pod.to_string().as_bytes())),
             None,
-            "it has terminated all the same"
+            "it has terminated anyway"
         );
     }
     assert!(matches!(DecodedPod::from_protobuf(&binary_pod("", "Pending")), Decoded::Unbound(_)));

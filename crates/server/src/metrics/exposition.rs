@@ -42,7 +42,7 @@ impl Exposition {
     /// Renders everything in a registry.
     pub fn render(self, registry: &Registry) -> String {
         let mut open_metrics = String::new();
-        // Writing to a String cannot fail, and none of our metrics fails to encode.
+        // Writing to a String cannot fail, and no metric fails to encode.
         let _ = text::encode(&mut open_metrics, registry);
         match self {
             Self::OpenMetrics => open_metrics,

@@ -150,7 +150,7 @@ impl PoolExemptions {
         all
     }
 
-    /// Returns why this pod is not refused, if it is exempt. The claim to be a mirror pod is believed only from a
+    /// Returns why this pod is not refused, if it is exempt. The claim to be a mirror pod is accepted only from a
     /// kubelet, or if the requester is unknown.
     pub fn of(&self, who: PodOwner<'_>) -> Option<PoolExemption> {
         let by_kubelet = who.requester.is_none_or(Requester::is_kubelet);
@@ -161,7 +161,7 @@ impl PoolExemptions {
         }
     }
 
-    /// Returns why this pod gets nothing, if it is exempt: here its claim is believed, because it gains nothing by it.
+    /// Returns why this pod gets nothing, if it is exempt: here its claim is accepted, because it gains nothing by it.
     pub fn as_claimed(&self, identity: &PodIdentity) -> Option<PoolExemption> {
         let who = PodOwner { identity, namespace: None, requester: None, made_for: "", operation: None };
         let daemon = (identity.owner == PodOwnerKind::DaemonSet).then_some(PoolExemption::DaemonSet);

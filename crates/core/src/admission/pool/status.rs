@@ -78,7 +78,7 @@ pub struct PoolStatus {
     pub members: Vec<Box<str>>,
     /// Nodes that it has.
     pub nodes: u32,
-    /// Nodes that it should have, but where a taint or label of another client is in the way.
+    /// Nodes that it should have, but where a taint or label of another client prevents it.
     pub conflicts: u32,
     /// Its own pods on its nodes.
     pub pods: u32,

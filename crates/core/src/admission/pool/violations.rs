@@ -27,7 +27,7 @@ pub struct PoolMutation {
     pub required: Option<Vec<NodeTerm>>,
     /// The new value of [`MADE_FOR`], if it changes.
     pub made_for: Option<String>,
-    /// The number of pools of which it is unknown whether the pod belongs to them.
+    /// The number of pools for which the pod's membership is unknown.
     pub unknown: usize,
 }
 

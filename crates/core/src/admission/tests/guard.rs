@@ -58,7 +58,7 @@ fn membership_by_namespace_service_account_and_user() {
 }
 
 #[test]
-fn exemptions_and_which_claims_are_believed() {
+fn exemptions_and_which_claims_are_accepted() {
     let rules = PoolExemptions::default();
     let daemon = PodIdentity { owner: PodOwnerKind::DaemonSet, ..identity("shop", "") };
     let mirror = PodIdentity { mirror: true, ..identity("shop", "") };

@@ -196,7 +196,7 @@ fn an_exempt_pod_is_counted_as_such_and_gets_nothing() {
         done.ruling.acts,
         [RuleAction { rule: AdmissionRule::Pools, deed: ActionKind::Exempted(PoolExemption::Mirror) }]
     );
-    // The annotation is not believed from another requester.
+    // The annotation is not accepted from another requester.
     let forged = review(created(mirror), &view(&namespace("team=b"), &pools), &settings);
     assert!(forged.ruling.denial.is_some());
     let daemon = PodIdentity { owner: PodOwnerKind::DaemonSet, ..PodIdentity::default() };

@@ -1,4 +1,4 @@
-//! Stores what is known of an existing node: its NoExecute taint instances, matched with those known before.
+//! Stores what is known about an existing node: its NoExecute taint instances, matched with those known before.
 //!
 //! - Invariant: every change counts (TE-9). A start never changes while its taint instance lives (S4), unless the taint
 //!   may have been removed and added again unseen: then it starts later, so that no pod is evicted early (S3).
@@ -43,7 +43,7 @@ enum NodeChange {
     },
 }
 
-/// What is known of an existing node.
+/// What is known about an existing node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct NodeState {
     uid: Uid,
@@ -59,7 +59,7 @@ pub(super) struct NodeState {
 }
 
 impl NodeState {
-    /// Applies a fact to what is known of the node.
+    /// Applies a fact to what is known about the node.
     fn update(
         state: &mut Option<Self>,
         fact: NodeFact,

@@ -176,7 +176,7 @@ impl<'t> Transition<'t> {
         lists.give_back(&self.pod.tolerations);
     }
 
-    /// A pod with our mark is terminating (P39).
+    /// A pod with Taintward's mark is terminating (P39).
     fn notice_deleted_by_other(&mut self) {
         let pod = self.reference();
         if self.state.queue.is_deleted_by_other(&pod) {

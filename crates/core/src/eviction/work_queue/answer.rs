@@ -183,7 +183,7 @@ impl WorkQueue {
         now: Mono,
     ) -> Option<(Mono, Option<ResourceVersion>, bool)> {
         let attempt = self.awaited(pod, InFlightRequest::ReadPod)?;
-        // A deletion that a lost DELETE has started is completed (P31); any other terminating pod is left alone (S10).
+        // A deletion that a lost DELETE has started is completed (P31); any other terminating pod is skipped (S10).
         let finish = half_deleted && attempt.delete_lost;
         attempt.step = if finish { NextStep::Finish } else { NextStep::Evict };
         let (asked, known) = attempt.pod_read.unwrap_or((now, None));

@@ -187,8 +187,8 @@ impl Turn<'_> {
         self.send(InFlightRequest::Unmark, effect)
     }
 
-    /// Reads the pod itself: what is known of it may be outdated, or there is no version for a precondition that would
-    /// detect it (S1).
+    /// Reads the pod itself: what is known about it may be outdated, or there is no version for a precondition that
+    /// would detect it (S1).
     fn read_pod(mut self) -> Dispatch {
         let read = Some((self.now, self.facts.version));
         self.update(|attempt| attempt.pod_read = read);

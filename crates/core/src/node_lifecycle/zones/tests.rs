@@ -99,7 +99,7 @@ fn nl_26_rates_of_a_zone() {
     }
 }
 
-/// NL-47: a suspected node may be down or not. In both cases the zone's rate is no higher than its true state allows;
+/// NL-47: a suspected node may be down or not. In both cases the zone's rate is not higher than its true state allows;
 /// and once no node is suspected, it is that of its true state.
 #[test]
 fn nl_47_suspicion_never_raises_the_rate() {

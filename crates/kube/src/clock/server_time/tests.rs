@@ -35,7 +35,7 @@ fn asked(ahead: i64, until: i64) -> ServerTime {
 }
 
 #[test]
-fn three_dates_are_believed_at_once_and_two_are_not() {
+fn three_dates_are_accepted_at_once_and_two_are_not() {
     let mut known = ServerTime::default();
     for at in [0, 1000] {
         assert_eq!((answer(&mut known, at, 0), known.at(mono(at))), (Ok(()), None));
@@ -76,7 +76,7 @@ fn absurd_dates_change_nothing() {
 }
 
 #[test]
-fn a_date_that_a_cache_repeats_is_never_believed() {
+fn a_date_that_a_cache_repeats_is_never_accepted() {
     let mut known = asked(0, 100 * SECOND);
     for at in (101..400).map(|second| second * 1_010_000) {
         let cached = known.observe(Wall::from_micros(BASE).plus(Span::from_secs(50)), mono(at), mono(at + 1));
@@ -98,7 +98,7 @@ fn a_clock_that_was_set_is_followed_after_three_responses_over_two_seconds() {
                 Err(IgnoredDate::Contradicting),
                 "{step} {number}"
             );
-            assert!(error(&known, at(number)).0.abs() < SECOND, "the old clock is believed until then");
+            assert!(error(&known, at(number)).0.abs() < SECOND, "the old clock counts until then");
         }
         answer(&mut known, at(3), step).unwrap();
         let (error, uncertainty) = error(&known, at(3));
@@ -160,7 +160,7 @@ proptest! {
         let (mut lies, mut slack) = (0, 1000);
         for (pause, way, back, lie) in answers {
             at += pause;
-            // Wrong dates that agree with each other for long enough are believed, as they must be.
+            // Wrong dates that agree with each other for long enough are accepted, as they must be.
             let lie = lie.filter(|_| lies < 2).inspect(|_| lies += 1).unwrap_or(0) * SECOND;
             if lie != 0 && lie.abs() < 5 * SECOND {
                 slack = 2 * SECOND;

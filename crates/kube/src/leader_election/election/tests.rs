@@ -216,7 +216,7 @@ fn without_responses_leading_ends_at_the_deadline_and_attempts_continue() {
         me.on_response(at(now), LeaseResponse::Found(mine));
         assert!(
             matches!(me.next(at(now)), ElectionAction::Replace(_)),
-            "no other process took it: ours again"
+            "no other process took it: it is renewed"
         );
         me.on_response(at(now), LeaseResponse::Written);
         assert!(me.valid_until().is_some());
@@ -293,7 +293,7 @@ fn a_claim_equal_to_an_older_one_proves_nothing() {
 }
 
 #[test]
-fn a_conflict_with_a_write_of_our_own_is_a_success() {
+fn a_conflict_with_an_own_write_is_a_success() {
     // A server that tried twice reports that the second attempt met the first.
     let mut me = leader();
     let ElectionAction::Replace(renewal) = me.next(at(2000)) else { panic!("no renewal") };
@@ -348,7 +348,7 @@ fn a_stop_during_a_renewal_reads_before_it_releases() {
     assert!(waits_until(&mut me, 2003) <= 2203, "a release is urgent");
     me.next(at(2203));
     me.on_response(at(2204), LeaseResponse::Found(record("you", "y")));
-    assert_eq!(me.next(at(2204)), ElectionAction::Done, "a lease that is no longer ours is not released");
+    assert_eq!(me.next(at(2204)), ElectionAction::Done, "a lease of another holder is not released");
 }
 
 #[test]
