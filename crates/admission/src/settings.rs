@@ -82,10 +82,10 @@ pub struct ServerLimits {
 }
 
 impl ServerLimits {
-    /// For the memory that `taintward install` gives (`server::room` computes it).
+    /// For the memory that `taintward install` gives (`server::memory_budget` computes it).
     pub const STANDARD: Self = Self {
-        // With `server::room`, which computes the memory: enough for the connections of half a second, at a thousand a
-        // second.
+        // Within the memory that `server::memory_budget` computes: enough for the connections of half a second, at a
+        // thousand a second.
         connections: 512,
         head: Duration::from_secs(10),
         // An API server gives a webhook 10 s by default, and this one 2 s.

@@ -28,7 +28,7 @@ pub struct TaintEdit {
 /// Taints to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaintRemoval {
-    /// Of this key.
+    /// Their key.
     pub key: Box<str>,
     /// Only with this effect; all effects if none is given.
     pub effect: Option<TaintEffect>,

@@ -28,7 +28,7 @@ const JUDGING: usize = VALUES_MAX * 320 + 4 * KEPT_MAX;
 const CONTAINER: usize = 128 << 20;
 const IDLE: usize = 24 << 20;
 
-/// Whatever clients do, they use no more memory than there is.
+/// Asserts that clients cannot use more memory than the container has.
 const _: () = {
     let ServerLimits { connections, bodies_bytes, answers_bytes, .. } = ServerLimits::STANDARD;
     assert!(IDLE + connections * CONNECTION + bodies_bytes + answers_bytes + JUDGING < CONTAINER);

@@ -47,12 +47,12 @@ impl TolerationListAnnotation {
     }
 }
 
-/// What a namespace's annotations say.
+/// The lists in a namespace's annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamespaceTolerationLists {
-    /// Of [`DEFAULTS`].
+    /// The list in [`DEFAULTS`].
     pub defaults: TolerationListAnnotation,
-    /// Of [`WHITELIST`].
+    /// The list in [`WHITELIST`].
     pub whitelist: TolerationListAnnotation,
 }
 

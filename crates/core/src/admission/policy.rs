@@ -82,9 +82,9 @@ impl DefaultDurations {
 /// The values of the two annotations, as written; `None` without the annotation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestedSeconds {
-    /// Of [`NOT_READY_SECONDS`].
+    /// The value of [`NOT_READY_SECONDS`].
     pub not_ready: Option<Box<str>>,
-    /// Of [`UNREACHABLE_SECONDS`].
+    /// The value of [`UNREACHABLE_SECONDS`].
     pub unreachable: Option<Box<str>>,
 }
 
@@ -208,7 +208,7 @@ fn injected(
 }
 
 /// Returns the positions of default tolerations: the last two of the list, or the last one, as [`default_tolerations`]
-/// would append them to the rest, if `is_default` holds for each. Tolerations that may stand `behind` them are skipped.
+/// would append them to the rest, if `is_default` holds for each. Tolerations of `behind` after them are skipped.
 pub(crate) fn default_positions(
     tolerations: &[Toleration],
     behind: impl Fn(&Toleration) -> bool,

@@ -106,7 +106,7 @@ impl PodRequest {
             && self.requester.as_ref().is_some_and(Requester::makes_daemons)
     }
 
-    /// The DaemonSet controller puts the same requirement on the node's name into each term of the affinity.
+    /// The DaemonSet controller adds the same requirement on the node's name to each term of the affinity.
     fn daemons_node(&self) -> Option<&str> {
         let mut names = self.pod.required.iter().flatten().map(named_node);
         let first = names.next().filter(|_| self.is_daemon())??;

@@ -1,4 +1,4 @@
-//! Defines the requests that the engine of dedicated pools asks for ([`PoolEffect`]) and their responses.
+//! Defines the requests of the engine of dedicated pools ([`PoolEffect`]) and their responses.
 
 use super::fact::{PoolFact, PoolNodeFact, RecordedStatus};
 use super::pool_guard::PoolGuard;

@@ -164,7 +164,8 @@ impl HoldRecord {
     }
 
     /// Whether this record, which replaced an earlier one of a pod with these tolerations, names all that is left of
-    /// the earlier one, with no fewer seconds. Additional ones may come from another leader: so two processes agree.
+    /// the earlier one, with no fewer seconds. Additional ones may come from another leader; accepting them lets two
+    /// processes agree.
     pub(crate) fn continues(&self, earlier: &Self, tolerations: &[Toleration]) -> bool {
         let is_named = |held: &HeldToleration| self.tolerations.iter().any(|one| one.continues(held));
         earlier.without_changed_by_others(tolerations).tolerations.iter().all(is_named)

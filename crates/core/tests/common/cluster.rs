@@ -77,7 +77,7 @@ pub struct Cluster {
     pub hold: Hold,
     /// By how much the engine's wall clock is ahead of the server's.
     pub clock_error: i64,
-    /// The maximum error that the engine assumes, either way; `None`: it knows nothing of the server's clock.
+    /// The maximum error that the engine assumes, either way; `None`: the server's clock is unknown to it.
     pub skew_max: Option<i64>,
     /// Earlier states not older than the window, for a DELETE with only the UID as precondition (P45).
     past: Vec<(i64, Option<Node>, Option<Pod>)>,

@@ -17,7 +17,7 @@ impl Held {
         self.0.last().is_some_and(|(_, end)| end.is_none())
     }
 
-    /// Another process knows only of the active hold, and of that only from now on.
+    /// Another process knows only the active hold, and that one only from now on.
     pub fn forget(&mut self, now: i64) {
         let is_on = self.is_on();
         self.0.clear();

@@ -52,7 +52,7 @@ pub struct Stream {
     /// When each event was emitted, and when it can be delivered.
     items: VecDeque<(i64, i64, EvictionInput)>,
     pub lag: i64,
-    /// The last moment whose true state the engine knows completely.
+    /// The last moment of which the engine knows the complete state.
     heard: Option<i64>,
     /// A list is in progress: nothing is complete before its end.
     listing: bool,

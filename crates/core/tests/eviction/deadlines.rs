@@ -145,7 +145,7 @@ fn d1_a_new_leader_evicts_no_pod_early_by_its_own_clock() {
             world.restart();
             world.pass(seconds(1_000.0));
             let at = world.deleted_at("p").expect("it goes");
-            // A leader that knows nothing of the clocks counts from its first observation.
+            // A leader to which the clocks are unknown counts from its first observation.
             let latest = if known { due + seconds(1.0 + 2.0 * off) } else { seen_again + seconds(300.0) };
             assert!(at >= due && at <= latest, "{ahead} {known}: {at} {due}");
         }

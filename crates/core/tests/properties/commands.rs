@@ -66,7 +66,7 @@ pub(crate) enum Command {
     Capacity(u8),
     Hold(bool),
     /// The engine's wall clock is ahead by this many milliseconds, and the engine knows that it may be wrong by that
-    /// and some more; or it knows nothing of the server's clock.
+    /// and some more; or the server's clock is unknown to it.
     Clock {
         ahead: i64,
         more: Option<i64>,

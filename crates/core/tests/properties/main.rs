@@ -74,8 +74,8 @@ proptest! {
     }
 
     /// S3, S4, L5: whatever a new process' wall clock shows, no pod is evicted early because of it (the cluster would
-    /// panic), nor later than by twice the clock's maximum error and a second. A process that knows nothing of the
-    /// server's clock counts from its first observation.
+    /// panic), nor later than by twice the clock's maximum error and a second. A process to which the server's clock is
+    /// unknown counts from its first observation.
     #[test]
     fn wrong_clocks_evict_no_pod_early_or_late_without_bounds(commands in wrong_clocks()) {
         let mut storm = Storm::new(EvictionConfig::default(), 0);

@@ -27,7 +27,7 @@ pub enum Membership {
 /// Everything that is known about the owner of a pod.
 #[derive(Clone, Copy, Debug)]
 pub struct PodOwner<'a> {
-    /// What the pod says.
+    /// The pod's identity.
     pub identity: &'a PodIdentity,
     /// The labels of its namespace.
     pub namespace: Option<&'a Labels>,
