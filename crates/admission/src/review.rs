@@ -215,8 +215,8 @@ pub fn fuzz_entry(bytes: &[u8]) -> usize {
     for half in [Half::Mutate, Half::Validate] {
         let Ok(judged) = judge(half, bytes, &ReviewerBusy) else { continue };
         let answer: serde_json::Value = serde_json::from_slice(&judged.answer).expect("an answer is JSON");
-        let sifted = sift(bytes).expect("it was understood a moment ago");
-        let uid = decode::decode_sifted(&sifted).expect("so was this").uid;
+        let sifted = sift(bytes).expect("it was decoded before");
+        let uid = decode::decode_sifted(&sifted).expect("it was decoded before").uid;
         assert_eq!(answer["response"]["uid"].as_str(), Some(&*uid), "the uid is echoed");
         operations += usize::from(answer["response"]["patch"].is_string());
     }

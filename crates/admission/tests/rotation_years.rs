@@ -46,7 +46,7 @@ impl Cluster {
                 }
             }
         }
-        panic!("it never ends")
+        panic!("the steps never end")
     }
 
     /// Verifies a certificate as an API server does.

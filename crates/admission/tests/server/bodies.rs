@@ -96,7 +96,7 @@ async fn a_body_that_arrives_byte_by_byte_is_given_up_in_time_and_delays_no_othe
         if let Ok(read) = timeout(Duration::from_millis(10), stream.read(&mut answer)).await {
             break read.unwrap();
         }
-        assert!(began.elapsed() < PATIENCE, "it is waited for without end");
+        assert!(began.elapsed() < PATIENCE, "the server waits without end");
     };
     let answer = String::from_utf8_lossy(&answer[..count]);
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
@@ -153,7 +153,7 @@ async fn a_client_that_does_not_read_is_cut_off() {
     let many = one.repeat(20);
     // Responses pile up until nothing more can be written.
     let flood = async { while stream.write_all(&many).await.is_ok() {} };
-    timeout(PATIENCE, flood).await.expect("it is waited for without end");
+    timeout(PATIENCE, flood).await.expect("the server waits without end");
     stage.becomes("taintward_webhook_connections", 0.0).await;
     assert!(stage.answers().await < PATIENCE);
 }

@@ -44,7 +44,7 @@ async fn new_connections_are_taken_for_a_while_after_the_request_to_stop() {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(PATIENCE, told).await.expect("no client knows about the stop yet");
+    timeout(PATIENCE, told).await.expect("readiness does not change");
     drop(client);
     timeout(PATIENCE, &mut stage.served).await.expect("it does not end").unwrap();
 }

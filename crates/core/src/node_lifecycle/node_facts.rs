@@ -242,7 +242,7 @@ struct LeaseState {
     seen: bool,
 }
 
-const _: () = assert!(size_of::<Option<LeaseState>>() <= 40, "all that is kept of a lease; no heap besides");
+const _: () = assert!(size_of::<Option<LeaseState>>() <= 40, "all memory of a lease; it uses no heap");
 
 impl LeaseState {
     const UNDECODABLE: Self = Self { renewed: None, version: None, is_undecodable: true, seen: true };

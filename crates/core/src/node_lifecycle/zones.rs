@@ -305,7 +305,7 @@ impl TokenBucket {
     }
 
     fn take(&mut self, now: Mono) {
-        assert!(self.has_token(now), "S6: a token is taken that is not there");
+        assert!(self.has_token(now), "S6: a token is taken that is not available");
         *self = Self::empty(self.rate, now);
     }
 

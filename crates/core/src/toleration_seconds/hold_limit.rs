@@ -132,7 +132,7 @@ mod tests {
         let limit = |nodes, percent| HoldLimit { nodes, percent, hold_for: Span::from_secs(3600) };
         assert_eq!(limit(Some(10), Some(30)).allowed(20), 6);
         assert_eq!(limit(Some(10), Some(30)).allowed(100), 10);
-        assert_eq!(limit(Some(0), Some(30)).allowed(100), 0, "without limits none is exceeded");
+        assert_eq!(limit(Some(0), Some(30)).allowed(100), 0, "a limit of zero allows no silent node");
         assert_eq!(limit(None, Some(30)).allowed(2), 1);
         assert_eq!(limit(None, None).allowed(2), usize::MAX);
     }

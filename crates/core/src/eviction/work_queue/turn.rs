@@ -260,11 +260,11 @@ impl Turn<'_> {
     fn assert_time(&self, due: Mono) {
         let PodTurn { verdict, taints, holds, .. } = &self.facts;
         assert!(due <= self.now, "S3: a pod is deleted before it is due");
-        let Some(at) = verdict.decisive else { panic!("a pod is deleted for no taint") };
+        let Some(at) = verdict.decisive else { panic!("a pod is deleted without a taint") };
         let (taint, reason) = (&taints[at].taint, &verdict.reasons[at]);
-        assert!(!holds.is_on_hold(taint), "NL-48: a pod is deleted for a taint whose time is held");
+        assert!(!holds.is_on_hold(taint), "NL-48: a pod is deleted for a taint whose time is on hold");
         let Some(TolerationPeriod::For(patience)) = reason.patience else {
-            panic!("S3: a pod is deleted that bears it")
+            panic!("S3: a pod is deleted for a taint that it tolerates")
         };
         let bears = patience.saturating_add(holds.held_time(taint, reason.counts_from));
         assert!(reason.counts_from.plus(bears) <= self.now, "S3, NL-48: a pod is deleted before its time");
