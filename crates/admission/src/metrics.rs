@@ -15,41 +15,42 @@ use taintward_server::metrics::{
     ByLabel, ClosedLabel, Exposition, MetricsRegistry, MonoClock, ProcessCollector, Render,
 };
 
-/// What `taintward_build_info` shows as the mode of a webhook.
+/// The mode of a webhook in `taintward_build_info`.
 pub const MODE: &str = "webhook";
 
 closed_label! {
-    /// Why a request was not looked into.
+    /// Why a request was not reviewed.
     Refused, "reason", {
-        /// 404: there is nothing under this path.
+        /// 404: unknown path.
         Path => "path",
-        /// 405: not with this method.
+        /// 405: wrong method.
         Method => "method",
         /// 415: not JSON, or compressed.
         MediaType => "media_type",
         /// 413: the body is too long.
         TooLarge => "too_large",
-        /// 408: the body did not come in time.
+        /// 408: the body did not arrive in time.
         Late => "late",
-        /// 503: too much was on its way, and this had been for the longest.
+        /// 503: too many bodies were incomplete, and this one was the oldest.
         Crowded => "crowded",
-        /// 400: the body broke off.
+        /// 400: the body was interrupted.
         Broken => "broken",
     }
 }
 
 closed_label! {
-    /// Why a connection was ended by us.
+    /// Why the server closed a connection.
     Ended, "reason", {
         /// The TLS handshake failed, or took too long.
         Handshake => "handshake",
-        /// Nothing was asked for too long.
+        /// There was no request for too long.
         Mute => "mute",
-        /// Somebody else came and there were too many; it had been silent for the longest, or its address had the most.
+        /// There were too many connections and a new one arrived; this one had been silent for the longest, or its
+        /// address had the most.
         Displaced => "displaced",
-        /// It came when there were too many, its address had the most, and all of those had just come.
+        /// It arrived when there were too many, its address had the most, and all of those had just arrived.
         Refused => "refused",
-        /// There is no certificate to show yet.
+        /// There is no certificate to serve yet.
         NoCertificate => "no_certificate",
     }
 }
@@ -60,25 +61,25 @@ pub struct WebhookMetrics {
     reviews: ByLabel<(Half, Outcome), Counter>,
     duration: ByLabel<Half, Histogram>,
     panics: Counter,
-    /// Requests that were not looked into.
+    /// Requests that were not reviewed.
     pub refused: ByLabel<Refused, Counter>,
     /// Connections that are open.
     pub connections: Gauge,
     /// Connections that were accepted.
     pub accepted: Counter,
-    /// Connections that were ended by us.
+    /// Connections that the server closed.
     pub ended: ByLabel<Ended, Counter>,
     certificate_until: Gauge,
-    /// Looks at a certificate that found none to be used.
+    /// Checks that found no usable certificate.
     pub reload_failures: Counter,
-    /// Certificates that were put on show.
+    /// Certificates that were loaded.
     pub reloads: Counter,
     rules: Vec<(&'static str, Vec<(Did, Counter)>)>,
     registry: Registry,
 }
 
 impl WebhookMetrics {
-    /// All series, at zero; `rules` are those that are counted one by one.
+    /// All series, at zero; `rules` are those that are counted separately.
     pub fn new(clock: MonoClock, version: &'static str, started: Wall, rules: &[&'static str]) -> Self {
         let mut registry = Registry::default();
         let mut metrics = MetricsRegistry::new(&mut registry, clock);
@@ -135,7 +136,7 @@ impl WebhookMetrics {
         }
     }
 
-    /// A question was answered, or found to be none, after `took`.
+    /// A review was answered, or refused as invalid, after `took`.
     pub fn reviewed(&self, half: Half, outcome: Outcome, notes: &[RuleOutcome], took: Duration) {
         self.reviews.of((half, outcome)).inc();
         self.duration.of(half).observe(took.as_secs_f64());
@@ -152,7 +153,7 @@ impl WebhookMetrics {
         }
     }
 
-    /// Another certificate is on show.
+    /// Another certificate is served.
     pub fn shown(&self, until: Option<Wall>) {
         self.reloads.inc();
         self.certificate_until.set(until.map_or(0, |until| until.as_micros() / 1_000_000));

@@ -8,7 +8,7 @@ use taintward_server::certificate::CertificateError;
 /// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The port for questions cannot be had.
+    /// The port for reviews is not available.
     #[error(
         "cannot listen on {address}: {source}; choose another port with --secure-port or address with --bind-address"
     )]
@@ -18,13 +18,13 @@ pub enum OpenError {
         /// The operating system's reason.
         source: io::Error,
     },
-    /// The port for metrics cannot be had.
+    /// The port for metrics is not available.
     #[error(transparent)]
     Metrics(#[from] ListenError),
-    /// There is no certificate to show, or none to measure clients by.
+    /// There is no usable certificate, or no usable client CA.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    /// The certificate ended, or has not begun.
+    /// The certificate has expired, or is not valid yet.
     #[error("the certificate given with --tls-cert-file is not valid now: {0}")]
     NotNow(String),
 }

@@ -29,70 +29,71 @@ use taintward_server::closed_label;
 use taintward_server::escape::escaped;
 
 closed_label! {
-    /// Which half of admission asks.
+    /// The half of admission.
     Half, "path", {
         /// The object may still be changed.
         Mutate => "mutate",
-        /// The object is as it will be stored.
+        /// The object is final.
         Validate => "validate",
     }
 }
 
-/// Who judges. Pure: no waiting, no writing; asked for the same twice, it says the same.
+/// Decides reviews. Pure: it does not wait or write, and returns the same for the same request.
 pub trait Reviewer: Send + Sync {
-    /// What is to be added to an object, and whether it may come in.
+    /// Decides what is added to an object, and whether it is allowed.
     ///
     /// # Errors
-    /// If the question makes no sense to it: it is about another kind of object, say.
+    /// If the request is invalid for it: it is about another kind of object, for example.
     fn mutate(&self, request: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview>;
 
-    /// Whether an object may come in as it is. A patch in this verdict is left out.
+    /// Decides whether an object is allowed as it is. A patch in this verdict is left out.
     ///
     /// # Errors
     /// As [`Reviewer::mutate`].
     fn validate(&self, request: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview>;
 
-    /// Why an object that cannot be judged is kept out; `None`: it comes in. Of the request there is all but its objects.
+    /// Returns why an object that cannot be judged is refused; `None`: it is allowed. The request has all fields except
+    /// its objects.
     fn keeps_out(&self, _: &AdmissionRequest<'_>) -> Option<&'static str> {
         None
     }
 }
 
-/// Where a question comes from.
+/// The origin of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RequestOrigin {
-    /// Whoever reaches the address: what it tells of the cluster may be made up.
+    /// Any client that can reach the address: what the request says about the cluster may be forged.
     #[default]
     Anybody,
-    /// A client that has shown the certificate of an API server.
+    /// A client with the certificate of an API server.
     ApiServer,
 }
 
-/// An answer and what it came from.
+/// A response and how it came about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReviewResponse {
-    /// The AdmissionReview that goes back, as JSON.
+    /// The AdmissionReview of the response, as JSON.
     pub answer: Vec<u8>,
-    /// What became of the question.
+    /// The outcome of the review.
     pub outcome: Outcome,
-    /// What rules did.
+    /// What the rules have done.
     pub notes: Vec<RuleOutcome>,
-    /// News on its way may change the answer: [`ReviewVerdict::is_early`].
+    /// Watch events in flight may change the result: [`ReviewVerdict::is_early`].
     pub is_early: bool,
 }
 
-/// Answers a question.
+/// Answers a review.
 ///
-/// A reviewer that panics is answered for: allowed, unchanged. Where a panic ends the process (`panic = "abort"`), the API
-/// server gets no answer, which `failurePolicy: Ignore` makes the same.
+/// If a reviewer panics, the response is: allowed, unchanged. If a panic ends the process (`panic = "abort"`), the API
+/// server gets no response, which has the same effect with `failurePolicy: Ignore`.
 ///
 /// # Errors
-/// If it is no AdmissionReview of `admission.k8s.io/v1` that can be answered; the reason is one line.
+/// If it is not a valid AdmissionReview of `admission.k8s.io/v1`; the reason is one line.
 pub fn judge(half: Half, body: &[u8], reviewer: &dyn Reviewer) -> Result<ReviewResponse, InvalidReview> {
     judge_sifted(half, &sift(body)?, RequestOrigin::Anybody, reviewer)
 }
 
-/// The same for a question that came through a sieve, and of which it is known where it comes from.
+/// The same for a review that passed the filter, with a known origin.
 ///
 /// # Errors
 /// As [`judge`].
@@ -132,7 +133,7 @@ pub fn judge_sifted(
     Ok(ReviewResponse { answer, outcome, notes, is_early })
 }
 
-/// The answer that lets an object in as it is, where there is no memory for a longer one.
+/// The response that allows an object unchanged, if there is no memory for a longer one.
 ///
 /// # Errors
 /// As [`judge`].
@@ -153,7 +154,7 @@ fn too_much() -> InvalidReview {
     ))
 }
 
-/// An error would let the object in where the API server ignores errors: so it is an answer, whatever the object is like.
+/// An error would allow the object where the API server ignores errors: so this is a response, whatever the object.
 fn unjudged(
     half: Half,
     request: &AdmissionRequest<'_>,
@@ -180,7 +181,7 @@ fn outcome(verdict: &ReviewVerdict) -> Outcome {
     }
 }
 
-/// What a panic says of itself.
+/// The message of a panic.
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
@@ -189,10 +190,10 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("no reason given")
 }
 
-/// Any bytes as a question, for a fuzzer: how many operations the answer's patch has.
+/// Reviews any bytes, for a fuzzer. Returns how many operations the response's patch has.
 ///
 /// # Panics
-/// If an answer does not echo the question's uid, or is no JSON.
+/// If a response does not echo the uid, or is not JSON.
 pub fn fuzz_entry(bytes: &[u8]) -> usize {
     struct ReviewerBusy;
     impl Reviewer for ReviewerBusy {
@@ -217,8 +218,8 @@ pub fn fuzz_entry(bytes: &[u8]) -> usize {
     for half in [Half::Mutate, Half::Validate] {
         let Ok(judged) = judge(half, bytes, &ReviewerBusy) else { continue };
         let answer: serde_json::Value = serde_json::from_slice(&judged.answer).expect("an answer is JSON");
-        let sifted = sift(bytes).expect("it was understood a moment ago");
-        let uid = decode::decode_sifted(&sifted).expect("so was this").uid;
+        let sifted = sift(bytes).expect("it was decoded before");
+        let uid = decode::decode_sifted(&sifted).expect("it was decoded before").uid;
         assert_eq!(answer["response"]["uid"].as_str(), Some(&*uid), "the uid is echoed");
         operations += usize::from(answer["response"]["patch"].is_string());
     }

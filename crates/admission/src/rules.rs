@@ -22,13 +22,13 @@ use taintward_core::admission::no_execute_guard::NodeTaintUpdate;
 use taintward_core::admission::request::{self as core, ClusterView, PodRequest, Requester};
 use taintward_core::admission::review::{self, AdmissionRule, MissingInput, ReviewSettings, SkippedRule};
 
-/// What is said while the first facts have not come yet.
+/// The response until the first facts have arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UntilReady {
-    /// Objects come in; a rule that lacks facts does nothing, and is counted.
+    /// Objects are allowed; a rule that lacks facts does nothing, and is counted.
     #[default]
     Allow,
-    /// Objects that a rule would have to know more about are turned away, with 503 (AD-12).
+    /// Objects for which a rule lacks facts are refused, with 503 (AD-12).
     Refuse,
 }
 
@@ -41,7 +41,7 @@ pub struct RuleReviewer {
 }
 
 impl RuleReviewer {
-    /// The rules that `settings` name, in the cluster that `around` tells of.
+    /// Uses the rules in `settings`, with the facts of `cluster`.
     pub fn new(settings: ReviewSettings, until_ready: UntilReady, cluster: Arc<ClusterCache>) -> Self {
         Self { settings, until_ready, cluster }
     }
@@ -51,7 +51,7 @@ impl RuleReviewer {
         AdmissionRule::ALL.map(AdmissionRule::name)
     }
 
-    /// What is not known yet of what the rules need; nothing where a review can be complete.
+    /// Returns which facts are still missing for the rules; empty if reviews can be complete.
     pub fn missing(&self) -> Vec<&'static str> {
         self.cluster.view().missing(&self.settings)
     }
@@ -145,8 +145,8 @@ impl RuleReviewer {
         let ruling = review::change_of_node(&change, view.dedicated(), fleet, &self.settings);
         let early = self.too_early(&ruling.unknown, &view);
         drop(view);
-        // Anybody can make up a question about a node: those count that an API server has asked, and of the others what
-        // the watch tells.
+        // Any client can forge a request about a node: only requests from an API server count, and for the others what
+        // the watch delivers.
         let is_real = request.origin == RequestOrigin::ApiServer && !request.dry_run;
         if early.is_none() && ruling.denial.is_none() && is_real {
             self.cluster.allowed(&request.name, change.old, change.new);
@@ -171,7 +171,7 @@ impl Reviewer for RuleReviewer {
         }
     }
 
-    /// A pod that nobody understands may be about to let itself in somewhere, a node to be tainted.
+    /// A pod that cannot be decoded may be about to enter a pool, a node to be tainted.
     fn keeps_out(&self, request: &AdmissionRequest<'_>) -> Option<&'static str> {
         match subject(request) {
             Ok(ReviewSubject::Pod(_)) if self.settings.pools && self.cluster.view().may_deny() => Some(
@@ -185,15 +185,15 @@ impl Reviewer for RuleReviewer {
     }
 }
 
-/// What a question is about.
+/// The subject of a review.
 enum ReviewSubject {
     Pod(core::Operation),
     Node(core::Operation),
-    /// Nothing that a rule is about: a subresource, a deletion.
+    /// Nothing that a rule handles: a subresource, a deletion.
     Nothing,
 }
 
-/// A question about other objects makes no sense (AD-5): the webhook configuration names what it should not.
+/// A review of other objects is invalid (AD-5): the webhook configuration names too much.
 fn subject(request: &AdmissionRequest<'_>) -> Result<ReviewSubject, InvalidReview> {
     let operation = match request.operation {
         RequestOperation::Create => Some(core::Operation::Create),
@@ -234,7 +234,7 @@ fn demanded<'a>(request: &AdmissionRequest<'a>) -> Result<&'a serde_json::value:
     request.object.ok_or_else(|| InvalidReview::question("request.object is missing".into()))
 }
 
-/// The pod and who asks for it. What an update does not say of the pod before it is not known.
+/// The pod and its requester. Parts of the old pod that an update does not have are unknown.
 fn pod_request<'a>(
     request: &AdmissionRequest<'a>,
     operation: core::Operation,
@@ -272,7 +272,7 @@ fn verdict(ruling: review::AdmissionDecision) -> ReviewVerdict {
     }
 }
 
-/// All namespaces are known but this one, which the API server knows: the news of it is on its way (AD-12).
+/// All namespaces are known but this one, which the API server knows: its watch event is in flight (AD-12).
 fn is_early(unknown: &[SkippedRule], view: &CacheView<'_>) -> bool {
     view.knows_namespaces() && unknown.iter().any(|one| one.missing == MissingInput::Namespace)
 }

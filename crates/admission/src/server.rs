@@ -1,7 +1,7 @@
 //! Runs the HTTPS port of the webhook from the first to the last connection.
 //!
-//! - Invariant: well-behaved clients are answered whatever others do: connections are limited, and the most numerous,
-//!   useless or silent ones end first. Shutdown completes requests in flight.
+//! - Invariant: well-behaved clients get responses whatever others do: connections are limited, and the most numerous,
+//!   useless or silent ones are closed first. Shutdown completes requests in flight.
 //! - See `server/connection.rs` for one connection, `server/route.rs` for one request.
 
 mod body;
@@ -32,23 +32,23 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// The pause after the operating system refused to accept a connection (for lack of file descriptors, say).
+/// The pause after the operating system failed to accept a connection (for lack of file descriptors, for example).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How old the page of metrics may be: whoever asks for it all the time does not have it made each time.
+/// The maximum age of the metrics page: frequent requests do not render it each time.
 const METRICS_AGE: Duration = Duration::from_secs(1);
 
-/// What is served.
+/// The service.
 pub struct WebhookService {
-    /// Who judges.
+    /// The reviewer.
     pub reviewer: Arc<dyn Reviewer>,
-    /// What is counted.
+    /// The metrics.
     pub metrics: Arc<WebhookMetrics>,
-    /// What `/readyz`, `/livez` and `/healthz` look at, besides the certificate and whether the server stops.
+    /// The checks of `/readyz`, `/livez` and `/healthz`, besides the certificate and whether the server is stopping.
     pub checks: Vec<Check>,
 }
 
-/// Open sockets that answer nobody yet.
+/// Open sockets that are not served yet.
 pub struct WebhookListener {
     listener: TcpListener,
     metrics: Option<TcpListener>,
@@ -59,27 +59,27 @@ pub struct WebhookListener {
     clock: WallClock,
 }
 
-/// What all connections of a server have in common.
+/// What all connections of a server share.
 struct ConnectionContext {
     reviewer: Arc<dyn Reviewer>,
     metrics: Arc<WebhookMetrics>,
-    /// Metrics and health, where they have no port of their own.
+    /// Metrics and health, if they have no port of their own.
     admin: Option<Arc<Admin>>,
     limits: ServerLimits,
     origin: RequestOrigin,
-    /// For bodies.
+    /// For request bodies.
     budget: Arc<BodyMemoryBudget>,
-    /// For long answers.
+    /// For long responses.
     answers: Arc<BodyMemoryBudget>,
-    /// Long questions are judged one after the other, so that between any two of them everybody else has a turn.
+    /// Long reviews are judged one after the other, so that other reviews get a turn in between.
     long: Semaphore,
 }
 
 impl WebhookListener {
-    /// Opens the sockets and reads the certificate, if there is one to be read.
+    /// Opens the sockets and reads the certificate, if it is in files.
     ///
     /// # Errors
-    /// If a socket cannot be had, or the certificate cannot be used.
+    /// If a socket is not available, or the certificate cannot be used.
     pub async fn open(settings: &WebhookServerSettings, clock: WallClock) -> Result<Self, OpenError> {
         let clients = match &settings.clients {
             Some(ClientCaSettings { file, names }) => {
@@ -110,25 +110,25 @@ impl WebhookListener {
         Ok(Self { listener, metrics, limits: settings.limits, origin, live_certificate, follow, clock })
     }
 
-    /// Where questions are answered.
+    /// The address of the review port.
     ///
     /// # Errors
-    /// If the operating system does not say.
+    /// If the operating system does not return it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Where metrics are served.
+    /// The address of the metrics port.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().and_then(|listener| listener.local_addr().ok())
     }
 
-    /// The certificate on show, to put another in its place. Connections are closed until there is one.
+    /// The current certificate, to be replaced. Connections are closed until there is one.
     pub fn live_certificate(&self) -> Arc<LiveCertificate> {
         Arc::clone(&self.live_certificate)
     }
 
-    /// Answers until `stop`, and then until everything in hand is answered.
+    /// Serves until `stop`, and then until all requests in flight have a response.
     pub async fn serve(self, service: WebhookService, stop: impl Future<Output = ()>) {
         let Self { listener, metrics, limits, origin, live_certificate, follow, clock } = self;
         live_certificate.report_to(&service.metrics);
@@ -164,7 +164,7 @@ impl WebhookListener {
     }
 }
 
-/// Accepts until the `end`, and lets open connections finish.
+/// Accepts connections until the `end`, and lets open ones finish.
 async fn accept(
     listener: TcpListener,
     common: &Arc<ConnectionContext>,
@@ -202,7 +202,7 @@ async fn next(listener: &TcpListener, limits: ServerLimits) -> (TcpStream, IpAdd
     loop {
         match listener.accept().await {
             Ok((stream, from)) => {
-                // Without them a connection only is slower, or is noticed later to be gone.
+                // Without these options a connection is only slower, or its end is detected later.
                 let _ = stream.set_nodelay(true);
                 let _ = keep_alive(&stream, limits.silence);
                 return (stream, from.ip());

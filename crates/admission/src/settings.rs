@@ -9,90 +9,89 @@ use taintward_core::time::Wall;
 /// Reads the wall clock.
 pub type WallClock = Arc<dyn Fn() -> Wall + Send + Sync>;
 
-/// Everything the server needs to know.
+/// The settings of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookServerSettings {
-    /// Where questions are answered, with TLS.
+    /// The address of the review port, with TLS.
     pub address: SocketAddr,
-    /// Where `/metrics` and health are shown, in plain HTTP; `None`: nowhere.
+    /// The address of `/metrics` and health, in plain HTTP; `None`: no separate port.
     pub metrics: Option<SocketAddr>,
-    /// Which certificate is shown.
+    /// The serving certificate.
     pub certificate: CertificateSource,
-    /// Whose certificate clients must show; `None`: everybody is let in.
+    /// The CAs of client certificates; `None`: all clients are accepted.
     pub clients: Option<ClientCaSettings>,
-    /// What clients may cost.
+    /// The limits for clients.
     pub limits: ServerLimits,
 }
 
-/// Only clients are let in that show a certificate.
+/// Only clients with a certificate are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientCaSettings {
-    /// A PEM file: one of these has signed it.
+    /// A PEM file of CAs: one of them must have signed it.
     pub file: PathBuf,
     /// Its common name is one of these; empty: any.
     pub names: Vec<String>,
 }
 
-/// Which certificate is shown.
+/// The source of the serving certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificateSource {
-    /// PEM files, followed as they change.
+    /// PEM files, reloaded when they change.
     Files {
         /// The certificate, followed by its intermediates.
         certificate: PathBuf,
         /// The private key.
         key: PathBuf,
-        /// How often they are looked at.
+        /// How often they are checked.
         every: Duration,
     },
-    /// One of our own making, kept in a Secret: whoever runs the server asks `certificate::rotation` and shows it.
+    /// A self-signed one, stored in a Secret: the caller of the server rotates it with `certificate::rotation`.
     SelfSigned {
         /// The names of the Service: `taintward-webhook.taintward.svc`.
         names: Vec<String>,
     },
 }
 
-/// What clients may cost.
+/// The limits for clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Connections at the same time; with one more, one of them is closed or the new one is refused
+    /// Concurrent connections; with one more, one of them is closed or the new one is refused
     /// (`taintward_server::connection_limit`).
     pub connections: usize,
-    /// Until a connection has asked something, TLS included.
+    /// The timeout until a connection's first request, TLS included.
     pub head: Duration,
-    /// Until a body has arrived.
+    /// The timeout until a body has arrived.
     pub body: Duration,
     /// The longest body, in bytes.
     pub body_bytes: usize,
-    /// What is kept of all bodies on their way together, in bytes; with more, that which is on its way for the longest is
-    /// given up.
+    /// The memory of all incomplete bodies together, in bytes; beyond that, the oldest one is given up.
     pub bodies_bytes: usize,
-    /// Long answers on their way together, in bytes; with more, nothing is added to the pod.
+    /// The memory of all unsent long responses together, in bytes; beyond that, pods are allowed without a patch.
     pub answers_bytes: usize,
-    /// While a client takes nothing of what it is sent.
+    /// The timeout while a client does not receive what it is sent.
     pub stall: Duration,
-    /// While a client that has asked before asks nothing. Above the 90 s after which API servers close it themselves, so
-    /// that no question meets a connection that is being closed.
+    /// The timeout between requests of a client. Above the 90 s after which API servers close the connection
+    /// themselves, so that no request meets a connection that is being closed.
     pub idle: Duration,
-    /// After so much silence a client is asked whether it is still there.
+    /// After this much silence the server probes whether the client is still connected.
     pub silence: Duration,
-    /// While new connections are still taken after the request to stop, as news of it spreads.
+    /// How long new connections are accepted after the request to stop, until its effect spreads.
     pub farewell: Duration,
-    /// Until everything in hand is answered, after that.
+    /// The timeout until all requests in flight have a response, after that.
     pub drain: Duration,
 }
 
 impl ServerLimits {
-    /// For the memory that `taintward install` gives (`server::room` reckons it).
+    /// For the memory that `taintward install` gives (`server::memory_budget` computes it).
     pub const STANDARD: Self = Self {
-        // With `server::room`, which reckons the memory, so many that those which come in half a second, a thousand a
-        // second, have room.
+        // Within the memory that `server::memory_budget` computes: enough for the connections of half a second, at a
+        // thousand a second.
         connections: 512,
         head: Duration::from_secs(10),
-        // An API server gives a webhook 10 s, and ours 2 s.
+        // An API server gives a webhook 10 s by default, and this one 2 s.
         body: Duration::from_secs(10),
-        // An object and the old one, 3 MiB each at most, every character written as six (`\u003c`), and something
-        // around them. It is read as it comes, and little of it is kept.
+        // An object and the old one, 3 MiB each at most, every character written as six (`\u003c`), and the envelope.
+        // It is filtered as it arrives, and little of it is kept.
         body_bytes: 37 << 20,
         bodies_bytes: 16 << 20,
         answers_bytes: 8 << 20,

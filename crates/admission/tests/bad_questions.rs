@@ -27,7 +27,7 @@ fn question(object: &str) -> String {
     )
 }
 
-/// A good question with something else under a pointer.
+/// A valid review with another value under a pointer.
 fn with(pointer: &str, value: Value) -> String {
     let mut whole: Value = serde_json::from_str(&question(r#"{"spec":{}}"#)).unwrap();
     let (parent, last) = pointer.rsplit_once('/').unwrap();
@@ -36,21 +36,21 @@ fn with(pointer: &str, value: Value) -> String {
 }
 
 fn refused(body: &[u8]) -> String {
-    let said = judge(Half::Mutate, body, &Allows).expect_err("it makes no sense").to_string();
+    let said = judge(Half::Mutate, body, &Allows).expect_err("it is invalid").to_string();
     assert!(!said.chars().any(char::is_control), "{said:?}");
     assert!(said.len() < 1000, "{said}");
     said
 }
 
 #[test]
-fn a_good_one_is_answered() {
+fn a_valid_review_is_answered() {
     for half in [Half::Mutate, Half::Validate] {
         assert!(judge(half, question("{}").as_bytes(), &Allows).is_ok());
     }
 }
 
 #[test]
-fn what_is_missing_or_wrong_is_named() {
+fn a_missing_or_wrong_field_is_named() {
     for (pointer, value, said) in [
         (
             "/apiVersion",
@@ -95,7 +95,7 @@ fn what_is_missing_or_wrong_is_named() {
 }
 
 #[test]
-fn values_of_the_wrong_type_are_named_with_their_place() {
+fn values_of_the_wrong_type_are_named_with_their_position() {
     for (pointer, value) in [
         ("/kind", json!(5)),
         ("/request", json!([])),
@@ -115,7 +115,7 @@ fn values_of_the_wrong_type_are_named_with_their_place() {
 }
 
 #[test]
-fn bytes_that_are_no_json_are_refused() {
+fn bytes_that_are_not_json_are_refused() {
     let deep = "[".repeat(10_000);
     let closed = format!("{deep}{}", "]".repeat(10_000));
     for body in [
@@ -151,7 +151,7 @@ fn bytes_that_are_no_json_are_refused() {
 }
 
 #[test]
-fn a_field_that_comes_twice_is_refused() {
+fn a_duplicate_field_is_refused() {
     let twice = question("{}").replace(r#""uid":"u""#, r#""uid":"u","uid":"v""#);
     assert!(refused(twice.as_bytes()).contains("duplicate field `uid`"));
     let twice = question("{}").replace(r#""request":{"#, r#""request":null,"request":{"#);
@@ -159,7 +159,7 @@ fn a_field_that_comes_twice_is_refused() {
 }
 
 #[test]
-fn it_does_not_matter_how_deep_anything_is_and_costs_no_stack() {
+fn depth_does_not_matter_and_costs_no_stack() {
     let nested = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
     for depth in [110, 300, 10_000, 100_000] {
         let object = question(&nested(depth));
@@ -171,9 +171,9 @@ fn it_does_not_matter_how_deep_anything_is_and_costs_no_stack() {
 }
 
 #[test]
-fn what_is_strange_but_legal_is_passed_on() {
+fn unusual_but_legal_values_are_passed_on() {
     let huge = question(r#"{"n":123456789012345678901234567890,"m":-1e999999,"a":1,"a":2}"#);
-    assert!(decode(huge.as_bytes()).is_ok(), "the object is its reader's affair");
+    assert!(decode(huge.as_bytes()).is_ok(), "the object's decoder handles it");
     let subresource = with("/request/subResource", json!("ephemeralcontainers"));
     assert_eq!(decode(subresource.as_bytes()).unwrap().subresource, "ephemeralcontainers");
     let unknown = with("/request/newField", json!({"a": [1, 2]}));
@@ -189,7 +189,7 @@ fn what_is_strange_but_legal_is_passed_on() {
 }
 
 #[test]
-fn a_large_object_takes_no_time_and_is_not_copied() {
+fn a_large_object_takes_negligible_time_and_is_not_copied() {
     let pod = format!(r#"{{"spec":{{"a":"{}"}}}}"#, "[{\\\"".repeat(800_000));
     let body = question(&pod);
     assert!(body.len() > 3 << 20);
@@ -201,7 +201,7 @@ fn a_large_object_takes_no_time_and_is_not_copied() {
 }
 
 #[test]
-fn every_piece_of_a_question_is_refused_or_answered() {
+fn every_piece_of_a_review_is_refused_or_answered() {
     let body = question(r#"{"spec":{"tolerations":[{"key":"k\u00e9"}]}}"#);
     for end in 0..body.len() {
         refused(&body.as_bytes()[..end]);

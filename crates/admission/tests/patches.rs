@@ -14,7 +14,7 @@ use taintward_admission::review::{
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
-/// Reads what there is, and asks for more.
+/// Reads the existing fields, and adds more.
 #[derive(Debug)]
 struct Adds {
     tolerations: Vec<(String, Option<i64>)>,
@@ -76,7 +76,7 @@ impl Adds {
             .collect()
     }
 
-    /// What the pod is to look like, said once more without patches.
+    /// The expected pod, computed without patches.
     fn expected(&self, mut pod: Value) -> Value {
         let written = |(key, seconds): &(String, Option<i64>)| {
             let mut toleration = json!({"operator": "Exists", "effect": "NoExecute"});
@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_patch_gives_what_was_asked_for_and_the_uid_comes_back(pod in pod(), adds in adds(), uid in "\\PC{1,40}") {
+    fn a_patch_gives_the_requested_result_and_the_uid_is_echoed(pod in pod(), adds in adds(), uid in "\\PC{1,40}") {
         let question = json!({
             "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
             "request": {

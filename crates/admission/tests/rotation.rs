@@ -11,7 +11,7 @@ use taintward_admission::certificate::{
 use taintward_core::time::{Span, Wall};
 use taintward_server::certificate::Validity;
 
-/// Makes certificates that say when they were made and who signed them; no two authorities are the same.
+/// Makes certificates that say when they were made and which authority signed them; no two authorities are the same.
 struct Names(u8);
 
 fn at(seconds: i64) -> Wall {
@@ -56,14 +56,14 @@ fn plan(rules: Rules) -> RotationPlan {
     }
 }
 
-/// What the world is like, and what replicas keep to.
+/// The parameters of the world, and the rules that replicas follow.
 #[derive(Clone, Copy, Hash)]
 struct Rules {
     serving_life: i64,
     settle: i64,
-    /// A configuration is only patched over what was read.
+    /// A configuration is only patched over the version that was read.
     careful_patches: bool,
-    /// The Secret is only written over what was read.
+    /// The Secret is only written over the version that was read.
     careful_writes: bool,
     /// The configuration is read first.
     configuration_first: bool,
@@ -77,10 +77,10 @@ const RULES: Rules = Rules {
     configuration_first: true,
 };
 
-/// When the world begins: long after 1970, so that something may have been so for ever.
+/// When the world starts: long after 1970, so that a state may be very old.
 const START: i64 = 1000;
 
-/// Where a replica is; `fresh` says whether nobody has written since it read.
+/// The state of a replica; `fresh` says whether there was no write since it read.
 #[derive(Clone, Hash)]
 enum Doing {
     Nothing,
@@ -88,7 +88,7 @@ enum Doing {
     Decided { bundle: TrustBundle, bundle_fresh: bool, secret_fresh: bool, step: Decision },
 }
 
-/// One of both was read, the other will be.
+/// One of both was read, the other is read next.
 #[derive(Clone, Hash)]
 struct Read {
     bundle: TrustBundle,
@@ -114,7 +114,7 @@ struct World {
     now: i64,
     secret: Option<StoredState>,
     configured: TrustBundle,
-    /// What an API server knows of the configuration: some time behind, but never more than a second.
+    /// What an API server knows about the configuration: delayed, but never by more than a second.
     known: TrustBundle,
     replicas: [Replica; 2],
     crashes: u8,
@@ -149,7 +149,7 @@ impl World {
         }
     }
 
-    /// The next thing this replica does.
+    /// The next step of this replica.
     fn advance(&self, index: usize) -> Self {
         let mut next = self.clone();
         let doing = std::mem::replace(&mut next.replicas[index].doing, Doing::Nothing);
@@ -193,7 +193,7 @@ impl World {
         next
     }
 
-    /// Everything that may happen now.
+    /// All possible next states.
     fn successors(&self, until: i64) -> Vec<Self> {
         let mut all: Vec<Self> = (0..2).map(|index| self.advance(index)).collect();
         if self.known != self.configured {
@@ -215,7 +215,7 @@ impl World {
         all
     }
 
-    /// Whom an API server would meet and not believe.
+    /// Returns an authority that an API server would meet and not trust.
     fn disappointment(&self) -> Option<String> {
         self.replicas.iter().filter_map(|replica| replica.shows.as_ref()).find_map(|serving| {
             let holds = at(self.now) <= serving.validity.until;
@@ -226,15 +226,15 @@ impl World {
     }
 }
 
-/// What was found.
+/// The result of the exploration.
 struct Found {
     states: usize,
-    /// How many authorities were ever shown.
+    /// How many authorities were ever served.
     shown: usize,
     disappointment: Option<String>,
 }
 
-/// Every order in which things may happen for some seconds, until somebody is disappointed.
+/// Explores every order of events for some seconds, until an API server meets an untrusted certificate.
 fn explore(start: World, seconds: i64) -> Found {
     let mut seen = HashSet::from([start.digest()]);
     let mut signers = HashSet::new();
@@ -253,32 +253,32 @@ fn explore(start: World, seconds: i64) -> Found {
     Found { states: seen.len(), shown: signers.len(), disappointment }
 }
 
-/// Nobody is disappointed, whatever the order.
+/// Asserts that no API server meets an untrusted certificate, in any order.
 fn holds(cases: &[(Rules, u8, u8, i64)]) {
     for (rules, crashes, losses, seconds) in cases.iter().copied() {
         let found = explore(World::new(rules, crashes, losses), seconds);
         assert_eq!(found.disappointment, None, "{crashes} crashes, {losses} losses, {seconds} s");
-        assert!(found.states > 1000 && found.shown > 1, "the world is too small to say anything");
+        assert!(found.states > 1000 && found.shown > 1, "the world is too small to show anything");
     }
 }
 
-/// Certificates end before their authorities do.
+/// Certificates expire before their authorities do.
 const RENEWING: Rules = Rules { serving_life: 2, ..RULES };
 
 #[test]
-fn whatever_the_order_what_is_shown_is_believed() {
+fn in_any_order_the_served_certificate_is_trusted() {
     holds(&[(RULES, 0, 0, 3), (RULES, 1, 0, 2), (RENEWING, 0, 0, 3)]);
 }
 
 #[test]
-fn whatever_the_order_a_lost_secret_disappoints_nobody() {
+fn in_any_order_a_lost_secret_breaks_no_client() {
     holds(&[(RULES, 0, 1, 1), (RENEWING, 1, 1, 0)]);
 }
 
-/// The same for longer: `cargo test -p taintward-webhook --test rotation -- --ignored`.
+/// The same for longer: `cargo test -p taintward-admission --test rotation -- --ignored`.
 #[test]
 #[ignore = "takes a minute"]
-fn whatever_the_order_for_longer() {
+fn in_any_order_for_longer() {
     holds(&[(RULES, 0, 0, 4), (RULES, 1, 0, 3), (RULES, 0, 1, 2), (RULES, 1, 1, 1)]);
 }
 
@@ -292,6 +292,6 @@ fn each_rule_is_needed() {
         [("settle", hasty, 0), ("patches", careless, 0), ("writes", forgetful, 0), ("order", backwards, 1)]
     {
         let found = explore(World::new(rules, 0, losses), 3);
-        assert!(found.disappointment.is_some(), "without {name} nothing happens in {} states", found.states);
+        assert!(found.disappointment.is_some(), "without {name} nothing breaks in {} states", found.states);
     }
 }

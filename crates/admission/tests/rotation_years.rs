@@ -17,7 +17,7 @@ use taintward_core::time::{Span, Wall};
 const DAY: i64 = 86_400;
 const START: i64 = 1_800_000_000;
 
-/// A Secret and two webhook configurations, as they are written.
+/// A Secret and two webhook configurations, as written.
 #[derive(Default)]
 struct Cluster {
     secret: Option<BTreeMap<String, Vec<u8>>>,
@@ -25,7 +25,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// What a replica does when it looks, until there is nothing more to do. Gives what it may show.
+    /// Runs a replica's steps until there is nothing more to do. Returns the certificate that it may serve.
     fn look(&mut self, plan: &RotationPlan, now: Wall) -> Option<ServingPair> {
         for _ in 0..20 {
             let configured = self.configured.each_ref().map(|pem| TrustBundle::from_pem(pem.as_bytes()));
@@ -46,10 +46,10 @@ impl Cluster {
                 }
             }
         }
-        panic!("there is no end to it")
+        panic!("the steps never end")
     }
 
-    /// What an API server says of a certificate.
+    /// Verifies a certificate as an API server does.
     fn believes(&self, shown: &ServingPair, now: Wall) -> Result<(), String> {
         let mut roots = RootCertStore::empty();
         for certificate in TrustBundle::from_pem(self.configured[0].as_bytes()).0 {
@@ -79,7 +79,7 @@ fn day(number: i64) -> Wall {
 }
 
 #[test]
-fn what_is_shown_is_believed_for_years_even_by_a_replica_that_looks_once_a_month() {
+fn the_served_certificate_is_trusted_for_years_even_by_a_replica_that_checks_once_a_month() {
     let (plan, mut cluster) = (plan(), Cluster::default());
     let mut shown: [Option<ServingPair>; 2] = [None, None];
     let (mut certificates, mut authorities, mut widest) = (BTreeSet::new(), BTreeSet::new(), 0);
@@ -91,7 +91,8 @@ fn what_is_shown_is_believed_for_years_even_by_a_replica_that_looks_once_a_month
             {
                 shown[replica] = Some(serving);
             }
-            let serving = shown[replica].as_ref().expect("there is something to show from the first day on");
+            let serving =
+                shown[replica].as_ref().expect("there is a certificate to serve from the first day on");
             cluster
                 .believes(serving, now)
                 .unwrap_or_else(|error| panic!("day {number}, replica {replica}: {error}"));
@@ -102,24 +103,24 @@ fn what_is_shown_is_believed_for_years_even_by_a_replica_that_looks_once_a_month
     }
     assert!(certificates.len() > 20, "{}", certificates.len());
     assert!(authorities.len() >= 6, "{}", authorities.len());
-    assert_eq!(widest, 2, "an authority is forgotten when everything it signed has ended");
+    assert_eq!(widest, 2, "an authority is forgotten when all its certificates have expired");
 }
 
 #[test]
-fn a_lost_secret_is_made_anew_and_nobody_is_disappointed() {
+fn a_lost_secret_is_recreated_and_no_client_breaks() {
     let (plan, mut cluster) = (plan(), Cluster::default());
-    let old = cluster.look(&plan, day(0)).expect("nobody believed anything, so there is nothing to wait for");
+    let old = cluster.look(&plan, day(0)).expect("nothing was trusted, so there is no need to wait");
     cluster.secret = None;
     let now = day(10);
-    assert_eq!(cluster.look(&plan, now), None, "the new authority is believed, but not yet for long");
+    assert_eq!(cluster.look(&plan, now), None, "the new authority is trusted, but not for long enough yet");
     assert_eq!(cluster.bundle(), 2);
     cluster.believes(&old, now).unwrap();
-    let new = cluster.look(&plan, now.plus(plan.settle)).expect("everybody has heard of it");
+    let new = cluster.look(&plan, now.plus(plan.settle)).expect("every API server has observed it");
     assert_ne!(new.certificate, old.certificate);
     cluster.believes(&new, now.plus(plan.settle)).unwrap();
     cluster.believes(&old, now.plus(plan.settle)).unwrap();
     cluster.look(&plan, now.plus(plan.serving_life).plus(Span::from_secs(2)));
-    assert_eq!(cluster.bundle(), 1, "what the old one signed has ended");
+    assert_eq!(cluster.bundle(), 1, "all certificates of the old authority have expired");
 }
 
 #[test]
@@ -134,7 +135,7 @@ fn another_name_needs_another_certificate_but_no_authority() {
 }
 
 #[test]
-fn a_configuration_that_somebody_emptied_is_filled_again_and_the_next_authority_waits() {
+fn an_emptied_configuration_is_filled_again_and_the_next_authority_waits() {
     let (plan, mut cluster) = (plan(), Cluster::default());
     cluster.look(&plan, day(0)).unwrap();
     // The day the next authority is announced.
@@ -146,7 +147,7 @@ fn a_configuration_that_somebody_emptied_is_filled_again_and_the_next_authority_
     let still = cluster.look(&plan, now);
     assert_eq!(cluster.configured[0], cluster.configured[1]);
     cluster.believes(&shown, now).unwrap();
-    assert!(still.is_none_or(|still| still == shown), "it begins to settle again");
+    assert!(still.is_none_or(|still| still == shown), "it starts to settle again");
     let next = cluster.look(&plan, now.plus(plan.settle)).unwrap();
     assert_ne!(next.certificate, shown.certificate);
     cluster.believes(&next, now.plus(plan.settle)).unwrap();

@@ -33,7 +33,9 @@ impl Stage {
         eventually("everybody is well", || {
             let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
             command.args(["plan", "--taint", "*", "x:NoExecute", "--kubeconfig", &kubeconfig]);
-            text(&command.output().unwrap().stdout).contains("2 are healthy, and 2 of them are evicted").then_some(())
+            text(&command.output().unwrap().stdout)
+                .contains("2 are healthy, and 2 of them are evicted")
+                .then_some(())
         });
         Self { folder, _sandbox: sandbox }
     }

@@ -318,9 +318,7 @@ fn all_pods_of_a_workload_are_explained_a_line_each() {
     // The user may not read the Deployment; its pods are found all the same, or it is unknown whether it exists.
     let (code, out, said) = run("explain deploy/web-api");
     assert!(
-        code == 1
-            && out.contains("1 pod: 1 due now")
-            && said.contains("grant the verb get on deployments"),
+        code == 1 && out.contains("1 pod: 1 due now") && said.contains("grant the verb get on deployments"),
         "{out}{said}"
     );
     let (code, out, said) = run("explain job/web");

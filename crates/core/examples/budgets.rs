@@ -58,7 +58,7 @@ fn memory(pods: usize, nodes: usize, budget: &str) {
     drop(engine);
 }
 
-/// The pods that go have no tolerations at all; those that count down have one of fifteen lists.
+/// The evicted pods have no tolerations at all; the pods that count down have one of fifteen lists.
 fn one_node(what: &str, patience: i64, budget: &str) {
     let mut engine = crowd::engine(1_000, if patience > 0 { 110 } else { 0 }, patience);
     if patience == 0 {
@@ -128,7 +128,7 @@ fn many_nodes() {
     row(&format!("  effects for {deleted} of them pulled and answered"), format!("{taken:.2?}"), "");
 }
 
-/// A cluster at one moment: pods of 5,000 Deployments.
+/// Returns a cluster snapshot with the pods of 5,000 Deployments.
 fn snapshot(pods: usize, nodes: usize) -> ClusterSnapshot {
     let mut told = SnapshotBuilder::new(now().wall, NumericOperators::Off, false);
     for at in 0..nodes {
@@ -172,7 +172,7 @@ fn snapshot(pods: usize, nodes: usize) -> ClusterSnapshot {
     told.finish()
 }
 
-/// Every pod is judged before and after; nobody is given a place.
+/// Judges every pod before and after; no pod is placed on another node.
 fn planned() {
     const PODS: usize = 1_000_000;
     let region = Region::new(HEAP);

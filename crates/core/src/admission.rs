@@ -25,13 +25,13 @@ mod toleration_coverage;
 
 pub use label_selector::LabelSelector;
 
-/// For how long a pod bears a node that is gone, if it does not say itself (AD-3). Any number is legal; zero and
-/// negative ones send the pod away at once.
+/// For how long a pod tolerates a lost node, unless the pod itself says (AD-3). Any number is legal; with zero and
+/// negative numbers the pod is evicted at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DefaultSeconds {
     /// A node that is not ready.
     pub not_ready: i64,
-    /// A node that is not heard of.
+    /// A node that is unreachable.
     pub unreachable: i64,
 }
 
@@ -41,10 +41,10 @@ impl Default for DefaultSeconds {
     }
 }
 
-/// What to append to the tolerations of a pod that is created or updated, in this order (AD-2, AD-3, AD-4).
+/// Returns the tolerations to append to those of a created or updated pod, in this order (AD-2, AD-3, AD-4).
 ///
-/// Only key and effect of what is there count: even a toleration that does not tolerate the real taint keeps the
-/// default away.
+/// Only the key and the effect of existing tolerations count: even a toleration that does not tolerate the real taint
+/// suppresses the default.
 pub fn default_tolerations(existing: &[Toleration], seconds: DefaultSeconds) -> Vec<Toleration> {
     let missing = |key: &str| {
         !existing.iter().any(|toleration| {
@@ -59,7 +59,7 @@ pub fn default_tolerations(existing: &[Toleration], seconds: DefaultSeconds) -> 
         .collect()
 }
 
-/// What every daemon pod bears for ever, in this order (DS-1).
+/// What every daemon pod tolerates indefinitely, in this order (DS-1).
 const DAEMON: [(&str, TaintEffect); 6] = [
     (keys::NOT_READY, TaintEffect::NoExecute),
     (keys::UNREACHABLE, TaintEffect::NoExecute),
@@ -69,8 +69,8 @@ const DAEMON: [(&str, TaintEffect); 6] = [
     (keys::UNSCHEDULABLE, TaintEffect::NoSchedule),
 ];
 
-/// The tolerations of a DaemonSet's pods, from those of its template: a toleration of the same identity (MATCH-2) is
-/// replaced where it stands, and so loses its seconds; a new one comes at the end (DS-1, DS-2).
+/// Returns the tolerations of a DaemonSet's pods, from those of its template: a toleration of the same identity
+/// (MATCH-2) is replaced in place and loses its seconds; a new one is appended (DS-1, DS-2).
 pub fn daemon_tolerations(template: &[Toleration], host_network: bool) -> Vec<Toleration> {
     let host = host_network.then_some((keys::NETWORK_UNAVAILABLE, TaintEffect::NoSchedule));
     let mut all = template.to_vec();

@@ -2,16 +2,16 @@
 
 use crate::time::Span;
 
-/// Why a request did not do what was asked, as far as the next decision depends on it.
+/// Why a request failed, as far as the next decision depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ApiFailure {
     /// 404: there is no object of that name.
     NotFound,
-    /// 409, or a UID or resourceVersion precondition that did not hold: look again before deciding.
+    /// 409, or a UID or resourceVersion precondition that did not hold: read again before deciding.
     Conflict,
     /// 401 or 403: permission is missing.
     Forbidden,
-    /// 429: the server asks for patience, for this long if it said so.
+    /// 429: the server throttles requests, for this long if it said so.
     Throttled(Option<Span>),
     /// Any other 4xx: an admission webhook or validation refuses.
     Rejected,

@@ -30,7 +30,7 @@ use core::ops::Range;
 /// A node.
 #[derive(Clone, Debug)]
 pub struct SnapshotNode {
-    /// Its taints and what tells since when they are there.
+    /// Its taints, and what shows since when they exist.
     pub fact: NodeFact,
     /// `metadata.labels`.
     pub labels: Labels,
@@ -40,15 +40,15 @@ pub struct SnapshotNode {
     pub allocatable: Resources,
     /// `status.allocatable.pods`.
     pub pods_max: i64,
-    /// Whether its condition `Ready` is true; `None`: it has none.
+    /// Whether its condition `Ready` is true; `None`: it has no such condition.
     pub ready: Option<bool>,
-    /// Where it stands (NL-24).
+    /// Its zone (NL-24).
     pub zone: ZoneKey,
     /// It does not count in its zone (NL-25).
     pub excluded: bool,
-    /// What its pods that are not over take together.
+    /// The sum of the requests of its pods that have not terminated.
     pub used: ResourceRequests,
-    /// How many these are.
+    /// The number of these pods.
     pub pods: i64,
 }
 
@@ -59,15 +59,15 @@ pub struct SnapshotPod {
     pub uid: Uid,
     /// Namespace and name.
     pub name: PodName,
-    /// Position of its node; `None`: it has none yet.
+    /// Position of its node; `None`: it is not bound yet.
     pub node: Option<u32>,
-    /// When it came to its node.
+    /// When it was bound to its node.
     pub arrival: PodBinding,
-    /// Whether it can still leave.
+    /// Whether it can still be evicted.
     pub standing: PodLifePhase,
-    /// Why it is out of reach, if it is (D6).
+    /// Why it is exempt from eviction, if it is (D6).
     pub exemption: Option<EvictionExemption>,
-    /// The condition of a taint eviction is on it (TE-31).
+    /// It has the condition of a taint eviction (TE-31).
     pub marked: bool,
     /// Its condition `Ready` is true.
     pub ready: bool,
@@ -84,7 +84,7 @@ pub struct SnapshotPod {
 pub struct PodTemplate {
     /// Tolerations, selectors, affinity, requests.
     pub spec: PodSchedulingSpec,
-    /// It also has rules that are not looked at here: affinity between pods, spreading, volumes.
+    /// It also has rules that are not evaluated here: affinity between pods, spreading, volumes.
     pub beyond: bool,
 }
 
@@ -95,9 +95,9 @@ pub struct ClusterSnapshot {
     numeric: NumericOperators,
     nodes: Vec<SnapshotNode>,
     by_name: BTreeMap<NodeName, u32>,
-    /// Those without a node first, then node by node, each in the order of names.
+    /// Pods without a node first, then node by node, each in the order of names.
     pods: Vec<SnapshotPod>,
-    /// Where each node's pods begin, and where the last one's end.
+    /// Where each node's pods begin, and where those of the last node end.
     begins: Vec<u32>,
     shapes: Vec<PodTemplate>,
     label_sets: Vec<Labels>,
@@ -122,7 +122,7 @@ impl ClusterSnapshot {
         &self.nodes
     }
 
-    /// The position of a node.
+    /// Returns the position of a node.
     pub fn node_at(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).map(|&at| at as usize)
     }
@@ -137,7 +137,7 @@ impl ClusterSnapshot {
         self.begins[node] as usize..self.begins[node + 1] as usize
     }
 
-    /// Positions of the pods that have no node yet.
+    /// Positions of the pods that are not bound yet.
     pub fn unbound(&self) -> Range<usize> {
         0..self.begins[0] as usize
     }
@@ -157,22 +157,23 @@ impl ClusterSnapshot {
         &self.label_sets
     }
 
-    /// What made the pods.
+    /// The workloads that own the pods.
     pub fn workloads(&self) -> &[Workload] {
         &self.workloads
     }
 
-    /// Disruption budgets, in the order they came.
+    /// Disruption budgets, in the order they were added.
     pub fn budgets(&self) -> &[DisruptionBudget] {
         &self.budgets
     }
 
-    /// Pods on nodes that the snapshot does not have: nothing can be said of them.
+    /// Pods on nodes that the snapshot does not have: their outcome is unknown.
     pub fn lost(&self) -> &[(PodName, NodeName)] {
         &self.lost
     }
 
-    /// A node's NoExecute taints, each with its start as a controller that watched it would have it, to the second (D1).
+    /// Returns a node's NoExecute taints, each with the start that a controller watching the node would have recorded,
+    /// to the second (D1).
     pub fn instances(&self, node: usize) -> Vec<TaintInstance> {
         let fact = &self.nodes[node].fact;
         let evicting = fact.taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute);
@@ -183,7 +184,7 @@ impl ClusterSnapshot {
         evicting.map(instance).collect()
     }
 
-    /// A node as a scheduler sees it.
+    /// Returns a node as the scheduler sees it.
     pub fn candidate(&self, node: usize) -> NodeInfo {
         let node = &self.nodes[node];
         NodeInfo {
@@ -198,13 +199,13 @@ impl ClusterSnapshot {
         }
     }
 
-    /// What a verdict needs to know of a pod.
+    /// Returns what a verdict needs of a pod.
     pub fn subject(&self, pod: &SnapshotPod) -> PodInput<'_> {
         let tolerations = &self.shape(pod).spec.tolerations;
         PodInput { tolerations, arrival: pod.arrival, exemption: pod.exemption }
     }
 
-    /// The verdict of the controller, of these taints.
+    /// Returns the controller's verdict on a pod with these taints.
     pub fn judge(&self, pod: &SnapshotPod, taints: &[TaintInstance]) -> Verdict {
         verdict::judge(&self.subject(pod), taints, self.numeric, self.now)
     }

@@ -9,20 +9,20 @@ use crate::taint::{Taint, TaintEffect, keys};
 use crate::time::{Mono, Span};
 use alloc::vec::Vec;
 
-/// So many finished holds are told apart; of more, the two oldest count as one.
+/// At most this many finished holds are kept apart; beyond that, the two oldest are merged.
 pub const HOLDS_MAX: usize = 32;
 
-/// A hold that is over, or several.
+/// A hold that is over, or several merged ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct PastHold {
     end: Mono,
-    /// How long it was; of several, the sum.
+    /// Its length; for several, the sum.
     held: Span,
 }
 
 impl PastHold {
-    /// How much of the time since `from` was held here; where several holds are told as one, and `from` is between
-    /// them, perhaps more than that: nobody goes early.
+    /// Returns how much of the time since `from` was held; if several holds are merged and `from` is between them,
+    /// perhaps more: no pod is evicted early.
     fn since(&self, from: Mono) -> Span {
         self.held.min(self.end.since(from))
     }
@@ -32,35 +32,35 @@ impl PastHold {
     }
 }
 
-/// All holds there were, and whether there is one now.
+/// All past holds, and whether one is active.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HoldHistory {
     /// In order of time.
     past: Vec<PastHold>,
-    /// Since when the one that goes on does.
+    /// When the active hold began.
     since: Option<Mono>,
 }
 
 impl HoldHistory {
-    /// There was never any.
+    /// No hold ever.
     pub const NONE: Self = Self { past: Vec::new(), since: None };
 
-    /// Whether a hold goes on.
+    /// Whether a hold is active.
     pub const fn is_on(&self) -> bool {
         self.since.is_some()
     }
 
-    /// Since when the hold that goes on does.
+    /// When the active hold began.
     pub const fn since(&self) -> Option<Mono> {
         self.since
     }
 
-    /// A hold begins, unless one goes on.
+    /// Begins a hold, unless one is active.
     pub fn begin(&mut self, now: Mono) {
         self.since.get_or_insert(now);
     }
 
-    /// The hold that goes on ends; says how long it was.
+    /// Ends the active hold. Returns its length.
     pub fn end(&mut self, now: Mono) -> Option<Span> {
         let begin = self.since.take()?;
         let held = now.since(begin);
@@ -72,13 +72,13 @@ impl HoldHistory {
         Some(held)
     }
 
-    /// Whether holds concern a taint: the two that node health puts on and that send pods away. Others are somebody's
-    /// will, and that nobody is heard of is no reason against it.
+    /// Whether holds apply to a taint: the two with effect NoExecute that node health adds. Other taints are set on
+    /// purpose, and unreachable nodes are not a reason to delay them.
     pub fn applies_to(taint: &Taint) -> bool {
         taint.effect == TaintEffect::NoExecute && matches!(&*taint.key, keys::NOT_READY | keys::UNREACHABLE)
     }
 
-    /// How much of the time since `from` did not count for a taint, in holds that are over.
+    /// Returns how much of the time since `from` did not count for a taint, in holds that are over.
     pub fn held_time(&self, taint: &Taint, from: Mono) -> Span {
         if self.past.is_empty() || !Self::applies_to(taint) {
             return Span::ZERO;
@@ -86,7 +86,7 @@ impl HoldHistory {
         self.past.iter().fold(Span::ZERO, |sum, past| sum.saturating_add(past.since(from)))
     }
 
-    /// Whether time stands still for a taint.
+    /// Whether a taint's time is on hold.
     pub fn is_on_hold(&self, taint: &Taint) -> bool {
         self.is_on() && Self::applies_to(taint)
     }

@@ -62,7 +62,7 @@ const STATUS_PERIOD: Span = Span::from_secs(1);
 /// For each pool it adds the finalizer, the marks in the status, the taints and labels of its nodes, the status and the
 /// evictions; when the pool is deleted, it removes them again.
 ///
-/// The contract is that of every [`Engine`], and: after each [`Engine::tick`], feed how long it took
+/// The contract is that of every [`Engine`], and: after each [`Engine::tick`], report how long it took
 /// ([`DedicatedPoolInput::TickTook`]); every pulled effect comes back as [`DedicatedPoolInput::EffectDone`].
 #[derive(Clone, Debug, Default)]
 pub struct DedicatedPoolEngine {
@@ -73,9 +73,9 @@ pub struct DedicatedPoolEngine {
     schedule: ReconcileSchedule,
     plan: Arc<PoolPlan>,
     counts: Vec<PoolStatus>,
-    /// Nodes that are still to be written.
+    /// Nodes that have not been written yet.
     nodes_to_write: BTreeSet<NodeName>,
-    /// Pods whose eviction was accepted, as long as they are counted.
+    /// Pods whose eviction was accepted, while they are still counted.
     evicted: BTreeSet<Uid>,
     checks: PoolChecks,
     /// When the status of each pool was last written.
@@ -83,24 +83,24 @@ pub struct DedicatedPoolEngine {
     guard: PoolGuardWrites,
     backoff: BackoffMap,
     in_flight: EffectsInFlight,
-    /// Until then a write of a node whose response was lost may still be carried out.
+    /// Until then the API server may still carry out a write of a node whose response was lost.
     unsure_until: Option<Mono>,
     ticked: Option<Mono>,
     notices: Vec<DedicatedPoolNotice>,
 }
 
 impl DedicatedPoolEngine {
-    /// An engine that knows nothing yet.
+    /// Returns an engine without any facts.
     pub fn new(config: DedicatedPoolConfig) -> Self {
         Self { config, ..Self::default() }
     }
 
-    /// Whether nodes, namespaces and pods have to be watched; when they have to be again, lists of them must start.
+    /// Whether nodes, namespaces and pods have to be watched; a watch that is needed again starts with a list.
     pub fn needs_other_watches(&self) -> bool {
         self.demand.is_needed()
     }
 
-    /// Counts.
+    /// Returns the counts.
     pub fn stats(&self) -> DedicatedPoolStats {
         let undecodable = self.cache.pools.undecodable().count();
         DedicatedPoolStats {
@@ -110,7 +110,7 @@ impl DedicatedPoolEngine {
         }
     }
 
-    /// What becomes of a node, and what that waits for.
+    /// Returns what happens to a node, and what that waits for.
     pub fn explain(&self, node: &NodeName) -> Option<PoolNodeExplanation<'_>> {
         PoolNodeExplanation::of(&self.plan, &self.backoff, node)
     }
@@ -167,7 +167,7 @@ impl DedicatedPoolEngine {
                 self.checks.all_by(retry_at);
                 continue;
             }
-            // One that is another by now is reconciled anew first.
+            // If it has changed since, it is reconciled first.
             let pool = self.cache.pools.get(&planned.uid).filter(|fact| fact.is_equivalent(planned)).cloned();
             if let Some(effect) = pool.and_then(|pool| self.pool_effect(&plan, at, pool, now)) {
                 return Some(effect);
@@ -176,7 +176,7 @@ impl DedicatedPoolEngine {
         None
     }
 
-    /// What is to be done about a pool itself.
+    /// Returns the next effect for the pool itself.
     fn pool_effect(&mut self, plan: &PoolPlan, at: usize, pool: PoolFact, now: Now) -> Option<PoolEffect> {
         let (is_held, leaving, recorded) = (pool.has_finalizer(), pool.pool.leaving, &plan.recorded()[at]);
         let wants_nodes = !leaving && plan.validity()[at] != PoolValidity::Refused;
@@ -234,7 +234,7 @@ impl DedicatedPoolEngine {
         Some(PoolEffect::EvictPod { pool, pod, plan: Arc::clone(&self.plan) })
     }
 
-    /// The admission policy learns of changes within a second or two.
+    /// The admission policy receives changes within one to two seconds.
     fn next_guard(&mut self, lane: Lane, now: Mono) -> Option<PoolEffect> {
         if !self.is_free(&PoolEffectKey::Guard, lane, now) || now < self.guard.check_at(now) {
             return None;
@@ -253,7 +253,7 @@ impl DedicatedPoolEngine {
             return;
         }
         match key {
-            // What waits for the last of them, or tells of failures, is written within a second.
+            // The status that waits for the last of them, or that reports failures, is written within a second.
             PoolEffectKey::Node(_) => self.checks.all_after(STATUS_PERIOD, now),
             PoolEffectKey::Pool(_) | PoolEffectKey::Guard => self.checks.all_by(now),
             PoolEffectKey::Pod(_) => {}
@@ -280,7 +280,7 @@ impl DedicatedPoolEngine {
     fn take_response(&mut self, effect: PoolEffect, response: PoolResponse, now: Mono) {
         match (response, effect) {
             (PoolResponse::Node { fact, is_written }, PoolEffect::ReconcileNode { node, plan }) => {
-                // A newer plan may want something else of it.
+                // A newer plan may have other edits for it.
                 if Arc::ptr_eq(&plan, &self.plan) {
                     self.nodes_to_write.remove(&node);
                 }
@@ -393,7 +393,7 @@ impl Engine for DedicatedPoolEngine {
         core::mem::take(&mut self.notices)
     }
 
-    /// Whether everything was listed once, or there is nothing to list.
+    /// Whether every watch has completed a list, or there is nothing to list.
     fn is_synced(&self) -> bool {
         self.definition_absent || self.cache.is_synced()
     }

@@ -1,8 +1,8 @@
 //! Runs taint eviction: takes facts about nodes and pods as input and returns the requests that evict pods.
 //!
-//! - Invariant: level-triggered. The end depends on the facts, not on their order or number.
+//! - Invariant: level-triggered. The result depends on the facts, not on their order or number.
 //! - See `eviction/cache.rs` for what follows from facts and the passing of time, `eviction/work_queue.rs` for effects
-//!   and their answers, `verdict.rs` for the decision.
+//!   and their responses, `verdict.rs` for the decision.
 
 use crate::countdown_hold::HoldHistory;
 use crate::engine::{Engine, Lane};
@@ -31,10 +31,10 @@ pub use notice::{EvictionNotice, EvictionReason};
 pub use order::{EvictionOrder, PriorityClass};
 pub use stats::{EvictionStats, FailingEviction, PendingEviction};
 
-/// The eviction engine. Equal when the facts, and what is under way, are equal.
+/// The eviction engine. Two engines are equal if their facts and their evictions in progress are equal.
 ///
-/// The contract is that of every [`Engine`]. [`EvictionEngine::deadline_at`] and [`EvictionEngine::retry_at`] are the two
-/// parts of its next wakeup, for callers that may not pull retries for a while.
+/// The contract is that of every [`Engine`]. [`EvictionEngine::deadline_at`] and [`EvictionEngine::retry_at`] are the
+/// two parts of its next wakeup, for callers that may not pull retries for a while.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EvictionEngine {
     config: EvictionConfig,
@@ -42,7 +42,7 @@ pub struct EvictionEngine {
     state: EvictionState,
 }
 
-/// Everything beside the facts.
+/// Everything except the facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct EvictionState {
     queue: WorkQueue,
@@ -52,7 +52,7 @@ struct EvictionState {
     holds: HoldHistory,
 }
 
-/// Where a pod stands in the engine state.
+/// The phase of a pod's eviction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 enum EvictionPhase {
     /// Nothing is planned.
@@ -60,20 +60,20 @@ enum EvictionPhase {
     Idle,
     /// It has a deadline.
     CountingDown(Mono),
-    /// It would have one, but its time is held (NL-48).
+    /// It would have a deadline, but its time is on hold (NL-48).
     OnHold(LastNotice),
-    /// It goes, and waits for its turn in the queue under this due date.
+    /// It is to be evicted, and is in the queue under this due date.
     Due(Mono),
-    /// Its eviction is under way (`attempts`).
+    /// Its eviction is in progress (`attempts`).
     InProgress,
-    /// Its deletion is accepted; the watch has not said so yet. Newer news that it is alive ends this.
+    /// Its deletion is accepted; the watch has not delivered it yet. A newer version of the living pod ends this phase.
     Deleted,
 }
 
-/// What was last told of a pod's going.
+/// The last notice about a pod's eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum LastNotice {
-    /// Nothing, or that it stays.
+    /// None, or that it stays.
     None,
     /// That it has a deadline.
     Countdown,
@@ -81,8 +81,8 @@ enum LastNotice {
     Due,
 }
 
-/// How many pods are in the stages that are asked for all the time. A phase is changed only together with them
-/// (`PodEntry::set_phase`), so that they are right whoever changes it.
+/// The number of pods in phases that metrics read often. A phase is changed only together with these counts
+/// (`PodEntry::set_phase`), so that they are always right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct CountdownCounts {
     counting: usize,
@@ -95,7 +95,7 @@ impl CountdownCounts {
         self.counting
     }
 
-    /// Pods whose time is held.
+    /// Pods whose time is on hold.
     const fn held(&self) -> usize {
         self.held
     }
@@ -108,7 +108,7 @@ impl CountdownCounts {
     }
 }
 
-/// What a pod's turn is decided by.
+/// The facts that decide a pod's turn.
 struct PodTurn<'a> {
     name: &'a PodName,
     generation: u32,
@@ -122,30 +122,30 @@ struct PodTurn<'a> {
     confirmation: &'a mut NodeConfirmation,
 }
 
-/// What a turn came to.
+/// The result of a turn.
 enum Dispatch {
     /// Send this.
     Send(EvictionEffect),
-    /// It waits for something; another pod's turn.
+    /// The pod waits; the next pod has its turn.
     Waiting,
-    /// It stays after all: nothing more to do.
+    /// The pod stays after all: nothing more to do.
     Finished,
 }
 
 /// The live confirmation of a node's taints (D5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 enum NodeConfirmation {
-    /// None worth anything.
+    /// No valid confirmation.
     #[default]
     None,
-    /// Asked for; pods that need it are parked. Never asked twice at once, so an answer is always the answer to the
-    /// last question.
+    /// Requested; pods that need it are parked. Only one read is in flight at a time, so a response always belongs to
+    /// the last request.
     InFlight {
         /// How often it failed before.
         tries: u32,
-        /// The node asked about is not the one that is here now: the answer says nothing.
+        /// The node that was read is no longer the current one: the response is void.
         void: bool,
-        /// What was known of the node when it was asked for: an answer that is older comes from another history (S2).
+        /// The version that was known when the read was sent: an older response comes from another history (S2).
         known: Option<ResourceVersion>,
     },
     /// The read was sent at this moment and succeeded.
@@ -154,7 +154,7 @@ enum NodeConfirmation {
     Failed {
         /// When it failed.
         at: Mono,
-        /// When it may be asked for again.
+        /// When it may be read again.
         retry_at: Mono,
         /// How often it has failed.
         tries: u32,
@@ -162,7 +162,7 @@ enum NodeConfirmation {
 }
 
 impl NodeConfirmation {
-    /// What remains of it when the node is another one, gone, or told of as it was before.
+    /// What remains of it if the node was replaced, is gone, or went back to an earlier state.
     fn of_another_node(self) -> Self {
         match self {
             Self::InFlight { tries, known, .. } => Self::InFlight { tries, void: true, known },
@@ -170,7 +170,7 @@ impl NodeConfirmation {
         }
     }
 
-    /// A read that failed may be asked for again now.
+    /// Allows a failed read to be repeated now.
     fn without_pause(self, now: Mono) -> Self {
         match self {
             Self::Failed { at, retry_at, tries } => Self::Failed { at, retry_at: retry_at.min(now), tries },
@@ -178,9 +178,9 @@ impl NodeConfirmation {
         }
     }
 
-    /// When the confirming read was sent, if a pod that has been due since `since`, and known to be, may be deleted by
-    /// it: recent enough, and not from before. A pod that came or changed after the read may have done so because the
-    /// taint had gone (S2).
+    /// When the confirming read was sent, if it confirms the deletion of a pod that has been due, and known to be due,
+    /// since `since`: the read must be recent enough, and not from before. A pod that appeared or changed after the
+    /// read may have done so because the taint had been removed (S2).
     fn fresh(self, since: Mono, now: Mono, age_max: Span) -> Option<Mono> {
         match self {
             Self::At(at) if since <= at && now <= at.plus(age_max) => Some(at),
@@ -190,7 +190,7 @@ impl NodeConfirmation {
 }
 
 impl EvictionEngine {
-    /// An engine that knows nothing yet.
+    /// Returns an engine without any facts.
     pub fn new(config: EvictionConfig) -> Self {
         Self { config, ..Self::default() }
     }
@@ -199,19 +199,19 @@ impl EvictionEngine {
         CacheUpdate::new(&mut self.cache, &mut self.state, &self.config)
     }
 
-    /// When the next deadline comes: what [`Engine::tick`] then makes due is there for [`Lane::Fresh`], too.
+    /// When the next deadline comes: what [`Engine::tick`] then makes due is also in [`Lane::Fresh`].
     pub fn deadline_at(&self) -> Option<Mono> {
         let first = self.cache.next_deadline().into_iter();
         first.chain(self.state.queue.next_deadline()).min().filter(|at| *at != Mono::NEVER)
     }
 
-    /// When the next retry may be pulled ([`Lane::All`]). It stays in the past for as long as nobody pulls it: whoever has
-    /// no room for retries waits for deadlines only (L6).
+    /// When the next retry may be pulled ([`Lane::All`]). It stays in the past until the retry is pulled: a caller that
+    /// has no capacity for retries waits for deadlines only (L6).
     pub fn retry_at(&self) -> Option<Mono> {
         self.state.queue.next_retry().filter(|at| self.is_synced() && *at != Mono::NEVER)
     }
 
-    /// The next effect of a lane, decided at this moment; `None` if there is nothing to do yet.
+    /// Returns the next effect of a lane, decided at this moment; `None` if there is nothing to do yet.
     fn dequeue_effect(&mut self, lane: Lane, now: Now) -> Option<EvictionEffect> {
         loop {
             let (pod, is_probe) = self.state.queue.dequeue(lane, now.mono)?;
@@ -223,7 +223,7 @@ impl EvictionEngine {
         }
     }
 
-    /// What an answer tells of the API server, whomever it is about.
+    /// Records what a response shows about the API server, whichever object it is about.
     fn learn(&mut self, input: &EvictionInput, now: Mono) {
         let (failure, is_read) = match input {
             EvictionInput::NodeConfirmed { result, .. } => (result.as_ref().err(), true),
@@ -284,9 +284,9 @@ impl Engine for EvictionEngine {
     }
 }
 
-/// What metrics and people ask for.
+/// Queries of metrics and users.
 impl EvictionEngine {
-    /// Counts.
+    /// Returns the counts.
     pub fn stats(&self) -> EvictionStats {
         let (nodes, tainted_nodes) = self.cache.node_counts();
         let EvictionState { queue, pods, counts, .. } = &self.state;
@@ -306,34 +306,34 @@ impl EvictionEngine {
         self.is_synced() && self.state.queue.has_work(lane, now)
     }
 
-    /// The name and the full verdict of a pod, with the taints it was judged by.
+    /// Returns the name and the full verdict of a pod, with the taints it was judged by.
     pub fn explain(&self, pod: &PodRef, now: Now) -> Option<(&PodName, Verdict, &[TaintInstance])> {
         self.cache.explain(pod, &self.state.holds, self.config.numeric, now)
     }
 
-    /// Since when countdowns are held, if they are (NL-48).
+    /// Since when countdowns are on hold, if they are (NL-48).
     pub const fn held_since(&self) -> Option<Mono> {
         self.state.holds.since()
     }
 
-    /// All pods with a deadline, in no particular order of time.
+    /// Returns all pods with a deadline, in no particular order.
     pub fn pending(&self) -> impl Iterator<Item = PendingEviction<'_>> {
         self.cache.pending()
     }
 
-    /// All pods that have a deadline, a turn or an attempt, in no particular order. Whether one goes, and when, its verdict
-    /// tells ([`EvictionEngine::explain`]): a pod whose mark is to be withdrawn (S9) may count down all the same, and one whose
-    /// mark nobody withdraws in time goes.
+    /// Returns all pods that have a deadline, a turn or an attempt, in no particular order. The verdict says whether a
+    /// pod is evicted, and when ([`EvictionEngine::explain`]): a pod whose mark is to be removed (S9) may still count
+    /// down, and one whose mark is not removed in time is evicted.
     pub fn pods_with_eviction_state(&self) -> impl Iterator<Item = PodRef> {
         self.cache.pods_with_eviction_state()
     }
 
-    /// All pods that are bound to a node, whatever becomes of them.
+    /// Returns all pods that are bound to a node, in any phase.
     pub fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = PodRef> {
         self.cache.pods_on(node)
     }
 
-    /// All evictions that failed at least once and are not over.
+    /// Returns all unfinished evictions that failed at least once.
     pub fn failing_evictions(&self) -> impl Iterator<Item = FailingEviction<'_>> {
         self.state.queue.failing()
     }

@@ -6,36 +6,36 @@ use crate::time::Wall;
 use crate::toleration::Toleration;
 use alloc::vec::Vec;
 
-/// A node, as far as decisions need it.
+/// The fields of a node that decisions need.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeFact {
     /// `metadata.name`.
     pub name: NodeName,
-    /// `metadata.uid`: a node created again under its old name is another node.
+    /// `metadata.uid`: a node recreated under its old name is another node.
     pub uid: Uid,
-    /// `metadata.resourceVersion`; `None` if it is no integer.
+    /// `metadata.resourceVersion`; `None` if it is not an integer.
     pub version: Option<ResourceVersion>,
     /// `metadata.creationTimestamp`.
     pub created: Option<Wall>,
     /// `spec.taints`, in the node's order, all effects.
     pub taints: Vec<Taint>,
-    /// When `spec.taints` last changed, from the `managedFields` entry that owns the field (D1). A decoder need only
-    /// look for it when a NoExecute taint carries no `timeAdded`; otherwise, or if nobody owns it, `None`.
+    /// When `spec.taints` last changed, from the `managedFields` entry that owns the field (D1). A decoder needs to
+    /// look for it only when a NoExecute taint has no `timeAdded`; otherwise, or if no entry owns the field, `None`.
     pub taints_changed: Option<Wall>,
 }
 
-/// A pod that is bound to a node, as far as decisions need it.
+/// The fields of a pod bound to a node that decisions need.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PodFact {
     /// `metadata.uid`, `metadata.namespace` and `metadata.name`.
     pub id: PodId,
-    /// `spec.nodeName`; never empty (an unbound pod is no fact).
+    /// `spec.nodeName`; never empty (there is no fact for an unbound pod).
     pub node: NodeName,
-    /// `metadata.resourceVersion`; `None` if it is no integer.
+    /// `metadata.resourceVersion`; `None` if it is not an integer.
     pub version: Option<ResourceVersion>,
-    /// `metadata.generation`; 0 if absent. Goes into the condition's `observedGeneration` (TE-31).
+    /// `metadata.generation`; 0 if absent. Used for the condition's `observedGeneration` (TE-31).
     pub generation: u32,
-    /// `spec.tolerations`, in the pod's order, whole: positions are reported to people.
+    /// `spec.tolerations`, complete and in the pod's order: their positions are reported to users.
     pub tolerations: Vec<Toleration>,
     /// `spec.priority`; 0 if absent.
     pub priority: i32,
@@ -43,21 +43,21 @@ pub struct PodFact {
     pub node_critical: bool,
     /// Which kind of controller owns it (`metadata.ownerReferences`, the one with `controller: true`).
     pub owner: PodOwnerKind,
-    /// Whether it can still leave.
+    /// Whether it can still be evicted.
     pub standing: PodLifePhase,
-    /// The annotation `kubernetes.io/config.mirror` is present: a static pod's shadow.
+    /// The annotation `kubernetes.io/config.mirror` exists: a static pod's mirror pod.
     pub mirror: bool,
-    /// The condition a taint eviction puts on a pod (`DisruptionTarget`, True, `DeletionByTaintManager`) is there
+    /// The pod has the condition that a taint eviction sets (`DisruptionTarget`, True, `DeletionByTaintManager`)
     /// (TE-31).
     pub marked: bool,
-    /// It was put there, or written anew, by another than Taintward, as `managedFields` tell (P39). A decoder need only
-    /// look for it when the pod is marked; what is not told is not another's.
+    /// Another client than Taintward set that condition or rewrote it, according to `managedFields` (P39). A decoder
+    /// needs to look for it only when the pod is marked; without such an entry it is false.
     pub marked_by_another: bool,
-    /// When it came to the node.
+    /// When it was bound to the node.
     pub arrival: BindingTimes,
 }
 
-/// What a pod says about when it came to its node, best source first (D1).
+/// The sources for when a pod was bound to its node, best first (D1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BindingTimes {
     /// `lastTransitionTime` of the condition `PodScheduled` with status True.
@@ -74,7 +74,7 @@ pub enum PodOwnerKind {
     /// None, or any other kind.
     #[default]
     Other,
-    /// `apps` DaemonSet: leaves after ordinary pods.
+    /// `apps` DaemonSet: evicted after ordinary pods.
     DaemonSet,
     /// `batch` Job: its failure policy may read the `DisruptionTarget` condition (NB-3).
     Job,

@@ -1,5 +1,5 @@
-//! Computes what would happen if nodes of a [`ClusterSnapshot`] changed: which pods leave, when, and where they could
-//! go.
+//! Computes what would happen if nodes of a [`ClusterSnapshot`] changed: which pods are evicted, when, and where they
+//! could go.
 //!
 //! - Invariant: every decision is the controller's own (`verdict.rs`), with the taint starts that it would use.
 //! - See `taint_edit.rs` for the grammar of changes.
@@ -20,7 +20,7 @@ use crate::time::Mono;
 use crate::verdict::{Outcome, StayReason, TaintInstance};
 use alloc::vec::Vec;
 
-/// How a node would be.
+/// The planned state of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedNodeChange {
     /// Its position in the snapshot.
@@ -29,12 +29,13 @@ pub struct PlannedNodeChange {
     pub taints: Vec<PlannedTaint>,
     /// `spec.unschedulable`.
     pub unschedulable: bool,
-    /// Its pods are evicted one by one, as `kubectl drain` does, which asks disruption budgets; those of DaemonSets are left.
+    /// Its pods are evicted one by one, as `kubectl drain` does, subject to disruption budgets; those of DaemonSets
+    /// stay.
     pub drained: bool,
 }
 
 impl PlannedNodeChange {
-    /// The instances that a node would have: those that go on keep their start, others begin when they come.
+    /// Returns the planned instances: those that continue keep their start, others start when they are added.
     fn instances(&self, before: &[TaintInstance]) -> Vec<TaintInstance> {
         let evicting = self.taints.iter().filter(|planned| planned.taint.effect == TaintEffect::NoExecute);
         let instance = |PlannedTaint { taint, from }: &PlannedTaint| {
@@ -46,24 +47,24 @@ impl PlannedNodeChange {
     }
 }
 
-/// A taint that a node would have.
+/// A taint of the planned state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedTaint {
     /// The taint.
     pub taint: Taint,
-    /// When it comes; of no account for one that is there already.
+    /// When it is added; ignored for a taint that exists already.
     pub from: Mono,
 }
 
-/// What is asked.
+/// The options of a forecast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForecastOptions<'q> {
-    /// Who goes later than this is not counted as going.
+    /// Pods that are evicted later than this do not count as evicted.
     pub until: Mono,
-    /// How many of those that leave are given a place, at most.
+    /// At most this many evicted pods are placed.
     pub places_max: usize,
-    /// Of each pod of the snapshot, whether it is asked about; empty: all are. The others leave all the same, and make room
-    /// and take it; they are only not told.
+    /// For each pod of the snapshot, whether it is reported; empty: all are. The others are evicted anyway, and free
+    /// and use resources; they are only not reported.
     pub about: &'q [bool],
 }
 
@@ -78,15 +79,15 @@ impl ForecastOptions<'_> {
 pub struct PodForecast {
     /// Its position in the snapshot.
     pub pod: u32,
-    /// What happens if nothing is changed.
+    /// The outcome without the change.
     pub before: Outcome,
-    /// What happens then.
+    /// The outcome with the change.
     pub after: Outcome,
-    /// The taint that decides, among [`NodeForecast::after`]; `None` for one that leaves: a drain evicts it.
+    /// The taint that decides, among [`NodeForecast::after`]; `None` for a pod that is evicted: the drain evicts it.
     pub decisive: Option<u32>,
 }
 
-/// When somebody leaves, if he does.
+/// Returns when the pod is evicted, if it is.
 pub const fn leaves_at(outcome: Outcome) -> Option<Mono> {
     match outcome {
         Outcome::Stays(_) => None,
@@ -95,22 +96,22 @@ pub const fn leaves_at(outcome: Outcome) -> Option<Mono> {
 }
 
 impl PodForecast {
-    /// When it leaves.
+    /// When it is evicted.
     pub const fn at(&self) -> Option<Mono> {
         leaves_at(self.after)
     }
 
-    /// Whether a drain sends it away, and no taint.
+    /// Whether a drain evicts it, not a taint.
     pub const fn is_evicted(&self) -> bool {
         self.decisive.is_none() && self.at().is_some()
     }
 
-    /// Whether it would leave at the same moment or earlier if nothing were changed.
+    /// Whether it would be evicted at the same moment or earlier without the change.
     pub fn leaves_anyway(&self) -> bool {
         leaves_at(self.before).is_some_and(|before| self.at().is_some_and(|after| before <= after))
     }
 
-    /// Whether it leaves if nothing is changed, and stays then.
+    /// Whether it is evicted without the change, and stays with it.
     pub fn is_spared(&self) -> bool {
         leaves_at(self.before).is_some() && self.at().is_none()
     }
@@ -121,9 +122,9 @@ impl PodForecast {
 pub struct NodeForecast {
     /// Its position in the snapshot.
     pub node: usize,
-    /// Its NoExecute taints if nothing is changed.
+    /// Its NoExecute taints without the change.
     pub before: Vec<TaintInstance>,
-    /// Those it would have.
+    /// Its NoExecute taints with the change.
     pub after: Vec<TaintInstance>,
     /// It is drained.
     pub drained: bool,
@@ -131,56 +132,56 @@ pub struct NodeForecast {
     pub pods: Vec<PodForecast>,
 }
 
-/// How many there are.
+/// Counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ForecastTotals {
-    /// Pods that are due by the moment of the snapshot, or of the question if that is later.
+    /// Pods that are due by the forecast's moment: that of the snapshot, or of the options if that is later.
     pub going: usize,
-    /// Pods that go after that.
+    /// Pods that are evicted after that.
     pub later: usize,
-    /// Pods that tolerate every taint for ever, or have none to tolerate.
+    /// Pods that tolerate every taint indefinitely, or whose node has none.
     pub staying: usize,
-    /// Pods that are over, going already, or static (D6).
+    /// Pods that have terminated, are terminating, or are static (D6).
     pub exempt: usize,
-    /// Pods with a toleration that is not understood, which nobody evicts (D11).
+    /// Pods with a toleration that is not understood; they are not evicted (D11).
     pub not_understood: usize,
-    /// Pods that would go if nothing were changed, and stay then.
+    /// Pods that would be evicted without the change, and stay with it.
     pub spared: usize,
-    /// Of those that go, those that would go as early if nothing were changed.
+    /// Of the evicted pods, those that would be evicted as early without the change.
     pub anyway: usize,
 }
 
-/// What would happen.
+/// The forecast.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forecast {
-    /// Up to when pods count as gone: the question's moment, or the snapshot's.
+    /// Up to when pods count as evicted: the moment of the options, or of the snapshot.
     pub moment: Mono,
-    /// The nodes that are changed; without a change, those with a NoExecute taint.
+    /// The changed nodes; without a change, those with a NoExecute taint.
     pub nodes: Vec<NodeForecast>,
-    /// All of them together.
+    /// The totals.
     pub totals: ForecastTotals,
-    /// What it does to those who made the pods; hardest hit first.
+    /// The impact on workloads; most affected first.
     pub workloads: Vec<WorkloadImpact>,
-    /// What it does to disruption budgets that mean a pod that goes.
+    /// The impact on disruption budgets that select an evicted pod.
     pub budgets: Vec<BudgetImpact>,
-    /// Where those that go could go, in the order in which they go.
+    /// Where evicted pods could go, in the order of their evictions.
     pub placements: Vec<PlacedPod>,
-    /// Pods that go and were given no place because they are too many.
+    /// Evicted pods that were not placed because there are too many.
     pub unplaced: usize,
 }
 
-/// A pod that leaves.
+/// An evicted pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct EvictedPod {
     /// When.
     at: Mono,
     /// Its position.
     pod: u32,
-    /// A drain evicts it, which asks disruption budgets.
+    /// A drain evicts it, subject to disruption budgets.
     evicted: bool,
 }
 
-/// What would happen if nodes were changed; of no change, what will happen anyway.
+/// Computes what would happen if nodes changed; without changes, what will happen anyway.
 pub fn forecast(
     snapshot: &ClusterSnapshot,
     changes: &[PlannedNodeChange],
@@ -208,7 +209,7 @@ pub fn forecast(
     Forecast { moment, nodes, totals, workloads, budgets, placements, unplaced: homeless }
 }
 
-/// Who leaves up to this moment, in no order.
+/// Returns the pods that are evicted up to this moment, unordered.
 fn leavers(nodes: &[NodeForecast], until: Mono) -> Vec<EvictedPod> {
     let evicted_pod = |pod_forecast: &PodForecast| {
         let at = pod_forecast.at().filter(|at| *at <= until)?;

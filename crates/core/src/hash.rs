@@ -1,4 +1,4 @@
-//! Gives a text a number that is the same everywhere and for ever, unlike the standard library's.
+//! Computes a hash of a text that never changes and is the same on every platform, unlike the standard library's.
 
 /// FNV-1a.
 pub fn fnv1a(text: &str) -> u64 {

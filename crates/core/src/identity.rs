@@ -1,6 +1,6 @@
 //! Defines the compact identities of pods and nodes: [`Uid`] (the identity, D4), names and resource versions.
 //!
-//! - A name alone never identifies a pod: a StatefulSet uses it again.
+//! - A name alone never identifies a pod: a StatefulSet reuses names.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -19,7 +19,7 @@ pub enum Uid {
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
 impl Uid {
-    /// Reads a UID. Every string is one; two UIDs are equal exactly when their texts are.
+    /// Parses a UID. Every string is valid; two UIDs are equal exactly when their texts are.
     pub fn new(text: &str) -> Self {
         pack(text.as_bytes()).map_or_else(|| Self::Opaque(text.into()), Self::Uuid)
     }
@@ -69,7 +69,7 @@ impl fmt::Debug for Uid {
 pub struct NodeName(Arc<str>);
 
 impl NodeName {
-    /// A node name from text.
+    /// Makes a node name from text.
     pub fn new(text: &str) -> Self {
         Self(text.into())
     }
@@ -98,13 +98,13 @@ impl fmt::Debug for NodeName {
     }
 }
 
-/// Namespace and name of a pod, in one allocation. What a person calls the pod; not its identity.
+/// Namespace and name of a pod, in one allocation. For messages; not the pod's identity.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodName(Box<str>);
 
 impl PodName {
-    /// Joins a namespace and a name. A `/` in the namespace cannot come from an API server; all before the first is
-    /// taken as the namespace.
+    /// Joins a namespace and a name. A `/` in the namespace cannot come from an API server; the text before the first
+    /// one is the namespace.
     pub fn new(namespace: &str, name: &str) -> Self {
         let mut joined = alloc::string::String::with_capacity(namespace.len() + 1 + name.len());
         joined.push_str(namespace);
@@ -141,8 +141,8 @@ impl fmt::Debug for PodName {
     }
 }
 
-/// The UID and the name of one incarnation of a pod. Clones share them, so that engines that remember the same pod
-/// remember these once: each takes the latest that an event brought, which all of them receive.
+/// The UID and the name of one pod. Clones share the allocation, so that engines that store the same pod store these
+/// once: each engine takes those of the latest event, which all of them receive.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodId(Arc<(Uid, PodName)>);
 
@@ -169,13 +169,13 @@ impl fmt::Debug for PodId {
     }
 }
 
-/// A resourceVersion, comparable as an integer (KEP-5504). One that is no integer is no `ResourceVersion`: the field that
-/// would hold it is `None`, and nothing is ordered or demanded by it.
+/// A resourceVersion, comparable as an integer (KEP-5504). A value that is not an integer is not a `ResourceVersion`:
+/// the field that would hold it is `None`, and it is used neither for ordering nor as a precondition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceVersion(pub u64);
 
 impl ResourceVersion {
-    /// Reads a resourceVersion; `None` for anything but a canonical positive decimal integer.
+    /// Parses a resourceVersion; `None` for anything but a canonical positive decimal integer.
     pub fn parse(text: &str) -> Option<Self> {
         let canonical = text.as_bytes().first().is_some_and(|first| matches!(first, b'1'..=b'9'));
         canonical.then(|| text.parse().ok().map(Self))?
@@ -188,12 +188,12 @@ impl fmt::Display for ResourceVersion {
     }
 }
 
-/// One incarnation of a pod on its node: what every effect is decided for (D4).
+/// One pod on its node, by UID: what every effect is decided for (D4).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodRef {
     /// The node it is bound to.
     pub node: NodeName,
-    /// Its identity.
+    /// Its UID.
     pub uid: Uid,
 }
 

@@ -6,7 +6,7 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
-/// Every distinct value, itself and the number of its holders.
+/// Every distinct value, with the number of its users.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SharedInterner<T>(BTreeMap<Arc<T>, (Arc<T>, usize)>);
 
@@ -17,7 +17,7 @@ impl<T> Default for SharedInterner<T> {
 }
 
 impl<T: Ord> SharedInterner<T> {
-    /// The shared copy of a value, for one more holder.
+    /// Returns the shared copy of a value, for one more user.
     pub(crate) fn take(&mut self, value: T) -> Arc<T> {
         if let Some((shared, holders)) = self.0.get_mut(&value) {
             *holders += 1;
@@ -28,7 +28,7 @@ impl<T: Ord> SharedInterner<T> {
         shared
     }
 
-    /// One holder fewer has this value.
+    /// Removes one user of this value.
     pub(crate) fn give_back(&mut self, value: &T) {
         if let Some((_, holders)) = self.0.get_mut(value) {
             *holders -= 1;
@@ -38,7 +38,7 @@ impl<T: Ord> SharedInterner<T> {
         }
     }
 
-    /// Every value once.
+    /// Returns every value once.
     pub(crate) fn values(&self) -> impl Iterator<Item = &Arc<T>> {
         self.0.keys()
     }
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_values_are_one_copy_until_the_last_holder_goes() {
+    fn equal_values_are_one_copy_until_the_last_user_is_gone() {
         let mut all = SharedInterner::default();
         let (first, second, other) = (all.take("a"), all.take("a"), all.take("b"));
         assert!(Arc::ptr_eq(&first, &second) && !Arc::ptr_eq(&first, &other));

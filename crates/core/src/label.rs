@@ -1,7 +1,7 @@
 //! Validates keys and values of labels and taints (VAL-1, VAL-3, VAL-8), with kubectl's messages and the position of
-//! the fault.
+//! the error.
 //!
-//! - Invariant: there are messages exactly where the text is invalid.
+//! - Invariant: there are messages exactly if the text is invalid.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -21,13 +21,13 @@ const NAME_MOST: usize = 63;
 /// The longest domain before a name, in bytes.
 const DOMAIN_MOST: usize = 253;
 
-/// Whether it can be the key of a label or a taint: a name, perhaps behind a domain and a slash.
+/// Whether the text is a valid key of a label or a taint: a name, optionally preceded by a domain and a slash.
 pub fn is_key(text: &str) -> bool {
     let (domain, name) = text.split_once('/').map_or((None, text), |(domain, name)| (Some(domain), name));
     domain.is_none_or(is_domain) && is_name(name)
 }
 
-/// Whether it can be the value of a label or a taint; an empty one can.
+/// Whether the text is a valid value of a label or a taint; an empty one is.
 pub fn is_value(text: &str) -> bool {
     text.is_empty() || is_name(text)
 }
@@ -56,13 +56,13 @@ fn is_inner(byte: u8) -> bool {
     is_alphanumeric(byte) || b"-_.".contains(&byte)
 }
 
-/// Not empty, `end` at both ends, `inner` throughout.
+/// Whether the text is not empty, starts and ends with `end` bytes, and has only `inner` bytes.
 fn is_framed(text: &str, end: impl Fn(u8) -> bool, inner: impl Fn(u8) -> bool) -> bool {
     let ends = [text.bytes().next(), text.bytes().next_back()];
     ends.into_iter().all(|byte| byte.is_some_and(&end)) && text.bytes().all(inner)
 }
 
-/// What is said of a key; nothing if it is one.
+/// Returns the errors of a key; empty if it is valid.
 pub fn key_faults(text: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let parts: Vec<&str> = text.split('/').collect();
@@ -96,7 +96,7 @@ pub fn key_faults(text: &str) -> Vec<String> {
 
 const NAME_EXAMPLES: [&str; 3] = ["MyName", "my.name", "123-abc"];
 
-/// What is said of a value; nothing if it is one.
+/// Returns the errors of a value; empty if it is valid.
 pub fn value_faults(text: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if text.len() > NAME_MOST {
@@ -129,8 +129,8 @@ fn pattern(words: &str, pattern: &str, examples: &[&str]) -> String {
     format!("{words} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
 }
 
-/// The first byte of a key that cannot stand where it stands; the length if something is missing at the end. `None` if
-/// it is a key.
+/// Returns the position of the first byte of a key that is invalid there; the length if something is missing at the
+/// end. `None` if the key is valid.
 pub fn odd_in_key(text: &str) -> Option<usize> {
     if is_key(text) {
         return None;
@@ -142,7 +142,7 @@ pub fn odd_in_key(text: &str) -> Option<usize> {
     Some(domain.len() + 1 + odd_in_name(name))
 }
 
-/// The same of a value.
+/// The same for a value.
 pub fn odd_in_value(text: &str) -> Option<usize> {
     (!is_value(text)).then(|| odd_in_name(text))
 }
@@ -163,7 +163,7 @@ fn odd_in_domain(text: &str) -> usize {
     DOMAIN_MOST
 }
 
-/// Where text goes wrong of which it is known that it does.
+/// Returns the position of the error in invalid text.
 fn odd(text: &str, most: usize, end: impl Fn(u8) -> bool, inner: impl Fn(u8) -> bool) -> usize {
     let last = text.len().saturating_sub(1);
     let mut bytes = text.bytes().enumerate();

@@ -1,4 +1,4 @@
-//! Reads `a=b,c!=d,e in (f,g),!h,i>5` as an API server does.
+//! Parses `a=b,c!=d,e in (f,g),!h,i>5` as an API server does.
 //!
 //! - See `admission::LabelSelector` for selectors that are objects.
 
@@ -15,10 +15,10 @@ use alloc::vec::Vec;
 pub struct LabelRequirements(Vec<NodeRequirement>);
 
 impl LabelRequirements {
-    /// Reads a selector.
+    /// Parses a selector.
     ///
     /// # Errors
-    /// What an API server says of it.
+    /// The API server's message.
     pub fn parse(text: &str) -> Result<Self, String> {
         let found = |word: &str, expected: &str| Err(format!("found '{word}', expected: {expected}"));
         let mut tokens = Tokens { rest: text };
@@ -47,12 +47,12 @@ impl LabelRequirements {
         }
     }
 
-    /// Whether all labels match.
+    /// Whether there are no requirements: all labels match.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether labels match.
+    /// Whether the labels match.
     pub fn matches(&self, labels: &Labels) -> bool {
         self.0.iter().all(|one| one.matches_label(labels))
     }
@@ -137,7 +137,7 @@ impl<'a> Tokens<'a> {
             match self.next() {
                 ")" => return Ok(values),
                 "," => {
-                    // Nothing between two commas is the empty value.
+                    // An empty string between two commas is the empty value.
                     if !core::mem::take(&mut has_value) || self.peek() == ")" {
                         values.push("".into());
                     }
@@ -154,7 +154,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// What separates words; the longer ones first.
+/// The separators of words; the longer ones first.
 const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", "<", ">"];
 
 fn is_symbol(word: &str) -> bool {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_selectors_are_refused() {
         for selector in [
             "a b", "a in", "a in (", "a in x", "=", "a=b c", "a==!b", "a>x", "-a=b", "a=-b-", "a in (b",
             "a=b,", ",a",

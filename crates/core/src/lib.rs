@@ -1,4 +1,4 @@
-//! Decides who leaves a node, when and why.
+//! Decides which pods are evicted from a node, when and why.
 //!
 //! Facts and the time go in; decisions with reasons come out. The controller, the webhook, `plan`, `explain` and the sandbox
 //! all ask this crate, so that an explanation cannot drift from what the controller does. It has no clock, no I/O, no

@@ -28,26 +28,26 @@ mod unusual_tolerations;
 pub(crate) use quoted::{Quoted, distance};
 pub use rule::{Rule, Severity};
 
-/// The effects there are.
+/// The valid effects.
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/// What is said of a field that is no text.
+/// The message for a non-text value.
 const NOT_TEXT: &str = "YAML reads this as a number, a truth value or a list: an API server refuses it";
 const QUOTE_IT: &str = "put it in quotes";
 
-/// What nodes of the control plane are labelled with; the old name is on some to this day.
+/// The labels of control plane nodes; some nodes still have the old name.
 const CONTROL_PLANE_LABELS: [&str; 2] = [keys::CONTROL_PLANE, "node-role.kubernetes.io/master"];
 
-/// A toleration as somebody wrote it.
+/// A toleration as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LintedToleration {
-    /// What an API server would read of it; every text is kept as it was written.
+    /// The toleration as an API server parses it; every text is kept as written.
     pub read: Toleration,
-    /// `tolerationSeconds` as written, where it is no 64-bit whole number.
+    /// `tolerationSeconds` as written, if it is not a 64-bit integer.
     pub odd_seconds: Option<Box<str>>,
-    /// Names of fields that no toleration has.
+    /// Names of fields that a toleration does not have.
     pub odd_fields: Vec<Box<str>>,
-    /// Fields that should be text and are something else: `value: true`.
+    /// Fields that should be text and have another type: `value: true`.
     pub not_text: Vec<TolerationPart>,
 }
 
@@ -57,10 +57,10 @@ impl From<Toleration> for LintedToleration {
     }
 }
 
-/// What makes pods, or one pod by itself.
+/// A workload, or a bare pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LintedWorkload {
-    /// `metadata.namespace`; empty if it is not said.
+    /// `metadata.namespace`; empty if absent.
     pub namespace: Box<str>,
     /// A DaemonSet, or a pod of one.
     pub daemon: bool,
@@ -70,7 +70,7 @@ pub struct LintedWorkload {
     pub node_critical: bool,
     /// `spec.hostNetwork`.
     pub host_network: bool,
-    /// `spec.nodeName` is written down: no scheduler is asked.
+    /// `spec.nodeName` is set: the scheduler is bypassed.
     pub bound: bool,
     /// `spec.tolerations`.
     pub tolerations: Vec<LintedToleration>,
@@ -80,17 +80,17 @@ pub struct LintedWorkload {
     pub required: Option<Vec<NodeTerm>>,
     /// Whether it prefers some nodes.
     pub prefers: bool,
-    /// Whether it asks for resources that only some nodes have, such as `nvidia.com/gpu`.
+    /// Whether it requests resources that only some nodes have, such as `nvidia.com/gpu`.
     pub special_resources: bool,
 }
 
 impl LintedWorkload {
-    /// What an API server reads of the tolerations.
+    /// Returns the tolerations as an API server parses them.
     fn read(&self) -> impl Iterator<Item = &Toleration> {
         self.tolerations.iter().map(|toleration| &toleration.read)
     }
 
-    /// Whether anything leads its pods to some nodes rather than others.
+    /// Whether its pods select or prefer some nodes.
     fn is_led(&self) -> bool {
         self.bound
             || self.prefers
@@ -99,7 +99,7 @@ impl LintedWorkload {
             || self.required.is_some()
     }
 
-    /// Whether only nodes of the control plane will do.
+    /// Whether it can only run on nodes of the control plane.
     fn wants_control_plane(&self) -> bool {
         let label = |key: &str| CONTROL_PLANE_LABELS.contains(&key);
         let asks = |term: &NodeTerm| {
@@ -111,7 +111,7 @@ impl LintedWorkload {
             || self.required.as_ref().is_some_and(|terms| !terms.is_empty() && terms.iter().all(asks))
     }
 
-    /// What a scheduler would ask, with these tolerations.
+    /// Returns the scheduling spec with these tolerations.
     fn wish(&self, tolerations: Vec<Toleration>) -> PodSchedulingSpec {
         PodSchedulingSpec {
             tolerations,
@@ -134,26 +134,26 @@ pub struct LintedNode {
     pub labels: Labels,
     /// `spec.taints`.
     pub taints: Vec<Taint>,
-    /// Fields of taints, by their position, that should be text and are something else.
+    /// Fields of taints, by their position, that should be text and have another type.
     pub not_text: Vec<(usize, TolerationPart)>,
 }
 
-/// Everything that is looked at together.
+/// Everything that is checked together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LintInput {
-    /// What has tolerations.
+    /// Objects with tolerations.
     pub workloads: Vec<LintedWorkload>,
-    /// What has taints; none means that nodes are not known.
+    /// Objects with taints; empty means that nodes are unknown.
     pub nodes: Vec<LintedNode>,
-    /// Workloads that are known and not looked at: the DaemonSets of other namespaces.
+    /// Workloads that are known but not checked: the DaemonSets of other namespaces.
     pub other_daemons: Vec<LintedWorkload>,
     /// Whether all DaemonSets are known.
     pub daemons_known: bool,
-    /// The gate of the cluster that this is for (MATCH-6).
+    /// The feature gate of the target cluster (MATCH-6).
     pub numeric: NumericOperators,
 }
 
-/// What a finding is about: a position in [`LintInput`].
+/// The subject of a finding: a position in [`LintInput`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LintSubject {
     /// One of the workloads.
@@ -162,12 +162,12 @@ pub enum LintSubject {
     Node(usize),
 }
 
-/// Where in it: `spec.tolerations`, `spec.taints` and what is in them.
+/// The place in the subject: `spec.tolerations`, `spec.taints` and their elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FindingPlace {
-    /// The whole of it.
+    /// The whole subject.
     Whole,
-    /// What says which nodes it wants: the node selector or the node affinity.
+    /// The selection of nodes: the node selector or the node affinity.
     Selection,
     /// A toleration, by its position.
     Toleration(usize, TolerationPart),
@@ -178,7 +178,7 @@ pub enum FindingPlace {
 /// A field of a toleration or a taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TolerationPart {
-    /// All of it.
+    /// The whole element.
     Whole,
     /// `key`
     Key,
@@ -190,26 +190,26 @@ pub enum TolerationPart {
     Effect,
     /// `tolerationSeconds`
     Seconds,
-    /// A field that it cannot have, by its position in [`LintedToleration::odd_fields`].
+    /// An unknown field, by its position in [`LintedToleration::odd_fields`].
     Odd(usize),
 }
 
-/// One thing that is wrong, or not what it looks like.
+/// Something that is wrong, or not what it appears to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LintFinding {
-    /// Which rule says so.
+    /// The rule.
     pub rule: Rule,
-    /// About what.
+    /// The subject.
     pub subject: LintSubject,
-    /// Where in it.
+    /// The place in it.
     pub place: FindingPlace,
     /// Why, in a sentence.
     pub reason: String,
-    /// The way out, in a sentence.
+    /// The remedy, in a sentence.
     pub fix: String,
 }
 
-/// Findings about one subject, as they come.
+/// Collects findings about one subject.
 struct FindingSink<'f> {
     subject: LintSubject,
     found: &'f mut Vec<LintFinding>,
@@ -221,7 +221,7 @@ impl FindingSink<'_> {
         self.found.push(LintFinding { rule, subject: self.subject, place, reason, fix });
     }
 
-    /// About a part of a toleration.
+    /// Adds a finding about a part of a toleration.
     fn toleration(
         &mut self,
         rule: Rule,
@@ -233,8 +233,8 @@ impl FindingSink<'_> {
     }
 }
 
-/// All findings: those about workloads first, in their order; within one, in the order of its tolerations, then of the
-/// rules.
+/// Returns all findings: those about workloads first, in their order; within a workload, in the order of its
+/// tolerations, then of the rules.
 pub fn lint(facts: &LintInput) -> Vec<LintFinding> {
     let mut found = Vec::new();
     let pools = node_coverage::NodeGroups::new(facts);
@@ -259,7 +259,7 @@ pub fn lint(facts: &LintInput) -> Vec<LintFinding> {
     found
 }
 
-/// What is said of an effect that is none.
+/// Returns reason and fix for an unknown effect.
 fn unknown_effect(text: &str) -> (String, String) {
     let reason = format!("there is no effect {}: an API server refuses it", Quoted(text));
     let fix = match meant(text, EFFECTS) {
@@ -269,19 +269,19 @@ fn unknown_effect(text: &str) -> (String, String) {
     (reason, fix)
 }
 
-/// What a word was probably meant to be.
+/// Returns the word that was probably intended.
 fn meant<'k>(text: &str, known: impl IntoIterator<Item = &'k str> + Clone) -> Option<&'k str> {
     let same = known.clone().into_iter().find(|known| known.eq_ignore_ascii_case(text));
     same.or_else(|| nearest(text, known, 2))
 }
 
-/// The one of `known` that `text` was probably meant to be.
+/// Returns the element of `known` that `text` was probably intended to be.
 fn nearest<'k>(text: &str, known: impl IntoIterator<Item = &'k str>, most: usize) -> Option<&'k str> {
     let near = known.into_iter().filter_map(|known| Some((distance(text, known, most)?, known)));
     near.min_by_key(|(letters, _)| *letters).map(|(_, known)| known)
 }
 
-/// A taint as kubectl writes it, of bounded length.
+/// Formats a taint as kubectl writes it, with bounded length.
 fn shown(taint: &Taint) -> String {
     let text = Quoted(&taint.to_string()).to_string();
     text.trim_matches('"').to_string()

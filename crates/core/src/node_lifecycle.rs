@@ -56,39 +56,40 @@ use pod_readiness::ReadinessMarks;
 use write_queues::{QueuePosition, WriteQueues};
 use zones::{ZoneMembership, Zones};
 
-/// The clock's resolution: strictly later is one of these later.
+/// The clock's resolution: "strictly later" means later by one of these.
 const TICK: Span = Span::from_micros(1);
 
-/// The node health engine. Equal when the facts, and what is under way, are equal.
+/// The node health engine. Two engines are equal if their facts and their requests in progress are equal.
 ///
 /// The contract is that of every [`Engine`], and:
-/// - The time advances while the machine sleeps. [`Engine::tick`] is called at least once every `--node-monitor-period`: a
-///   longer interval means that the process stood still, and every node gets a whole grace period again.
-/// - An observer calls [`NodeLifecycleEngine::observe`] instead of pulling effects. A process that becomes the leader feeds
-///   [`NodeLifecycleInput::BecameLeader`] first.
-/// - Feed [`NodeLifecycleInput::OwnRequestSucceeded`] for each request of this process that succeeds, at least once every
-///   [`NodeLifecycleConfig::gap_max`]: without it no node is declared silent.
+/// - The time advances while the machine sleeps. [`Engine::tick`] is called at least once every
+///   `--node-monitor-period`: a longer interval means that the process stood still, and every node gets a whole grace
+///   period again.
+/// - An observer calls [`NodeLifecycleEngine::observe`] instead of pulling effects. A process that becomes the leader
+///   feeds [`NodeLifecycleInput::BecameLeader`] first.
+/// - Feed [`NodeLifecycleInput::OwnRequestSucceeded`] for each request of this process that succeeds, at least once
+///   every [`NodeLifecycleConfig::gap_max`]: without it no node is declared silent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NodeLifecycleEngine {
     config: NodeLifecycleConfig,
     observation: Observation,
-    /// Boxed: a tree keeps room for nearly as many again as it holds.
+    /// Boxed: a tree reserves space for nearly twice as many entries as it holds.
     entries: BTreeMap<NodeName, Box<NodeHealthEntry>>,
     zones: Zones,
     queues: WriteQueues,
-    /// When time alone changes something about a node.
+    /// When the passing of time alone changes something about a node.
     wakeups: Wakeups,
     marks: ReadinessMarks,
-    /// Master disruption mode: NoExecute taints go, none are put on (NL-27).
+    /// Master disruption mode: NoExecute taints are removed, and none are added (NL-27).
     all_down: bool,
-    /// Countdowns are to be held (NL-48).
+    /// Countdowns are to be put on hold (NL-48).
     holds_countdowns: bool,
-    /// When the engine next wants to be called at the latest.
+    /// The latest time for the next call of the engine.
     period_at: Option<Mono>,
     notices: Vec<NodeLifecycleNotice>,
 }
 
-/// A name's place: what is known by it, and what follows from that.
+/// A node name: what is known about the node, and what follows from that.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct NodeHealthEntry {
     facts: NodeFacts,
@@ -102,7 +103,7 @@ struct NodeHealthEntry {
 }
 
 impl NodeHealthEntry {
-    /// How it counts in its zone.
+    /// Returns how it counts in its zone.
     fn membership(&self, is_overdue: bool) -> Option<(ZoneKey, ZoneMembership)> {
         let (zone, counts) = self.facts.zone()?;
         let membership = match self.silent {
@@ -116,18 +117,18 @@ impl NodeHealthEntry {
         Some((zone.clone(), membership))
     }
 
-    /// What is to be done about its taints.
+    /// Returns the changes of its taints.
     fn plan(&self, all_down: bool) -> Option<TaintPlan> {
         self.facts.situation(self.silent.is_some(), all_down).as_ref().map(plan)
     }
 
-    /// What is to be done beyond what an observer was told.
+    /// Returns the changes that an observer has not reported yet.
     fn plan_after_dry_run(&self, all_down: bool) -> Option<TaintPlan> {
         let situation = self.facts.situation(self.silent.is_some(), all_down)?;
         Some(plan(&self.dry_run.apply(situation)))
     }
 
-    /// Why these taints are written, by what an observer was told of others.
+    /// Returns why these taints are written, given what an observer reported before.
     fn cause(&self, add: ManagedTaints, remove: ManagedTaints, all_down: bool) -> TaintCause {
         let Some(situation) = self.facts.situation(self.silent.is_some(), all_down) else {
             return TaintCause::Conditions;
@@ -136,7 +137,7 @@ impl NodeHealthEntry {
         cause(&situation, self.silent, add, remove)
     }
 
-    /// In which queue it belongs; `None`: in none.
+    /// Returns the queue that it belongs to; `None`: no queue.
     fn wanted_position(&self, all_down: bool) -> Option<QueuePosition> {
         if !self.facts.is_decodable() || !self.requests.is_idle() {
             return None;
@@ -154,23 +155,23 @@ impl NodeHealthEntry {
     }
 }
 
-/// The end of a node's grace period; `None`: it can't be told.
+/// The end of a node's grace period; `None`: unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct SilenceDeadline(Option<Mono>);
 
 impl SilenceDeadline {
-    /// Since when the node is silent: strictly after its grace period (NL-12).
+    /// Returns since when the node is silent: strictly after its grace period (NL-12).
     fn silent_since(self, now: Mono) -> Option<Mono> {
         self.0.filter(|until| *until < now)
     }
 
-    /// A node with no more than this left of its grace period is overdue: renewals were missed. Nodes that fail together
-    /// were last heard of up to the ten seconds apart that lie between two renewals, and count together by this.
+    /// Whether no more than this is left of the node's grace period: renewals were missed. The last renewals of nodes
+    /// that fail together are up to one interval of ten seconds apart; by this limit they count together.
     fn is_overdue(self, overdue_max: Span, now: Mono) -> bool {
         self.0.is_some_and(|until| until.minus(overdue_max) < now)
     }
 
-    /// When the node becomes overdue, or else silent, by time alone.
+    /// Returns when the node becomes overdue, or else silent, by the passing of time alone.
     fn wakeup(self, overdue_max: Span, now: Mono) -> Option<Mono> {
         let until = self.0.filter(|until| *until >= now)?;
         let change = if self.is_overdue(overdue_max, now) { until } else { until.minus(overdue_max) };
@@ -178,12 +179,12 @@ impl SilenceDeadline {
     }
 }
 
-/// The moments at which time alone changes something about a node. A node remembers its own.
+/// The moments at which time alone changes something about a node. Each node also stores its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Wakeups(BTreeSet<(Mono, NodeName)>);
 
 impl Wakeups {
-    /// A node is to be looked at `after` and no longer `before`.
+    /// Moves a node's wakeup from `before` to `after`.
     fn replace(&mut self, name: &NodeName, before: Option<Mono>, after: Option<Mono>) {
         if before == after {
             return;
@@ -196,7 +197,7 @@ impl Wakeups {
         }
     }
 
-    /// The first of them.
+    /// Returns the first wakeup.
     fn next(&self) -> Option<&(Mono, NodeName)> {
         self.0.first()
     }
@@ -212,22 +213,22 @@ struct DryRunState {
 }
 
 impl DryRunState {
-    /// Whether its conditions would say Unknown.
+    /// Whether its conditions would be Unknown.
     const fn has_conditions(self) -> bool {
         self.conditions
     }
 
-    /// Whether its labels would be there.
+    /// Whether its labels would be set.
     const fn has_labels(self) -> bool {
         self.labels
     }
 
-    /// Other controllers have put these on or taken them off.
+    /// Other controllers have added or removed these taints.
     fn forget_taints(&mut self, changed: ManagedTaints) {
         (self.add, self.remove) = (self.add.without(changed), self.remove.without(changed));
     }
 
-    /// What the node's situation would be.
+    /// Returns the situation that the node would be in.
     fn apply(self, mut situation: NodeSituation) -> NodeSituation {
         situation.own = situation.own.without(self.remove).and(self.add);
         if self.conditions && situation.silent {
@@ -236,7 +237,8 @@ impl DryRunState {
         situation
     }
 
-    /// Forgets what is done with: what a silence called for once it is over, and all once nothing is to be done.
+    /// Forgets what is no longer needed: the consequences of a silence once it is over, and everything once there is
+    /// nothing to do.
     fn settle(&mut self, is_silent: bool, is_done: bool, labels_missing: bool) {
         self.conditions &= is_silent;
         if is_done {
@@ -246,12 +248,12 @@ impl DryRunState {
 }
 
 impl NodeLifecycleEngine {
-    /// An engine that knows nothing yet.
+    /// Returns an engine without any facts.
     pub fn new(config: NodeLifecycleConfig) -> Self {
         Self { config, ..Self::default() }
     }
 
-    /// Notes the call: a process that stood still before it does not know which nodes spoke meanwhile (S7).
+    /// Records the call: a process that stood still before it does not know which nodes sent heartbeats meanwhile (S7).
     fn enter(&mut self, now: Mono) {
         self.period_at.get_or_insert(now.plus(self.config.monitor_period()));
         if self.observation.call(now, &self.config) {
@@ -266,7 +268,7 @@ impl NodeLifecycleEngine {
         self.reassess_all(now);
     }
 
-    /// Everything that follows for all nodes: what is known of ourselves has changed.
+    /// Reassesses all nodes: what is known about this process has changed.
     fn reassess_all(&mut self, now: Mono) {
         let names: Vec<NodeName> = self.entries.keys().cloned().collect();
         for name in names {
@@ -274,7 +276,7 @@ impl NodeLifecycleEngine {
         }
     }
 
-    /// Everything that follows for one node. The result does not depend on the order of facts (NL-43).
+    /// Reassesses one node. The result does not depend on the order of facts (NL-43).
     fn reassess(&mut self, name: &NodeName, now: Mono) {
         self.dequeue(name);
         let Some(entry) = self.entries.get_mut(name) else { return };
@@ -302,7 +304,7 @@ impl NodeLifecycleEngine {
         self.wakeups.replace(name, core::mem::replace(&mut entry.wakeup, wakeup), wakeup);
     }
 
-    /// Puts a node into the queue that it belongs in now.
+    /// Puts a node into the queue that it belongs to now.
     fn enqueue(&mut self, name: &NodeName) {
         self.dequeue(name);
         let is_synced = self.is_synced();
@@ -320,7 +322,7 @@ impl NodeLifecycleEngine {
         }
     }
 
-    /// Takes a node out of whatever queue it stands in.
+    /// Removes a node from its queue.
     fn dequeue(&mut self, name: &NodeName) {
         let Some(entry) = self.entries.get_mut(name) else { return };
         let position = core::mem::take(&mut entry.position);
@@ -329,7 +331,7 @@ impl NodeLifecycleEngine {
         }
     }
 
-    /// Gives up an entry that holds nothing.
+    /// Removes an entry that holds nothing.
     fn remove_if_vacant(&mut self, name: &NodeName) {
         if self.entries.get(name).is_some_and(|entry| entry.facts.is_empty() && entry.requests.is_idle()) {
             self.dequeue(name);
@@ -338,7 +340,7 @@ impl NodeLifecycleEngine {
         }
     }
 
-    /// Nodes whose grace period is over, and those whose pause after a failure is.
+    /// Handles nodes whose grace period is over, and those whose backoff is.
     fn wake(&mut self, now: Mono) {
         while let Some((_, name)) = self.wakeups.next().filter(|(at, _)| *at <= now).cloned() {
             self.reassess(&name, now);
@@ -352,7 +354,7 @@ impl NodeLifecycleEngine {
         self.marks.wake(now);
     }
 
-    /// Decides the modes by all that was taken in, before anything can be pulled (NL-47).
+    /// Updates the modes from all inputs, before anything can be pulled (NL-47).
     fn update_modes(&mut self, now: Mono) {
         if !self.is_synced() {
             return;
@@ -362,7 +364,7 @@ impl NodeLifecycleEngine {
             self.all_down = all_down;
             self.notices.push(NodeLifecycleNotice::EverythingDown(all_down));
             if !all_down {
-                // Leaving: every node gets a whole grace period (NL-27).
+                // At the end of the mode, every node gets a whole grace period (NL-27).
                 self.observation.begin_afresh(now);
             }
             self.reassess_all(now);
@@ -378,7 +380,7 @@ impl NodeLifecycleEngine {
         self.config.may_hold_countdowns() && (all_down || self.are_all_silent(self.config.hold_after(), now))
     }
 
-    /// No node at all was heard of for so long: that is not one node's silence.
+    /// Whether no node at all sent a heartbeat for this long: then single nodes are not the cause.
     fn are_all_silent(&self, span: Span, now: Mono) -> bool {
         !self.zones.is_empty() && self.observation.all_silent_at(span).is_none_or(|at| at <= now)
     }

@@ -1,33 +1,34 @@
-//! Defines what a watch says of the objects of a kind, and the one way in which state follows it.
+//! Defines the events of a watch for objects of a kind, and the one way in which state follows them.
 
 use crate::identity::{NodeName, PodRef, Uid};
 use crate::time::{Mono, Now};
 use alloc::boxed::Box;
 use core::convert::Infallible;
 
-/// What a watch says of objects of one kind.
+/// An event of a watch for objects of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectEvent<F> {
-    /// A list starts. One that only checks is made beside the watch: what that says meanwhile is not `listed`, and comes
-    /// between the items.
+    /// A list starts. A relist runs beside the watch: events of the watch are not `listed`, and arrive between the
+    /// items.
     ListStarted {
         /// The last moment at which the objects were known completely; `None` the first time.
         silent_since: Option<Mono>,
     },
-    /// An object is like this.
+    /// The current state of an object.
     Applied {
         /// The object.
         fact: F,
-        /// It is part of a list: what it says was not seen happening.
+        /// It is part of a list: the change itself was not observed.
         listed: bool,
     },
     /// An object is gone.
     Deleted(ObjectRef),
-    /// An object exists and cannot be decoded (D11): what was known of it before is not to be acted on.
+    /// An object exists and cannot be decoded (D11): its previous state must not be acted on.
     Undecodable(ObjectRef),
-    /// The list is complete: what was neither applied nor undecodable since it started, listed or not, is gone.
+    /// The list is complete: an object that was neither applied nor undecodable since it started, listed or not, is
+    /// gone.
     ListCompleted,
-    /// The list was given up, and nothing is gone by it: every change since the watch stopped, if it did, follows.
+    /// The list was aborted and removes nothing: every change since the watch stopped, if it did, follows.
     ListAborted,
 }
 
@@ -36,14 +37,14 @@ pub enum ObjectEvent<F> {
 pub struct ObjectRef {
     /// `metadata.name`.
     pub name: Box<str>,
-    /// Which incarnation, if that is known.
+    /// Its UID, if known.
     pub uid: Option<Uid>,
-    /// The node of a pod, if that is known.
+    /// The node of a pod, if known.
     pub node: Option<NodeName>,
 }
 
 impl ObjectRef {
-    /// A node, or what has a node's name; with `uid`, the end of an old incarnation does not touch a new one.
+    /// A node, or an object with a node's name; with `uid`, the deletion of an old object does not affect a new one.
     pub fn node(name: &NodeName, uid: Option<Uid>) -> Self {
         Self { name: name.as_str().into(), uid, node: None }
     }
@@ -58,7 +59,7 @@ impl ObjectRef {
         NodeName::new(&self.name)
     }
 
-    /// The object as a pod of a node; `None` for one that never was on a node.
+    /// The object as a pod of a node; `None` if it was never on a node.
     pub fn into_pod(self) -> Option<PodRef> {
         Some(PodRef { node: self.node?, uid: self.uid? })
     }
@@ -71,7 +72,7 @@ impl From<PodRef> for ObjectRef {
 }
 
 impl<F> ObjectEvent<F> {
-    /// The object and whether it is listed; or the event, which fits objects of any form.
+    /// Returns the object and whether it is listed; or the event, which fits objects of any type.
     pub fn into_object<G>(self) -> Result<(F, bool), ObjectEvent<G>> {
         Err(match self {
             Self::Applied { fact, listed } => return Ok((fact, listed)),
@@ -83,7 +84,7 @@ impl<F> ObjectEvent<F> {
         })
     }
 
-    /// The same of an event that is kept.
+    /// The same by reference.
     pub fn as_object<G>(&self) -> Result<(&F, bool), ObjectEvent<G>> {
         Err(match self {
             Self::Applied { fact, listed } => return Ok((fact, *listed)),
@@ -95,7 +96,7 @@ impl<F> ObjectEvent<F> {
         })
     }
 
-    /// The same about another form of the object.
+    /// The same event for another type of the object.
     pub fn map<G>(self, form: impl FnOnce(F) -> G) -> ObjectEvent<G> {
         match self.into_object() {
             Ok((fact, listed)) => ObjectEvent::Applied { fact: form(fact), listed },
@@ -103,7 +104,7 @@ impl<F> ObjectEvent<F> {
         }
     }
 
-    /// The same about two forms of the object.
+    /// The same event for two types of the object.
     pub fn split<A, B>(self, forms: impl FnOnce(F) -> (A, B)) -> (ObjectEvent<A>, ObjectEvent<B>) {
         match self.into_object::<Infallible>() {
             Ok((fact, listed)) => {
@@ -115,12 +116,12 @@ impl<F> ObjectEvent<F> {
     }
 }
 
-/// State that follows what a watch says of the objects of a kind.
+/// State that follows the events of a watch for objects of a kind.
 pub trait ObjectIndex<F> {
     /// A list starts.
     fn list_started(&mut self, silent_since: Option<Mono>);
 
-    /// An object is like this.
+    /// The current state of an object.
     fn applied(&mut self, fact: F, listed: bool, now: Now);
 
     /// An object is gone.
@@ -129,13 +130,13 @@ pub trait ObjectIndex<F> {
     /// An object cannot be decoded.
     fn undecodable(&mut self, object: ObjectRef, now: Now);
 
-    /// What was not in the list is gone.
+    /// An object that was not in the list is gone.
     fn list_completed(&mut self, now: Now);
 
-    /// The list was given up.
+    /// The list was aborted.
     fn list_aborted(&mut self, _: Now) {}
 
-    /// Takes an event in, at a time that never goes backwards.
+    /// Applies an event, at a time that never goes backwards.
     fn apply(&mut self, event: ObjectEvent<F>, now: Now) {
         match event {
             ObjectEvent::ListStarted { silent_since } => self.list_started(silent_since),

@@ -1,24 +1,24 @@
 //! Parses resource quantities such as `100m` or `1Gi`: exact to a billionth, rounded up below that, saturating.
 //!
-//! - Invariant: the cost is linear in the length of the text, whatever number it spells.
+//! - Invariant: the cost is linear in the length of the text, whatever number it denotes.
 
 use core::fmt;
 
 #[cfg(test)]
 mod tests;
 
-/// An amount, exact to a billionth. What is larger than 128 bits of billionths is as large as that.
+/// An amount, exact to a billionth; it saturates at 128 bits of billionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quantity {
     nanos: i128,
 }
 
-/// Why a text is no quantity.
+/// Why a text is not a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QuantityError {
-    /// It has not the shape of a number with a suffix.
+    /// It does not have the form of a number with a suffix.
     Shape,
-    /// There is no digit where one is needed.
+    /// A digit is missing where one is required.
     Number,
     /// The suffix is unknown, or its exponent beyond 32 bits.
     Suffix,
@@ -40,27 +40,27 @@ impl core::error::Error for QuantityError {}
 
 const NANOS: i128 = 1_000_000_000;
 
-/// More digits than this are more than `i128::MAX`.
+/// A number with more digits exceeds `i128::MAX`.
 const DIGITS_MAX: i64 = 39;
 
-/// What an API server holds at most of a quantity with a binary suffix.
+/// The maximum that an API server stores for a quantity with a binary suffix.
 const BINARY_MAX: i128 = i64::MAX as i128 * NANOS;
 
 impl Quantity {
-    /// None of it.
+    /// Zero.
     pub const ZERO: Self = Self { nanos: 0 };
 
-    /// So many thousandths.
+    /// This many thousandths.
     pub fn from_milli(milli: i64) -> Self {
         Self { nanos: i128::from(milli) * (NANOS / 1_000) }
     }
 
-    /// So many whole units.
+    /// This many whole units.
     pub fn from_units(units: i64) -> Self {
         Self { nanos: i128::from(units) * NANOS }
     }
 
-    /// Reads a quantity. Exponents that need more than 32 bits are refused here; an API server lets them wrap.
+    /// Parses a quantity. Exponents that need more than 32 bits are refused here; an API server lets them overflow.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let written = ParsedNumber::read(text)?;
         if written.is_empty() && written.is_refused_without_digits() {
@@ -95,7 +95,7 @@ impl Quantity {
         self.nanos > 0
     }
 
-    /// Both together.
+    /// The sum.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self { nanos: self.nanos.saturating_add(other.nanos) }
@@ -108,7 +108,7 @@ impl Quantity {
     }
 }
 
-/// What a suffix multiplies by.
+/// The factor of a suffix.
 #[derive(Clone, Copy, Debug)]
 enum Suffix {
     /// A power of ten.
@@ -145,14 +145,14 @@ impl Suffix {
     }
 }
 
-/// A quantity as it is written, in its parts.
+/// A quantity as written, in its parts.
 struct ParsedNumber<'t> {
     negative: bool,
     /// The digits before the point, without leading zeros.
     whole: &'t str,
     /// Whether there was any digit before the point.
     has_whole: bool,
-    /// The digits behind the point.
+    /// The digits after the point.
     fraction: &'t str,
     suffix: Suffix,
 }
@@ -184,7 +184,7 @@ impl<'t> ParsedNumber<'t> {
         !self.has_whole && self.fraction.is_empty()
     }
 
-    /// Without any digit it is zero to an API server, unless the suffix makes it read the number the long way.
+    /// Without any digit an API server reads zero, unless the suffix makes it use its slow parser.
     fn is_refused_without_digits(&self) -> bool {
         match self.suffix {
             Suffix::Ten(exponent) => exponent < -9,
@@ -204,7 +204,7 @@ impl<'t> ParsedNumber<'t> {
         if significant().next().is_none() {
             return 0;
         }
-        // Where the point stands among the significant digits, once the number is in billionths.
+        // The position of the point among the significant digits, once the number is in billionths.
         let length = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let point = length(self.whole.len())
             .saturating_sub(length(zeros))
@@ -224,7 +224,7 @@ impl<'t> ParsedNumber<'t> {
     fn binary_nanos(&self, bits: u32) -> i128 {
         let unit = 1_000_000_000_i128 << bits;
         let whole = self.whole.bytes().fold(0, |whole, digit| append(whole, digit - b'0'));
-        // From the last digit to the first: what is behind each, divided by ten, with a note of what was cut off.
+        // From the last digit to the first: the digits behind each, divided by ten, and whether anything was cut off.
         let (fraction, rest) = self.fraction.bytes().rev().fold((0, false), |(behind, rest), digit| {
             let sum = i128::from(digit - b'0') * unit + behind;
             (sum / 10, rest || sum % 10 != 0)
@@ -237,7 +237,7 @@ fn append(number: i128, digit: u8) -> i128 {
     number.saturating_mul(10).saturating_add(i128::from(digit))
 }
 
-/// The longest start that consists of such characters, and the rest.
+/// Splits off the longest prefix of such characters.
 fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(|c| !belongs(c)).unwrap_or(text.len()))
 }

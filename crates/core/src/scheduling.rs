@@ -1,4 +1,4 @@
-//! Answers to which node a pod would be scheduled, or why to none, as kube-scheduler's default plugins would.
+//! Decides to which node a pod would be scheduled, or why to none, as kube-scheduler's default plugins would.
 //!
 //! - Invariant: the same input has the same result; toleration seconds have no influence (SC-5).
 //! - Preemption is only predicted: no pod is removed. Queues and binding are elsewhere.
@@ -39,29 +39,29 @@ pub type Resources = BTreeMap<Box<str>, i64>;
 
 /// The resource counted in thousandths.
 pub const CPU: &str = "cpu";
-/// The other resource that scores look at.
+/// The other resource that scores use.
 pub const MEMORY: &str = "memory";
 
-/// The best a node can be.
+/// The best score of a node.
 const BEST: i64 = 100;
 
-/// What one pod, or all pods of a node, take.
+/// What one pod, or all pods of a node, request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceRequests {
-    /// As requested: what has to fit.
+    /// As requested: this has to fit.
     pub requested: Resources,
-    /// CPU and memory as assumed by scores, which take containers that ask for nothing as small, not as free.
+    /// CPU and memory as assumed by scores, which treat containers without requests as small, not as free.
     pub assumed: Resources,
 }
 
 impl ResourceRequests {
-    /// Adds what another pod takes; saturates.
+    /// Adds the requests of another pod; saturates.
     pub fn add(&mut self, other: &Self) {
         combine(&mut self.requested, &other.requested, i64::saturating_add);
         combine(&mut self.assumed, &other.assumed, i64::saturating_add);
     }
 
-    /// Takes off what a pod took.
+    /// Subtracts the requests of a pod.
     pub fn take_off(&mut self, other: &Self) {
         combine(&mut self.requested, &other.requested, i64::saturating_sub);
         combine(&mut self.assumed, &other.assumed, i64::saturating_sub);
@@ -75,12 +75,12 @@ fn combine(into: &mut Resources, from: &Resources, how: fn(i64, i64) -> i64) {
     }
 }
 
-/// The amount of a resource; what is not named is zero.
+/// Returns the amount of a resource; zero if it is absent.
 fn amount(resources: &Resources, name: &str) -> i64 {
     resources.get(name).copied().unwrap_or(0)
 }
 
-/// A node that a pod might go to.
+/// A node that a pod might be scheduled to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeInfo {
     /// Its name.
@@ -93,35 +93,35 @@ pub struct NodeInfo {
     pub taints: Vec<Taint>,
     /// `status.allocatable` without `pods`.
     pub allocatable: Resources,
-    /// `status.allocatable.pods`: how many pods it takes.
+    /// `status.allocatable.pods`: its maximum number of pods.
     pub pods_max: i64,
-    /// How many pods it has.
+    /// Its number of pods.
     pub pods: i64,
-    /// What they take together.
+    /// The sum of their requests.
     pub used: ResourceRequests,
 }
 
-/// What a pod wants of a node, whether or not it has one.
+/// What a pod requires of a node, whether or not it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodSchedulingSpec {
     /// `spec.tolerations`.
     pub tolerations: Vec<Toleration>,
     /// `spec.nodeSelector`: labels the node must have.
     pub node_selector: Labels,
-    /// The terms of the required node affinity, of which one must match; `None` where the pod has none, which every
-    /// node satisfies. No node satisfies an empty list.
+    /// The terms of the required node affinity, of which one must match; `None` if the pod has none, which every node
+    /// satisfies. No node satisfies an empty list.
     pub required: Option<Vec<NodeTerm>>,
     /// The terms of the preferred node affinity.
     pub preferred: Vec<PreferredTerm>,
-    /// What it takes ([`PodRequests::load`]).
+    /// Its requests ([`PodRequests::load`]).
     pub load: ResourceRequests,
-    /// `spec.priority`: who is asked about first is the caller's to arrange.
+    /// `spec.priority`: the caller arranges which pod is scheduled first.
     pub priority: i32,
-    /// Whether it may send others away: `spec.preemptionPolicy` is not `Never`.
+    /// Whether it may preempt other pods: `spec.preemptionPolicy` is not `Never`.
     pub preempts: bool,
 }
 
-/// Who says no. They are asked in this order, and the first no counts.
+/// The plugins that reject a node. They run in this order, and the first rejection counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SchedulerPlugin {
     /// `spec.unschedulable` (SC-4).
@@ -135,7 +135,7 @@ pub enum SchedulerPlugin {
 }
 
 impl SchedulerPlugin {
-    /// The name people know it by.
+    /// Returns the plugin's name in Kubernetes.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NodeUnschedulable => "NodeUnschedulable",
@@ -146,7 +146,7 @@ impl SchedulerPlugin {
     }
 }
 
-/// One reason why a node is not for a pod; its text is the one of the event (`messages.rs`).
+/// One reason why a node is rejected; its text is the one of the event (`messages.rs`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UnschedulableReason {
     /// Cordoned (SC-4).
@@ -165,18 +165,18 @@ pub enum UnschedulableReason {
     Insufficient(Box<str>),
 }
 
-/// Why a node is not for a pod.
+/// Why a node is rejected for a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterRejection {
-    /// Who says so.
+    /// The plugin.
     pub by: SchedulerPlugin,
-    /// Why; at least one.
+    /// The reasons; at least one.
     pub reasons: Vec<UnschedulableReason>,
-    /// Whether the pod might fit if others went.
+    /// Whether the pod might fit if other pods were removed.
     pub preemption_may_help: bool,
 }
 
-/// A position below `count`, which is not zero.
+/// Returns a position below `count`, which is not zero.
 fn pick(tie: u64, count: usize) -> usize {
     let position = tie % u64::try_from(count).unwrap_or(u64::MAX);
     usize::try_from(position).unwrap_or(0)

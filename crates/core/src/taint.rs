@@ -1,4 +1,4 @@
-//! Defines [`Taint`] as it stands in `spec.taints`, and its text form.
+//! Defines [`Taint`], an element of `spec.taints`, and its text form.
 //!
 //! - See `taint_start.rs` for since when it counts, `toleration_matching.rs` for what tolerates it.
 
@@ -11,22 +11,22 @@ mod well_known;
 
 pub use well_known::WellKnownTaint;
 
-/// What a taint does to pods that do not tolerate it (MATCH-3). What is not one of the three is a value of its own
-/// and never evicts (D11).
+/// What a taint does to pods that do not tolerate it (MATCH-3). Anything but these three is a value of its own and
+/// never evicts (D11).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TaintEffect {
-    /// Keeps new pods off.
+    /// Repels new pods.
     NoSchedule,
-    /// Keeps new pods off if there is another place.
+    /// Repels new pods if there is another node for them.
     PreferNoSchedule,
-    /// Sends running pods away (TE-22).
+    /// Evicts running pods (TE-22).
     NoExecute,
     /// An effect this version does not know.
     Unknown(Box<str>),
 }
 
 impl TaintEffect {
-    /// Reads an effect; case counts.
+    /// Parses an effect, case-sensitively.
     pub fn new(text: &str) -> Self {
         match text {
             "NoSchedule" => Self::NoSchedule,
@@ -50,13 +50,13 @@ impl TaintEffect {
 /// One taint of a node (MATCH-1). Its identity is key and effect; value and `time_added` are not part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Taint {
-    /// The key; an API server demands a qualified label name.
+    /// The key; an API server requires a qualified label name.
     pub key: Box<str>,
     /// The value; often empty.
     pub value: Box<str>,
     /// The effect.
     pub effect: TaintEffect,
-    /// When it was added, if whoever added it said so; one-second resolution; nobody checks it (P46).
+    /// When it was added, if its author set it; resolution of one second; not validated (P46).
     pub time_added: Option<Wall>,
 }
 

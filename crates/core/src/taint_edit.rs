@@ -16,26 +16,26 @@ mod tests;
 pub use apply::{EditError, EditResult, EditSummary, TaintOrigin};
 pub use grammar::{GrammarError, GrammarFault, is_change, parse};
 
-/// What is to become of a node's taints.
+/// An edit of a node's taints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaintEdit {
-    /// Taints to put on, in the order they were typed; no two of them are the same one.
+    /// Taints to add, in the order of the arguments; no two of them have the same identity.
     pub add: Vec<Taint>,
-    /// What to take off, in the order it was typed.
+    /// Removals, in the order of the arguments.
     pub remove: Vec<TaintRemoval>,
 }
 
-/// Taints to take off.
+/// Taints to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaintRemoval {
-    /// Of this key.
+    /// Their key.
     pub key: Box<str>,
     /// Only with this effect; all effects if none is given.
     pub effect: Option<TaintEffect>,
 }
 
 impl TaintRemoval {
-    /// Whether this taint goes.
+    /// Whether this taint is removed.
     pub fn takes(&self, taint: &Taint) -> bool {
         self.key == taint.key && self.effect.as_ref().is_none_or(|effect| *effect == taint.effect)
     }
@@ -52,7 +52,7 @@ impl fmt::Display for TaintRemoval {
     }
 }
 
-/// As it is typed, arguments separated by spaces: [`parse`] reads it back.
+/// The text form of the arguments, separated by spaces: [`parse`] reads it back.
 impl fmt::Display for TaintEdit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut space = "";

@@ -2,37 +2,38 @@
 //!
 //! - Invariant: a start is never in the future, before the object was created, or before the last observation to the
 //!   contrary. Upstream has no start (TE-24).
-//! - See `verdict.rs` for what follows from it, `eviction/cache/` for where it is kept.
+//! - See `verdict.rs` for its effect, `eviction/cache/` for where it is stored.
 
 use crate::fact::{BindingTimes, NodeFact};
 use crate::taint::Taint;
 use crate::time::{Mono, Now, Span, Wall};
 
-/// API timestamps are cut to whole seconds: the truth may be up to this much later, and nobody leaves early (S3).
+/// API timestamps are truncated to whole seconds: the true time may be up to this much later, and no pod is evicted
+/// early (S3).
 pub(crate) const RESOLUTION: Span = Span::from_secs(1);
 
-/// How something came to our knowledge.
+/// How something became known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ObservedVia {
-    /// We watched it happen: it happened just now.
+    /// It was observed on the watch: it happened just now.
     WatchEvent,
-    /// It was there when we looked. If we know until when it was not there, that is the earliest it can have begun.
+    /// It was found in a list. If it is known until when it was absent, that is the earliest possible start.
     List {
-        /// Last moment at which our knowledge was complete and this was not part of it.
+        /// The last moment of complete knowledge at which it was absent.
         absent_until: Option<Mono>,
     },
 }
 
-/// Where the start of a taint instance was taken from (D1), in order of preference.
+/// The source of a taint instance's start (D1), in order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TaintStartSource {
-    /// Seen appearing on the watch.
+    /// Its appearance was observed on the watch.
     SeenLive,
     /// The taint's `timeAdded`.
     TimeAdded,
     /// The time in the node's `managedFields` at which `spec.taints` last changed.
     ManagedFields,
-    /// Nothing tells; counted from when it was first seen.
+    /// No source; it counts from when it was first observed.
     FirstSight,
 }
 
@@ -41,16 +42,16 @@ pub enum TaintStartSource {
 pub struct TaintStart {
     /// The moment.
     pub at: Mono,
-    /// What it was taken from.
+    /// The source.
     pub source: TaintStartSource,
-    /// The source said something impossible (before the node existed, or in the future), and was corrected (P46).
+    /// The source's time was impossible (before the node existed, or in the future), and was corrected (P46).
     pub clamped: bool,
 }
 
-/// Where a pod's arrival on its node was taken from (D1), in order of preference.
+/// The source of a pod's arrival on its node (D1), in order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BindingSource {
-    /// Seen arriving on the watch.
+    /// Its arrival was observed on the watch.
     SeenLive,
     /// The transition of the condition `PodScheduled`.
     PodScheduled,
@@ -58,7 +59,7 @@ pub enum BindingSource {
     StartTime,
     /// `metadata.creationTimestamp`.
     Created,
-    /// Nothing tells; counted from when it was first seen.
+    /// No source; it counts from when it was first observed.
     FirstSight,
 }
 
@@ -67,15 +68,15 @@ pub enum BindingSource {
 pub struct PodBinding {
     /// The moment.
     pub at: Mono,
-    /// What it was taken from.
+    /// The source.
     pub source: BindingSource,
 }
 
-/// The start of a taint instance that was not known before.
+/// Returns the start of a newly known taint instance.
 ///
-/// Never early (S3): whoever wrote the time had a clock of its own, cut to whole seconds. So what is read counts from the
-/// end of its second on the slowest clock that [`Now::skew_max`] allows, and from now if nothing is known of the clocks.
-/// Across restarts it moves by no more than the two allowances (S4).
+/// Never early (S3): the client that wrote the time had a clock of its own, truncated to whole seconds. So the time
+/// counts from the end of its second on the slowest clock that [`Now::skew_max`] allows, and from now if nothing is
+/// known about the clocks. Across restarts the start moves by no more than twice the allowance (S4).
 pub fn taint_start(taint: &Taint, node: &NodeFact, sighting: ObservedVia, now: Now) -> TaintStart {
     let ObservedVia::List { absent_until } = sighting else {
         return TaintStart { at: now.mono, source: TaintStartSource::SeenLive, clamped: false };
@@ -83,16 +84,17 @@ pub fn taint_start(taint: &Taint, node: &NodeFact, sighting: ObservedVia, now: N
     listed(taint, node, absent_until, latest, now)
 }
 
-/// The start of a taint instance for people: the second that its object names, in which one who watched saw it begin.
-/// Who finds it in a list counts from the end of that second, so that nobody leaves early (S3).
+/// Returns the start of a taint instance for display: the second that its object names, in which a process that watched
+/// observed the start. A process that finds it in a list counts from the end of that second, so that no pod is evicted
+/// early (S3).
 pub fn taint_start_for_display(taint: &Taint, node: &NodeFact, now: Now) -> TaintStart {
     listed(taint, node, None, as_told, now)
 }
 
-/// Where a moment that an object names is put on our clock, if it can be.
+/// Converts a time of an object to the local clock, if possible.
 type ClockReading = fn(Wall, Now) -> Option<Mono>;
 
-/// The end of the second it lies in, on the slowest clock there may be.
+/// Returns the end of the second it lies in, on the slowest possible clock.
 pub(crate) fn latest(said: Wall, now: Now) -> Option<Mono> {
     now.latest_mono_of(said.plus(RESOLUTION))
 }
@@ -116,12 +118,12 @@ fn listed(
         return TaintStart { at: now.mono, source: TaintStartSource::FirstSight, clamped: false };
     };
     let at = within(placed, node.created, absent_until, reading, now);
-    // Up to a resolution's worth in the future is rounding, not a lie.
+    // A time in the future by no more than the resolution is due to rounding, and valid.
     let is_future = now.earliest_mono_of(said).is_some_and(|said| said > now.mono.plus(RESOLUTION));
     TaintStart { at, source, clamped: at > placed || is_future }
 }
 
-/// The arrival of a pod that was not known before: read as [`taint_start`] reads.
+/// Returns the arrival of a newly known pod, from its times as in [`taint_start`].
 pub fn pod_binding(facts: &BindingTimes, sighting: ObservedVia, now: Now) -> PodBinding {
     let ObservedVia::List { absent_until } = sighting else {
         return PodBinding { at: now.mono, source: BindingSource::SeenLive };
@@ -129,7 +131,7 @@ pub fn pod_binding(facts: &BindingTimes, sighting: ObservedVia, now: Now) -> Pod
     listed_pod(facts, absent_until, latest, now)
 }
 
-/// The arrival of a pod for people: see [`taint_start_for_display`].
+/// Returns the arrival of a pod for display: see [`taint_start_for_display`].
 pub fn pod_binding_for_display(facts: &BindingTimes, now: Now) -> PodBinding {
     listed_pod(facts, None, as_told, now)
 }
@@ -152,8 +154,8 @@ fn listed_pod(
     })
 }
 
-/// Clamps to [creation or last known absence, now]; now wins where the bounds contradict each other. The creation is
-/// another's clock too, and read as what was said is.
+/// Clamps to [creation or last known absence, now]; now takes precedence if the bounds contradict each other. The
+/// creation comes from another clock too, and is converted in the same way.
 fn within(
     placed: Mono,
     created: Option<Wall>,
@@ -253,17 +255,17 @@ mod tests {
         }
     }
 
-    /// S3: by no clock that is allowed for is a start or an arrival before what it was read from, cut off or not; S4: nor
-    /// later than that by more than the allowance twice and a second, nor than now.
+    /// S3: with no allowed clock is a start or an arrival before the true time it was read from, truncated or not; S4:
+    /// nor later than that by more than twice the allowance and a second, nor later than now.
     #[test]
-    fn no_clock_makes_a_start_or_an_arrival_early() {
+    fn no_allowed_clock_makes_a_start_or_an_arrival_early() {
         let mono = Mono::from_secs(1000);
         for error in [-3600, -600, -2, -1, 0, 1, 2, 600, 3600] {
             for slack in [0, 1, 90] {
                 let skew_max = Span::from_secs(i64::abs(error) + slack);
                 let wall = Wall::from_secs(1_800_000_000 + error);
                 let now = Now::new(mono, wall, Some(skew_max));
-                // The truth lies anywhere in the second that is named, some minutes ago or less.
+                // The true time lies anywhere in the second that is named, some minutes ago or less.
                 for ago in [1, 2, 30, 499] {
                     let said = Some(Wall::from_secs(1_800_000_000 - ago));
                     let truth_latest = mono.minus(Span::from_micros(ago * 1_000_000 - 999_999));
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn of_unknown_clocks_only_first_sight_counts() {
+    fn with_unknown_clocks_only_the_first_observation_counts() {
         let now = Now::new(NOW.mono, NOW.wall, None);
         let seen = |source| TaintStart { at: NOW.mono, source, clamped: false };
         assert_eq!(start_by(now, ago(400), ago(400), LISTED), seen(TaintStartSource::FirstSight));

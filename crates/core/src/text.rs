@@ -1,4 +1,4 @@
-//! Replaces characters of foreign text that forge lines, control terminals, change the direction or are invisible.
+//! Replaces characters of untrusted text that forge lines, control terminals, change the direction or are invisible.
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString as _};
@@ -15,7 +15,7 @@ pub fn is_hazard(c: char) -> bool {
         )
 }
 
-/// `text` on one line, with a mark in the place of each hazard: for people, who have nothing of its number.
+/// Returns `text` on one line, with a mark in place of each hazard: for people, not for machines.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     match text.contains(is_hazard) {
         true => Cow::Owned(text.replace(is_hazard, "\u{fffd}")),
@@ -23,7 +23,8 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// An error with its causes, outermost first. A cause that the text before it has in it is not repeated.
+/// Formats an error with its causes, outermost first. A cause that is already contained in the text before it is not
+/// repeated.
 pub fn error_chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -47,8 +48,8 @@ pub fn push_number(out: &mut String, c: char) {
     }
 }
 
-/// A document in which hazards but line ends stand between double quotes only, as in JSON: it means the same without
-/// them.
+/// Escapes hazards in a document where hazards other than line ends occur only between double quotes, as in JSON: its
+/// meaning stays the same.
 pub fn numbered(document: String) -> String {
     let is_meant = |c: char| c != '\n' && is_hazard(c);
     if !document.contains(is_meant) {
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hazards_have_a_mark_or_a_number_in_their_place() {
+    fn hazards_are_replaced_by_a_mark_or_a_number() {
         assert!(matches!(harmless("grüße"), Cow::Borrowed("grüße")));
         assert_eq!(harmless("a\n::error::\u{1b}[2J\u{202e}"), "a\u{fffd}::error::\u{fffd}[2J\u{fffd}");
         assert_eq!(numbered("{\n\"a\": \"\u{9b}é\u{202e}\"\n}".into()), "{\n\"a\": \"\\u009bé\\u202e\"\n}");
@@ -75,9 +76,9 @@ mod tests {
         }
     }
 
-    /// The two ways in which text is quoted agree: what is a hazard is escaped by Rust, too.
+    /// The two ways in which text is quoted agree: Rust escapes every hazard, too.
     #[test]
-    fn what_is_hazardous_is_never_printed_between_quotes() {
+    fn hazards_are_never_printed_between_quotes() {
         let hazards = ('\0'..=char::MAX).filter(|&c| is_hazard(c));
         assert!(hazards.clone().all(|c| c.escape_debug().count() > 1));
         assert_eq!(hazards.count(), 65 + 2 + 5 + 7 + 16 + 1);

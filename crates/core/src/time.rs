@@ -5,12 +5,12 @@
 /// Microseconds in a second.
 const MICROS: i64 = 1_000_000;
 
-/// A length of time, never negative, in microseconds; saturates instead of wrapping (D7, TE-20).
+/// A duration, never negative, in microseconds; saturates instead of wrapping (D7, TE-20).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(i64);
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
     /// A span of `micros` microseconds; negative becomes zero.
@@ -23,7 +23,7 @@ impl Span {
         Self::from_micros(millis.saturating_mul(1000))
     }
 
-    /// A span of `seconds` seconds; negative becomes zero, too long becomes the longest there is.
+    /// A span of `seconds` seconds; negative becomes zero, too long becomes the maximum.
     pub const fn from_secs(seconds: i64) -> Self {
         Self::from_micros(seconds.saturating_mul(MICROS))
     }
@@ -47,12 +47,12 @@ impl Span {
 
 /// A moment on a clock that never steps: microseconds since an origin of the caller's choice.
 ///
-/// May be negative: a taint can be older than the process that looks at it.
+/// May be negative: a taint can be older than the process that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mono(i64);
 
 impl Mono {
-    /// The moment that never comes: what a saturated deadline ends at.
+    /// The moment that never comes: the result of a saturated deadline.
     pub const NEVER: Self = Self(i64::MAX);
 
     /// A moment `micros` microseconds after the origin.
@@ -88,7 +88,7 @@ impl Mono {
     }
 }
 
-/// A moment as the API writes it: microseconds since 1970-01-01T00:00:00Z. Years 1 to 9999 fit.
+/// A moment as in the API: microseconds since 1970-01-01T00:00:00Z. Years 1 to 9999 fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wall(i64);
 
@@ -120,24 +120,25 @@ impl Wall {
 pub struct Now {
     /// The clock for waiting.
     pub mono: Mono,
-    /// What the API server's clock shows, as far as the caller knows: the server wrote the times that are compared with it.
+    /// The API server's clock, as far as the caller knows: the server wrote the times that are compared with it.
     pub wall: Wall,
-    /// How far `wall` may be from the clocks that wrote them, either way; `None`: nothing is known of those.
+    /// How far `wall` may be from the clocks that wrote those times, either way; `None`: unknown.
     pub skew_max: Option<Span>,
 }
 
 impl Now {
-    /// A reading of clocks that are no better than `skew_max`.
+    /// A reading of clocks with a maximum skew.
     pub const fn new(mono: Mono, wall: Wall, skew_max: Option<Span>) -> Self {
         Self { mono, wall, skew_max }
     }
 
-    /// A reading in a world that has one wall clock: virtual time, a snapshot.
+    /// A reading in a world with a single wall clock: virtual time, a snapshot.
     pub const fn exact(mono: Mono, wall: Wall) -> Self {
         Self::new(mono, wall, Some(Span::ZERO))
     }
 
-    /// The latest moment at which a clock that wrote `wall` can have shown it; `None` if nothing is known of that clock.
+    /// The latest moment at which a clock that wrote `wall` can have shown it; `None` if nothing is known about that
+    /// clock.
     pub const fn latest_mono_of(self, wall: Wall) -> Option<Mono> {
         match self.skew_max {
             Some(skew_max) => Some(self.mono_of(wall).plus(skew_max)),
@@ -153,13 +154,13 @@ impl Now {
         }
     }
 
-    /// Where a wall-clock moment lies on the monotonic clock, by this reading; saturates. The future is allowed:
-    /// clamping is the business of whoever knows the bounds.
+    /// Converts a wall-clock moment to the monotonic clock, by this reading; saturates. The result may be in the
+    /// future: the caller clamps it.
     pub const fn mono_of(self, wall: Wall) -> Mono {
         Mono(self.mono.0.saturating_add(wall.0.saturating_sub(self.wall.0)))
     }
 
-    /// What the wall clock shows at a monotonic moment, by this reading; saturates.
+    /// Converts a monotonic moment to the wall clock, by this reading; saturates.
     pub const fn wall_of(self, mono: Mono) -> Wall {
         Wall(self.wall.0.saturating_add(mono.0.saturating_sub(self.mono.0)))
     }
@@ -173,7 +174,7 @@ mod tests {
     const YEAR_9999: Wall = Wall::from_secs(253_402_300_799);
 
     #[test]
-    fn spans_saturate_where_the_original_wraps() {
+    fn spans_saturate_where_upstream_wraps() {
         // TE-20: 18446744074 s becomes 0.29 s upstream, 9223372037 s becomes negative.
         for seconds in [9_223_372_036, 9_223_372_037, 18_446_744_073, 18_446_744_074] {
             assert_eq!(Span::from_secs(seconds).as_micros(), seconds * MICROS);

@@ -1,4 +1,4 @@
-//! Defines [`Toleration`] as it stands in `spec.tolerations`; its period plays no part in matching (MATCH-5).
+//! Defines [`Toleration`], an element of `spec.tolerations`; its period plays no part in matching (MATCH-5).
 //!
 //! - See `toleration_matching.rs` for which taint it tolerates.
 
@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 /// How a toleration's key and value are compared with a taint's (MATCH-2, MATCH-4).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TolerationOperator {
-    /// No operator given: compares as `Equal`, but is another identity (MATCH-2).
+    /// No operator: compares as `Equal`, but has another identity (MATCH-2).
     Unset,
     /// Values must be equal.
     Equal,
@@ -24,7 +24,7 @@ pub enum TolerationOperator {
 }
 
 impl TolerationOperator {
-    /// Reads an operator; case counts.
+    /// Parses an operator, case-sensitively.
     pub fn new(text: &str) -> Self {
         match text {
             "" => Self::Unset,
@@ -52,9 +52,9 @@ impl TolerationOperator {
 /// How long a pod may stay once a taint counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TolerationPeriod {
-    /// For this long; zero means: leave at once.
+    /// For this long; zero means that the pod is evicted at once.
     For(Span),
-    /// For ever.
+    /// Indefinitely.
     Forever,
 }
 
@@ -63,19 +63,19 @@ pub enum TolerationPeriod {
 pub struct Toleration {
     /// The key; empty means every key.
     pub key: Box<str>,
-    /// How it compares.
+    /// How it is compared.
     pub operator: TolerationOperator,
-    /// The value compared with.
+    /// The value it is compared with.
     pub value: Box<str>,
-    /// The effect it answers; `None` (an empty string in the API) means every effect.
+    /// The effect it matches; `None` (an empty string in the API) means every effect.
     pub effect: Option<TaintEffect>,
     /// `tolerationSeconds` as written; any 64-bit number is legal (VAL-2).
     pub seconds: Option<i64>,
 }
 
 impl Toleration {
-    /// How long this toleration lets the pod stay (TE-17b, TE-19): no seconds is for ever, zero and negative is not at
-    /// all; what would overflow upstream (TE-20) saturates (D7).
+    /// How long this toleration lets the pod stay (TE-17b, TE-19): without seconds indefinitely, with zero and negative
+    /// ones not at all; a value that would overflow upstream (TE-20) saturates (D7).
     pub fn patience(&self) -> TolerationPeriod {
         self.seconds
             .map_or(TolerationPeriod::Forever, |seconds| TolerationPeriod::For(Span::from_secs(seconds)))
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_become_patience() {
+    fn seconds_become_a_toleration_period() {
         let of = |seconds| {
             let (key, value) = ("k".into(), "".into());
             Toleration { key, operator: TolerationOperator::Exists, value, effect: None, seconds }.patience()

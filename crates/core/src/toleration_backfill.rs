@@ -1,7 +1,6 @@
 //! Decides which seconds a running pod's default tolerations get: those that a new pod like it would get now.
 //!
-//! - Invariant: a toleration that the pod's author wrote is left alone, as admission leaves it alone; no toleration is
-//!   added.
+//! - Invariant: a toleration that the pod's author wrote never changes, as in admission; no toleration is added.
 //! - See `admission/policy.rs` for which seconds a new pod gets, and which tolerations count as defaults.
 
 use crate::admission::DefaultSeconds;
@@ -14,10 +13,10 @@ use alloc::vec::Vec;
 /// Positions in a pod's list of tolerations, and the seconds each gets.
 pub type SecondsChanges = Vec<(usize, Option<i64>)>;
 
-/// What backfill finds of a pod.
+/// The result of backfill for a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackfillVerdict {
-    /// Its tolerations are its author's, or it has none that are defaults.
+    /// Its tolerations are its author's, or none of them are defaults.
     Own,
     /// Its default tolerations have the seconds that a new pod would get.
     Current,
@@ -25,11 +24,11 @@ pub enum BackfillVerdict {
     Differs(SecondsChanges),
 }
 
-/// What is to be done about the default tolerations of a running pod.
+/// Decides the default tolerations of a running pod.
 ///
 /// `wanted` is what a new pod would get. Tolerations count as defaults if they stand where admission appends them, and
-/// have the seconds of one of `replaced`, both of one pair. `namespace_defaults` are the tolerations that the namespace's
-/// own list may have appended after them (AD-8).
+/// have the seconds of one of `replaced`, both of one pair. `namespace_defaults` are the tolerations that the
+/// namespace's own list may have appended after them (AD-8).
 pub fn backfill(
     tolerations: &[Toleration],
     namespace_defaults: &[Toleration],
@@ -39,7 +38,7 @@ pub fn backfill(
     let behind = |one: &Toleration| namespace_defaults.contains(one) || may_be_appended_behind(one);
     let of = |seconds| default_positions(tolerations, behind, |one| has_seconds(one, seconds));
     let given = core::iter::once(wanted).chain(replaced.iter().map(|seconds| (*seconds).into()));
-    // The longest range: of two defaults, one may have the wanted seconds by chance. Of equal ones the first.
+    // The longest range: one of two defaults may have the wanted seconds by chance. Of equally long ranges the first.
     let positions = given.map(of).reduce(|best, one| if one.len() > best.len() { one } else { best });
     let Some(positions) = positions.filter(|positions| !positions.is_empty()) else {
         return BackfillVerdict::Own;
@@ -51,7 +50,7 @@ pub fn backfill(
     if changes.is_empty() { BackfillVerdict::Current } else { BackfillVerdict::Differs(changes) }
 }
 
-/// What upstream's other plugins, or the webhook, append for a pod's resources and its class of service (AD-1, AD-7,
+/// Whether upstream's other plugins, or the webhook, may append it for a pod's resources and its QoS class (AD-1, AD-7,
 /// AD-9).
 fn may_be_appended_behind(one: &Toleration) -> bool {
     one.operator == TolerationOperator::Exists
@@ -108,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_author_wrote_is_left_alone() {
+    fn tolerations_of_the_author_stay() {
         let of = |tolerations: &[Toleration]| backfill(tolerations, &[], durations(600, 600), &[UPSTREAM]);
         assert_eq!(of(&both(60, 300)), BackfillVerdict::Differs(vec![(1, Some(600))]));
         assert_eq!(of(&both(300, 60)), BackfillVerdict::Own);
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_admission_appends_behind_the_defaults_is_passed_over() {
+    fn tolerations_that_admission_appends_after_the_defaults_are_skipped() {
         let gpu = Toleration { effect: Some(TaintEffect::NoSchedule), ..toleration("nvidia.com/gpu", None) };
         let own = toleration("team", None);
         let tolerations = [both(300, 300), vec![gpu, own.clone()]].concat();
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_of_an_earlier_policy_are_replaced_where_they_are_named() {
+    fn seconds_of_an_earlier_policy_are_replaced_if_they_are_configured() {
         let earlier = DefaultSeconds { not_ready: 60, unreachable: 600 };
         let of = |replaced: &[DefaultSeconds]| backfill(&both(60, 600), &[], durations(90, 90), replaced);
         assert_eq!(of(&[UPSTREAM]), BackfillVerdict::Own);
@@ -156,7 +155,7 @@ mod tests {
     }
 
     proptest! {
-        /// A pod that upstream's plugin completed has, after backfill, what a new pod of the same author has.
+        /// A pod that upstream's plugin completed has, after backfill, the tolerations of a new pod of the same author.
         #[test]
         fn a_running_pod_gets_what_a_new_one_gets(
             authors in some_tolerations(),
@@ -182,7 +181,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(&running, &new);
-            // And once more changes nothing.
+            // A second backfill changes nothing.
             let again = backfill(&running, &[], decision.durations(), &[UPSTREAM]);
             prop_assert!(!matches!(again, BackfillVerdict::Differs(_)), "{:?}", again);
         }

@@ -1,7 +1,8 @@
-//! Decides which seconds the tolerations of a guarded pod have: a ceiling, as long as Taintward evicts it by its own ones.
+//! Decides which seconds the tolerations of a guarded pod have: a ceiling, as long as Taintward evicts it by its own
+//! ones.
 //!
-//! - Invariant: the record with the own seconds stands in the pod and changes in the same write as the seconds.
-//! - Invariant: no toleration gets fewer seconds than its own, and none that has no seconds is touched. Without Taintward,
+//! - Invariant: the record with the own seconds is stored in the pod and changes in the same write as the seconds.
+//! - Invariant: no toleration gets fewer seconds than its own, and none without seconds is changed. Without Taintward,
 //!   kube-controller-manager evicts the pod at the ceiling.
 
 mod record;
@@ -23,26 +24,26 @@ use alloc::vec::Vec;
 /// The label of a namespace whose pods are guarded; its value is the ceiling in seconds.
 pub const CEILING_LABEL: &str = "taintward.io/guard-ceiling-seconds";
 
-/// The fewest seconds that a ceiling can have.
+/// The minimum ceiling, in seconds.
 pub const CEILING_MIN: i64 = 10;
 
-/// The most seconds that a ceiling can have: seven days.
+/// The maximum ceiling, in seconds: seven days.
 pub const CEILING_MAX: i64 = 7 * 24 * 60 * 60;
 
-/// What a namespace says of its pods.
+/// The label of a namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum GuardCeiling {
-    /// They are not guarded.
+    /// Its pods are not guarded.
     #[default]
     None,
-    /// They are, with a ceiling of so many seconds.
+    /// Its pods are guarded, with a ceiling of this many seconds.
     Seconds(i64),
-    /// The label is no number of seconds between [`CEILING_MIN`] and [`CEILING_MAX`]: its pods stay as they are (D11).
+    /// The label is not a number of seconds between [`CEILING_MIN`] and [`CEILING_MAX`]: the pods stay unchanged (D11).
     Undecodable,
 }
 
 impl GuardCeiling {
-    /// Of a namespace with these labels.
+    /// Returns the ceiling of a namespace with these labels.
     pub fn of(labels: &Labels) -> Self {
         let Some(text) = labels.get(CEILING_LABEL) else { return Self::None };
         let seconds = canonical_integer(text).filter(|seconds| (CEILING_MIN..=CEILING_MAX).contains(seconds));
@@ -55,14 +56,14 @@ impl GuardCeiling {
 pub struct GuardWrite {
     /// The seconds that change.
     pub seconds: SecondsChanges,
-    /// The record afterwards; `None` takes it away.
+    /// The record afterwards; `None` removes it.
     pub record: Option<GuardRecord>,
 }
 
-/// The write that gives a pod the seconds that it should have; `None` if it has them.
+/// Returns the write that gives a pod the seconds that it should have; `None` if it has them.
 ///
 /// `own` are changes of its own seconds, by their positions: those of backfill. Only for pods whose node is not silent:
-/// kube-controller-manager ignores a change of seconds by which it counts already (D2).
+/// kube-controller-manager ignores a change of seconds while their countdown runs (D2).
 pub fn guard_write(
     tolerations: &[Toleration],
     record: Option<&GuardRecord>,
@@ -97,7 +98,7 @@ pub fn guard_write(
     (!is_same).then_some(GuardWrite { seconds, record: after })
 }
 
-/// The tolerations of a pod with its own seconds, in the pod's order.
+/// Returns the tolerations of a pod with its own seconds, in the pod's order.
 pub fn own_tolerations(tolerations: &[Toleration], record: Option<&GuardRecord>) -> Vec<Toleration> {
     let mut own = tolerations.to_vec();
     for (at, held) in record.into_iter().flat_map(|record| record.applying_to(tolerations)) {
@@ -106,9 +107,9 @@ pub fn own_tolerations(tolerations: &[Toleration], record: Option<&GuardRecord>)
     own
 }
 
-/// A pod as taint eviction judges it where it evicts guarded pods only; `None`: kube-controller-manager evicts it.
+/// Returns a pod as taint eviction judges it if it evicts guarded pods only; `None`: kube-controller-manager evicts it.
 ///
-/// A pod that is not guarded but bears our mark is judged as one that stays, so that the mark is taken off (S9).
+/// A pod that is not guarded but has Taintward's mark is judged as one that stays, so that the mark is removed (S9).
 pub fn guarded_pod(mut pod: PodFact, record: Option<&GuardRecord>) -> Option<PodFact> {
     match record.filter(|record| record.still_applies(&pod.tolerations)) {
         Some(record) => pod.tolerations = own_tolerations(&pod.tolerations, Some(record)),
@@ -123,7 +124,8 @@ fn every_taint() -> Toleration {
     Toleration { key: Box::default(), operator, value: Box::default(), effect: None, seconds: None }
 }
 
-/// A node as taint eviction judges it where it evicts guarded pods only: with the two taints that a ceiling covers.
+/// Returns a node as taint eviction judges it if it evicts guarded pods only: with the two taints that a ceiling
+/// covers.
 pub fn guarded_node(mut node: NodeFact) -> NodeFact {
     let is_covered = |key: &str| [keys::NOT_READY, keys::UNREACHABLE].contains(&key);
     node.taints.retain(|taint| taint.effect == TaintEffect::NoExecute && is_covered(&taint.key));

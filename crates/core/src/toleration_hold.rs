@@ -1,10 +1,10 @@
-//! Decides how the countdowns of a pod are stopped and started again where kube-controller-manager's own taint eviction
-//! stays on: by its tolerations' seconds alone.
+//! Decides how the countdowns of a pod are stopped and restarted while kube-controller-manager's own taint eviction
+//! stays enabled: only by its tolerations' seconds.
 //!
-//! - Seconds are only ever set where there were none before, and [`OBSERVATION_PAUSE`] after they went: see [`next_step`].
-//! - Invariant: the record stands in the pod itself and changes in the same write as the seconds, so a crash between two
-//!   writes loses nothing.
-//! - Invariant: no toleration stays without its seconds beyond [`HoldRecord::ends_at`]; one that had none is not touched.
+//! - Seconds are only ever set where there were none before, and [`OBSERVATION_PAUSE`] after they were removed: see
+//!   [`next_step`].
+//! - Invariant: the record is stored in the pod and changes in the same write as the seconds, so a crash loses nothing.
+//! - Invariant: no toleration is without its seconds beyond [`HoldRecord::ends_at`]; one without seconds never changes.
 
 mod coverage;
 mod record;
@@ -22,44 +22,44 @@ use crate::toleration::Toleration;
 use crate::toleration_backfill::SecondsChanges;
 use alloc::vec::Vec;
 
-/// For so long seconds stay away before they come back, so that kube-controller-manager has seen that they were gone:
-/// it works on the newest state of a pod, and would not notice two changes in a row.
+/// For how long seconds stay removed before they are set again, so that kube-controller-manager observes the removal:
+/// it handles only the latest state of a pod, and would not notice two changes in a row.
 pub const OBSERVATION_PAUSE: Span = Span::from_secs(5);
 
-/// Who asked for a hold.
+/// What started a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HoldOrigin {
-    /// A person. Holds again what was released before it was asked for.
+    /// An administrator. Pods that were released before this hold are held again.
     Person,
-    /// The limit of silent nodes. Holds a pod once for each time that its node falls silent.
+    /// The limit of silent nodes. Holds a pod once each time its node becomes silent.
     Limit,
 }
 
 /// A hold that includes the pod's node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HoldOrder {
-    /// Who asked for it.
+    /// What started it.
     pub origin: HoldOrigin,
-    /// Since when; server time.
+    /// Since when, in server time.
     pub since: Wall,
-    /// When it ends by itself; server time.
+    /// When it ends by itself, in server time.
     pub until: Wall,
 }
 
-/// What a pod that is no longer held gets back while its node still bears the taint.
+/// Which seconds a released pod gets back while its node still has the taint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReleaseMode {
-    /// What was left of its countdown, [`REMAINDER_MIN`] at least, and never more than its own seconds.
+    /// The remainder of its countdown, [`REMAINDER_MIN`] at least, and never more than its own seconds.
     #[default]
     Remainder,
     /// Its own seconds.
     Full,
 }
 
-/// What is wanted for the pods of a node.
+/// The desired state of the pods of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HoldIntent {
-    /// Their countdowns stand still.
+    /// Their countdowns are on hold.
     Hold(HoldOrder),
     /// Their countdowns run.
     Release(ReleaseMode),
@@ -70,26 +70,27 @@ pub enum HoldIntent {
 pub struct HoldWrite {
     /// The seconds that change.
     pub seconds: SecondsChanges,
-    /// The record afterwards; `None` takes it away.
+    /// The record afterwards; `None` removes it.
     pub record: Option<HoldRecord>,
 }
 
-/// What is to be done about one pod.
+/// The next step for one pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HoldStep {
-    /// Nothing before this moment, unless a fact changes; `None`: not by the passing of time.
+    /// Nothing before this moment, unless a fact changes; `None`: not by the passing of time alone.
     Wait(Option<Wall>),
-    /// This write, now.
+    /// Write this now.
     Write(HoldWrite),
 }
 
-/// The next step for a pod with these tolerations and this record.
+/// Returns the next step for a pod with these tolerations and this record.
 ///
-/// kube-controller-manager forgets an armed countdown when the seconds go, and counts anew when they come back. It
-/// ignores any other change of them (D2): hence each write either clears seconds or sets them where there were none.
+/// kube-controller-manager cancels a countdown when the seconds are removed, and starts a new one when they are set
+/// again. It ignores any other change of them (D2): hence each write either clears seconds or sets them where there
+/// were none.
 ///
-/// `counts_since` is since when the pod's countdown would count: the node bears the NoExecute taint `not-ready` or
-/// `unreachable` since then, or the pod was bound later; `None` if the node bears neither. All times are the API
+/// `counts_since` is since when the pod's countdown would count: the node has the NoExecute taint `not-ready` or
+/// `unreachable` since then, or the pod was bound later; `None` if the node has neither. All times are the API
 /// server's.
 pub fn next_step(
     tolerations: &[Toleration],
@@ -138,7 +139,7 @@ fn hold(tolerations: &[Toleration], order: HoldOrder, counts_since: Option<Wall>
     HoldStep::Write(clearing(tolerations, record))
 }
 
-/// A pod whose seconds are gone.
+/// A pod whose seconds are removed.
 fn held_step(
     tolerations: &[Toleration],
     record: &HoldRecord,
@@ -168,7 +169,7 @@ fn held_step(
     HoldStep::Write(HoldWrite { seconds: record.seconds_in(tolerations), record: Some(record) })
 }
 
-/// A pod that has seconds again, on a node that still bore the taint then.
+/// A pod that has seconds again, on a node that still had the taint then.
 fn released_step(
     tolerations: &[Toleration],
     record: &HoldRecord,
@@ -180,7 +181,8 @@ fn released_step(
         if record.has_own_seconds() {
             return HoldStep::Write(HoldWrite { seconds: Vec::new(), record: None });
         }
-        // The pod's own seconds are more than it has, and a countdown may have begun again meanwhile: by way of none.
+        // The pod's own seconds are more than it has, and a countdown may have started again meanwhile: so they are
+        // removed first.
         return HoldStep::Write(clearing(tolerations, record.with_ran(Span::ZERO, None)).at(now));
     };
     let is_new_incident = record.counted_since() != Some(since);
@@ -195,7 +197,7 @@ fn released_step(
     let record = record.with_ran(ran, counts_since);
     match again {
         Some(order) => HoldStep::Write(clearing(tolerations, record.again(now, order.until))),
-        // The remainder belongs to an earlier silence than this one.
+        // The remainder belongs to an earlier silence.
         None if is_new_incident && !record.has_own_seconds() => {
             HoldStep::Write(clearing(tolerations, record).at(now))
         }
@@ -214,7 +216,7 @@ impl HoldWrite {
     }
 }
 
-/// For how long a countdown has run for certain: what the API says is cut to whole seconds.
+/// For how long a countdown has certainly run: times of the API are truncated to whole seconds.
 fn counted(since: Wall, now: Wall) -> Span {
     let micros = now.as_micros().saturating_sub(since.as_micros()).saturating_sub(RESOLUTION.as_micros());
     Span::from_micros(micros.max(0))

@@ -16,32 +16,32 @@ pub use mismatch::{KeyMismatch, Mismatch, NearestToleration, ValueMismatch, more
 /// Whether `Lt` and `Gt` are compared (gate `TaintTolerationComparisonOperators`, MATCH-6). Off, they never match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum NumericOperators {
-    /// As upstream by default.
+    /// Upstream's default.
     #[default]
     Off,
-    /// As upstream with the gate on.
+    /// The gate is on.
     On,
 }
 
 /// Whether one toleration tolerates one taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TolerationMatch {
-    /// It does.
+    /// It tolerates the taint.
     Yes,
     /// It does not.
     No,
-    /// It has an operator or effect this version does not know, and might (D11, S11).
+    /// It has an operator or effect that this version does not know, and might (D11, S11).
     NotUnderstood,
 }
 
-/// What a pod's tolerations say to one taint.
+/// The result of matching a pod's tolerations against one taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TaintMatch {
     /// The toleration at this position is the first that matches.
     Tolerated(usize),
     /// None matches.
     Untolerated,
-    /// The toleration at this position might match and stands before any that does: no ground to evict (D11).
+    /// The toleration at this position might match and precedes any that does: not a reason to evict (D11).
     Unsupported(usize),
 }
 
@@ -66,7 +66,7 @@ pub fn tolerates(toleration: &Toleration, taint: &Taint, numeric: NumericOperato
     match (matches, effect_known) {
         (false, _) => TolerationMatch::No,
         (true, true) => TolerationMatch::Yes,
-        // The very same unknown effect on both sides is a match by MATCH-4; any other is anybody's guess.
+        // The same unknown effect on both sides is a match by MATCH-4; any other is undecided.
         (true, false) if toleration.effect.as_ref() == Some(&taint.effect) => TolerationMatch::Yes,
         (true, false) => TolerationMatch::NotUnderstood,
     }
@@ -84,7 +84,7 @@ fn compare(toleration: &Toleration, taint: &Taint, numeric: NumericOperators) ->
     }
 }
 
-/// A 64-bit integer in its one canonical form: no `+`, no leading zeros, no `-0`, no spaces (MATCH-6).
+/// Parses a 64-bit integer in its only canonical form: no `+`, no leading zeros, no `-0`, no spaces (MATCH-6).
 pub(crate) fn canonical_integer(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let canonical = match digits.as_bytes() {
@@ -95,7 +95,7 @@ pub(crate) fn canonical_integer(text: &str) -> Option<i64> {
     canonical.then(|| text.parse().ok())?
 }
 
-/// The first toleration, in the pod's order, that answers this taint (MATCH-9).
+/// Returns the first toleration, in the pod's order, that matches this taint (MATCH-9).
 pub fn match_taint(tolerations: &[Toleration], taint: &Taint, numeric: NumericOperators) -> TaintMatch {
     let mut unclear = None;
     for (position, toleration) in tolerations.iter().enumerate() {
@@ -110,13 +110,13 @@ pub fn match_taint(tolerations: &[Toleration], taint: &Taint, numeric: NumericOp
     unclear.map_or(TaintMatch::Untolerated, TaintMatch::Unsupported)
 }
 
-/// Products of tolerations and taints up to which comparing each with each is cheapest.
+/// The product of tolerations and taints up to which comparing all pairs is cheapest.
 const EACH_WITH_EACH_MAX: usize = 512;
 
-/// [`match_taint`] for each of the taints, in their order. Cost grows with the sum, not the product, of both numbers for
-/// everything an API server accepts, so that a hostile pod on a hostile node stays cheap: a toleration with a key is
-/// compared with the few taints of that key, one without (there may be any number) with those of its effect that no
-/// other such toleration was compared with.
+/// Calls [`match_taint`] for each of the taints, in their order. For everything that an API server accepts, the cost
+/// grows with the sum, not the product, of both numbers, so that a hostile pod on a hostile node stays cheap: a
+/// toleration with a key is compared with the few taints of that key; one without a key (there may be any number) with
+/// those of its effect that no other such toleration was compared with.
 pub fn match_taints<'t, T>(
     tolerations: &[Toleration],
     taints: T,

@@ -1,11 +1,11 @@
-//! Runs holds, backfill and the guard where kube-controller-manager's own taint eviction stays on: takes facts about nodes and pods,
-//! namespaces and policies as input and returns the patches of tolerations' seconds.
+//! Runs holds, backfill and the guard while kube-controller-manager's own taint eviction stays enabled: takes facts
+//! about nodes and pods, namespaces and policies as input and returns the patches of tolerations' seconds.
 //!
-//! - Invariant: level-triggered. What is held, since when, and what its own seconds are stands in the pods; a restart or
-//!   another leader finds all of it again.
-//! - See `toleration_hold.rs`, `toleration_backfill.rs` and `toleration_guard.rs` for what is decided about one pod,
-//!   `toleration_seconds/hold_limit.rs` for which nodes are held, `toleration_seconds/desired_seconds.rs` for which pods
-//!   wait.
+//! - Invariant: level-triggered. Which pods are held, since when, and their own seconds are stored in the pods; a
+//!   restart or another leader finds all of it again.
+//! - See `toleration_hold.rs`, `toleration_backfill.rs` and `toleration_guard.rs` for the decision about one pod,
+//!   `toleration_seconds/hold_limit.rs` for which nodes are held, `toleration_seconds/desired_seconds.rs` for pending
+//!   pods.
 
 mod desired_seconds;
 mod effect_queue;
@@ -45,13 +45,13 @@ use held_pod_entry::HeldPodEntry;
 use hold_limit::LimitPlan;
 use object_cache::{HoldNodeEntry, SecondsCache};
 
-/// Pods that are patched at once, at most.
+/// Maximum number of concurrent pod patches.
 const PATCHES_AT_ONCE: usize = 64;
 
-/// By what holds go.
+/// The settings of holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HoldSettings {
-    /// How many nodes may be silent before pods are held; `None`: only a person's word holds.
+    /// How many nodes may be silent before pods are held; `None`: only an administrator's request holds pods.
     pub limit: Option<HoldLimit>,
 }
 
@@ -62,7 +62,7 @@ pub struct HoldSettings {
 pub struct TolerationSecondsEngine {
     /// `None`: no pod is held, and none is released.
     hold: Option<HoldSettings>,
-    /// What backfill and the guard want; `None`: neither runs.
+    /// Backfill and the guard; `None`: neither runs.
     desired: Option<DesiredSeconds>,
     cache: SecondsCache,
     plan: LimitPlan,
@@ -73,7 +73,7 @@ pub struct TolerationSecondsEngine {
 }
 
 impl TolerationSecondsEngine {
-    /// An engine that knows nothing yet, and does what it has settings for.
+    /// Returns an engine without any facts, which does what it has settings for.
     pub fn new(
         hold: Option<HoldSettings>,
         backfill: Option<BackfillSettings>,
@@ -82,7 +82,7 @@ impl TolerationSecondsEngine {
         Self { hold, desired: DesiredSeconds::new(backfill, guard), ..Self::default() }
     }
 
-    /// Counts.
+    /// Returns the counts.
     pub fn stats(&self) -> TolerationSecondsStats {
         let pending = self.desired.as_ref().map(DesiredSeconds::pending);
         let (backfill_pending, guard_pending) = pending.unwrap_or_default();
@@ -94,7 +94,7 @@ impl TolerationSecondsEngine {
         self.plan.exceeded()
     }
 
-    /// What is wanted for the pods of a node: a person's word counts before the limit.
+    /// Returns the desired state of a node's pods: an administrator's request takes precedence over the limit.
     fn intent(&self, node: &HoldNodeEntry, now: Wall) -> HoldIntent {
         let limit = node.silent_since().and_then(|_| self.plan.order(node.zone()?));
         match node.request() {
@@ -108,7 +108,7 @@ impl TolerationSecondsEngine {
         }
     }
 
-    /// The write that is due for a pod, or when to look again.
+    /// Returns the write that is due for a pod, or when to check again.
     fn step(&self, node: &HoldNodeEntry, pod: &HeldPodEntry, now: Wall) -> HoldStep {
         if *pod.record() == RecordState::Undecodable {
             return HoldStep::Wait(None);
@@ -129,8 +129,8 @@ impl TolerationSecondsEngine {
         }
     }
 
-    /// The patch of a hold that is due for a pod; otherwise when to look again is noted, and whether it is to be
-    /// backfilled.
+    /// Returns the patch of a hold that is due for a pod; otherwise records when to check again, and whether the pod
+    /// needs backfill.
     fn patch(&mut self, key: &HeldPodKey, now: Now) -> Option<SecondsPatch> {
         let node = self.hold.and_then(|_| self.cache.node(&key.node)).filter(|node| node.is_known());
         let step = node.and_then(|node| node.pod(&key.uid).map(|pod| (pod, self.step(node, pod, now.wall))));
@@ -157,7 +157,7 @@ impl TolerationSecondsEngine {
         None
     }
 
-    /// The patch that puts the record of a guarded pod back, which another writer took away or replaced.
+    /// Returns the patch that restores the record of a guarded pod after another writer removed or replaced it.
     fn restoring_patch(&self, key: &HeldPodKey) -> Option<SecondsPatch> {
         let pod = self.cache.node(&key.node)?.pod(&key.uid)?;
         let guards = self.desired.as_ref().is_some_and(DesiredSeconds::guards);
@@ -166,7 +166,7 @@ impl TolerationSecondsEngine {
         Some(SecondsPatch::new(pod, key.node.clone(), write, PatchPurpose::Guard))
     }
 
-    /// What backfill and the guard write to a pod now. One on a silent node, and a held one, waits.
+    /// Returns what backfill and the guard write to a pod now. A pod on a silent node, and a held one, waits.
     fn desired_write(&self, key: &HeldPodKey) -> Option<(&HeldPodEntry, (SecondsWrite, PatchPurpose))> {
         let desired = self.desired.as_ref()?;
         let node = self.cache.node(&key.node).filter(|node| node.is_known())?;
@@ -177,7 +177,7 @@ impl TolerationSecondsEngine {
         }
     }
 
-    /// The next patch of backfill or the guard, if its time has come.
+    /// Returns the next patch of backfill or the guard, if it is due.
     fn desired_patch(&mut self, now: Mono) -> Option<SecondsPatch> {
         loop {
             let key = self.desired.as_mut()?.pop(now)?;
@@ -190,7 +190,7 @@ impl TolerationSecondsEngine {
         }
     }
 
-    /// Looks at the pods for which namespaces or policies have changed something, and counts how far backfill is.
+    /// Checks the pods that changes of namespaces or policies affect, and counts the progress of backfill.
     fn plan_desired(&mut self, now: Mono) {
         let Some(desired) = &mut self.desired else { return };
         let changed = desired.take_changed();
@@ -207,7 +207,7 @@ impl TolerationSecondsEngine {
         }
     }
 
-    /// What watches and responses changed is looked at.
+    /// Queues the pods that events and responses have changed.
     fn queue_changes(&mut self) {
         for key in self.cache.take_changed_pods() {
             self.queue_pod(key);
@@ -229,7 +229,7 @@ impl TolerationSecondsEngine {
         }
     }
 
-    /// Counts the silent nodes, and has the pods looked at for which that changes something.
+    /// Counts the silent nodes, and queues the pods that this affects.
     fn plan(&mut self) {
         let changed = self.cache.take_changed_nodes();
         if changed.is_empty() && self.has_begun {
@@ -259,7 +259,7 @@ impl TolerationSecondsEngine {
         match result {
             Ok(fact) => {
                 if patch.is_contested {
-                    // The other writer may change it again: no answer to that comes without a pause (D3).
+                    // The other writer may change it again: so the next patch waits for a pause (D3).
                     let pause = ApiFailure::Throttled(Some(OBSERVATION_PAUSE));
                     self.queue.fail(key.clone(), pause, now.mono);
                     let (pod, node) = (patch.pod.clone(), patch.node.clone());
@@ -277,7 +277,7 @@ impl TolerationSecondsEngine {
             Err(failure) => self.queue.fail(key.clone(), failure, now.mono),
         }
         self.queue_changes();
-        // What the watch said meanwhile was passed over.
+        // Events of the watch were skipped meanwhile.
         self.queue_pod(key);
     }
 }

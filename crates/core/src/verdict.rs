@@ -1,4 +1,4 @@
-//! Decides whether a pod stays on a node, stays until a deadline, or leaves, with one reason per taint.
+//! Decides whether a pod stays on a node, stays until a deadline, or is evicted, with one reason per taint.
 //!
 //! - Takes tolerations, binding time and exemptions of the pod, the NoExecute taint instances of the node, and held
 //!   time.
@@ -16,13 +16,13 @@ use alloc::vec::Vec;
 /// A NoExecute taint while it is continuously on a node, with its start.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TaintInstance {
-    /// The taint as it stands; its value may change during the instance's life.
+    /// The current taint; its value may change during the instance's life.
     pub taint: Taint,
     /// Since when; fixed for the instance's life (S4).
     pub start: TaintStart,
 }
 
-/// Why a pod may not be evicted whatever the taints say (D6, D11; TE-23: the original knows none of these).
+/// Why a pod may not be evicted whatever its taints (D6, D11; TE-23: upstream has none of these exemptions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EvictionExemption {
     /// It has succeeded or failed.
@@ -36,7 +36,7 @@ pub enum EvictionExemption {
 }
 
 impl EvictionExemption {
-    /// The exemption that a pod's own facts give it (D6).
+    /// Returns the exemption that follows from a pod's own facts (D6).
     pub const fn of(standing: PodLifePhase, mirror: bool) -> Option<Self> {
         match (standing, mirror) {
             (PodLifePhase::Terminating, _) => Some(Self::Terminating),
@@ -52,13 +52,13 @@ impl EvictionExemption {
 pub enum StayReason {
     /// The node has no NoExecute taint.
     NoTaint,
-    /// Every taint is tolerated for ever.
+    /// Every taint is tolerated indefinitely.
     Tolerated,
-    /// A taint would send it away but for a toleration that is not understood; nothing else sends it away (D11).
+    /// A taint would evict it except for a toleration that is not understood; no other taint evicts it (D11).
     UnsupportedToleration,
-    /// A taint sends it away, at once or after a while, but its time is held; nothing else sends it away (NL-48).
+    /// A taint evicts it, at once or after a while, but its time is on hold; no other taint evicts it (NL-48).
     OnHold,
-    /// It is none of our business.
+    /// It is exempt.
     Exempt(EvictionExemption),
 }
 
@@ -69,9 +69,9 @@ pub enum Outcome {
     Stays(StayReason),
     /// It stays until this moment, unless the facts change.
     StaysUntil(Mono),
-    /// It goes; it was due at this moment, which is not in the future (S3).
+    /// It is evicted; it was due at this moment, which is not in the future (S3).
     Leaves {
-        /// When its patience ended.
+        /// When its toleration period ended.
         due: Mono,
     },
 }
@@ -79,19 +79,19 @@ pub enum Outcome {
 /// One taint's part in a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TaintReason {
-    /// The toleration used, or that there is none.
+    /// The toleration used, or that none matches.
     pub taint_match: TaintMatch,
-    /// How long the pod bears this taint; `None` where that is not understood.
+    /// How long the pod tolerates this taint; `None` if that is not understood.
     pub patience: Option<TolerationPeriod>,
-    /// Since when the taint is there.
+    /// Since when the taint exists.
     pub start: TaintStart,
     /// Since when it counts for this pod: the later of its start and the pod's arrival (D1).
     pub counts_from: Mono,
     /// How much of the time since then did not count, in holds that are over (NL-48).
     pub held: Span,
-    /// It would send the pod away, at once or after a while, but its time is held: there is no saying when (NL-48).
+    /// It would evict the pod, at once or after a while, but its time is on hold: the due date is unknown (NL-48).
     pub is_held: bool,
-    /// When it sends the pod away; `None`: never, or it is held.
+    /// When it evicts the pod; `None`: never, or it is on hold.
     pub due: Option<Mono>,
 }
 
@@ -106,19 +106,19 @@ pub struct Verdict {
     pub decisive: Option<usize>,
 }
 
-/// What a verdict needs to know of a pod.
+/// The facts about a pod that a verdict needs.
 #[derive(Clone, Copy, Debug)]
 pub struct PodInput<'a> {
     /// Its tolerations, in its order.
     pub tolerations: &'a [Toleration],
-    /// When it came to the node.
+    /// When it was bound to the node.
     pub arrival: PodBinding,
-    /// Whether it is out of reach.
+    /// Why it is exempt, if it is.
     pub exemption: Option<EvictionExemption>,
 }
 
-/// Judges one pod against its node's NoExecute taints (TE-17, TE-19, D1, D2, D6, D7, D11), by what the objects say alone:
-/// no time is held.
+/// Judges one pod against its node's NoExecute taints (TE-17, TE-19, D1, D2, D6, D7, D11), from the objects alone: no
+/// time is held.
 pub fn judge(
     subject: &PodInput<'_>,
     taints: &[TaintInstance],
@@ -128,8 +128,8 @@ pub fn judge(
     judge_held(subject, taints, &HoldHistory::NONE, numeric, now)
 }
 
-/// [`judge`], where time may be held: while it is, the taints that node health puts on send nobody away; after that,
-/// each does so as much later as it was held (NL-48, D12).
+/// [`judge`] with held time: during a hold, the taints that node health adds evict no pod; after it, each evicts later
+/// by the time held (NL-48, D12).
 pub fn judge_held(
     subject: &PodInput<'_>,
     taints: &[TaintInstance],
@@ -147,8 +147,8 @@ pub fn judge_held(
     Verdict { outcome, reasons, decisive }
 }
 
-/// [`judge_held`] without the reasons, from answers computed before: what the engine asks for each pod of a node, whose
-/// pods share few sets of tolerations.
+/// [`judge_held`] without the reasons, from matches computed before: the engine calls it for each pod of a node, where
+/// pods share few lists of tolerations.
 pub fn outcome(
     subject: &PodInput<'_>,
     taints: &[TaintInstance],
@@ -201,8 +201,8 @@ fn reasons<'a>(
     })
 }
 
-/// The earliest due date decides (TE-17b); without taints there is none, and the pod stays (TE-21); a taint whose
-/// answer is not understood, or whose time is held, has none.
+/// The earliest due date decides (TE-17b); without taints there is none, and the pod stays (TE-21); a taint whose match
+/// is not understood, or whose time is on hold, has none.
 fn earliest_deadline(
     subject: &PodInput<'_>,
     reasons: impl Iterator<Item = TaintReason>,

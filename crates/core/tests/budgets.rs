@@ -32,7 +32,7 @@ fn time(what: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// 50,000 tolerations and 5,000 taints cost what a few dozen passes over their texts cost, whatever they are.
+/// 50,000 tolerations and 5,000 taints cost as much as a few dozen passes over their texts, whatever they are.
 #[test]
 fn a_hostile_pod_on_a_hostile_node_is_cheap() {
     let _alone = ALONE.lock().expect("no other measurement has failed");
@@ -66,7 +66,7 @@ fn a_hostile_pod_on_a_hostile_node_is_cheap() {
     }
 }
 
-/// Pods of one node that each have a deadline of their own cost what a few passes over them cost, not a pass each.
+/// Pods of one node that each have a deadline of their own cost as much as a few passes over them, not a pass each.
 #[test]
 fn ten_thousand_deadlines_of_one_node_are_cheap() {
     const PODS: usize = 10_000;
@@ -100,7 +100,7 @@ fn ten_thousand_deadlines_of_one_node_are_cheap() {
     assert!(!RELEASE || taken <= Duration::from_millis(500), "{taken:?}");
 }
 
-/// One taint on one node of 110 pods, between a small and a large cluster.
+/// Compares one taint on one node of 110 pods in a small and in a large cluster.
 #[test]
 fn an_event_costs_the_same_however_many_other_nodes_there_are() {
     let _alone = ALONE.lock().expect("no other measurement has failed");
@@ -130,7 +130,7 @@ fn an_event_costs_the_same_however_many_other_nodes_there_are() {
     assert!(many < few * 3, "{few:?} {many:?}");
 }
 
-/// A renewal costs the same however many nodes there are, but for the depth of a tree.
+/// A renewal costs the same however many nodes there are, except for the depth of a tree.
 #[test]
 fn a_renewal_costs_the_same_however_many_nodes_there_are() {
     let _alone = ALONE.lock().expect("no other measurement has failed");

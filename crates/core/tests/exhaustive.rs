@@ -1,4 +1,4 @@
-//! Explores every interleaving of one node and one pod name with two incarnations, breadth first.
+//! Explores every interleaving of one node and one pod name with two UIDs, breadth first.
 //!
 //! - Prints the path to a state in which a wrong DELETE was committed (S1, S2, S3, S10), or from which a fair run does
 //!   not end well (L1, S9); it covers every way of cancelling during a deletion (TE-29).
@@ -18,13 +18,13 @@ use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, E
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Mono;
 
-/// One of the two for which time can be held.
+/// One of the two taints for which time can be on hold.
 const KEY: &str = "node.kubernetes.io/not-ready";
 
-/// States of one scope, at most.
+/// The maximum number of states of one scope.
 const STATES_MAX: usize = 60_000;
 
-/// States of all scopes, at least.
+/// The minimum number of states of all scopes.
 const STATES_MIN: usize = 200_000;
 
 const FLIGHTS_MAX: usize = 2;
@@ -36,30 +36,30 @@ const REQUEST_MAX: i64 = 2 * SECOND;
 enum Step {
     Taint,
     Untaint,
-    /// The pod's patience becomes shorter, longer, endless.
+    /// The pod's toleration period becomes shorter, longer, unlimited.
     Patience(Option<i64>),
-    /// The pod is replaced by one of the same name that bears everything.
+    /// The pod is replaced by one of the same name that tolerates everything.
     Recreate,
     HearNode,
     HearPod,
-    /// The nodes' stream goes silent without anybody knowing: nothing more arrives until the next list. A stream that
-    /// leaves out single events is no watch: what was then seen of a taint would prove nothing.
+    /// The nodes' stream stalls, undetected: no event arrives until the next list. A stream that loses single events
+    /// would not be a watch: what it shows of a taint would prove nothing.
     Stall,
     Pull,
     Commit(usize),
     Answer(usize),
-    /// The answer is lost; whether it was committed depends on what came before.
+    /// The response is lost; the steps before decide whether the request was committed.
     Lose(usize),
     Pass,
     List,
     Restart,
-    /// Time is held, or goes on (NL-48).
+    /// Time is put on hold, or resumes (NL-48).
     Hold,
-    /// The store is put back to what it was at the beginning; both streams go silent until the next list (S2).
+    /// The store is restored to its first state; both streams stall until the next list (S2).
     Restore,
-    /// A request is carried out by halves, and its answer is lost (P31).
+    /// Half of a request is carried out, and its response is lost (P31).
     Halve(usize),
-    /// Something that is no API server says that there is no such object.
+    /// A proxy, not the API server, responds that there is no such object.
     Deny(usize),
 }
 
@@ -124,7 +124,7 @@ struct State {
     nodes: VecDeque<(i64, EvictionInput)>,
     pods: VecDeque<(i64, EvictionInput)>,
     stalled: bool,
-    /// Both streams stand in the future of a restored store.
+    /// Both streams are ahead of a restored store.
     rewound: bool,
     /// When nodes and pods were last known completely.
     heard: Option<(i64, i64)>,
@@ -155,7 +155,7 @@ impl State {
         state
     }
 
-    /// Everything is listed, at once and completely.
+    /// Lists everything, at once and completely.
     fn list(&mut self) {
         self.cluster.news.clear();
         self.nodes.clear();
@@ -179,7 +179,7 @@ impl State {
         (self.stalled, self.rewound) = (false, false);
     }
 
-    /// What happens to the cluster happens at an instant of its own.
+    /// Each event in the cluster happens at an instant of its own.
     fn happens(&mut self, what: impl FnOnce(&mut Cluster)) {
         self.cluster.now += 1;
         what(&mut self.cluster);
@@ -199,18 +199,19 @@ impl State {
         }
     }
 
-    /// Nothing goes wrong from here on: everything is heard, listed once, carried out and answered.
+    /// Nothing goes wrong from here on: every event is delivered, everything is listed once, and every request is
+    /// carried out and gets a response.
     fn run_fairly(mut self) {
         for round in 0..16 {
             while self.hear(true).is_some() || self.hear(false).is_some() {}
             match round {
                 0 => self.list(),
-                // Whoever bears a mark has lost it by now.
+                // Any mark has been removed by now.
                 8 => self.hold(false),
                 _ => {}
             }
             let stray = self.cluster.pods.get(&0).and_then(|pod| pod.stray);
-            assert!(round != 8 || stray.is_none(), "S9: it bears a mark while time is held");
+            assert!(round != 8 || stray.is_none(), "S9: it has a mark while time is on hold");
             for _ in 0..100 {
                 self.engine.tick(self.cluster.clock().mono);
                 while self.commit(0).is_some() || self.answer(0, false).is_some() {}
@@ -221,13 +222,13 @@ impl State {
             }
             self.pass(6 * SECOND);
         }
-        assert!(self.flights.is_empty(), "requests are left");
+        assert!(self.flights.is_empty(), "requests remain");
         let due = self.cluster.due(0);
-        assert!(due.is_none_or(|due| due > self.cluster.now), "L1: it is still there, due {due:?}");
+        assert!(due.is_none_or(|due| due > self.cluster.now), "L1: it still exists, due {due:?}");
         let stray = self.cluster.pods.get(&0).and_then(|pod| pod.stray);
-        assert!(stray.is_none(), "S9: it bears a mark without a reason");
+        assert!(stray.is_none(), "S9: it has a mark without a reason");
         let half = self.cluster.pods.get(&0).is_some_and(|pod| pod.half_deleted);
-        assert!(!half, "P31: its deletion was left at its half");
+        assert!(!half, "P31: its deletion was not completed");
         let census = self.engine.stats();
         assert_eq!((census.due, census.in_hand), (0, 0), "no rest");
     }
@@ -243,7 +244,7 @@ impl State {
 }
 
 #[test]
-fn no_interleaving_deletes_wrongly_and_from_anywhere_all_ends_well() {
+fn no_interleaving_deletes_wrongly_and_every_state_ends_well() {
     let states_max = std::env::var("EXHAUSTIVE_STATES").ok().and_then(|text| text.parse().ok());
     let base = Budgets { taints: 1, passes: 3, ..Budgets::default() };
     let scopes = [
@@ -271,7 +272,7 @@ fn no_interleaving_deletes_wrongly_and_from_anywhere_all_ends_well() {
     for scope in scopes {
         let found = search::explore(State::first(scope.clone()), states_max.unwrap_or(STATES_MAX));
         println!("{scope:?}\n  {found:?}");
-        assert!(found.deleting > 0, "nobody is deleted in {scope:?}");
+        assert!(found.deleting > 0, "no pod is deleted in {scope:?}");
         states += found.states;
     }
     assert!(states >= STATES_MIN || states_max.is_some(), "{states} states");

@@ -67,7 +67,7 @@ fn bit(bits: &str, at: usize) -> bool {
     digit.to_digit(16).expect("a hexadecimal digit") & (8 >> (at % 4)) != 0
 }
 
-/// MATCH-4, MATCH-6: every toleration against every taint.
+/// MATCH-4, MATCH-6: compares every toleration with every taint.
 fn check_matches(name: &str) -> (usize, usize) {
     let taints: Vec<_> =
         section(ROWS, name).filter(|row| row[0] == "taint").map(|row| taint(&row[1..])).collect();
@@ -103,7 +103,7 @@ fn match_6_is_gos() {
     assert!(compared > 1_000 && not_understood == 0, "{compared} {not_understood}");
 }
 
-/// What a Go answer says: nothing counts, goes, or stays by these tolerations for so long.
+/// Go's result: no taint counts, the pod is evicted, or it stays for this long by these tolerations.
 enum Go<'a> {
     NothingCounts,
     Goes,
@@ -215,7 +215,7 @@ fn outcome(pod: &[Toleration], evicting: &[&Taint], switch: NumericOperators) ->
     judge(&PodInput { tolerations: pod, arrival, exemption }, &taints, switch, now).outcome
 }
 
-/// D11: what Go does not know it passes over; here it settles nothing, unless an earlier toleration matches.
+/// D11: what Go does not know it skips; here it is undecided, unless an earlier toleration matches.
 fn check_unclear_list(pod: &[Toleration], taints: &[Taint], switch: NumericOperators, go: Go<'_>) -> usize {
     let evicting: Vec<_> = taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute).collect();
     let ours = match_taints(pod, evicting.iter().copied(), switch);
@@ -246,7 +246,7 @@ fn shortest(used: &[&Toleration]) -> TolerationPeriod {
     used.iter().map(|toleration| toleration.patience()).min().unwrap_or(TolerationPeriod::Forever)
 }
 
-/// TE-17b, TE-19; 1 where D7 makes the difference.
+/// TE-17b, TE-19; returns 1 if D7 makes the difference.
 fn check_patience(used: &[&Toleration], nanos: i64) -> usize {
     let ours = shortest(used);
     if used.iter().any(|toleration| overflows(toleration)) {
@@ -265,7 +265,7 @@ fn check_patience(used: &[&Toleration], nanos: i64) -> usize {
 }
 
 #[test]
-fn te_19_the_shortest_patience_is_gos() {
+fn te_19_the_shortest_period_is_gos() {
     let any = |seconds| toleration(&["".into(), "Exists".into(), "".into(), "".into()], seconds);
     let (mut rows, mut overflowing) = (0, 0);
     for row in section(ROWS, "minimum") {

@@ -23,8 +23,8 @@ fn number(text: &str) -> i64 {
     text.parse().expect("a whole number")
 }
 
-/// Below zero Go rounds one way or the other and overflows within 64 bits, depending on how it was written; nobody can
-/// ask for less than nothing.
+/// Below zero Go rounds one way or the other and overflows within 64 bits, depending on how the number was written; no
+/// pod can request less than nothing.
 fn check_amount(ours: i64, go: &str, text: &str) {
     match go {
         "max" => assert_eq!(ours, i64::MAX, "{text:?}"),
@@ -159,7 +159,7 @@ fn balance_is_gos() {
         let used = load(&[("cpu", used_cpu), ("memory", used_memory)]);
         let candidate = NodeInfo { used, ..node(&[("cpu", all_cpu), ("memory", all_memory)]) };
         let ours = score(&pod(load(&[("cpu", cpu), ("memory", memory)])), &[&candidate], Off)[0].balance;
-        // A pod that asks for nothing is not asked about.
+        // Go does not score a pod without requests.
         assert_eq!(ours, if cpu == 0 && memory == 0 { 0 } else { go }, "{row:?}");
         compared += 1;
     }

@@ -32,14 +32,14 @@ static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 fn live(region: &Region<'_, System>) -> f64 {
     let change = region.change();
-    // A reallocation is counted by its difference, apart from the others.
+    // A reallocation is counted by its difference, separately.
     change.bytes_allocated as f64 - change.bytes_deallocated as f64
 }
 
 fn main() {
     each_pod_keeps_to_its_budget(5_000, 150_000, [185.0, 185.0]);
-    // Ten pods share a node's own place, not thirty: as with a million pods on 100,000 nodes. While they count down, an
-    // index of deadlines is shared by as few; without debug assertions only nodes of very many pods have one.
+    // Ten pods share a node's entry, not thirty: as with a million pods on 100,000 nodes. While they count down, as few
+    // share an index of deadlines; without debug assertions only nodes with very many pods have one.
     each_pod_keeps_to_its_budget(10_000, 100_000, [205.0, 235.0]);
     at_most_64_bytes_for_each_lease();
     at_most_140_bytes_for_each_pod_that_node_lifecycle_may_mark();
@@ -70,11 +70,11 @@ fn each_pod_keeps_to_its_budget(nodes: usize, pods: usize, [quiet_max, counting_
     assert!(quiet <= quiet_max && counting <= counting_max, "{quiet:.1} {counting:.1}");
     drop(engine);
     let kept = live(&region);
-    assert!(kept < 1_000.0, "all of it is given back, not all but {kept} bytes");
+    assert!(kept < 1_000.0, "everything is freed, not all but {kept} bytes");
 }
 
-/// What node health remembers of a node's lease: up to 40 bytes in the node's own place (the type asserts it), and next to
-/// nothing besides; and what it remembers of all there is.
+/// The memory of node health for a node's lease: up to 40 bytes in the node's own entry (the type asserts it), and next
+/// to nothing besides; and its total memory.
 fn at_most_64_bytes_for_each_lease() {
     const NODES: usize = 10_000;
     let region = Region::new(HEAP);
@@ -88,13 +88,13 @@ fn at_most_64_bytes_for_each_lease() {
     let renewed = live(&region) / NODES as f64;
     eprintln!("{nodes:.1} bytes a node; with its lease {with:.1}; after many renewals {renewed:.1}");
     assert!(with - nodes <= 24.0 && renewed - nodes <= 24.0, "{nodes:.1} {with:.1} {renewed:.1}");
-    assert!(renewed <= 640.0, "all of it: {renewed:.1}");
+    assert!(renewed <= 640.0, "total: {renewed:.1}");
     drop(engine);
     let kept = live(&region);
-    assert!(kept < 1_000.0, "all of it is given back, not all but {kept} bytes");
+    assert!(kept < 1_000.0, "everything is freed, not all but {kept} bytes");
 }
 
-/// What node lifecycle remembers of each pod, beside its node: it marks the pods of a node that goes down (NL-17).
+/// The memory of node lifecycle for each pod, without its node: it marks the pods of a node that goes down (NL-17).
 fn at_most_140_bytes_for_each_pod_that_node_lifecycle_may_mark() {
     const NODES: usize = 5_000;
     const PODS: usize = 150_000;
@@ -113,8 +113,8 @@ fn at_most_140_bytes_for_each_pod_that_node_lifecycle_may_mark() {
     assert!(each <= 140.0, "{each:.1}");
 }
 
-/// What is remembered of each pod besides the engine, while there is a pool: with a UUID, a name of the usual length and two
-/// tolerations.
+/// The memory for each pod outside of the engine, while there is a pool: with a UUID, a name of the usual length and
+/// two tolerations.
 fn at_most_200_bytes_for_each_pod_that_pools_count() {
     const NODES: usize = 5_000;
     const PODS: usize = 150_000;
@@ -128,7 +128,7 @@ fn at_most_200_bytes_for_each_pod_that_pools_count() {
         assert!(all.end() == (list == 0) && all.len() == PODS);
     }
     let quiet = live(&region) / PODS as f64;
-    // Everybody's tolerations change, and a tenth of all pods give way to others.
+    // The tolerations of all pods change, and a tenth of the pods are replaced.
     for pod in 0..PODS {
         all.put(resident(pod, pod % NODES, 30));
     }
@@ -141,11 +141,11 @@ fn at_most_200_bytes_for_each_pod_that_pools_count() {
     assert!(quiet <= 200.0 && changed <= 200.0, "{quiet:.1} {changed:.1}");
     drop(all);
     let kept = live(&region);
-    assert!(kept < 1_000.0, "all of it is given back, not all but {kept} bytes");
+    assert!(kept < 1_000.0, "everything is freed, not all but {kept} bytes");
 }
 
-/// What all three engines remember of a pod, its node's own place aside: they share its UID and its name, after each list
-/// anew.
+/// The memory of all three engines for a pod, without its node's entry: they share its UID and its name, again after
+/// each list.
 fn at_most_250_bytes_for_each_pod_in_all_engines() {
     const NODES: usize = 5_000;
     const PODS: usize = 150_000;
@@ -178,7 +178,7 @@ fn at_most_250_bytes_for_each_pod_in_all_engines() {
     }
 }
 
-/// What holds, backfill and the guard remember of each pod, guarded or not: as much as eviction does, at most.
+/// The memory of holds, backfill and the guard for each pod, guarded or not: at most as much as eviction uses.
 fn at_most_185_bytes_for_each_pod_whose_seconds_may_change(guarded: bool) {
     const NODES: usize = 5_000;
     const PODS: usize = 150_000;
@@ -199,7 +199,7 @@ fn at_most_185_bytes_for_each_pod_whose_seconds_may_change(guarded: bool) {
     engine.handle(TolerationSecondsInput::Pods(ObjectEvent::ListCompleted), now());
     engine.handle(TolerationSecondsInput::Nodes(ObjectEvent::ListStarted { silent_since: None }), now());
     engine.handle(TolerationSecondsInput::Nodes(ObjectEvent::ListCompleted), now());
-    // Each pod is looked at once.
+    // Each pod is checked once.
     engine.tick(now().mono);
     assert!(engine.next_effect(Lane::All, now()).is_none());
     engine.take_notices();
@@ -209,7 +209,7 @@ fn at_most_185_bytes_for_each_pod_whose_seconds_may_change(guarded: bool) {
     assert!(each <= 185.0, "{each:.1}");
     drop(engine);
     let kept = live(&region);
-    assert!(kept < 1_000.0, "all of it is given back, not all but {kept} bytes");
+    assert!(kept < 1_000.0, "everything is freed, not all but {kept} bytes");
 }
 
 fn guard_record(tolerations: &[Toleration]) -> RecordState {
@@ -227,7 +227,7 @@ fn resident(number: usize, node: usize, seconds: i64) -> PodOnNodeFact {
         seconds: Some(seconds),
     };
     let namespace = format!("team-{:02}", number % 40);
-    // UIDs come in no order.
+    // UIDs arrive in no particular order.
     let mixed = (number as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
     let hex = format!("{mixed:032x}");
     let (a, b, c, d, e) = (&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);

@@ -1,6 +1,6 @@
 //! Measures the processor time of decoding 20,000 ordinary pods in both encodings.
 
-#![allow(clippy::unwrap_used, reason = "a measuring tool: its own objects are well-formed")]
+#![allow(clippy::unwrap_used, reason = "a measuring tool: its own objects are valid")]
 
 use k8s_pb::api::core::v1::{
     Container, ContainerStatus, EnvVar, Pod, PodCondition, PodSpec, PodStatus, Toleration, Volume,
@@ -37,7 +37,7 @@ fn pass(bodies: &[Vec<u8>], decode: fn(&[u8]) -> Decoded<DecodedPod>) -> i64 {
     processor_nanos() - start
 }
 
-/// Other load on the machine doesn't count.
+/// Other load on the machine does not count.
 fn processor_nanos() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
@@ -149,7 +149,7 @@ fn toleration(condition: &str) -> Toleration {
     }
 }
 
-/// The same pod in JSON, its fields in an API server's order.
+/// The same pod in JSON, with its fields in the API server's order.
 fn json_pod(number: usize) -> Vec<u8> {
     let time = "2026-11-21T10:00:00Z";
     let fields: serde_json::Value = serde_json::from_str(&managed_fields()).unwrap_or_default();

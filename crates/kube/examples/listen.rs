@@ -21,7 +21,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         watch_list: std::env::args().nth(2).as_deref() != Some("pages"),
         ..WatchSettings::default()
     };
-    // A provider that is installed already is as good.
+    // A provider that is already installed is equally good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut config = Config::infer().await?;
     config.default_retry = false;

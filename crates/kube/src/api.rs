@@ -45,7 +45,7 @@ use taintward_core::fact::NodeFact;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::time::{Mono, Span, Wall};
 
-/// Carries out single requests. Cheap to clone; clones share the pace and what was learnt about the events API.
+/// Sends single requests. Cheap to clone; clones share the rate limit and the knowledge about the events API.
 #[derive(Clone)]
 pub struct ApiClient {
     client: Client,
@@ -57,21 +57,21 @@ pub struct ApiClient {
 
 #[derive(Default)]
 struct ApiClientShared {
-    /// The server has no events.k8s.io/v1, or lets us write only core events.
+    /// The server has no events.k8s.io/v1, or permits only core events.
     core_events: AtomicBool,
     /// Makes names of events distinct that are written in the same microsecond.
     events_posted: AtomicU64,
 }
 
 impl ApiClient {
-    /// An actor that sends at once. `instance` names this process in events (`reportingInstance`).
+    /// Makes a client without a rate limit. `instance` names this process in events (`reportingInstance`).
     pub fn new(client: Client, instance: &str) -> Self {
         let instance = if instance.is_empty() { FIELD_MANAGER } else { instance };
         let timeouts = RequestTimeouts::default();
         Self { client, timeouts, pace: None, instance: instance.into(), shared: Arc::default() }
     }
 
-    /// The same with other time limits.
+    /// The same with other timeouts.
     #[must_use]
     pub const fn with_timeouts(mut self, timeouts: RequestTimeouts) -> Self {
         self.timeouts = timeouts;
@@ -85,13 +85,14 @@ impl ApiClient {
         self
     }
 
-    /// The same in a hurry, for what was decided by something that is true for `left`; see [`RequestTimeouts::within`].
+    /// The same with shorter timeouts, for a decision whose reason holds only for `left`; see
+    /// [`RequestTimeouts::within`].
     #[must_use]
     pub fn within(&self, left: Span) -> Option<Self> {
         Some(self.clone().with_timeouts(self.timeouts.within(left)?))
     }
 
-    /// The same with as much patience as there is within `left`; see [`RequestTimeouts::stretched`].
+    /// The same with the longest timeouts possible within `left`; see [`RequestTimeouts::stretched`].
     #[must_use]
     pub fn stretched(&self, left: Span) -> Option<Self> {
         Some(self.clone().with_timeouts(self.timeouts.stretched(left)?))
@@ -102,7 +103,7 @@ impl ApiClient {
         self.timeouts.longest()
     }
 
-    /// Reads a node as it is now: a quorum read, never from a cache of the server (D5, S2).
+    /// Reads the current state of a node: a quorum read, never from a cache of the server (D5, S2).
     ///
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::NotFound`] if there is no node of that name.
@@ -110,7 +111,7 @@ impl ApiClient {
         Ok(reading(self.read(&ResourcePath::node(name, "")?, whole()).await?))
     }
 
-    /// The same, and when it was sent: what waiting for a turn takes does not make the answer older.
+    /// The same, and when it was sent: the wait for the rate limit does not make the response older.
     ///
     /// # Errors
     /// As [`ApiClient::read_node`].
@@ -126,8 +127,8 @@ impl ApiClient {
         }
     }
 
-    /// Reads a pod as it is now; one that is bound to no node counts as absent. With it, whether its deletion has begun
-    /// and waits for nothing.
+    /// Reads the current state of a pod; one that is not bound to a node counts as absent. The second value says
+    /// whether its deletion has started and waits for nothing.
     ///
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::NotFound`] if there is no pod of that name.
@@ -138,13 +139,14 @@ impl ApiClient {
         })
     }
 
-    /// Puts the condition `DisruptionTarget` on a pod (TE-31), for this incarnation only (S1, D4).
+    /// Sets the condition `DisruptionTarget` on a pod (TE-31), with its UID as precondition (S1, D4).
     ///
-    /// Demands the version, if one is given: what the answer's version stands for is then what was judged, and a DELETE
-    /// can demand exactly that state. `generation` 0 is left out; the condition's transition time is `now`.
+    /// A version, if given, is a precondition, too: the version in the response then stands for the state that was
+    /// judged, and a DELETE can demand exactly that state. `generation` 0 is left out; the condition's transition time
+    /// is `now`.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod is another one, or another version, by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID or version by now.
     pub async fn mark(
         &self,
         pod: &PodName,
@@ -161,11 +163,11 @@ impl ApiClient {
         Ok(bodies::version_of(&answer.body))
     }
 
-    /// Takes our condition away again (S9): only from this incarnation, only if it is ours, and not from a pod that is
-    /// on its way out. Nothing to take away is success.
+    /// Removes Taintward's condition (S9): only from the pod with this UID, only if Taintward set it, and not from a
+    /// terminating pod. If there is nothing to remove, that is a success.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod is another one by now or keeps changing.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID by now or keeps changing.
     pub async fn unmark(&self, pod: &PodName, uid: &Uid) -> Result<(), RequestError> {
         let read = ResourcePath::pod(pod, "")?;
         let write = ResourcePath::pod(pod, "status")?;
@@ -200,11 +202,11 @@ impl ApiClient {
         .await
     }
 
-    /// Deletes a pod: this incarnation (S1, D4, TE-32), in this version if one is given, with the pod's own grace
-    /// period (S10).
+    /// Deletes the pod with this UID (S1, D4, TE-32), in this version if one is given, with the pod's own grace period
+    /// (S10).
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod is another one, or another version, by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID or version by now.
     pub async fn delete(
         &self,
         pod: &PodName,
@@ -217,7 +219,7 @@ impl ApiClient {
         self.send(Method::DELETE, &resource, "", ask).await.map(|_| ())
     }
 
-    /// Writes an event (TE-34, D8): to events.k8s.io/v1, or to core/v1 where the server has only that or permits only
+    /// Writes an event (TE-34, D8): to events.k8s.io/v1, or to core/v1 if the server has only that or permits only
     /// that.
     ///
     /// # Errors
@@ -233,7 +235,7 @@ impl ApiClient {
         if !matches!(refusal.failure, ApiFailure::NotFound | ApiFailure::Forbidden) {
             return Err(refusal);
         }
-        // A missing namespace and one that is being deleted are refused in both places, and nothing is learnt.
+        // A missing or terminating namespace is refused by both APIs, which proves nothing.
         match self.post_event_to(EventsApiGroup::Core, note, serial).await {
             Ok(()) => self.shared.core_events.store(true, Ordering::Relaxed),
             Err(again) if again.failure == refusal.failure => return Err(refusal),
@@ -256,11 +258,11 @@ impl ApiClient {
 
     /// Adds `timeAdded` to the taint at `index` of the node's list (D1, `--stamp-taints`).
     ///
-    /// The patch's tests demand that the node is this one and that the taint at that place is exactly the one seen,
+    /// The patch tests that the node has this UID and that the taint at that position is exactly the observed one,
     /// without `timeAdded`; the server applies patch and tests to one version. So no concurrent edit is ever lost.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node or the taint is another by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node or the taint has changed.
     pub async fn stamp(
         &self,
         node: &NodeFact,
@@ -293,8 +295,8 @@ impl ApiClient {
         }
     }
 
-    /// Several requests that belong together have the time of one between them, so that [`ApiClient::longest_request`] holds
-    /// for all of them (S5).
+    /// Several requests that belong together share the timeout of one, so that [`ApiClient::longest_request`] holds for
+    /// all of them (S5).
     async fn with_deadline<T>(
         &self,
         on: &ResourcePath<'_>,
@@ -324,7 +326,7 @@ impl ApiClient {
         }
     }
 
-    /// Waits until one more request may be sent (`--kube-api-qps`), as long as there is patience.
+    /// Waits until the rate limit permits another request (`--kube-api-qps`), within the timeout.
     async fn take_turn(&self, method: &Method, on: &ResourcePath<'_>) -> Result<(), RequestError> {
         let Some(pace) = &self.pace else { return Ok(()) };
         let wait_max = i64::try_from(self.timeouts.client.as_micros()).unwrap_or(i64::MAX);
@@ -332,14 +334,14 @@ impl ApiClient {
         turn.map_err(|wait| RequestError::paced(method, on, wait))
     }
 
-    /// The same, which has its turn already.
+    /// The same request, after the wait for the rate limit.
     async fn in_turn(&self, method: &Method, on: &ResourcePath<'_>) -> Result<Self, RequestError> {
         self.take_turn(method, on).await?;
         Ok(Self { pace: None, ..self.clone() })
     }
 }
 
-/// An object is wanted whole, and small; that there is none is only the API server's word.
+/// Requests a whole object, in a compact encoding; only the API server's own 404 counts.
 fn whole() -> RequestSpec {
     RequestSpec { accept: ACCEPT_PROTOBUF, caution: ErrorHints::Absence, ..RequestSpec::default() }
 }
@@ -352,5 +354,5 @@ fn reading<F>(decoded: Decoded<F>) -> LiveRead<F> {
     }
 }
 
-/// Query of a write that leaves traces in `managedFields`.
+/// Query of a write that is recorded in `managedFields`.
 const MANAGED: &str = "&fieldManager=taintward";

@@ -1,16 +1,16 @@
-//! Writes times as the Kubernetes API has them: metav1.Time and metav1.MicroTime.
+//! Formats times as the Kubernetes API does: metav1.Time and metav1.MicroTime.
 
 use jiff::Timestamp;
 use taintward_core::time::Wall;
 
-/// The earliest moment the API's text form has a year for; the latest is where the time library ends, in 9999.
+/// The earliest moment with a year in the API's text form; the latest is where the time library ends, in 9999.
 const YEAR_1: i64 = -62_135_596_800_000_000;
 
 fn timestamp(when: Wall) -> Timestamp {
     Timestamp::from_microsecond(when.as_micros().max(YEAR_1)).unwrap_or(Timestamp::MAX)
 }
 
-/// metav1.Time: whole seconds, cut off.
+/// metav1.Time: truncated to whole seconds.
 pub(crate) fn second_time(when: Wall) -> String {
     let whole = Wall::from_secs(when.as_micros().div_euclid(1_000_000));
     format!("{:.0}", timestamp(whole))

@@ -14,12 +14,12 @@ use taintward_core::time::{Mono, Now, Span, Wall};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The longest single sleep of [`Clock::sleep_until`]. The runtime's timers stand still while the machine is
-/// suspended and the waiting clock does not, so a long wait looks again now and then (P29).
+/// The longest single sleep of [`Clock::sleep_until`]. The runtime's timers stop while the machine is suspended and the
+/// monotonic clock does not, so a long wait checks the time now and then (P29).
 const NAP_MAX: Duration = Duration::from_secs(10);
 
-/// How far the clocks that write to objects may be off the one whose dates we see: those of other API servers, of the
-/// scheduler, of the kubelets, of whoever writes `timeAdded`.
+/// How far the clocks that write times into objects may be from the one whose dates the client sees: those of other API
+/// servers, of the scheduler, of the kubelets, of clients that write `timeAdded`.
 const AMONG_OTHERS: Span = Span::from_secs(1);
 
 /// A source of [`Now`].
@@ -29,12 +29,12 @@ pub struct Clock {
     server: Option<Arc<Mutex<ServerTime>>>,
 }
 
-/// How far our wall clock is off the API server's.
+/// The difference between the local wall clock and the API server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockOffset {
-    /// By how many microseconds ours is ahead; below 0, behind.
+    /// By how many microseconds the local clock is ahead; negative if it is behind.
     pub ahead_micros: i64,
-    /// How far that may be wrong, either way.
+    /// The maximum error of that, either way.
     pub uncertainty: Span,
 }
 
@@ -42,22 +42,22 @@ pub struct ClockOffset {
 enum ClockSource {
     System,
     Runtime {
-        /// The wall time when the waiting clock began.
+        /// The wall time at the origin of the monotonic clock.
         origin: Wall,
         pace: watch::Receiver<RuntimePace>,
-        /// By how many microseconds somebody has set the wall clock forward since.
+        /// By how many microseconds the wall clock was set forward since.
         steps: Arc<AtomicI64>,
     },
 }
 
-/// How a clock that follows the runtime's goes since its speed was set last.
+/// The pace of a clock that follows the runtime's, since its speed was last set.
 #[derive(Clone, Copy, Debug)]
 pub struct RuntimePace {
     /// When that was, on the runtime's clock.
     pub since: Instant,
-    /// When that was, on this one.
+    /// When that was, on this clock.
     pub wall: Wall,
-    /// Seconds of this clock in one of the runtime's; above 0.
+    /// Seconds of this clock per second of the runtime's; above 0.
     pub speed: f64,
 }
 
@@ -68,32 +68,32 @@ impl RuntimePace {
 }
 
 impl ClockOffset {
-    /// By how many seconds ours is ahead; below 0, behind.
+    /// By how many seconds the local clock is ahead; negative if it is behind.
     pub fn ahead_secs_f64(self) -> f64 {
         self.ahead_micros as f64 / 1_000_000.0
     }
 }
 
 impl Clock {
-    /// The machine's clocks. For waiting: time since boot, which goes on during suspend, so a machine that wakes up
-    /// knows that its lease is long over (P29).
+    /// The machine's clocks. The monotonic one is the time since boot, which continues during suspend, so that a
+    /// machine that wakes up knows that its lease expired long ago (P29).
     pub const fn system() -> Self {
         Self { source: ClockSource::System, server: None }
     }
 
-    /// A clock that follows the runtime's: with the runtime's time paused, it is virtual. Both kinds of time begin
-    /// now, the wall clock at `wall`.
+    /// A clock that follows the runtime's: with the runtime's time paused, it is virtual. Both clocks start now, the
+    /// wall clock at `wall`.
     pub fn of_runtime(wall: Wall) -> Self {
         Self::of_runtime_at(wall, 1.0)
     }
 
-    /// The same, running this many times as fast: for a cluster whose time does.
+    /// The same, running this many times as fast: for a cluster with accelerated time.
     ///
     /// # Panics
     /// If `speed` is not a positive number.
     pub fn of_runtime_at(wall: Wall, speed: f64) -> Self {
         assert!(speed.is_finite() && speed > 0.0, "a clock that stands still");
-        // Without its sender, it keeps its pace.
+        // Without its sender, the pace never changes.
         Self::of_runtime_paced(watch::channel(RuntimePace { since: Instant::now(), wall, speed }).1)
     }
 
@@ -103,18 +103,18 @@ impl Clock {
         Self { source: ClockSource::Runtime { origin, pace, steps: Arc::default() }, server: None }
     }
 
-    /// The same, showing the API server's time as wall time, from the dates of its answers: of all clients that are
-    /// [`observed`](crate::config::Connected::observed) with a clone of this. Waiting is not touched by it, and neither a
-    /// wrong wall clock of ours nor setting it has any effect once enough answers came; until then nothing is known of
-    /// the server's time ([`Now::skew_max`]).
+    /// The same, with the API server's time as wall time, from the dates of its responses: of all clients that are
+    /// [`observed`](crate::config::Connected::observed) with a clone of this clock. The monotonic clock is unaffected;
+    /// once there are enough responses, a wrong local wall clock, or setting it, has no effect; until then the server's
+    /// time is unknown ([`Now::skew_max`]).
     #[must_use]
     pub fn by_the_server(mut self) -> Self {
         self.server = Some(Arc::default());
         self
     }
 
-    /// The same, with a wall clock that somebody sets forward by `steps` microseconds, now or later, or back; waiting
-    /// is not touched by it. The system's clocks are not ours to set.
+    /// The same, with a wall clock that is set forward, or back, by `steps` microseconds, now or later; the monotonic
+    /// clock is unaffected. For tests, which cannot set the system's clocks.
     #[must_use]
     pub fn stepped_by(mut self, steps: Arc<AtomicI64>) -> Self {
         if let ClockSource::Runtime { steps: own, .. } = &mut self.source {
@@ -138,20 +138,20 @@ impl Clock {
         }
     }
 
-    /// How far our wall clock is off the server's; `None` while that is not known, or not asked.
+    /// The difference between the local wall clock and the server's; `None` while it is unknown or not observed.
     pub fn offset(&self) -> Option<ClockOffset> {
         let (mono, own) = self.own();
         let (wall, uncertainty) = self.server()?.at(mono)?;
         Some(ClockOffset { ahead_micros: own.as_micros().saturating_sub(wall.as_micros()), uncertainty })
     }
 
-    /// An answer to a request that was sent then, and came just now, has this date.
+    /// Records the date of a response that has just arrived, to a request sent at `sent`.
     pub(crate) fn heard_date(&self, date: Wall, sent: Mono) -> Result<(), IgnoredDate> {
         let received = self.own().0;
         self.server().map_or(Ok(()), |mut server| server.observe(date, sent, received))
     }
 
-    /// The waiting clock and our own wall clock.
+    /// The monotonic clock and the local wall clock.
     pub(crate) fn own(&self) -> (Mono, Wall) {
         match &self.source {
             ClockSource::System => (since_boot(), wall()),
@@ -165,11 +165,11 @@ impl Clock {
     }
 
     fn server(&self) -> Option<MutexGuard<'_, ServerTime>> {
-        // Whoever panicked over it left dates that were taken in whole.
+        // A thread that panicked with the lock held left only complete dates.
         Some(self.server.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits until the waiting clock shows `moment`; for ever if it is [`Mono::NEVER`].
+    /// Waits until the monotonic clock shows `moment`; without end if it is [`Mono::NEVER`].
     pub async fn sleep_until(&self, moment: Mono) {
         loop {
             let left = moment.since(self.own().0);
@@ -185,7 +185,7 @@ impl Clock {
                     let left = left.div_f64(speed).clamp(Duration::from_micros(1), NAP_MAX);
                     tokio::select! {
                         () = tokio::time::sleep(left) => {}
-                        // Another pace: the rest takes another time.
+                        // The pace changed: the remaining wait is computed again.
                         Ok(()) = pace.changed() => {}
                     }
                 }
@@ -228,8 +228,8 @@ mod tests {
     }
 
     #[test]
-    fn waiting_time_is_time_since_boot() {
-        // /proc/uptime counts suspend too; it has two decimals.
+    fn the_monotonic_clock_is_the_time_since_boot() {
+        // /proc/uptime includes suspend; it has two decimals.
         let Ok(text) = std::fs::read_to_string("/proc/uptime") else { return };
         let uptime: f64 = text.split(' ').next().unwrap().parse().unwrap();
         let mono = Clock::system().now().mono.since(Mono::from_micros(0)).as_secs_f64();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_step_moves_the_wall_clock_only() {
+    async fn a_step_moves_only_the_wall_clock() {
         let steps = Arc::new(AtomicI64::new(0));
         let clock = Clock::of_runtime(Wall::from_secs(1000)).stepped_by(Arc::clone(&steps));
         let start = clock.now();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_servers_time_is_known_after_three_dates_and_no_step_of_ours_moves_it() {
+    async fn the_servers_time_is_known_after_three_dates_and_local_steps_do_not_move_it() {
         let steps = Arc::new(AtomicI64::new(600_000_000));
         let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000)).stepped_by(Arc::clone(&steps));
         let clock = clock.by_the_server();

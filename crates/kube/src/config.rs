@@ -29,44 +29,44 @@ use thiserror::Error;
 /// How to connect.
 #[derive(Clone, Debug)]
 pub struct ConnectSettings {
-    /// `--kubeconfig`: this file and no other place.
+    /// `--kubeconfig`: only this file.
     pub kubeconfig: Option<PathBuf>,
-    /// `--context`: another than the current one.
+    /// `--context`: instead of the current one.
     pub context: Option<String>,
-    /// Other flags that count instead of what the configuration says.
+    /// Other flags that override the configuration.
     pub overrides: ConfigOverrides,
-    /// Who we say we are (`User-Agent`).
+    /// The `User-Agent`.
     pub user_agent: String,
-    /// How long a connection may take to be made, TLS included.
+    /// The timeout for opening a connection, TLS included.
     pub connect_timeout: Duration,
     /// When a connection counts as dead.
     pub keep_alive: KeepAlive,
-    /// A person waits for us: a plugin that gives credentials may ask at the terminal, and what it writes to standard
-    /// error is shown. Otherwise both would end in a log.
+    /// A person waits: an exec plugin may prompt at the terminal, and its standard error is shown. Otherwise both would
+    /// end in a log.
     pub interactive: bool,
-    /// By which the end of a credential is waited for.
+    /// The clock for the expiry of credentials.
     pub clock: Clock,
-    /// Who is told what works and should not be left so: a log, or a person.
+    /// Receives warnings about settings that work but should be changed: a log, or a person.
     pub warn: fn(&str),
 }
 
-/// How HTTP/2 pings find out that a connection is dead.
+/// How HTTP/2 pings detect that a connection is dead.
 #[derive(Clone, Copy, Debug)]
 pub struct KeepAlive {
     /// A connection without traffic is pinged after this long.
     pub after: Duration,
-    /// How long the answer may take.
+    /// The timeout of the response.
     pub timeout: Duration,
 }
 
 impl KeepAlive {
-    /// For controllers: a dead connection is given up within four seconds. Whatever the server tells, it tells a new one,
-    /// and a renewal of the lease over a new one fits into the renew deadline (10 s by default): a request that is given up
-    /// leaves its HTTP/2 connection as it is. The server answers a ping whatever else it does; a machine that is short of
-    /// processor time may take a second for it.
+    /// For controllers: a dead connection is dropped within four seconds. The server's events then arrive on a new one,
+    /// and a renewal of the lease over a new one fits into the renew deadline (10 s by default): an aborted request
+    /// does not close its HTTP/2 connection. The server responds to a ping whatever else it does; a machine that is
+    /// short of processor time may take a second for it.
     pub const PROMPT: Self =
         Self { after: Duration::from_millis(1_500), timeout: Duration::from_millis(2_500) };
-    /// For commands that a person waits for, over any network: client-go's values.
+    /// For interactive commands, over any network: client-go's values.
     pub const PATIENT: Self = Self { after: Duration::from_secs(30), timeout: Duration::from_secs(15) };
 }
 
@@ -87,69 +87,70 @@ impl Default for ConnectSettings {
     }
 }
 
-/// Clients and where their configuration came from. Each has a connection of its own and sends each request once.
+/// Clients, and the source of their configuration. Each has a connection of its own and sends each request once.
 #[derive(Clone)]
 pub struct Connected {
     /// For single requests.
     pub client: Client,
-    /// For lists and watches: cheap with much to read, a few milliseconds slow in a burst.
+    /// For lists and watches: efficient with much to read, a few milliseconds slower in a burst.
     pub streams: Client,
-    /// For the watch of the nodes' leases: cheap with hundreds of events a second, up to a fifth of a second slow then.
+    /// For the watch of the nodes' leases: efficient with hundreds of events a second, up to a fifth of a second slower
+    /// then.
     pub heartbeats: Client,
     /// For the lease, which must not wait behind anything else (L10).
     pub lease: Client,
-    /// The server's host and port, as metrics name it.
+    /// The server's host and port, for metrics.
     pub host: String,
-    /// In words, for the log: `context "prod" of /etc/kubeconfig, server https://10.0.0.1:6443`.
+    /// For the log: `context "prod" of /etc/kubeconfig, server https://10.0.0.1:6443`.
     pub where_from: String,
     /// The namespace of the context or of the pod's account.
     pub default_namespace: String,
 }
 
-/// Why there is no client: what, why, and the way out.
+/// Why there is no client: what, why, and the remedy.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ConnectError {
-    /// The file is missing, unreadable or no kubeconfig.
+    /// The file is missing, unreadable or not a kubeconfig.
     #[error("cannot read the kubeconfig {place}: {reason}")]
     Unreadable {
         /// Path of the file.
         place: String,
-        /// What the system or the parser said.
+        /// The error of the system or the parser.
         reason: String,
     },
-    /// The file can be read and nothing is in it.
+    /// The file can be read and is empty.
     #[error("the kubeconfig {place} is empty: it names no cluster; name another file with --kubeconfig")]
     Empty {
         /// Path of the file, or files.
         place: String,
     },
-    /// No context was asked for and none is current.
+    /// No context was requested and there is no current one.
     #[error("the kubeconfig {place} has no current-context; choose one with --context: {known}")]
     NoContext {
         /// Path of the file, or files.
         place: String,
-        /// The contexts there are.
+        /// The existing contexts.
         known: String,
     },
     /// A context, a cluster or a user is not in the file.
     #[error("the kubeconfig {place} has no {kind} \"{name}\"; it has {known}")]
     Unknown {
-        /// What was asked for.
+        /// The kind that was requested.
         kind: &'static str,
         /// Its name, or that of the current context.
         name: String,
         /// Path of the file, or files.
         place: String,
-        /// Those there are.
+        /// The existing names.
         known: String,
     },
-    /// `--server` is no address.
+    /// `--server` is not an address.
     #[error(
         "\"{0}\" is not the address of an API server; write --server https://HOST:PORT, or http:// for plain \
          HTTP"
     )]
     Server(String),
-    /// The context leads nowhere.
+    /// The context is incomplete.
     #[error("the kubeconfig {place} is not complete: {reason}")]
     Incomplete {
         /// Path of the file, or files.
@@ -170,7 +171,7 @@ pub enum ConnectError {
     Credentials {
         /// Where the configuration came from.
         place: String,
-        /// What the program or the system said.
+        /// The error of the program or the system.
         reason: String,
     },
     /// The proxy cannot be used.
@@ -198,7 +199,7 @@ pub enum ConnectError {
         /// Where a kubeconfig in the home folder would be.
         home: String,
     },
-    /// The user agent is no header.
+    /// The user agent is not a valid header.
     #[error("\"{0}\" cannot be sent as a user agent")]
     UserAgent(String),
 }
@@ -214,16 +215,16 @@ pub enum KubeconfigSection {
     Users,
 }
 
-/// A configuration and where it is from.
+/// A configuration and its source.
 #[derive(Debug)]
 struct ConfigSource {
     config: Config,
     place: String,
-    /// What should not be left as it is.
+    /// What should be changed.
     warning: Option<String>,
 }
 
-/// Names that there are to choose from.
+/// Formats the names to choose from.
 fn names<'n>(of: impl ExactSizeIterator<Item = &'n String>) -> String {
     const SHOWN_MAX: usize = 20;
     let count = of.len();
@@ -238,7 +239,7 @@ fn names<'n>(of: impl ExactSizeIterator<Item = &'n String>) -> String {
 
 /// Why credentials cannot be used.
 struct TlsProblem {
-    /// It is about certificates and keys.
+    /// Whether it is about certificates and keys.
     of_certificate: bool,
     reason: String,
 }
@@ -262,17 +263,17 @@ impl TlsProblem {
 }
 
 /// Finds the configuration (the flag, `$KUBECONFIG`, `~/.kube/config`, the pod's account, in this order) and builds
-/// clients. Sends nothing; a program that gives credentials is run for the first request, and what it lacks is that
-/// request's error: it may be there for the next.
+/// clients. Sends nothing; an exec plugin runs at the first request, and if it fails, only that request fails: it may
+/// work for the next.
 ///
 /// # Errors
-/// What is wrong with the configuration; an unreachable server is [`probe`]'s to find.
+/// What is wrong with the configuration; [`probe`] detects an unreachable server.
 pub async fn connect(settings: &ConnectSettings) -> Result<Connected, ConnectError> {
     let source = ConfigSource::find(settings).await?;
     if let Some(warning) = &source.warning {
         (settings.warn)(warning);
     }
-    // One provider of cryptography in the whole process; it is installed already if this is not the first client.
+    // There is one provider of cryptography per process; it is installed already if this is not the first client.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let started =
         Credentials::start(source.config.clone(), settings.interactive, settings.clock.clone()).await;

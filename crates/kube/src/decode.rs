@@ -38,17 +38,17 @@ pub use object_body::{ObjectBody, object_from_body, status_from_body};
 pub use pool_objects::{GROUP, NamespaceObject, PolicyObject};
 pub(crate) use timestamps::{from_http as http_date, from_text as time_from_text};
 
-/// How a body is written.
+/// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// Kubernetes' protobuf, behind its four magic bytes.
+    /// Kubernetes' protobuf, after its four magic bytes.
     Protobuf,
     /// JSON.
     Json,
 }
 
 impl Encoding {
-    /// Reads a `Content-Type`; parameters such as `stream=watch` don't matter. `None` for any other type.
+    /// Parses a `Content-Type`; parameters such as `stream=watch` do not matter. `None` for any other type.
     pub fn of(content_type: &str) -> Option<Self> {
         match content_type.split(';').next().unwrap_or_default().trim() {
             "application/vnd.kubernetes.protobuf" => Some(Self::Protobuf),
@@ -58,7 +58,7 @@ impl Encoding {
     }
 }
 
-/// Who an object is, as far as its bytes tell.
+/// The identity of an object, as far as its bytes show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectIdentity {
     /// `metadata.uid`.
@@ -79,22 +79,22 @@ impl ObjectIdentity {
     }
 }
 
-/// An object that was there but could not be understood. It is a fact of its own: nobody is evicted for it, and the
-/// pod it describes is left alone (D11, S11).
+/// An object that exists but could not be understood. It is a fact of its own: no pod is evicted for it, and the pod it
+/// describes is skipped (D11, S11).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndecodableObject {
-    /// Who it is, if that much could be read.
+    /// Its identity, if that much could be read.
     pub identity: Option<ObjectIdentity>,
     /// Why it could not be read, with the path of the field; short, free of control characters.
     pub why: String,
 }
 
-/// What the bytes of one object turned out to be.
+/// The result of decoding one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decoded<F> {
     /// A fact.
     Object(F),
-    /// A pod that is on no node: nothing to decide about.
+    /// A pod without a node: nothing to decide.
     Unbound(ObjectIdentity),
     /// Not understood.
     Undecodable(UndecodableObject),
@@ -104,33 +104,33 @@ pub enum Decoded<F> {
 pub trait WatchedObject: Sized + Send + 'static {
     /// The API group; empty is core.
     const GROUP: &'static str;
-    /// Where its collection is found.
+    /// The path of its collection.
     const PATH: &'static str;
-    /// The resource, as RBAC and messages name it.
+    /// The resource, as in RBAC and messages.
     const RESOURCE: &'static str;
     /// The kind in bodies.
     const KIND: &'static str;
-    /// Whether a server may do without this kind: what defines it has to be installed.
+    /// Whether a server may lack this kind: its definition has to be installed.
     const OPTIONAL: bool = false;
-    /// Whether JSON is asked for, never protobuf: for readers of fields that only the mirrors in `wire` spell out.
+    /// Whether only JSON is requested, never protobuf: for fields that only the mirrors in `wire` have.
     const JSON_ONLY: bool = false;
-    /// What the server filters by.
+    /// The server's filter.
     const FIELD_SELECTOR: Option<&'static str>;
 
-    /// Reads one message, without envelope.
+    /// Decodes one message, without envelope.
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self>;
 
-    /// Reads one JSON object.
+    /// Decodes one JSON object.
     fn from_json(bytes: &[u8]) -> Decoded<Self>;
 
-    /// Who this is.
+    /// Returns the identity of this object.
     fn identity(&self) -> ObjectIdentity;
 
     /// `metadata.resourceVersion`, if it is an integer.
     fn version(&self) -> Option<ResourceVersion>;
 }
 
-/// Reads one object, without envelope.
+/// Decodes one object, without envelope.
 pub(crate) fn decoded<F: WatchedObject>(encoding: Encoding, bytes: &[u8]) -> Decoded<F> {
     match encoding {
         Encoding::Protobuf => F::from_protobuf(bytes),

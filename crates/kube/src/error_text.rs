@@ -3,7 +3,7 @@
 use std::error::Error;
 use taintward_core::text::is_hazard;
 
-/// The first error of a kind in what lies behind an error. An I/O error hides what it wraps from the usual way down.
+/// Returns the first error of a type in a chain of causes. An I/O error hides the error it wraps from the usual walk.
 pub(crate) fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut at = Some(error);
     while let Some(error) = at {
@@ -16,7 +16,7 @@ pub(crate) fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> 
     None
 }
 
-/// What happened, without the names of the layers it passed through.
+/// Returns what happened, without the names of the layers it passed through.
 pub(crate) fn essence(text: &str) -> &str {
     let mut text = text;
     for layer in ["ServiceError: ", "client error (Connect): ", "client error (SendRequest): "] {
@@ -25,26 +25,26 @@ pub(crate) fn essence(text: &str) -> &str {
     text
 }
 
-/// The longest text of others that is repeated in a message, in bytes.
+/// The longest foreign text that is quoted in a message, in bytes.
 const QUOTED_MAX: usize = 1000;
 
-/// Text from elsewhere, made fit for a message: bounded, and without characters that move the cursor, break lines or
-/// turn the direction of writing.
+/// Makes foreign text fit for a message: bounded, and without characters that move the cursor, break lines or change
+/// the reading direction.
 pub(crate) fn quiet(text: &str) -> String {
     bounded(text, |_, bytes| bytes >= QUOTED_MAX)
 }
 
-/// The same, of at most so many characters.
+/// The same, with at most this many characters.
 pub(crate) fn sanitize(text: &str, limit: usize) -> String {
     bounded(text, |characters, _| characters == limit)
 }
 
-/// A reason on one line, made fit for a message.
+/// Makes a reason fit for a message, on one line.
 pub(crate) fn one_line(text: &str) -> String {
     quiet(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Text up to where the number of its characters, or of the bytes that were made of them, is large enough.
+/// Text up to where the number of its characters, or of the bytes made from them, is large enough.
 fn bounded(text: &str, is_enough: impl Fn(usize, usize) -> bool) -> String {
     let mut out = String::new();
     for (at, c) in text.chars().enumerate() {

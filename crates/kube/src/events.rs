@@ -15,7 +15,7 @@ const NAME_MAX: usize = 253;
 /// The longest action and reporting instance the events API accepts.
 const WORD_MAX: usize = 128;
 
-/// Who reports, and why: what upstream's events name, so that who looks for its words finds ours.
+/// The reporter and the reason of events: upstream's, so that a search for these finds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventReporter {
     /// The reporting controller.
@@ -25,27 +25,27 @@ pub struct EventReporter {
 }
 
 impl EventReporter {
-    /// Of evictions (TE-34).
+    /// For evictions (TE-34).
     pub const EVICTION: Self =
         Self { controller: "taint-eviction-controller", reason: "TaintManagerEviction" };
 
-    /// Of dedicated pools; the reason is that of the pool's condition `Ready`.
+    /// For dedicated pools; the reason is that of the pool's condition `Ready`.
     pub const fn pools(reason: &'static str) -> Self {
         Self { controller: "dedicated-pool-controller", reason }
     }
 
-    /// Of holds.
+    /// For holds.
     pub const fn holds(reason: &'static str) -> Self {
         Self { controller: "toleration-hold-controller", reason }
     }
 
-    /// Of node health (NL-1).
+    /// For node health (NL-1).
     const fn health(reason: &'static str) -> Self {
         Self { controller: event_messages::COMPONENT, reason }
     }
 }
 
-/// What a note is about.
+/// The object of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Regarding {
     /// A pod, by identity (D8).
@@ -59,35 +59,35 @@ pub enum Regarding {
 /// One event to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Who says it, and why.
+    /// The reporter, and the reason.
     pub reporter: EventReporter,
     /// What it is about.
     pub regarding: Regarding,
-    /// What was done, as one word: the events API wants it.
+    /// What was done, as one word: the events API requires it.
     pub action: String,
-    /// The sentence for people; cut off at what the API accepts.
+    /// The message for people; truncated to what the API accepts.
     pub note: String,
     /// `Warning` instead of `Normal`.
     pub warning: bool,
-    /// The node that has to do with it.
+    /// A related node.
     pub related: Option<NodeName>,
-    /// When it happened; the last time, if it happened more than once.
+    /// When it happened; the last time, if several.
     pub at: Wall,
     /// How often it happened; more than once makes it a series.
     pub count: u32,
 }
 
-/// Which API an event is written to.
+/// The API that an event is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventsApiGroup {
     /// `events.k8s.io/v1`.
     Events,
-    /// `v1`, what older servers have.
+    /// `v1`, for older servers.
     Core,
 }
 
 impl Event {
-    /// A node is seen for the first time (NL-19).
+    /// A node is observed for the first time (NL-19).
     pub fn registered(node: &NodeRef, at: Wall) -> Self {
         Self::of_node(
             event_messages::REGISTERED,
@@ -103,12 +103,12 @@ impl Event {
         Self::of_node(event_messages::REMOVING, "Removing", node, event_messages::removing(&node.name), at)
     }
 
-    /// A node was ready and is not any more (NL-17).
+    /// A node is no longer ready (NL-17).
     pub fn node_not_ready(node: &NodeRef, at: Wall) -> Self {
         Self::of_node(event_messages::NOT_READY, "Observing", node, event_messages::not_ready(&node.name), at)
     }
 
-    /// A pod was marked not ready, because its node is not (NL-17).
+    /// A pod was marked not ready, because its node is not ready (NL-17).
     pub fn pod_not_ready(pod: &PodName, uid: &Uid, node: &NodeName, at: Wall) -> Self {
         Self {
             reporter: EventReporter::health(event_messages::NOT_READY),
@@ -135,7 +135,7 @@ impl Event {
         }
     }
 
-    /// Where the event goes: a pod's namespace; `default` for what has none.
+    /// The namespace of the event: the pod's; `default` for cluster-scoped objects.
     pub(crate) fn namespace(&self) -> &str {
         match &self.regarding {
             Regarding::Pod(pod, _) => pod.namespace(),
@@ -143,7 +143,7 @@ impl Event {
         }
     }
 
-    /// The event as JSON. `serial` keeps apart two notes of one microsecond.
+    /// The event as JSON. `serial` distinguishes two events of one microsecond.
     pub(crate) fn body(&self, api: EventsApiGroup, instance: &str, serial: u64) -> String {
         let (subject, about) = match &self.regarding {
             Regarding::Pod(pod, uid) => (pod.name(), object("Pod", pod.namespace(), pod.name(), uid)),
@@ -212,7 +212,7 @@ fn object(kind: &str, namespace: &str, name: &str, uid: &Uid) -> Value {
     reference
 }
 
-/// `<subject>.<hex nanoseconds>`, as usual, cut to the length of a name.
+/// `<subject>.<hex nanoseconds>`, as usual, truncated to the length of a name.
 fn event_name(subject: &str, at: Wall, serial: u64) -> String {
     let nanos = at.as_micros().unsigned_abs().wrapping_mul(1000).wrapping_add(serial % 1000);
     let suffix = format!(".{nanos:x}");
@@ -220,7 +220,7 @@ fn event_name(subject: &str, at: Wall, serial: u64) -> String {
     format!("{subject}{suffix}")
 }
 
-/// The longest beginning of a text that fits, ending at a whole character.
+/// The longest prefix of a text that fits, ending at a character boundary.
 fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }
@@ -287,7 +287,7 @@ mod tests {
 
     /// NL-17 and NL-19: reason, message and type to the letter; the node's UID; the namespace `default`.
     #[test]
-    fn events_of_node_health_have_upstream_s_words() {
+    fn events_of_node_health_have_upstreams_texts() {
         let (node, at) = (NodeRef { name: NodeName::new("n1"), uid: Uid::new("u2") }, note().at);
         for (note, reason, words) in [
             (
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_cut_at_a_character() {
+    fn too_long_text_is_truncated_at_a_character() {
         let mut long = note();
         long.note = "é".repeat(600) + "x";
         long.regarding =

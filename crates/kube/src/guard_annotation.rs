@@ -1,13 +1,14 @@
 //! Reads and writes the annotation of guarded pods: their own seconds, and the ceiling that they have.
 //!
-//! - Invariant: what is written reads back equal; what does not read as a whole is undecodable, never half of it.
+//! - Invariant: a written value is read back equal; a value that is not valid as a whole is undecodable, never half of
+//!   it.
 
 use crate::hold_annotations::{HeldTolerationJson, decode_record};
 use serde::{Deserialize, Serialize};
 use taintward_core::toleration_guard::GuardRecord;
 use taintward_core::toleration_seconds::{RecordAnnotations, RecordState};
 
-/// The annotation of a pod that has a ceiling: its own `tolerationSeconds` stand in it.
+/// The annotation of a pod that has a ceiling: it contains its own `tolerationSeconds`.
 pub const GUARD: &str = "taintward.io/guard";
 
 /// [`GUARD`]'s value.
@@ -18,7 +19,7 @@ struct GuardJson<'a> {
     guarded: Vec<HeldTolerationJson<'a>>,
 }
 
-/// The annotation's text of a record.
+/// Formats a record as the annotation's value.
 pub fn encode_guard(record: &GuardRecord) -> String {
     let tolerations: Vec<_> =
         record.tolerations().iter().map(|held| (held.toleration(), held.given())).collect();
@@ -31,7 +32,7 @@ fn decode_guard(text: &str) -> Option<GuardRecord> {
     GuardRecord::recorded(json.guarded.iter().map(HeldTolerationJson::decoded).collect::<Option<Vec<_>>>()?)
 }
 
-/// What the annotations of a pod say, that of a hold and that of a guarded pod; both at once is undecodable.
+/// Parses the annotations of a pod, that of a hold and that of a guarded pod; both at once are undecodable.
 pub fn decode_records(held: Option<&str>, guard: Option<&str>) -> (RecordState, RecordAnnotations) {
     let annotations = RecordAnnotations { hold: held.is_some(), guard: guard.is_some() };
     let record = match (held, guard) {
@@ -72,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_record_reads_back_as_it_was_written(tolerations in prop::collection::vec(toleration(), 1..4)) {
+        fn a_written_record_is_read_back(tolerations in prop::collection::vec(toleration(), 1..4)) {
             let record = GuardRecord::recorded(tolerations).unwrap();
             let text = encode_guard(&record);
             let annotations = RecordAnnotations { hold: false, guard: true };
@@ -80,13 +81,13 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "\\PC*") {
+        fn no_text_causes_a_panic(text in "\\PC*") {
             decode_records(None, Some(&text));
         }
     }
 
     #[test]
-    fn what_is_not_whole_or_lowers_seconds_is_undecodable() {
+    fn an_incomplete_record_or_one_that_lowers_seconds_is_undecodable() {
         let whole = r#"{"guarded":[{"key":"k","operator":"Exists","tolerationSeconds":300,"given":3600}]}"#;
         assert!(matches!(decode_records(None, Some(whole)).0, RecordState::Guarded(_)));
         assert_eq!(decode_records(Some("{}"), Some(whole)).0, RecordState::Undecodable);

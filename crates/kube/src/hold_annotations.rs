@@ -1,6 +1,7 @@
-//! Reads and writes the annotations of holds: a pod's own seconds, and what a person asks for a node.
+//! Reads and writes the annotations of holds: a pod's own seconds, and an administrator's request for a node.
 //!
-//! - Invariant: what is written reads back equal; what does not read as a whole is undecodable, never half of it.
+//! - Invariant: a written value is read back equal; a value that is not valid as a whole is undecodable, never half of
+//!   it.
 
 use crate::api_time::micro_time;
 use crate::decode::time_from_text;
@@ -12,10 +13,10 @@ use taintward_core::toleration::{Toleration, TolerationOperator};
 use taintward_core::toleration_hold::{HeldToleration, HoldRecord, ReleaseMode};
 use taintward_core::toleration_seconds::{NodeHoldRequest, RecordState};
 
-/// The annotation of a pod whose `tolerationSeconds` Taintward has cleared or given back: they stand in it.
+/// The annotation of a pod whose `tolerationSeconds` Taintward has removed or restored: it contains them.
 pub const HELD: &str = "taintward.io/held";
 
-/// The annotation of a node by which a person asks that its pods are held, or released.
+/// The annotation of a node by which an administrator requests that its pods are held, or released.
 pub const HOLD: &str = "taintward.io/hold";
 
 /// [`HELD`]'s value.
@@ -77,7 +78,7 @@ enum ReleaseModeJson {
     Full,
 }
 
-/// The annotation's text of a record.
+/// Formats a record as the annotation's value.
 pub fn encode_record(record: &HoldRecord) -> String {
     let tolerations: Vec<_> =
         record.tolerations().iter().map(|held| (held.toleration(), held.given())).collect();
@@ -94,7 +95,7 @@ pub fn encode_record(record: &HoldRecord) -> String {
     serde_json::to_string(&json).unwrap_or_default()
 }
 
-/// What the annotation of a pod says.
+/// Parses the annotation of a pod.
 pub fn decode_record(text: &str) -> RecordState {
     let Ok(json) = serde_json::from_str::<HeldJson<'_>>(text) else { return RecordState::Undecodable };
     record(&json).map_or(RecordState::Undecodable, |record| RecordState::Known(record.into()))
@@ -113,7 +114,7 @@ fn record(json: &HeldJson<'_>) -> Option<HoldRecord> {
 }
 
 impl<'a> HeldTolerationJson<'a> {
-    /// Of a toleration with its own seconds, and those that it has.
+    /// Makes it from a toleration with its own seconds, and those that it has now.
     pub(crate) fn new(toleration: &'a Toleration, given: Option<i64>) -> Self {
         Self {
             key: (&*toleration.key).into(),
@@ -137,7 +138,7 @@ impl<'a> HeldTolerationJson<'a> {
     }
 }
 
-/// The annotation's text of a request; `None` takes it away. The reason is for people.
+/// Formats a request as the annotation's value; `None` removes the annotation. The reason is for people.
 pub fn encode_request(request: NodeHoldRequest, reason: &str) -> Option<String> {
     let json = match request {
         NodeHoldRequest::None => return None,
@@ -155,7 +156,7 @@ pub fn encode_request(request: NodeHoldRequest, reason: &str) -> Option<String> 
     serde_json::to_string(&json).ok()
 }
 
-/// What the annotation of a node asks for; nothing, if it cannot be understood (D11).
+/// Parses the request in a node's annotation; none, if it cannot be understood (D11).
 pub fn decode_request(text: &str) -> NodeHoldRequest {
     let request = || match serde_json::from_str(text).ok()? {
         HoldJson::Hold { since, until, .. } => {
@@ -208,7 +209,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_record_reads_back_as_it_was_written(
+        fn a_written_record_is_read_back(
             tolerations in prop::collection::vec(toleration(), 1..4),
             times in [moment(), moment(), moment()],
             ran in 0..i64::MAX,
@@ -220,7 +221,7 @@ mod tests {
         }
 
         #[test]
-        fn a_request_reads_back_as_it_was_written(since in moment(), until in moment(), full: bool, reason in ".*") {
+        fn a_written_request_is_read_back(since in moment(), until in moment(), full: bool, reason in ".*") {
             let mode = if full { ReleaseMode::Full } else { ReleaseMode::Remainder };
             for request in [NodeHoldRequest::Hold { since, until }, NodeHoldRequest::Release { at: since, mode }] {
                 prop_assert_eq!(decode_request(&encode_request(request, &reason).unwrap()), request);
@@ -228,13 +229,13 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "\\PC*") {
+        fn no_text_causes_a_panic(text in "\\PC*") {
             let _ = (decode_record(&text), decode_request(&text));
         }
     }
 
     #[test]
-    fn what_is_not_whole_is_undecodable() {
+    fn an_incomplete_record_is_undecodable() {
         let whole = r#"{"since":"2026-11-22T10:00:00Z","until":"2026-11-22T11:00:00Z","changed":"2026-11-22T10:00:00Z",
             "ranMicroseconds":5,"held":[{"key":"k","tolerationSeconds":300}]}"#;
         assert!(matches!(decode_record(whole), RecordState::Known(_)));

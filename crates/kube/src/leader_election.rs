@@ -1,4 +1,4 @@
-//! Runs leader election against a Lease and publishes who leads ([`Leadership`]).
+//! Runs leader election against a Lease and publishes the leader ([`Leadership`]).
 //!
 //! - See `leader_election/election.rs` for the rules.
 
@@ -19,14 +19,14 @@ use taintward_core::time::{Mono, Span};
 use thiserror::Error;
 use tokio::sync::watch;
 
-/// Which lease, as whom, how long; names and defaults of client-go's `--leader-elect-*` flags.
+/// The lease, the identity and the timings; names and defaults of client-go's `--leader-elect-*` flags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseSettings {
     /// `--leader-elect-resource-namespace`.
     pub namespace: String,
-    /// `--leader-elect-resource-name`.
+    /// The identity in the lease; must differ between processes.
     pub name: String,
-    /// Who we are in the lease; must differ between processes.
+    /// The identity in the lease; must differ between processes.
     pub identity: String,
     /// `--leader-elect-lease-duration`, `--leader-elect-renew-deadline`, `--leader-elect-retry-period`.
     pub rules: ElectionTimings,
@@ -47,7 +47,7 @@ impl Default for LeaseSettings {
     }
 }
 
-/// Lengths that cannot work together.
+/// Timings that contradict each other.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum InvalidTimings {
     /// The API counts a lease in seconds.
@@ -55,7 +55,7 @@ pub enum InvalidTimings {
         "--leader-elect-lease-duration must be a whole number of seconds, at least 1 and at most 2147483647"
     )]
     Lease,
-    /// A leader must stop before others may begin.
+    /// A leader must stop before another may start.
     #[error(
         "--leader-elect-renew-deadline must be less than --leader-elect-lease-duration: \
          a leader has to stop before another may begin"
@@ -70,7 +70,7 @@ pub enum InvalidTimings {
 }
 
 impl ElectionTimings {
-    /// Whether the lengths can work together: client-go's conditions.
+    /// Checks client-go's conditions for the timings.
     ///
     /// # Errors
     /// The first condition that does not hold.
@@ -89,34 +89,34 @@ impl ElectionTimings {
         Ok(self)
     }
 
-    /// How long one read or write of the lease may take: half the renew deadline, as in client-go, so that a slow server
-    /// is led by, and a lost answer leaves time for another try.
+    /// The timeout of one read or write of the lease: half the renew deadline, as in client-go, so that a slow server
+    /// still has a leader, and a lost response leaves time for another attempt.
     fn request_max(self) -> Duration {
         Duration::from_micros((self.renew.as_micros() / 2).unsigned_abs()).max(Duration::from_millis(100))
     }
 }
 
-/// Who leads, as far as this process knows.
+/// The leader, as far as this process knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leadership {
     /// Whether this process led when this was published.
     pub leading: bool,
     /// Until when it leads; in the past if it does not.
     pub valid_until: Mono,
-    /// Who holds the lease as last seen; empty if nobody.
+    /// The last observed holder of the lease; empty if there is none.
     pub holder: String,
-    /// How often the lease changed hands.
+    /// How often the lease changed its holder.
     pub transitions: i32,
     /// When the last successful renewal was sent.
     pub last_renew_ok: Option<Mono>,
-    /// When the loop that renews last gave a sign of life.
+    /// When the renewing loop last showed a sign of life.
     pub loop_alive_at: Mono,
-    /// Why the lease could not be read or written the last time, until it can again.
+    /// Why the last read or write of the lease failed, until one succeeds.
     pub trouble: Option<String>,
 }
 
 impl Leadership {
-    /// What is known before the first look: nobody leads.
+    /// The state before the first read: there is no leader.
     pub const fn none(now: Mono) -> Self {
         Self {
             leading: false,
@@ -129,18 +129,18 @@ impl Leadership {
         }
     }
 
-    /// Whether a request may be sent now that can be carried out for `longest` from now on: it must be over before
-    /// anybody else may lead (S5).
+    /// Whether a request may be sent now that can be carried out up to `longest` from now: it must be over before
+    /// another process may lead (S5).
     pub fn allows(&self, now: Mono, longest: Span) -> bool {
         self.leading && now.plus(longest) < self.valid_until
     }
 }
 
-/// An identity no other process has: host name and a random UUID, as client-go makes it.
+/// Returns an identity that no other process has: host name and a random UUID, as client-go does.
 pub fn identity() -> String {
     let host = crate::error_text::quiet(&rustix::system::uname().nodename().to_string_lossy());
     let mut random = [0; 16];
-    // Without randomness the process id keeps apart what runs on one host.
+    // Without randomness the process id distinguishes the processes of one host.
     if getrandom(&mut random, GetRandomFlags::empty()).is_err() {
         random[..4].copy_from_slice(&std::process::id().to_be_bytes());
     }
@@ -150,8 +150,8 @@ pub fn identity() -> String {
     format!("{host}_{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-/// What a lease says. The two times are kept as the text they are: they are other clocks' times, and nothing but
-/// equality is ever asked of them (P28).
+/// The content of a lease. The two times are stored as text: they come from other clocks, and are only compared for
+/// equality (P28).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct LeaseRecord {
     /// `holderIdentity`; empty if the lease is free.
@@ -166,7 +166,7 @@ struct LeaseRecord {
     transitions: i32,
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ElectionAction {
     /// Nothing before this moment.
@@ -175,16 +175,16 @@ enum ElectionAction {
     Read,
     /// Create the lease with this record.
     Create(LeaseRecord),
-    /// Write this record in place of the version read or written last.
+    /// Replace the version that was last read or written by this record.
     Replace(LeaseRecord),
     /// Nothing any more: the lease is released, or was never held.
     Done,
 }
 
-/// How the last step went.
+/// The result of the last action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum LeaseResponse {
-    /// The lease says this.
+    /// The lease has this record.
     Found(LeaseRecord),
     /// There is no lease.
     Absent,
@@ -192,18 +192,18 @@ enum LeaseResponse {
     Written,
     /// The write was refused: the lease is not as last observed.
     Conflict,
-    /// No answer, or none that helps: a write may have been done or not (P31).
+    /// No response, or no useful one: a write may have been done or not (P31).
     Unknown,
 }
 
-/// How long giving the lease back may take: with what requests under way may take before, less than the five seconds
-/// in which the process has to end.
+/// How long releasing the lease may take: together with the preceding requests in flight, less than the five seconds in
+/// which the process has to end.
 const RELEASE_MAX: Duration = Duration::from_millis(1_500);
 
-/// Takes part in the election until `stop` comes, then gives the lease back. Never gives up before: any outage heals
+/// Takes part in the election until `stop` completes, then releases the lease. Never gives up before: any outage heals
 /// by itself (L8).
 ///
-/// Whoever acts must have ended its requests before `stop` comes: the next holder may begin at once.
+/// The caller's requests must have ended before `stop` completes: the next holder may start at once.
 pub async fn run(
     client: Client,
     clock: Clock,
@@ -234,7 +234,7 @@ pub async fn run(
     candidate.publish();
 }
 
-/// The machine, its clock and its store.
+/// The state machine, its clock and its store.
 struct LeaderElector {
     store: LeaseStore,
     clock: Clock,
@@ -259,7 +259,7 @@ impl LeaderElector {
         self.publish();
     }
 
-    /// One step of giving back; false when nothing is left to do.
+    /// One step of the release; false when nothing is left to do.
     async fn advance_release(&mut self) -> bool {
         match self.election.next(self.clock.now()) {
             ElectionAction::Done => return false,

@@ -1,4 +1,4 @@
-//! Speaks to a Kubernetes API server: watches, single requests, events, leader election.
+//! Communicates with a Kubernetes API server: watches, single requests, events, leader election.
 //!
 //! This is the only crate that knows Kubernetes' formats and its protocol. It turns bytes into the facts that
 //! `taintward-core` decides by, and the core's effects into requests. It decides nothing about pods.
@@ -10,7 +10,7 @@
 //!                    └─ config: kubeconfig, credentials, proxies, TLS       clock: time, also the server's
 //! ```
 //!
-//! Every write demands the incarnation that was decided for. A server that only answers what it is asked:
+//! Every write has the UID it was decided for as a precondition. An example with a test server:
 //!
 //! ```
 //! use http::{Method, Request, Response};

@@ -1,6 +1,6 @@
 //! Checks with TokenReview and SubjectAccessReview whether a bearer token may read the metrics.
 //!
-//! - Invariant: the token is in no error message.
+//! - Invariant: no error message contains the token.
 
 use crate::api::{RequestError, RequestSpec, ResourcePath, ask};
 use bytes::Bytes;
@@ -9,22 +9,22 @@ use kube::Client;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// What an API server says of the bearer of a token.
+/// The API server's decision about a bearer token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenAccess {
-    /// It is nobody's.
+    /// It belongs to no user.
     Unknown,
-    /// It is somebody's who may not.
+    /// Its user may not.
     Forbidden,
-    /// It is somebody's who may.
+    /// Its user may.
     Allowed,
 }
 
-/// Asks whether the bearer of `token` may get `path`, which is no resource's; each of two answers is waited for at most
-/// `limit`.
+/// Checks whether the bearer of `token` may get `path`, a non-resource path; waits at most `limit` for each of two
+/// responses.
 ///
 /// # Errors
-/// A request that got no answer: then nothing is known.
+/// A request without a response: then nothing is known.
 pub async fn may_get(
     client: &Client,
     token: &str,
@@ -36,7 +36,7 @@ pub async fn may_get(
     });
     let status = asked(client, ("authentication.k8s.io", "tokenreviews"), &review, limit).await?;
     let user = &status["user"];
-    // A user without a name is nobody: an answer that says so of its own has not understood the question.
+    // A user without a name is invalid: such a response does not come from an API server that understood the request.
     if status["authenticated"] != json!(true) || user["username"].as_str().is_none_or(str::is_empty) {
         return Ok(TokenAccess::Unknown);
     }
@@ -51,7 +51,7 @@ pub async fn may_get(
     Ok(if allowed { TokenAccess::Allowed } else { TokenAccess::Forbidden })
 }
 
-/// The status of a review.
+/// Returns the status of a review.
 async fn asked(
     client: &Client,
     (group, plural): (&'static str, &'static str),

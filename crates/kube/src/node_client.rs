@@ -1,4 +1,4 @@
-//! Reads and patches nodes for people's commands, with the server's own messages.
+//! Reads and patches nodes for interactive commands, with the server's own messages.
 //!
 //! - Nothing is retried. See `api.rs` for the controller's requests.
 
@@ -19,40 +19,40 @@ mod editable_node;
 pub use editable_node::{AnnotationEdit, EditableNode};
 pub(crate) use editable_node::{test, written};
 
-/// Reads and changes nodes. Each request asks once.
+/// Reads and changes nodes. Each request is sent once.
 #[derive(Clone)]
 pub struct NodeClient {
     client: Client,
     limit: Duration,
 }
 
-/// How a change is written.
+/// The options of a write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatchOptions {
-    /// Who is named in `managedFields`.
+    /// The manager in `managedFields`.
     pub field_manager: String,
-    /// `Strict`, `Warn` or `Ignore`; the server's own choice if empty.
+    /// `Strict`, `Warn` or `Ignore`; the server's default if empty.
     pub field_validation: &'static str,
-    /// The server checks everything and keeps nothing.
+    /// The server checks everything and stores nothing.
     pub dry_run: bool,
 }
 
-/// What the server answered.
+/// The server's response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchResponse {
     /// The object.
     pub body: Bytes,
-    /// What the server warns of, harmless to print.
+    /// The server's warnings, safe to print.
     pub warnings: Vec<String>,
 }
 
 /// Why a node was not read or not changed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NodeRequestError {
-    /// The server says no.
+    /// The server refused the request.
     #[error("{}", .0.message)]
     Status(Box<ApiFailureStatus>),
-    /// There is no answer, or none that can be read; of a write it is then unknown whether it was carried out.
+    /// There is no response, or an invalid one; for a write it is then unknown whether it was carried out.
     #[error(transparent)]
     NoAnswer(RequestError),
 }
@@ -63,25 +63,25 @@ impl From<InvalidPath> for NodeRequestError {
     }
 }
 
-/// What the server says, part by part; each is harmless to print.
+/// The server's status, in parts; each is safe to print.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApiFailureStatus {
     /// The HTTP status.
     pub code: u16,
-    /// `NotFound`, `Forbidden` and so on; empty if it names none.
+    /// `NotFound`, `Forbidden` and so on; empty if absent.
     pub reason: String,
-    /// The sentence for people.
+    /// The message for people.
     pub message: String,
-    /// The kind of what is wrong, for `Invalid`.
+    /// The kind of the invalid object, for `Invalid`.
     pub kind: String,
     /// Its name.
     pub name: String,
-    /// Fields, and what is wrong with each.
+    /// Fields, and the error of each.
     pub causes: Vec<(String, String)>,
 }
 
 impl NodeRequestError {
-    /// Whether the node is not what was read any more, so that it can be read and changed again: 409, or a failed test
+    /// Whether the node has changed since it was read, so that it can be read and changed again: 409, or a failed test
     /// of the patch, which a server reports as a 422 without details.
     pub fn is_conflict(&self) -> bool {
         match self {
@@ -120,12 +120,12 @@ struct NodeStatusCause {
 }
 
 impl NodeClient {
-    /// Waits at most `limit` for each answer.
+    /// Waits at most `limit` for each response.
     pub const fn new(client: Client, limit: Duration) -> Self {
         Self { client, limit }
     }
 
-    /// Reads a node as it is now, never from a cache of the server.
+    /// Reads the current node, never from a cache of the server.
     ///
     /// # Errors
     /// A [`NodeRequestError`].
@@ -135,10 +135,10 @@ impl NodeClient {
         self.send(Method::GET, &on, on.path(), RequestSpec::default()).await
     }
 
-    /// Changes a node by a patch that [`EditableNode::patch`] made; the answer is the node as it is then.
+    /// Changes a node with a patch from [`EditableNode::patch`]. The response has the node after the change.
     ///
     /// # Errors
-    /// A [`NodeRequestError`]; [`NodeRequestError::is_conflict`] if it is not what was read any more.
+    /// A [`NodeRequestError`]; [`NodeRequestError::is_conflict`] if the node has changed since it was read.
     pub async fn patch(
         &self,
         name: &str,
@@ -185,7 +185,7 @@ impl NodeClient {
     }
 }
 
-/// Without a `NodeStatusBody` in the answer, something that is no API server has answered.
+/// A response without a `NodeStatusBody` does not come from an API server.
 pub(crate) fn failure_status(response: &RawResponse) -> ApiFailureStatus {
     let code = response.head.status.as_u16();
     let status: NodeStatusBody = serde_json::from_slice(&response.body).unwrap_or_default();
@@ -202,10 +202,10 @@ pub(crate) fn failure_status(response: &RawResponse) -> ApiFailureStatus {
     }
 }
 
-/// The most warnings that are passed on.
+/// At most this many warnings are returned.
 const WARNINGS_MOST: usize = 20;
 
-/// `Warning: 299 - "text"`, as RFC 7234 has it; text may be quoted with backslashes.
+/// `Warning: 299 - "text"`, as in RFC 7234; text may be quoted with backslashes.
 pub(crate) fn warnings(response: &RawResponse) -> Vec<String> {
     let lines = response.head.headers.get_all(http::header::WARNING).iter().take(WARNINGS_MOST);
     lines

@@ -1,4 +1,4 @@
-//! Reads, applies, replaces and deletes any object by its path, for people's commands.
+//! Reads, applies, replaces and deletes any object by its path, for interactive commands.
 
 use crate::api::{RequestError, RequestSpec, ResourcePath, exchange, push_encoded};
 use crate::node_client::{NodeRequestError, PatchOptions, PatchResponse, failure_status, warnings};
@@ -7,28 +7,28 @@ use http::Method;
 use kube::Client;
 use std::time::Duration;
 
-/// How an object is sent that the server is to make true; JSON is YAML.
+/// The content type of server-side apply; JSON is YAML.
 const APPLY: &str = "application/apply-patch+yaml";
 
 /// The longest list that is read.
 const LIST_MOST: usize = 64 << 20;
 
-/// Where an object is.
+/// The path of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectRef<'a> {
     /// API group; empty is core.
     pub group: &'static str,
     /// Its version.
     pub version: &'static str,
-    /// The plural, as RBAC has it.
+    /// The plural, as in RBAC.
     pub plural: &'static str,
-    /// Empty for objects that are in none.
+    /// Empty for cluster-scoped objects.
     pub namespace: &'a str,
     /// Its name.
     pub name: &'a str,
 }
 
-/// Reads and changes objects. Each request asks once.
+/// Reads and changes objects. Each request is sent once.
 #[derive(Clone)]
 pub struct ObjectClient {
     client: Client,
@@ -38,19 +38,19 @@ pub struct ObjectClient {
 impl<'a> ObjectRef<'a> {
     fn resource(self) -> Result<ResourcePath<'a>, NodeRequestError> {
         let Self { group, version, plural, namespace, name } = self;
-        // A name that is none would turn the request into one about all objects of the kind.
+        // An empty name would turn the request into one about all objects of the kind.
         let named = ResourcePath::named(group, plural, namespace, name)?;
         Ok(ResourcePath { version, ..named })
     }
 }
 
 impl ObjectClient {
-    /// Waits at most `limit` for each answer.
+    /// Waits at most `limit` for each response.
     pub const fn new(client: Client, limit: Duration) -> Self {
         Self { client, limit }
     }
 
-    /// The object as it is now; `None` if there is none, or no such kind.
+    /// Reads the current object; `None` if it, or its kind, does not exist.
     ///
     /// # Errors
     /// A [`NodeRequestError`].
@@ -59,7 +59,7 @@ impl ObjectClient {
         present(self.send(Method::GET, &on, on.path(), RequestSpec::default()).await)
     }
 
-    /// All objects of the place's kind, whatever its name, as a list; `None` if there is no such kind.
+    /// Lists all objects of this kind, whatever their names; `None` if the kind does not exist.
     ///
     /// # Errors
     /// A [`NodeRequestError`].
@@ -73,7 +73,7 @@ impl ObjectClient {
         )
     }
 
-    /// The objects of the place's kind that have these labels.
+    /// Lists the objects of this kind that have these labels.
     ///
     /// # Errors
     /// A [`NodeRequestError`].
@@ -92,8 +92,8 @@ impl ObjectClient {
         )
     }
 
-    /// Makes the fields of `body` what they are there, whatever else the object has. `force` takes fields from others who
-    /// hold them; without it that is a 409 that names them.
+    /// Applies the fields of `body` (server-side apply), whatever else the object has. `force` takes fields from other
+    /// managers that own them; without it that is a 409 that names them.
     ///
     /// # Errors
     /// A [`NodeRequestError`].
@@ -115,10 +115,10 @@ impl ObjectClient {
         .await
     }
 
-    /// Puts `body` in the place of the whole object, as it was at the version that it names.
+    /// Replaces the whole object by `body`, at the version that it names.
     ///
     /// # Errors
-    /// A [`NodeRequestError`]; [`NodeRequestError::is_conflict`] if it is not at that version any more.
+    /// A [`NodeRequestError`]; [`NodeRequestError::is_conflict`] if the object has another version by now.
     pub async fn replace(
         &self,
         object: ObjectRef<'_>,
@@ -131,7 +131,7 @@ impl ObjectClient {
             .await
     }
 
-    /// Deletes the object; `false` if there was none. With finalizers it is gone only later.
+    /// Deletes the object; `false` if it did not exist. With finalizers it is gone only later.
     ///
     /// # Errors
     /// A [`NodeRequestError`].
@@ -172,7 +172,7 @@ fn written(on: &ResourcePath<'_>, how: &PatchOptions) -> String {
     uri
 }
 
-/// What is not there is no failure.
+/// A missing object is not an error.
 fn present(
     result: Result<PatchResponse, NodeRequestError>,
 ) -> Result<Option<PatchResponse>, NodeRequestError> {

@@ -1,6 +1,6 @@
-//! Reads lists of any kind page by page as JSON, for people's commands.
+//! Reads lists of any kind page by page as JSON, for interactive commands.
 //!
-//! - Invariant: memory holds one page. If the continue token expires, the list goes on where it was, as the server
+//! - Invariant: memory holds one page. If the continue token expires, the list continues where it was, as the server
 //!   offers, and returns no object twice.
 
 use crate::api::{ErrorHints, RequestError, RequestSpec, ResourcePath, ask, exchange, push_encoded};
@@ -15,15 +15,15 @@ use taintward_core::api_error::ApiFailure;
 /// Objects on a page.
 const PAGE: usize = 250;
 
-/// The longest page that is read: pods with much in their annotations.
+/// The longest page that is read: pods with large annotations.
 const BYTES_MOST: usize = 128 << 20;
 
-/// Which objects.
+/// The objects to list.
 #[derive(Clone, Copy, Debug)]
 pub struct ListRequest<'a> {
     /// API group; empty is core.
     pub group: &'static str,
-    /// The plural, as RBAC has it.
+    /// The plural, as in RBAC.
     pub plural: &'static str,
     /// One namespace; all if empty.
     pub namespace: &'a str,
@@ -47,10 +47,11 @@ struct RawPageMeta {
     next: String,
 }
 
-/// Tells each object, without `apiVersion` and `kind`, which lists leave out; waits at most `limit` for each page.
+/// Passes each object to `tell`, without `apiVersion` and `kind`, which lists leave out; waits at most `limit` for each
+/// page.
 ///
 /// # Errors
-/// The first page that could not be had, or an object that `tell` cannot read; what was told before has been told.
+/// The first page that could not be read, or an object that `tell` cannot decode; earlier objects have been passed on.
 pub async fn pages(
     client: &Client,
     listing: ListRequest<'_>,
@@ -63,7 +64,7 @@ pub async fn pages(
     loop {
         let body = match page(client, &on, listing, &next, limit).await? {
             PageResult::Page(body) => body,
-            // Twice in a row is no way forward.
+            // Twice in a row makes no progress.
             PageResult::Expired { onward, .. } if !expired && !onward.is_empty() => {
                 (next, expired) = (onward, true);
                 continue;
@@ -83,10 +84,10 @@ pub async fn pages(
     }
 }
 
-/// Asks for one object of a list, to learn whether the server understands the question; waits at most `limit`.
+/// Requests one object of a list, to find out whether the server accepts the request; waits at most `limit`.
 ///
 /// # Errors
-/// What speaks against it.
+/// Why it does not.
 pub async fn one(client: &Client, listing: ListRequest<'_>, limit: Duration) -> Result<(), RequestError> {
     let on = ResourcePath::collection(listing.group, listing.plural, listing.namespace)?;
     let uri = uri(&on, listing, 1, "");
@@ -111,10 +112,10 @@ fn uri(on: &ResourcePath<'_>, listing: ListRequest<'_>, count: usize, next: &str
     uri
 }
 
-/// What came of asking for a page.
+/// The result of requesting a page.
 enum PageResult {
     Page(Bytes),
-    /// The moment of the list is forgotten; `onward` leads to the rest of it as it is now, if the server offers that.
+    /// The continue token has expired; `onward` leads to the current rest of the list, if the server offers that.
     Expired {
         onward: String,
         refusal: RequestError,
@@ -150,10 +151,10 @@ async fn page(
     Ok(PageResult::Expired { onward: page.metadata.next, refusal })
 }
 
-/// One object, as it was written; `None` if there is none.
+/// Reads one object, unmodified; `None` if it does not exist.
 ///
 /// # Errors
-/// A [`RequestError`] that names the missing permission, or says that nobody answered within `limit`.
+/// A [`RequestError`] that names the missing permission, or says that there was no response within `limit`.
 pub async fn object(
     client: &Client,
     (group, plural): (&'static str, &'static str),

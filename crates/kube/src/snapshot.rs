@@ -1,6 +1,6 @@
 //! Converts JSON of nodes, pods and disruption budgets to the records of a cluster snapshot.
 //!
-//! - Invariant: what decides about evictions is decoded by the controller's own decoder (`decode.rs`).
+//! - Invariant: the fields that decide about evictions are decoded by the controller's own decoder (`decode.rs`).
 
 use crate::decode::{
     DecodeError, Decoded, DecodedNode, DecodedPod, NodeJson, SelectedLabels, decoded_node, decoded_pod,
@@ -27,7 +27,7 @@ use taintward_core::scheduling::{
 };
 use taintward_core::toleration::Toleration;
 
-/// What is wrong, without the place: the JSON is not what somebody wrote.
+/// The error, without the position: the JSON is generated, not written by a user.
 fn broken(why: DecodeError) -> String {
     let told = why.to_string();
     told.split(" at line ").next().unwrap_or(&told).to_owned()
@@ -52,7 +52,7 @@ fn containers(written: &[ContainerJson<'_>]) -> Result<Vec<ContainerRequests>, S
     written.iter().map(one).collect()
 }
 
-/// What a pod takes.
+/// Computes the requests of a pod.
 ///
 /// # Errors
 /// Names an amount that is not a quantity.
@@ -66,7 +66,7 @@ pub fn resource_requests(spec: &PodSpecJson<'_, Whole>) -> Result<ResourceReques
     Ok(requests.load())
 }
 
-/// What a pod wants of a node.
+/// Converts what a pod requires of a node.
 ///
 /// # Errors
 /// Names an amount that is not a quantity.
@@ -91,7 +91,7 @@ pub fn scheduling_spec(spec: PodSpecJson<'_, Whole>) -> Result<PodSchedulingSpec
     })
 }
 
-/// What a node has for pods, and how many pods.
+/// Converts the allocatable resources of a node, and its maximum number of pods.
 ///
 /// # Errors
 /// Names an amount that is not a quantity.
@@ -105,7 +105,7 @@ pub fn allocatable(status: &NodeStatusJson<'_, Whole>) -> Result<(Resources, i64
     Ok((amounts.into_iter().map(in_units).collect(), pods_max))
 }
 
-/// Scheduling rules of a pod that nothing here looks at.
+/// Whether a pod has scheduling rules that are not evaluated here.
 fn goes_beyond(spec: &PodSpecJson<'_, Whole>) -> bool {
     let between_pods = |affinity: &Fields<_>| {
         let AffinityJson { pod_affinity, pod_anti_affinity, .. } = &**affinity;
@@ -119,10 +119,11 @@ fn goes_beyond(spec: &PodSpecJson<'_, Whole>) -> bool {
             .any(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some())
 }
 
-/// Tells a pod; says whether another with its name had been told. Who names no namespace is in `home`.
+/// Adds a pod to the snapshot. Returns whether a pod of the same name was already there. Pods without a namespace are
+/// placed in `home`.
 ///
 /// # Errors
-/// What is wrong with it; it was not told.
+/// Why the pod is invalid; it was not added.
 pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, String> {
     let object: PodJson<'_, Whole> = read_json(json).map_err(broken)?;
     let decoded = decoded_pod(&object, json).map_err(broken)?;
@@ -162,10 +163,10 @@ fn owner<'o>(owner: &'o OwnerReferenceJson<'_>) -> OwnerReference<'o> {
     OwnerReference { group, kind: &owner.kind, name: &owner.name }
 }
 
-/// A node, to be told.
+/// Converts a node for the snapshot.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Why the node is invalid.
 pub fn node(json: &[u8]) -> Result<NodeRecord, String> {
     let object: NodeJson<'_, TextMap<'_>, Whole> = read_json(json).map_err(broken)?;
     let labels = SelectedLabels::from(&object.metadata.labels);
@@ -184,10 +185,10 @@ pub fn node(json: &[u8]) -> Result<NodeRecord, String> {
     })
 }
 
-/// A disruption budget, to be told. Who names no namespace is in `home`.
+/// Converts a disruption budget for the snapshot. Budgets without a namespace are placed in `home`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Why the budget is invalid.
 pub fn budget(json: &[u8], home: &str) -> Result<DisruptionBudget, String> {
     let DisruptionBudgetJson { metadata: Fields(metadata), spec: Fields(spec), status } =
         read_json(json).map_err(broken)?;
@@ -199,7 +200,7 @@ pub fn budget(json: &[u8], home: &str) -> Result<DisruptionBudget, String> {
     };
     let least = portion(spec.min_available, "minAvailable")?.map(DisruptionLimit::MinAvailable);
     let most = portion(spec.max_unavailable, "maxUnavailable")?.map(DisruptionLimit::MaxUnavailable);
-    // Counts of an earlier generation, or of nobody, say nothing.
+    // Missing counts, or those of an earlier generation, are ignored.
     let generation = metadata.generation.unwrap_or_default();
     let counted =
         status.filter(|counts| counts.observed_generation >= generation && counts.expected_pods > 0);

@@ -1,4 +1,4 @@
-//! Spreads retries; equal seeds give equal numbers.
+//! Generates random numbers that spread retries; equal seeds give equal numbers.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// A length of at most `most`.
+    /// A duration of at most `most`.
     pub(crate) fn up_to(&mut self, most: Duration) -> Duration {
         most.mul_f64((self.next() >> 11) as f64 / (1_u64 << 53) as f64)
     }

@@ -1,6 +1,6 @@
 //! Lists and watches the objects of one kind and sends [`WatchEvent`]s to a consumer, whatever the server does.
 //!
-//! - Invariant: no object goes back in time; objects that a completed list lacks are gone; nothing is believed longer
+//! - Invariant: no object goes back in time; objects that a completed list lacks are gone; no watch is trusted longer
 //!   than the relist interval (L4); no object is stored (S12).
 //! - See `watch/list_watch/watch_loop.rs` for the loop, `watch/backoff.rs` for retries, `decode.rs` for bytes.
 
@@ -31,17 +31,17 @@ pub use stream_health::{ListMode, MissingAccess, StreamCounters, StreamHealth, S
 pub use watch_event::WatchEvent;
 pub use watch_settings::{WatchScope, WatchSettings};
 
-/// Listens to all objects of one kind.
+/// Watches all objects of one kind.
 ///
-/// Lists are streamed by a watch (WatchList) where the server supports that, else paged; both are consistent reads,
-/// never `resourceVersion=0`. Between [`WatchEvent::ListStarted`] and [`WatchEvent::ListCompleted`] every object that
-/// exists is sent at least once, so all others are gone; outside of a list every change is sent in order. No object
-/// goes back in time, unless the server's store does. A list that breaks off is never completed: what it sent holds,
-/// and the next list starts again. If changes follow in between, [`WatchEvent::ListAborted`] is sent before them.
+/// Lists are streamed by a watch (WatchList) if the server supports that, else paged; both are consistent reads, never
+/// `resourceVersion=0`. Between [`WatchEvent::ListStarted`] and [`WatchEvent::ListCompleted`] every object that exists
+/// is sent at least once, so all others are gone; outside of a list every change is sent in order. No object goes back
+/// in time, unless the server's store does. An aborted list is never completed: the objects it sent count, and the next
+/// list starts again. If changes follow in between, [`WatchEvent::ListAborted`] is sent before them.
 ///
 /// A healthy watch may be silent for hours. HTTP/2 pings detect a dead connection (`config`). The server's promise to
 /// end a watch in time ([`WatchSettings::watch_timeout`]) detects one that leads nowhere. A server or proxy may still
-/// lose an event: so everything is listed again at intervals (L4), beside the watch, which goes on meanwhile
+/// lose an event: so everything is listed again at intervals (L4), beside the watch, which continues meanwhile
 /// (`background_list.rs`).
 pub struct Watcher<F> {
     client: Client,
@@ -50,12 +50,13 @@ pub struct Watcher<F> {
 }
 
 impl<F: WatchedObject> Watcher<F> {
-    /// A listener; nothing is sent before [`Watcher::run`]. The client must not retry on its own (P20).
+    /// Makes a watcher; nothing is sent before [`Watcher::run`]. The client must not retry on its own (P20).
     pub fn new(client: Client, settings: WatchSettings) -> Self {
         Self { client, settings, kind: std::marker::PhantomData }
     }
 
-    /// Lists and watches for ever; returns once the receiver of `out` is gone. Dropping the future ends all requests.
+    /// Lists and watches without end; returns once the receiver of `out` is gone. Dropping the future aborts all
+    /// requests.
     ///
     /// A slow consumer slows the reading down; nothing is dropped.
     pub async fn run(self, out: mpsc::Sender<Vec<WatchEvent<F>>>, health: watch::Sender<StreamHealth>) {
@@ -69,7 +70,7 @@ impl<F: WatchedObject> Watcher<F> {
     }
 }
 
-/// Where a watch stands in the server's history.
+/// The position of a watch in the server's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum WatchPosition {
     Number(ResourceVersion),
@@ -77,7 +78,7 @@ enum WatchPosition {
 }
 
 impl WatchPosition {
-    /// Reads a resourceVersion; `None` if there is none.
+    /// Parses a resourceVersion; `None` if there is none.
     fn of(text: &str) -> Option<Self> {
         match ResourceVersion::parse(text) {
             Some(version) => Some(Self::Number(version)),
@@ -96,7 +97,7 @@ impl fmt::Display for WatchPosition {
     }
 }
 
-/// The continue token of a page, and the position that its list stands for; `None` for the first page.
+/// The continue token of a page, and the position of its list; `None` for the first page.
 type NextPage = Option<(String, WatchPosition)>;
 
 /// What to request next.
@@ -104,7 +105,7 @@ type NextPage = Option<(String, WatchPosition)>;
 enum NextRequest {
     /// A list from its beginning.
     List,
-    /// The page after this token, of the list that stands for `since`.
+    /// The page after this token, of the list at `since`.
     Page { token: String, since: WatchPosition },
     /// The changes after this position.
     Watch(WatchPosition),
@@ -151,12 +152,12 @@ enum WatchError {
 }
 
 impl WatchError {
-    /// What a status means, whether it came as the answer to a request with this verb or as an ERROR event.
+    /// Classifies a status, which came as the response to a request with this verb or as an ERROR event.
     fn of_status<F: WatchedObject>(status: ApiStatus, verb: &'static str) -> Self {
         let missing = MissingAccess { verb, group: F::GROUP, resource: F::RESOURCE };
         match (status.code, status.reason.as_str()) {
             (410, _) | (_, "Expired" | "Gone") => Self::Expired(status),
-            // Our position lies in the server's future: its store was replaced by an older one.
+            // The position is in the server's future: its store was replaced by an older one.
             (504, _) if status.message.starts_with("Too large resource version") => Self::Expired(status),
             (401, _) => Self::Unauthenticated(missing, status),
             (403, _) => Self::Forbidden(missing, status),
@@ -166,13 +167,13 @@ impl WatchError {
         }
     }
 
-    /// Whether the server knows no such resource.
+    /// Whether the server does not know the resource.
     fn is_absence(&self) -> bool {
         matches!(self, Self::Refused(status) if status.code == 404)
     }
 
-    /// Whether there was no API server to agree to a request, or none that could; it may be back in a moment. One that
-    /// names a time is there. Credentials that are not accepted are on their way as a rule.
+    /// Whether no API server accepted the request, or none that could; one may be back in a moment. A server that names
+    /// a time is available. Credentials that are not accepted are usually about to be renewed.
     fn is_away(&self) -> bool {
         match self {
             Self::ConnectionLost(_) | Self::IdleTimeout(_) | Self::Malformed(_) | Self::Foreign(..) => true,
@@ -182,7 +183,7 @@ impl WatchError {
         }
     }
 
-    /// How long the server asks to wait.
+    /// The server's `Retry-After`.
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Throttled(status) => {

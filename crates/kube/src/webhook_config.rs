@@ -1,6 +1,6 @@
 //! Reads and writes the Secret of the webhook's certificate, and the `caBundle` of its configurations.
 //!
-//! - Invariant: nothing is written over a version that was not read; of a configuration only `caBundle` is written.
+//! - Invariant: no version is overwritten that was not read; of a configuration only `caBundle` is written.
 
 use crate::api::{ErrorHints, JSON_PATCH, RequestError, RequestSpec, ResourcePath, ask};
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
 
-/// How long a request may take.
+/// The timeout of a request.
 const LIMIT: Duration = Duration::from_secs(5);
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
@@ -22,7 +22,7 @@ const ADMISSION: &str = "admissionregistration.k8s.io";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredSecret {
     version: String,
-    /// Its `data`, out of base64.
+    /// Its `data`, decoded from base64.
     pub data: BTreeMap<String, Vec<u8>>,
 }
 
@@ -39,7 +39,7 @@ impl WebhookKind {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Mutating, Self::Validating];
 
-    /// The resource, as RBAC names it.
+    /// The resource, as in RBAC.
     pub const fn plural(self) -> &'static str {
         match self {
             Self::Mutating => "mutatingwebhookconfigurations",
@@ -54,7 +54,7 @@ pub struct WebhookConfiguration {
     /// Which of the two.
     pub kind: WebhookKind,
     version: String,
-    /// Of each of its webhooks, whom API servers believe: PEM, out of base64; empty where nothing is said.
+    /// For each of its webhooks, the CAs that API servers trust: PEM, decoded from base64; empty if absent.
     pub bundles: Vec<Vec<u8>>,
 }
 
@@ -93,7 +93,7 @@ struct WebhookClientConfig {
 }
 
 impl WebhookConfigClient {
-    /// Through this client.
+    /// Uses this client.
     pub const fn new(client: Client) -> Self {
         Self { client }
     }
@@ -109,10 +109,11 @@ impl WebhookConfigClient {
         Ok(Some(StoredSecret { version: object.metadata.resource_version, data }))
     }
 
-    /// Writes the data of a Secret over what was read, and nothing else of it; or a new one, of type `kubernetes.io/tls`.
+    /// Writes the data of a Secret over the version that was read, and nothing else of it; or a new one, of type
+    /// `kubernetes.io/tls`.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if somebody else has written it since.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if another writer has changed it since.
     pub async fn write_secret(
         &self,
         (namespace, name): (&str, &str),
@@ -157,10 +158,10 @@ impl WebhookConfigClient {
         Ok(found)
     }
 
-    /// Makes API servers believe `pem` in every webhook of a configuration, over what was read.
+    /// Makes API servers trust `pem` for every webhook of a configuration, over the version that was read.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if somebody else has written it since.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if another writer has changed it since.
     pub async fn trust(
         &self,
         name: &str,

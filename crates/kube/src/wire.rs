@@ -1,8 +1,8 @@
 //! Holds one mirror of each kind, borrowed from the text, for every reader: lists and watches, snapshots, the webhook.
 //!
-//! - Keeps true: what is not there and what is `null` are the same, as in Go ([`Text`], [`Fields`], [`CappedList`], [`TextMap`] are
-//!   empty; a number is `None`). A field that is known and given twice is a fault; a field that is not known is skipped, except
-//!   in the specifications of our own resources. [`IfWhole`] skips what only some readers want.
+//! - Invariant: an absent field equals `null`, as in Go ([`Text`], [`Fields`], [`CappedList`], [`TextMap`] are empty; a
+//!   number is `None`). A known field given twice is an error; an unknown field is skipped, except in the
+//!   specifications of Taintward's own resources. [`IfWhole`] skips what only some readers need.
 //! - See `decode/format/protobuf.rs` for protobuf, and `decode/format/json.rs` for errors with paths.
 #![allow(missing_docs, reason = "the fields of a mirror are the API's, and documented there")]
 

@@ -1,6 +1,6 @@
-//! Tests how responses, timeouts and our own rate limit are classified.
+//! Tests how responses, timeouts and the client's rate limit are classified.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -45,7 +45,7 @@ fn written() -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_answer_has_its_meaning() {
+async fn every_response_is_classified() {
     let text =
         |code| Reply::Answer(code, vec![("content-type", "text/plain".into())], "404 page not found".into());
     let rows: Vec<(u16, ApiFailure)> = vec![
@@ -71,19 +71,19 @@ async fn every_answer_has_its_meaning() {
             let (client, log) =
                 server(move |_| if with_status { Reply::status(code, "Any", "because") } else { text(code) });
             let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
-            // That there is nothing is only the API server's own word.
+            // Only the API server's own 404 means that an object is absent.
             let meaning = if code == 404 { ApiFailure::Unavailable } else { meaning };
             assert_eq!(refusal.failure, meaning, "{code} {refusal}");
             assert!(refusal.message.starts_with(&format!("delete pods shop/web-0: {code} ")), "{refusal}");
             assert_eq!(refusal.message.contains("because"), with_status, "{refusal}");
-            assert_eq!(log.lock().unwrap().len(), 1, "sent once, whatever comes back (P20)");
+            assert_eq!(log.lock().unwrap().len(), 1, "sent once, whatever the response (P20)");
         }
     }
 }
 
-/// What stands in front of an API server answers in its place: nothing is gone, and nothing was done.
+/// A proxy responds instead of the API server: no object counts as gone, and nothing as done.
 #[tokio::test(start_paused = true)]
-async fn a_proxys_answer_is_no_word_of_the_api_server() {
+async fn a_proxys_response_does_not_count_as_the_api_servers() {
     type Says = fn(u16) -> Reply;
     let html = |code: u16| Reply::Answer(code, vec![("content-type", "text/html".into())], "<html>".into());
     let text = |code: u16| Reply::Answer(code, vec![("content-type", "text/plain".into())], "no".into());
@@ -109,9 +109,9 @@ async fn a_proxys_answer_is_no_word_of_the_api_server() {
     }
 }
 
-/// What one webhook fails at, or refuses, is no word about the server.
+/// The failure or refusal of one webhook says nothing about the server.
 #[tokio::test(start_paused = true)]
-async fn only_the_servers_own_trouble_is_an_overload() {
+async fn only_the_servers_own_errors_are_an_overload() {
     const WEBHOOK: &str = "admission webhook \"w.example.com\" denied the request: busy";
     let calling =
         "Internal error occurred: failed calling webhook \"w.example.com\": context deadline exceeded";
@@ -142,7 +142,7 @@ async fn only_the_servers_own_trouble_is_an_overload() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_422_is_a_conflict_only_where_a_precondition_failed() {
+async fn a_422_is_a_conflict_only_if_a_precondition_failed() {
     let invalid = |field: &str| {
         let mut body = status(422, "Invalid", "Pod \"web-0\" is invalid");
         body["details"] = json!({ "causes": [{ "reason": "FieldValueInvalid", "field": field }] });
@@ -195,7 +195,7 @@ async fn retry_after_is_honoured_and_capped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_and_broken_connections_leave_it_open() {
+async fn silence_and_broken_connections_leave_the_result_unknown() {
     let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
     let (act, start) = (ApiClient::new(client, "x"), Instant::now());
     let refusal = act.delete(&web(), &uid(), None).await.unwrap_err();
@@ -213,7 +213,7 @@ async fn silence_and_broken_connections_leave_it_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_pace_delays_what_fits_and_refuses_what_does_not() {
+async fn the_rate_limit_delays_or_refuses_requests() {
     let (client, log) = server(|_| written());
     let act = ApiClient::new(client, "x").with_pace(RateLimiter::new(Clock::of_runtime(NOW), 1.0, 1));
     let start = Instant::now();
@@ -235,7 +235,7 @@ async fn the_pace_delays_what_fits_and_refuses_what_does_not() {
     assert_eq!(log.lock().unwrap().len(), 5);
 }
 
-/// What a read waits for its turn does not make its answer older (S2).
+/// The time that a read waits for the rate limit does not make its response older (S2).
 #[tokio::test(start_paused = true)]
 async fn a_confirming_read_is_as_old_as_its_request() {
     let clock = Clock::of_runtime(NOW);
@@ -250,7 +250,7 @@ async fn a_confirming_read_is_as_old_as_its_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn messages_are_harmless_and_bounded_and_show_the_way_out() {
+async fn messages_are_harmless_and_bounded_and_name_the_remedy() {
     let loud = "a\n\u{1b}[31mb".to_owned() + &"x".repeat(200_000);
     let (client, _) = server(move |_| Reply::status(400, "BadRequest", &loud));
     let refusal = ApiClient::new(client, "x")

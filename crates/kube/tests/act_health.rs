@@ -1,6 +1,6 @@
 //! Tests the requests of node lifecycle.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -56,7 +56,7 @@ fn set(taints: &[ManagedTaint]) -> ManagedTaints {
     taints.iter().copied().collect()
 }
 
-/// An actor before a server that shows `object` to whoever reads, and takes every write.
+/// An API client for a server that returns `object` for every read, and accepts every write.
 fn before(object: Value) -> (ApiClient, Log) {
     let (client, log) = server(move |seen| match seen.method {
         http::Method::GET => Reply::json(200, &object),
@@ -84,7 +84,7 @@ async fn a_node_and_its_lease_are_read_live_and_at_once() {
     });
     let read = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap();
     let (LiveRead::Found(node), LiveRead::Found(lease)) = (read.node, read.lease) else {
-        panic!("both are there")
+        panic!("both exist")
     };
     assert_eq!(
         (node.version, node.conditions[0].status),
@@ -107,12 +107,12 @@ async fn a_node_and_its_lease_are_read_live_and_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn both_reads_wait_together_and_one_failure_is_the_answer() {
+async fn both_reads_run_together_and_one_failure_is_the_result() {
     let (client, log) = server(|_| Reply::Silence(Duration::from_secs(3600)));
     let start = Instant::now();
     let refusal = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap_err();
     assert_eq!((refusal.failure, start.elapsed().as_secs()), (ApiFailure::Unavailable, 3));
-    assert_eq!(arrived(&log).len(), 2, "both were under way");
+    assert_eq!(arrived(&log).len(), 2, "both were in flight");
     for broken in [NODE, LEASES] {
         let (client, _) = server(move |seen| {
             let kind = if seen.path == NODE { "Node" } else { "Lease" };
@@ -127,7 +127,7 @@ async fn both_reads_wait_together_and_one_failure_is_the_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_an_api_server_s_word_makes_a_node_or_lease_absent() {
+async fn only_an_api_servers_response_makes_a_node_or_lease_absent() {
     let odd = json!({ "kind": "Lease", "metadata": metadata("9"), "spec": { "renewTime": "soon" } });
     let (client, _) = server(move |seen| match seen.path.as_str() {
         NODE => Reply::status(404, "NotFound", "nodes \"n1\" not found"),
@@ -149,12 +149,12 @@ async fn only_an_api_server_s_word_makes_a_node_or_lease_absent() {
             false => Reply::status(404, "NotFound", "not found"),
         });
         let refusal = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap_err();
-        assert_eq!(refusal.failure, ApiFailure::Unavailable, "a proxy's 404 makes nobody silent: {refusal}");
+        assert_eq!(refusal.failure, ApiFailure::Unavailable, "a proxy's 404 makes no node silent: {refusal}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_without_a_name_asks_for_nothing() {
+async fn an_empty_node_name_sends_no_request() {
     let (act, log) = before(json!({}));
     for name in ["", "..", "a/b"] {
         let node = NodeRef { name: NodeName::new(name), uid: Uid::new(UID) };
@@ -170,7 +170,7 @@ async fn a_node_without_a_name_asks_for_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn taints_are_swapped_in_one_patch_that_tests_what_was_read() {
+async fn taints_are_swapped_in_one_patch_that_tests_the_read_state() {
     let (key, effect) = ("node.kubernetes.io/not-ready", "NoExecute");
     let foreign = json!({ "key": "dedicated", "value": "gpu", "effect": "NoSchedule" });
     let old = json!({ "key": key, "value": "x", "effect": effect, "timeAdded": SECOND, "owner": { "new": "field" } });
@@ -204,7 +204,7 @@ async fn taints_are_swapped_in_one_patch_that_tests_what_was_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_taints_come_as_a_list() {
+async fn the_first_taints_are_added_as_a_list() {
     let taint = json!({ "key": "node.kubernetes.io/not-ready", "effect": "NoSchedule", "timeAdded": SECOND });
     for (spec, path, value) in [
         (json!({}), "/spec/taints", json!([taint])),
@@ -224,7 +224,7 @@ async fn the_first_taints_come_as_a_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_to_do_is_no_write() {
+async fn without_edits_nothing_is_written() {
     let there = json!([{ "key": "node.kubernetes.io/unschedulable", "value": "x", "effect": "NoSchedule" }]);
     let (act, log) = before(node(&there));
     let (add, remove) =
@@ -233,7 +233,7 @@ async fn nothing_to_do_is_no_write() {
     assert_eq!(
         (done, arrived(&log).len()),
         (Ok(Some(ResourceVersion(7))), 1),
-        "there with any value; not taken off either"
+        "it exists with another value; it is not removed either"
     );
     assert_eq!(
         act.declare(&node_ref(), Some(ResourceVersion(7)), &[], NOW).await,
@@ -244,7 +244,7 @@ async fn nothing_to_do_is_no_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn conditions_that_stopped_are_declared_at_once() {
+async fn existing_conditions_are_set_to_unknown_without_a_read() {
     let (act, log) = before(json!({}));
     let stopped = [
         (ConditionKind::Ready, ConditionExpiry::Stopped),
@@ -273,7 +273,7 @@ async fn conditions_that_stopped_are_declared_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_condition_that_never_was_has_the_node_s_creation_as_heartbeat() {
+async fn a_missing_condition_gets_the_nodes_creation_as_heartbeat() {
     let (act, log) = before(node(&Value::Null));
     let both = [
         (ConditionKind::Ready, ConditionExpiry::Stopped),
@@ -287,7 +287,7 @@ async fn a_condition_that_never_was_has_the_node_s_creation_as_heartbeat() {
     assert_eq!(lines, [round.clone(), round].concat(), "without a version the node is read too");
     assert_eq!((seen[0].query.as_str(), seen[0].accept.as_str()), ("timeout=2s", METADATA));
     let conditions = &seen[1].body["status"]["conditions"];
-    assert_eq!(conditions[0].get("lastHeartbeatTime"), None, "the heartbeat of one that was posted stays");
+    assert_eq!(conditions[0].get("lastHeartbeatTime"), None, "the heartbeat of a posted condition stays");
     assert_eq!(
         conditions[1],
         json!({
@@ -302,7 +302,7 @@ async fn a_condition_that_never_was_has_the_node_s_creation_as_heartbeat() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn labels_of_old_are_merged_into_the_node() {
+async fn deprecated_labels_are_merged_into_the_node() {
     let (act, log) = before(json!({}));
     assert_eq!(
         act.label(&node_ref(), Some(ResourceVersion(7)), Some("linux"), Some("arm64")).await,
@@ -325,7 +325,7 @@ async fn labels_of_old_are_merged_into_the_node() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_is_ready_is_not_any_more() {
+async fn a_ready_pod_becomes_not_ready() {
     let pod = |conditions: Value| {
         json!({
             "apiVersion": "v1", "kind": "Pod", "metadata": metadata("41"), "spec": {},
@@ -350,7 +350,7 @@ async fn a_pod_that_is_ready_is_not_any_more() {
         assert_eq!(
             patch.body,
             json!({ "metadata": { "uid": UID, "resourceVersion": "41" }, "status": { "conditions": [condition] } }),
-            "reason and message are not named, so they stay"
+            "reason and message are not in the patch, so they stay"
         );
     }
     for conditions in [json!(null), json!([]), json!([other]), json!([ready("False")])] {
@@ -371,7 +371,7 @@ async fn a_sign_of_life_is_a_consistent_read_of_one_lease() {
 
 /// NL-1, NL-17, NL-19.
 #[tokio::test(start_paused = true)]
-async fn nl_1_events_of_node_health_say_who_says_it() {
+async fn nl_1_events_of_node_health_name_the_reporter() {
     let (client, log) = server(|_| written());
     let act = ApiClient::new(client, "host-1");
     for note in

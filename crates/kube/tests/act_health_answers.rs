@@ -1,6 +1,6 @@
 //! Tests how the responses to node lifecycle are classified.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -22,7 +22,7 @@ const NOW: Wall = Wall::from_secs(1_800_000_000);
 
 type Call = fn(ApiClient) -> BoxFuture<'static, Result<(), RequestError>>;
 
-/// Every call, each with something to do.
+/// Every call, each with changes to make.
 const CALLS: [(&str, Call); 7] = [
     ("read_health", |act| Box::pin(async move { act.read_health(&node().name).await.map(drop) })),
     ("write_taints", |act| {
@@ -82,7 +82,7 @@ fn is_read(seen: &Seen) -> bool {
     seen.method == http::Method::GET
 }
 
-/// Reads are answered, writes are refused by `refuse`.
+/// Reads succeed, writes are refused by `refuse`.
 fn refusing(refuse: impl Fn() -> Reply + Send + 'static) -> (ApiClient, Log) {
     let (client, log) =
         server(move |seen| if is_read(seen) { Reply::json(200, &object(UID, "7")) } else { refuse() });
@@ -92,7 +92,7 @@ fn refusing(refuse: impl Fn() -> Reply + Send + 'static) -> (ApiClient, Log) {
 const WRITES: [usize; 5] = [1, 2, 3, 4, 5];
 
 #[tokio::test(start_paused = true)]
-async fn every_refusal_has_its_meaning_wherever_it_comes() {
+async fn every_refusal_is_classified_in_every_call() {
     for (code, meaning) in [
         (400, ApiFailure::Rejected),
         (401, ApiFailure::Forbidden),
@@ -120,7 +120,7 @@ async fn every_refusal_has_its_meaning_wherever_it_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_gone_is_gone() {
+async fn a_missing_object_is_reported_as_absent() {
     for (name, call) in CALLS.iter().skip(1) {
         let (client, _) = server(|_| Reply::status(404, "NotFound", "gone"));
         assert_eq!(
@@ -136,7 +136,7 @@ async fn what_is_gone_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_precondition_that_fails_is_a_conflict() {
+async fn a_failed_precondition_is_a_conflict() {
     let immutable = || {
         let mut body = status(422, "Invalid", "is invalid");
         body["details"] = json!({ "causes": [{ "reason": "FieldValueInvalid", "field": "metadata.uid" }] });
@@ -194,7 +194,7 @@ async fn another_node_or_version_is_a_conflict_and_nothing_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_changed_is_looked_at_again() {
+async fn a_pod_that_changed_is_read_again() {
     let (mut version, mut conflicts) = (40, 2);
     let (client, log) = server(move |seen| {
         if is_read(seen) {
@@ -212,7 +212,7 @@ async fn a_pod_that_changed_is_looked_at_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_became_unready_meanwhile_is_left_alone() {
+async fn a_pod_that_became_unready_meanwhile_is_not_patched() {
     let mut reads = 0;
     let (client, log) = server(move |seen| {
         if !is_read(seen) {
@@ -231,7 +231,7 @@ async fn a_pod_that_became_unready_meanwhile_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_and_broken_connections_leave_it_open() {
+async fn silence_and_broken_connections_leave_the_result_unknown() {
     for (name, call) in CALLS {
         let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
         let start = Instant::now();
@@ -255,7 +255,7 @@ async fn silence_and_broken_connections_leave_it_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_makes_no_sense_is_no_answer() {
+async fn an_invalid_response_counts_as_no_response() {
     let foreign = || Reply::Answer(200, vec![("content-type", "text/html".into())], "<html>".into());
     for (name, call) in [CALLS[0], CALLS[1], CALLS[3], CALLS[5], CALLS[6]] {
         let (client, log) = server(move |_| foreign());
@@ -266,11 +266,11 @@ async fn an_answer_that_makes_no_sense_is_no_answer() {
     }
     let (act, _) = refusing(foreign);
     let done = act.write_taints(&node(), None, add(), ManagedTaints::NONE, NOW).await;
-    assert_eq!(done.unwrap_err().failure, ApiFailure::Unavailable, "whether it was written is not known");
+    assert_eq!(done.unwrap_err().failure, ApiFailure::Unavailable, "it is unknown whether it was written");
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_request_waits_for_its_turn() {
+async fn every_request_waits_for_the_rate_limit() {
     for (name, call) in CALLS {
         let (client, log) = server(|_| Reply::json(200, &object(UID, "7")));
         let pace = RateLimiter::new(Clock::of_runtime(NOW), 0.1, 1);
@@ -283,7 +283,7 @@ async fn every_request_waits_for_its_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_forbidden_shows_the_way_out() {
+async fn a_forbidden_request_names_the_remedy() {
     let words = "is forbidden: User \"t\" cannot do that";
     for (at, rule) in [
         (1, "grant the verb patch on nodes in API group \"\""),
@@ -309,10 +309,10 @@ async fn what_is_forbidden_shows_the_way_out() {
     }
 }
 
-/// What is reckoned with before a request is sent, `ApiClient::longest_request`, is true of all requests of one call
-/// together (S5): a read that used up the time leaves none for the write.
+/// `ApiClient::longest_request` holds for all requests of one call together (S5): a read that used up the time leaves
+/// none for the write.
 #[tokio::test(start_paused = true)]
-async fn s5_requests_that_belong_together_have_the_time_of_one() {
+async fn s5_requests_that_belong_together_share_one_timeout() {
     let slow = json!({
         "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1", "uid": UID, "resourceVersion": "7" },
     });

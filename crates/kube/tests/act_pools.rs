@@ -1,6 +1,6 @@
 //! Tests the requests of dedicated pools, their order, and their responses.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -40,7 +40,7 @@ fn seen() -> PoolFact {
     }
 }
 
-/// Puts a taint on, for the pool.
+/// Adds a taint for the pool.
 fn taints(pool: Option<PoolFact>) -> NodePatch {
     let taint =
         Taint { key: "k".into(), value: "".into(), effect: TaintEffect::NoSchedule, time_added: None };
@@ -48,7 +48,7 @@ fn taints(pool: Option<PoolFact>) -> NodePatch {
     NodePatch { edits: NodeEdits { add_taints: vec![taint], record, ..NodeEdits::default() }, pool }
 }
 
-/// What is asked, and what comes of it, where pool and patch are answered like this.
+/// Returns the requests and the result, with these responses to the reads of pool and node and to the patch.
 async fn written(intent: NodePatch, found: Reply, patched: Reply) -> (Vec<String>, Result<bool, ApiFailure>) {
     let (mut found, mut patched) = (Some(found), Some(patched));
     let (client, log) = server(move |seen: &Seen| match (seen.method.as_str(), seen.path.as_str()) {
@@ -63,20 +63,20 @@ async fn written(intent: NodePatch, found: Reply, patched: Reply) -> (Vec<String
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_is_written_for_a_pool_that_is_as_it_was() {
+async fn a_node_is_written_for_an_unchanged_pool() {
     let ok = || Reply::json(200, &node());
     let all = [format!("GET {NODE}"), format!("GET {POOL}"), format!("PATCH {NODE}")];
     let (asked, result) = written(taints(Some(seen())), Reply::json(200, &pool()), ok()).await;
     assert_eq!((&asked[..], result), (&all[..], Ok(true)));
-    // For nobody, as when something is given back: nobody is asked.
+    // Without a pool, as when marks are removed, no pool is read.
     let (asked, result) = written(taints(None), ok(), ok()).await;
     assert_eq!((asked, result), (vec![all[0].clone(), all[2].clone()], Ok(true)));
     let (asked, result) = written(NodePatch::default(), ok(), ok()).await;
-    assert_eq!((asked, result), (vec![all[0].clone()], Ok(false)), "nothing is to do");
+    assert_eq!((asked, result), (vec![all[0].clone()], Ok(false)), "there is nothing to do");
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_put_on_a_node_for_a_pool_that_is_another_by_now() {
+async fn nothing_is_added_to_a_node_for_a_changed_pool() {
     let ok = || Reply::json(200, &node());
     let changed = |place: &str, value: Value| {
         let mut pool = pool();
@@ -97,14 +97,14 @@ async fn nothing_is_put_on_a_node_for_a_pool_that_is_another_by_now() {
     }
     let (asked, result) = written(taints(Some(seen())), Reply::status(500, "", "broken"), ok()).await;
     assert_eq!((asked.len(), result), (2, Err(ApiFailure::Unavailable)));
-    // A version that only the status made new is no other pool.
+    // A version that only the status has made new does not count as a change.
     let (asked, result) =
         written(taints(Some(seen())), changed("/metadata/resourceVersion", json!("9")), ok()).await;
     assert_eq!((asked.len(), result), (3, Ok(true)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_fit_any_more_is_a_conflict() {
+async fn edits_that_no_longer_fit_are_a_conflict() {
     let pool = || Reply::json(200, &pool());
     for (code, reason) in [(409, "Conflict"), (422, "Invalid")] {
         let late =
@@ -122,7 +122,7 @@ async fn what_does_not_fit_any_more_is_a_conflict() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pool_is_held_and_let_go_for_its_version() {
+async fn the_finalizer_is_added_and_removed_for_the_pools_version() {
     let (client, log) = server(|seen: &Seen| {
         let mut answer = pool();
         answer["metadata"]["finalizers"] = seen.body["metadata"]["finalizers"].clone();
@@ -130,11 +130,11 @@ async fn a_pool_is_held_and_let_go_for_its_version() {
         Reply::json(200, &answer)
     });
     let actor = ApiClient::new(client, "");
-    assert_eq!(actor.hold_pool(&seen(), true).await.unwrap(), Some(seen()), "it is held already");
-    assert_eq!(actor.hold_pool(&seen(), false).await.unwrap(), None, "nothing keeps it any more");
+    assert_eq!(actor.hold_pool(&seen(), true).await.unwrap(), Some(seen()), "it has the finalizer already");
+    assert_eq!(actor.hold_pool(&seen(), false).await.unwrap(), None, "no finalizer is left");
     let mut shared = seen();
     shared.finalizers.push("other/one".into());
-    assert!(actor.hold_pool(&shared, false).await.unwrap().is_some(), "somebody else keeps it");
+    assert!(actor.hold_pool(&shared, false).await.unwrap().is_some(), "another finalizer is left");
     let log = log.lock().unwrap();
     assert_eq!((log.len(), log[0].line()), (2, format!("PATCH {POOL}")));
     assert_eq!(log[0].content_type, "application/merge-patch+json");
@@ -145,7 +145,7 @@ async fn a_pool_is_held_and_let_go_for_its_version() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_nodes_are_read_or_none() {
+async fn all_nodes_are_decoded_or_none() {
     for (odd, is_read) in [(json!(null), true), (json!("text"), false)] {
         let (client, _) = server(move |_: &Seen| {
             let mut second = node();
@@ -156,7 +156,7 @@ async fn all_nodes_are_read_or_none() {
         assert_eq!(
             listed.map(|nodes| nodes.len()).ok(),
             is_read.then_some(2),
-            "who cannot be read may hold anything"
+            "an undecodable node may have any marks"
         );
     }
 }

@@ -1,6 +1,6 @@
 //! Tests the body and the preconditions of each request.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -98,7 +98,7 @@ async fn the_mark_is_a_strategic_patch_of_the_status_with_the_uid() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_delete_carries_its_preconditions_and_no_grace_period() {
+async fn the_delete_has_its_preconditions_and_no_grace_period() {
     let (client, log) = server(|_| Reply::json(200, &pod("44", &json!([]))));
     let act = ApiClient::new(client, "host-1");
     act.delete(&web(), &uid(), Some(ResourceVersion(43))).await.unwrap();
@@ -112,7 +112,7 @@ async fn the_delete_carries_its_preconditions_and_no_grace_period() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_is_no_name_sends_nothing() {
+async fn an_invalid_name_sends_nothing() {
     let (client, log) = server(|_| written());
     let act = ApiClient::new(client, "host-1");
     for name in ["", "..", "a/b"] {
@@ -124,7 +124,7 @@ async fn a_name_that_is_no_name_sends_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reads_are_live_and_become_facts() {
+async fn reads_are_live_and_are_decoded() {
     let (client, log) = server(|seen| match seen.path.as_str() {
         "/api/v1/nodes/n1" => Reply::json(
             200,
@@ -149,11 +149,11 @@ async fn reads_are_live_and_become_facts() {
     });
     let act = ApiClient::new(client, "host-1");
     let Ok(LiveRead::Found(node)) = act.read_node(&NodeName::new("n1")).await else {
-        panic!("the node can be read")
+        panic!("the node can be decoded")
     };
     assert_eq!((node.version, node.taints.len()), (Some(ResourceVersion(7)), 1));
     let Ok((LiveRead::Found(read), false)) = act.look_at_pod(&web()).await else {
-        panic!("the pod can be read")
+        panic!("the pod can be decoded")
     };
     assert_eq!(
         (read.pod.version, read.pod.marked, read.pod.standing),
@@ -170,9 +170,9 @@ async fn reads_are_live_and_become_facts() {
     }
 }
 
-/// What a DELETE leaves behind that was cut off between its two writes.
+/// The state after a DELETE that was interrupted between its two writes.
 #[tokio::test(start_paused = true)]
-async fn a_deletion_by_halves_is_seen() {
+async fn an_interrupted_deletion_is_detected() {
     for (grace, finalizers, half) in [
         (json!(0), json!(null), true),
         (json!(null), json!([]), true),
@@ -238,12 +238,12 @@ fn unmarking(conditions: Value, conflicts: usize) -> impl FnMut(&Seen) -> Reply 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_mark_is_taken_away_in_the_state_in_which_it_was_ours() {
+async fn the_mark_is_removed_only_in_the_state_that_was_read() {
     let (client, log) = server(unmarking(ours(), 1));
     ApiClient::new(client, "host-1").unmark(&web(), &uid()).await.unwrap();
     let seen = log.lock().unwrap();
     let lines: Vec<_> = seen.iter().map(|seen| seen.method.as_str()).collect();
-    assert_eq!(lines, ["GET", "PATCH", "GET", "PATCH"], "a conflict means: look again");
+    assert_eq!(lines, ["GET", "PATCH", "GET", "PATCH"], "a conflict means: read again");
     assert_eq!(seen[3].path, "/api/v1/namespaces/shop/pods/web-0/status");
     assert_eq!(
         seen[3].body,
@@ -255,7 +255,7 @@ async fn the_mark_is_taken_away_in_the_state_in_which_it_was_ours() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_taken_away_that_is_not_ours() {
+async fn a_foreign_condition_is_not_removed() {
     let others = [
         json!([]),
         json!([{ "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI" }]),
@@ -287,7 +287,7 @@ async fn nothing_is_taken_away_that_is_not_ours() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn events_fall_back_to_core_and_remember() {
+async fn events_fall_back_to_core_permanently() {
     for code in [404, 403] {
         let (client, log) = server(move |seen| {
             if seen.path.starts_with("/apis/") {
@@ -313,7 +313,7 @@ async fn events_fall_back_to_core_and_remember() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_refused_in_both_places_teaches_nothing() {
+async fn an_event_refused_by_both_apis_changes_nothing() {
     let (client, log) = server(|_| Reply::status(404, "NotFound", "namespaces \"shop\" not found"));
     let act = ApiClient::new(client, "host-1");
     for _ in 0..2 {
@@ -325,5 +325,5 @@ async fn an_event_refused_in_both_places_teaches_nothing() {
         ApiClient::new(client, "x").post_event(&note()).await.unwrap_err().failure,
         ApiFailure::Unavailable
     );
-    assert_eq!(log.lock().unwrap().len(), 1, "an outage is no reason for the other API");
+    assert_eq!(log.lock().unwrap().len(), 1, "an outage is not a reason for the other API");
 }

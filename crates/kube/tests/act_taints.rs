@@ -1,6 +1,6 @@
 //! Tests with random nodes that managed taints are written as requested and others never touched (NL-20, S8).
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -22,10 +22,11 @@ use taintward_kube::api::{ApiClient, RequestError};
 const NOW: Wall = Wall::from_secs(1_800_000_000);
 const SECOND: &str = "2027-01-15T08:00:00Z";
 
-/// The node as the server has it.
+/// The node on the server.
 type Store = Arc<Mutex<Value>>;
 
-/// A taint: own ones, own keys with other effects, foreign keys; with or without value, time, and a field to come.
+/// A taint: managed ones, managed keys with other effects, foreign keys; with or without value, time, and an unknown
+/// field.
 fn taint() -> impl Strategy<Value = Value> {
     let own = proptest::sample::select(&ManagedTaint::ALL[..])
         .prop_map(|own| (own.key().to_owned(), own.effect().as_str().to_owned()));
@@ -77,7 +78,7 @@ fn stored(spec: &Value, version: u64) -> Store {
     Arc::new(Mutex::new(node))
 }
 
-/// A server that keeps a node, applies patches as a whole or not at all, and does `meanwhile` after each read.
+/// A server that stores a node, applies patches as a whole or not at all, and does `meanwhile` after each read.
 fn keeper(store: &Store, meanwhile: impl Fn(&mut Value) + Send + 'static) -> ApiClient {
     let store = Arc::clone(store);
     let (client, _) = server(move |seen| {
@@ -121,7 +122,7 @@ fn taints(node: &Value) -> Vec<Value> {
     node["spec"]["taints"].as_array().cloned().unwrap_or_default()
 }
 
-/// The set a taint belongs to, told by its words and not by the code under test.
+/// Whether a taint is in the set, by its text and not by the code under test.
 fn has(set: ManagedTaints, taint: &Value) -> bool {
     set.iter().any(|own| {
         let words = own.to_string();
@@ -129,7 +130,7 @@ fn has(set: ManagedTaints, taint: &Value) -> bool {
     })
 }
 
-/// What is asked for: those that go are gone, the rest stays as it is and where it is, new ones come last.
+/// The expected result: removed taints are gone, the rest stays unchanged and in place, new ones come last.
 fn model(before: &[Value], add: ManagedTaints, remove: ManagedTaints) -> Vec<Value> {
     let stays = |taint: &&Value| !has(remove, taint) || has(add, taint);
     let mut after: Vec<Value> = before.iter().filter(stays).cloned().collect();
@@ -158,7 +159,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn own_taints_are_as_asked_and_others_as_they_were(
+    fn managed_taints_are_as_requested_and_others_unchanged(
         spec in spec(), start in 1..1000_u64, add in owns(), remove in owns(), named in any::<bool>(),
     ) {
         let store = stored(&spec, start);
@@ -169,14 +170,14 @@ proptest! {
         prop_assert_eq!(taints(&after), expected.clone());
         prop_assert_eq!(rest(&after), rest(&before));
         let changed = expected != taints(&before);
-        prop_assert_eq!(version, Ok(Some(ResourceVersion(if changed { start + 1 } else { start }))), "nothing to do is no write");
+        prop_assert_eq!(version, Ok(Some(ResourceVersion(if changed { start + 1 } else { start }))), "nothing to write");
         let version = write(&store, |_| {}, None, (add, remove));
-        prop_assert_eq!(&*store.lock().unwrap(), &after, "asked twice is done once");
+        prop_assert_eq!(&*store.lock().unwrap(), &after, "a repeated request changes nothing");
         prop_assert_eq!(version, Ok(Some(ResourceVersion(if changed { start + 1 } else { start }))));
     }
 
     #[test]
-    fn nothing_is_written_onto_what_was_not_read(
+    fn nothing_is_written_onto_another_state_than_was_read(
         spec in spec(), other in spec(), add in owns(), remove in owns(), uid in any::<bool>(), version in any::<bool>(),
     ) {
         let change = move |node: &mut Value| {
@@ -200,7 +201,8 @@ proptest! {
             prop_assert_eq!(result.unwrap_err().failure, ApiFailure::Conflict);
             prop_assert_eq!(after, changed);
         } else if spec["taints"].is_array() {
-            // A server that forgets to count: what is tested place by place still protects everybody else's.
+            // A server that does not increment versions: the tests of each position still protect other clients'
+            // taints.
             let foreign = |node: &Value| {
                 taints(node).into_iter().filter(|taint| !has(add.and(remove), taint)).collect::<Vec<_>>()
             };

@@ -1,6 +1,6 @@
-//! Tests the eviction of unauthorized pods from a pool's nodes, for what each is at that moment.
+//! Tests the eviction of unauthorized pods from a pool's nodes, by the current state of each object.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -46,7 +46,7 @@ fn pool() -> PoolFact {
     }
 }
 
-/// What is asked, and what comes of it, where one thing is other than it was, or the eviction is answered like this.
+/// Returns the requests and the result, with one object changed, or with this response to the eviction.
 async fn evicted(
     is_still: bool,
     other: impl Fn(&str) -> Option<Reply> + Send + 'static,
@@ -67,7 +67,7 @@ async fn evicted(
 }
 
 #[tokio::test(start_paused = true)]
-async fn everything_is_read_before_and_the_eviction_is_for_what_was_read() {
+async fn everything_is_read_first_and_the_eviction_is_for_the_read_state() {
     let (asked, result) = evicted(true, |_| None).await;
     let lines: Vec<String> = asked.iter().map(Seen::line).collect();
     let gets = [POOL, NODE, NAMESPACE, POD].map(|path| format!("GET {path}"));
@@ -84,9 +84,9 @@ async fn everything_is_read_before_and_the_eviction_is_for_what_was_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_another_by_now_is_let_be() {
+async fn a_changed_object_prevents_the_eviction() {
     let (asked, result) = evicted(false, |_| None).await;
-    assert_eq!((asked.len(), result), (4, Err(ApiFailure::Conflict)), "it is one of the pool's own by now");
+    assert_eq!((asked.len(), result), (4, Err(ApiFailure::Conflict)), "it belongs to the pool by now");
     for (path, place, value) in [
         (POOL, "/metadata/generation", json!(3)),
         (POOL, "/metadata/uid", json!("another")),
@@ -110,7 +110,7 @@ async fn what_is_another_by_now_is_let_be() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_cannot_be_looked_at_is_let_be() {
+async fn an_undecodable_object_prevents_the_eviction() {
     for path in [POOL, NODE, NAMESPACE, POD] {
         for (code, reason) in [(404, "NotFound"), (500, "InternalError"), (403, "Forbidden")] {
             let refuses = move |asked: &str| (asked == path).then(|| Reply::status(code, reason, "no"));
@@ -122,7 +122,7 @@ async fn who_cannot_be_looked_at_is_let_be() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_budget_that_stands_in_the_way_is_waited_for() {
+async fn a_blocking_budget_delays_the_eviction() {
     let refuses =
         |asked: &str| (asked == EVICTION).then(|| Reply::status(429, "TooManyRequests", "disruption budget"));
     let (asked, result) = evicted(true, refuses).await;

@@ -1,6 +1,6 @@
 //! Tests that a dead connection is detected in time to renew the lease over another one.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -23,7 +23,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::{self, ServerConfig};
 
-/// A server of HTTP/2 that answers everything, and its certificate.
+/// An HTTP/2 server that responds to everything, and its certificate.
 async fn answering() -> (SocketAddr, String) {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(vec!["127.0.0.1".into()]).unwrap();
@@ -52,7 +52,7 @@ async fn answering() -> (SocketAddr, String) {
     (address, cert.pem())
 }
 
-/// What stands in between: connections made before the last change of `cut` carry nothing any more, and stay open.
+/// A relay: connections from before the last change of `cut` transfer nothing any more, and stay open.
 async fn relay(to: SocketAddr, cut: watch::Receiver<()>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -72,7 +72,7 @@ async fn relay(to: SocketAddr, cut: watch::Receiver<()>) -> SocketAddr {
     address
 }
 
-/// The name of the kubeconfig's file goes with it.
+/// Removes the kubeconfig file when it is dropped.
 struct File(std::path::PathBuf);
 
 impl Drop for File {
@@ -107,12 +107,12 @@ async fn a_dead_connection_of_the_lease_is_replaced_within_half_the_renew_deadli
             .unwrap();
     assert!(connected.lease.send(lease()).await.unwrap().status().is_success());
 
-    // From here on time passes only while nothing can happen but that it passes.
+    // From here on time advances only when nothing else can happen.
     tokio::time::pause();
     cut.send(()).unwrap();
     let began = Instant::now();
     connected.lease.send(lease()).await.unwrap_err();
-    assert!(began.elapsed() <= Duration::from_millis(5100), "found dead after {:?}", began.elapsed());
+    assert!(began.elapsed() <= Duration::from_millis(5100), "detected as dead after {:?}", began.elapsed());
     tokio::time::resume();
     assert!(connected.lease.send(lease()).await.unwrap().status().is_success(), "over a new connection");
 }

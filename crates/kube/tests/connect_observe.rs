@@ -1,6 +1,6 @@
 //! Tests what is observed of requests, and the clock offset from the dates of responses.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -68,7 +68,7 @@ fn answer(headers: &[(&'static str, &str)]) -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_request_of_every_client_is_told_of_once() {
+async fn every_request_of_every_client_is_reported_once() {
     let mut replies = vec![
         Reply::Reset,
         Reply::status(404, "NotFound", "no"),
@@ -86,18 +86,18 @@ async fn every_request_of_every_client_is_told_of_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_is_given_up_is_one_without_an_answer() {
+async fn an_aborted_request_is_reported_without_a_response() {
     let (connected, _, notes) = observed(|_| Reply::Silence(Duration::from_secs(60)));
     tokio::time::timeout(Duration::from_secs(3), get(&connected.client)).await.unwrap_err();
     assert_eq!(notes.take(), [Told::Answered("GET".into(), None, Span::from_secs(3))]);
 }
 
-/// What an answer says beside its body.
+/// The headers of a response.
 type Headers = Vec<(&'static str, &'static str)>;
 
-/// A server whose clock is ten minutes behind, and whose answers do not all say so.
+/// A server whose clock is ten minutes behind, and which does not send it with every response.
 #[tokio::test(start_paused = true)]
-async fn the_clock_goes_by_the_dates_and_by_nothing_else() {
+async fn the_clock_follows_the_dates_and_nothing_else() {
     const RIGHT: (&str, &str) = ("date", "Fri, 15 Jan 2027 07:50:00 GMT");
     let rows: Vec<(Headers, Option<IgnoredDate>)> = vec![
         (vec![], Some(IgnoredDate::Missing)),

@@ -1,6 +1,6 @@
 //! Tests the messages about an unreachable server and about missing permissions.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -28,7 +28,7 @@ use tokio_rustls::rustls::{self, ServerConfig};
 const LIMIT: Duration = Duration::from_secs(5);
 
 #[tokio::test(start_paused = true)]
-async fn each_answer_has_its_sentence() {
+async fn each_response_has_its_message() {
     let ok = || Reply::json(200, &json!({ "gitVersion": "v1.36.3" }));
     let (client, log) = server(move |_| ok());
     assert_eq!(probe(&client, LIMIT).await, Ok("v1.36.3".to_owned()));
@@ -59,7 +59,7 @@ async fn each_answer_has_its_sentence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_servers_own_date_is_its_clock_and_that_of_a_cache_is_not() {
+async fn the_servers_own_date_is_its_clock_and_a_caches_is_not() {
     let date = ("date", "Sat, 21 Nov 2026 10:00:00 GMT");
     let odd = ("date", "Sat, 21 Nov 2026 10:00:00 CET");
     for (headers, expected) in [
@@ -79,7 +79,7 @@ async fn the_servers_own_date_is_its_clock_and_that_of_a_cache_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_permissions_come_with_the_rule_that_grants_them() {
+async fn missing_permissions_are_reported_with_the_rule_that_grants_them() {
     let (client, log) = server(|seen| {
         let allowed = seen.body["spec"]["resourceAttributes"]["verb"] == json!("get");
         Reply::json(201, &json!({ "status": { "allowed": allowed } }))
@@ -114,7 +114,7 @@ async fn missing_permissions_come_with_the_rule_that_grants_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unanswered_question_is_no_permission_and_no_denial() {
+async fn a_review_without_a_response_is_neither_allowed_nor_denied() {
     let (client, _) = server(|_| Reply::status(503, "ServiceUnavailable", "starting"));
     let refusal =
         check_access(&client, &[Permission::everywhere("get", "", "nodes")], None, LIMIT).await.unwrap_err();
@@ -122,7 +122,7 @@ async fn an_unanswered_question_is_no_permission_and_no_denial() {
     let (client, _) = server(|_| Reply::Answer(201, vec![], "[]".into()));
     let missing =
         check_access(&client, &[Permission::everywhere("get", "", "nodes")], None, LIMIT).await.unwrap();
-    assert_eq!(missing.len(), 1, "only an explicit yes is one");
+    assert_eq!(missing.len(), 1, "only an explicit yes counts");
 }
 
 /// A kubeconfig file of one test, removed with it.
@@ -151,7 +151,7 @@ async fn connect_as(name: &str, user: &str, cluster: &str) -> Result<Connected, 
 }
 
 #[tokio::test]
-async fn credentials_certificates_and_proxies_that_cannot_be_used_are_told_apart() {
+async fn unusable_credentials_certificates_and_proxies_are_distinguished() {
     let exec = |command: &str| {
         format!(
             "exec: {{apiVersion: client.authentication.k8s.io/v1, command: {command}, interactiveMode: Never}}"
@@ -210,7 +210,7 @@ fn certificate() -> CertifiedKey<rcgen::KeyPair> {
     generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap()
 }
 
-/// An HTTPS server that answers every connection's first request with a version and shows what it was asked.
+/// An HTTPS server that responds to every connection's first request with a version and returns that request.
 async fn https(own: &CertifiedKey<rcgen::KeyPair>) -> (SocketAddr, tokio::task::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -240,7 +240,7 @@ async fn https(own: &CertifiedKey<rcgen::KeyPair>) -> (SocketAddr, tokio::task::
 }
 
 #[tokio::test]
-async fn a_server_with_the_right_certificate_is_talked_to_once_and_told_who_asks() {
+async fn a_server_with_the_right_certificate_gets_one_request_with_credentials() {
     let own = certificate();
     let (address, serving) = https(&own).await;
     let connected = connected("right", address, &own).await;
@@ -251,11 +251,11 @@ async fn a_server_with_the_right_certificate_is_talked_to_once_and_told_who_asks
     let asked = serving.await.unwrap().to_ascii_lowercase();
     assert!(asked.starts_with("get /version http/1.1"), "{asked}");
     assert!(asked.contains("user-agent: taintward/") && asked.contains("authorization: bearer t"), "{asked}");
-    assert!(!asked.contains("accept-encoding"), "no compression is asked for: {asked}");
+    assert!(!asked.contains("accept-encoding"), "no compression is requested: {asked}");
 }
 
 #[tokio::test]
-async fn requests_say_who_they_are_made_as() {
+async fn requests_carry_the_impersonation() {
     let own = certificate();
     let (address, serving) = https(&own).await;
     let connected = connected("acting", address, &own).await;
@@ -270,7 +270,7 @@ async fn requests_say_who_they_are_made_as() {
 }
 
 #[tokio::test]
-async fn a_wrong_certificate_is_called_one() {
+async fn a_wrong_certificate_is_reported_as_such() {
     let (address, _serving) = https(&certificate()).await;
     let connected = connected("wrong", address, &certificate()).await;
     let error = probe(&connected.client, LIMIT).await.unwrap_err();
@@ -279,14 +279,14 @@ async fn a_wrong_certificate_is_called_one() {
 }
 
 #[tokio::test]
-async fn a_closed_port_and_a_mute_server_are_unreachable() {
+async fn a_closed_port_and_a_silent_server_are_unreachable() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let mute = connected("mute", address, &certificate()).await;
     let start = std::time::Instant::now();
     let error = probe(&mute.client, LIMIT).await.unwrap_err();
     assert!(matches!(error, ProbeError::Unreachable(_)), "{error}");
-    assert!(start.elapsed() < LIMIT, "the connection has a limit of its own");
+    assert!(start.elapsed() < LIMIT, "the connection has a timeout of its own");
     drop(listener);
     let closed = connected("closed", address, &certificate()).await;
     let error = probe(&closed.client, LIMIT).await.unwrap_err();

@@ -1,6 +1,6 @@
 //! Tests credentials that change, expire or come late, with real files, programs and connections.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod credentials {
     mod certificates;

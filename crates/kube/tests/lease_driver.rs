@@ -1,6 +1,6 @@
 //! Tests leader election against a simulated Lease, in virtual time.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -19,16 +19,16 @@ use tokio::task::JoinHandle;
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/taintward";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 
-/// What the server is made to do besides its work.
+/// How the server misbehaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mood {
     Well,
     Silent,
     Forbidding,
     Garbled,
-    /// Carries out every write at once, and says so after three seconds.
+    /// Carries out every write at once, and responds after three seconds.
     Slow,
-    /// Carries out every write at once, and never says so.
+    /// Carries out every write at once, and never responds.
     Mute,
 }
 
@@ -127,7 +127,7 @@ fn clock() -> Clock {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_creates_leads_and_renews_without_reading() {
+async fn the_first_process_creates_leads_and_renews_without_reading() {
     let (store, client, log) = Store::new();
     let clock = clock();
     let a = candidate(&client, &clock, "a");
@@ -167,7 +167,7 @@ async fn a_clean_stop_hands_over_within_the_retry_period() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_holder_that_dies_is_followed_after_its_lease_and_not_before() {
+async fn a_crashed_holder_is_replaced_after_its_lease_and_not_before() {
     let (_, client, _) = Store::new();
     let clock = clock();
     let a = candidate(&client, &clock, "a");
@@ -183,7 +183,7 @@ async fn a_holder_that_dies_is_followed_after_its_lease_and_not_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_server_ends_leading_at_the_deadline_and_an_hour_later_all_is_well() {
+async fn a_silent_server_ends_leading_at_the_deadline_and_an_hour_later_all_recovers() {
     for mood in [Mood::Silent, Mood::Forbidding, Mood::Garbled] {
         let (store, client, log) = Store::new();
         let clock = clock();
@@ -226,12 +226,12 @@ async fn a_server_that_takes_seconds_for_each_write_has_one_leader() {
             assert!(leading != [1, 1], "{mood:?}: two lead at once");
             led += leading[0] + leading[1];
         }
-        assert!(led / 10 >= 590, "{mood:?}: somebody leads {} of 600 s", led / 10);
+        assert!(led / 10 >= 590, "{mood:?}: there is a leader for {} of 600 s", led / 10);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_others_wrote_on_the_lease_stays_and_a_thief_is_noticed() {
+async fn foreign_fields_of_the_lease_stay_and_a_foreign_holder_is_noticed() {
     let (store, client, _) = Store::new();
     let clock = clock();
     let a = candidate(&client, &clock, "a");
@@ -252,11 +252,11 @@ async fn what_others_wrote_on_the_lease_stays_and_a_thief_is_noticed() {
     assert!(!a.seen.borrow().leading);
     assert_eq!(a.seen.borrow().holder, "thief");
     after(20).await;
-    assert!(a.seen.borrow().leading, "a thief that does not renew is outlived");
+    assert!(a.seen.borrow().leading, "a foreign holder that does not renew is outlived");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_lease_is_created_again_and_nobody_lost_it() {
+async fn a_deleted_lease_is_created_again_with_the_same_holder() {
     let (store, client, _) = Store::new();
     let clock = clock();
     let a = candidate(&client, &clock, "a");
@@ -289,7 +289,7 @@ async fn a_stop_is_quick_whatever_the_server_does() {
 }
 
 #[test]
-fn the_rules_are_client_gos() {
+fn the_conditions_are_client_gos() {
     let rules = |lease, renew, retry| ElectionTimings {
         lease: Span::from_millis(lease),
         renew: Span::from_millis(renew),
@@ -321,7 +321,7 @@ fn identities_are_host_and_uuid_and_differ() {
 }
 
 #[test]
-fn nobody_leads_before_the_first_look() {
+fn there_is_no_leader_before_the_first_read() {
     let none = Leadership::none(Mono::from_secs(5));
     assert!(
         !none.allows(Mono::from_secs(5), Span::ZERO) && !none.allows(Mono::from_micros(i64::MIN), Span::ZERO)

@@ -1,6 +1,6 @@
-//! Tests the node requests of people's commands.
+//! Tests the node requests of interactive commands.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -40,7 +40,7 @@ fn applied(node: &EditableNode, change: &[&str]) -> EditResult {
     parse(change).unwrap().apply(&node.fact().taints, true).unwrap()
 }
 
-/// The patch of a change to a node.
+/// The patch of an edit of a node.
 fn patch(node: &Value, change: &[&str], notes: &[AnnotationEdit]) -> Option<Value> {
     let node = read(node);
     let body = node.patch(&applied(&node, change), &parse(change).unwrap().add, notes)?;
@@ -51,7 +51,7 @@ fn note(key: &str, value: Option<&str>) -> AnnotationEdit {
     (key.to_owned(), value.map(str::to_owned))
 }
 
-/// A list as it may stand in a cluster, with what only a later release knows.
+/// A list as it may be in a cluster, with a field that only a later release knows.
 fn listed() -> Value {
     json!([
         { "key": "a", "effect": "NoExecute", "timeAdded": "2026-11-21T10:00:00Z", "from": "later" },
@@ -60,7 +60,7 @@ fn listed() -> Value {
 }
 
 #[test]
-fn what_is_not_named_stays_to_the_letter() {
+fn unnamed_fields_stay_to_the_letter() {
     let object = node(listed(), Value::Null);
     let patch = patch(&object, &["c=d:NoExecute", "b-"], &[]).unwrap();
     let after = json!([{ "key": "c", "value": "d", "effect": "NoExecute" }, listed()[0]]);
@@ -83,12 +83,12 @@ fn an_overwritten_taint_loses_its_time() {
 }
 
 #[test]
-fn the_last_taint_takes_the_list_along_and_the_first_brings_it() {
+fn the_last_taint_removes_the_list_and_the_first_adds_it() {
     let only = json!([{ "key": "a", "effect": "NoExecute" }]);
     let gone = patch(&node(only.clone(), Value::Null), &["a-"], &[]).unwrap();
     assert_eq!(gone[1]["path"], "/spec/taints");
     assert_eq!(gone[2], json!({ "op": "remove", "path": "/spec/taints" }));
-    // A list that is not there cannot be demanded: the version is.
+    // An absent list cannot be tested: the version is.
     let version = json!({ "op": "test", "path": "/metadata/resourceVersion", "value": "7" });
     let first = patch(&node(Value::Null, Value::Null), &["a:NoExecute"], &[]).unwrap();
     assert_eq!(first[1], version);
@@ -100,7 +100,7 @@ fn the_last_taint_takes_the_list_along_and_the_first_brings_it() {
 }
 
 #[test]
-fn nothing_to_do_is_nothing_to_send() {
+fn without_edits_nothing_is_sent() {
     let same = json!([{ "key": "a", "effect": "NoExecute" }]);
     assert_eq!(patch(&node(same.clone(), Value::Null), &["a:NoExecute"], &[]), None);
     assert_eq!(
@@ -111,7 +111,7 @@ fn nothing_to_do_is_nothing_to_send() {
 }
 
 #[test]
-fn notes_are_written_beside_and_no_other_annotation_is_touched() {
+fn annotations_are_written_and_no_other_is_changed() {
     let annotations = json!({ "a/b~c": "old", "other": "stays" });
     let notes = [note("a/b~c", Some("new")), note("d", Some("more")), note("other-that-is-not-there", None)];
     let object = node(listed(), annotations);
@@ -133,11 +133,11 @@ fn notes_are_written_beside_and_no_other_annotation_is_touched() {
         seen.after(&applied(&seen, &["a-"]), &[], &notes)["metadata"]["annotations"],
         json!({ "a/b~c": "new", "d": "more", "other": "stays" })
     );
-    // The last one takes the map along, as on a server.
+    // Removing the last one removes the map, as on a server.
     let only = read(&node(listed(), json!({ "a": "b" })));
     let after = only.after(&applied(&only, &["a-"]), &[], &[note("a", None)]);
     assert_eq!(after["metadata"].get("annotations"), None);
-    // Where there are none yet, somebody else's first one would be overwritten: so the version is demanded.
+    // Without annotations, another client's first one would be overwritten: so the version is tested.
     let steps = patch(&node(listed(), Value::Null), &["a-"], &notes).unwrap();
     assert_eq!(steps[1]["path"], "/metadata/resourceVersion");
     assert_eq!(
@@ -148,7 +148,7 @@ fn notes_are_written_beside_and_no_other_annotation_is_touched() {
 
 /// D1's source, for taints of any effect.
 #[test]
-fn how_old_taints_are_at_least_is_read_off_managed_fields() {
+fn the_minimum_age_of_taints_is_read_from_managed_fields() {
     let mut object = node(json!([{ "key": "a", "effect": "NoSchedule" }]), Value::Null);
     assert_eq!(read(&object).taints_changed(), None);
     let entry =
@@ -158,11 +158,11 @@ fn how_old_taints_are_at_least_is_read_off_managed_fields() {
         entry("2027-01-15T09:00:00Z", json!({ "f:spec": { "f:unschedulable": {} } })),
     ]);
     assert_eq!(read(&object).taints_changed(), Some(Wall::from_secs(1_800_000_000)));
-    assert_eq!(read(&object).fact().taints_changed, None, "the engine does not look where it need not");
+    assert_eq!(read(&object).fact().taints_changed, None, "the engine reads them only if needed");
 }
 
 #[test]
-fn what_is_no_node_is_said_to_be_none() {
+fn an_invalid_node_is_an_error() {
     for (body, why) in [
         ("{}", "a  where a Node was expected"),
         (r#"{"kind":"Pod","metadata":{"name":"p"}}"#, "a Pod where a Node was expected"),
@@ -176,7 +176,7 @@ fn what_is_no_node_is_said_to_be_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_are_what_kubectl_would_be_asked_for() {
+async fn requests_are_like_kubectls() {
     let object = node(listed(), Value::Null);
     let answer = object.clone();
     let (client, log) = server(move |seen| match seen.method {
@@ -216,19 +216,19 @@ async fn requests_are_what_kubectl_would_be_asked_for() {
     );
 }
 
-/// What a server's refusal is read as.
+/// The error made from a server's refusal.
 async fn refused(code: u16, body: Value) -> NodeRequestError {
     let (client, _) = server(move |_| Reply::json(code, &body));
     NodeClient::new(client, LIMIT).patch("n1", "[]".into(), &PatchOptions::default()).await.unwrap_err()
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusals_keep_the_server_s_words_and_conflicts_are_known() {
+async fn refusals_keep_the_servers_message_and_conflicts_are_detected() {
     let status = |code, reason, message| fake::status(code, reason, message);
     let NodeRequestError::Status(said) =
         refused(404, status(404, "NotFound", "nodes \"n1\" not found")).await
     else {
-        panic!("the server said so")
+        panic!("expected the server's status")
     };
     assert_eq!(
         (said.code, said.reason.as_str(), said.message.as_str()),
@@ -243,22 +243,22 @@ async fn refusals_keep_the_server_s_words_and_conflicts_are_known() {
     invalid["details"] = json!({ "kind": "Node", "name": "n1", "causes": [{ "field": "metadata.taints[0]", "message": "no\u{1b}" }] });
     let complaint = refused(422, invalid).await;
     assert!(!complaint.is_conflict());
-    let NodeRequestError::Status(said) = complaint else { panic!("the server said so") };
+    let NodeRequestError::Status(said) = complaint else { panic!("expected the server's status") };
     assert_eq!((said.kind.as_str(), said.name.as_str()), ("Node", "n1"));
     assert_eq!(said.causes, [("metadata.taints[0]".to_owned(), "no\\u{1b}".to_owned())]);
     assert!(!refused(403, status(403, "Forbidden", "no")).await.is_conflict());
     let NodeRequestError::Status(said) = refused(502, json!("bad gateway")).await else {
-        panic!("somebody said so")
+        panic!("expected a proxy's status")
     };
     assert_eq!((said.code, said.reason.as_str(), said.message.as_str()), (502, "", "502 Bad Gateway"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_answer_is_waited_for_so_long_and_odd_names_are_not_sent() {
+async fn a_missing_response_has_a_timeout_and_invalid_names_are_not_sent() {
     let (client, log) = server(|_| Reply::Silence(Duration::from_secs(3600)));
     let (nodes, began) = (NodeClient::new(client, LIMIT), Instant::now());
     let NodeRequestError::NoAnswer(refusal) = nodes.read("n1").await.unwrap_err() else {
-        panic!("nobody said anything")
+        panic!("expected no status")
     };
     assert_eq!((refusal.failure, began.elapsed()), (ApiFailure::Unavailable, LIMIT));
     assert_eq!(log.lock().unwrap().len(), 1, "asked once");

@@ -1,6 +1,6 @@
-//! Tests paged lists of people's commands, also when the continue token expires.
+//! Tests paged lists of interactive commands, also when the continue token expires.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;
@@ -37,7 +37,7 @@ fn expired(onward: &str) -> Reply {
     Reply::json(410, &refusal)
 }
 
-/// What the query asks to go on with.
+/// The continue token of a request.
 fn token(seen: &Seen) -> &str {
     seen.query.split('&').find_map(|part| part.strip_prefix("continue=")).unwrap_or_default()
 }
@@ -57,7 +57,7 @@ async fn pages_are_read_to_the_last_each_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_whose_moment_is_forgotten_goes_on_where_it_was() {
+async fn a_list_whose_token_expired_continues_where_it_was() {
     let (client, _) = server(|seen| match token(seen) {
         "" => list(&["a", "b"], "2"),
         "2" => expired("2-now"),
@@ -70,8 +70,8 @@ async fn a_list_whose_moment_is_forgotten_goes_on_where_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_cannot_go_on_ends_with_the_servers_words() {
-    // Nothing is offered; what is offered has expired, too; it is something else.
+async fn a_list_that_cannot_continue_ends_with_the_servers_message() {
+    // No token is offered; the offered token has expired, too; it is another error.
     for again in [expired(""), expired("2-now"), Reply::status(500, "InternalError", "too old, perhaps")] {
         let mut again = Some(again);
         let (client, log) = server(move |seen| match token(seen) {

@@ -16,30 +16,30 @@ use crate::metrics::Render;
 use std::fmt;
 use std::sync::Arc;
 
-/// Which questions a [`Check`] answers.
+/// Which endpoints a [`Check`] belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// `/readyz` only: facts are missing or old, and waiting may heal it.
+    /// `/readyz` only: facts are missing or old, and waiting may help.
     Ready,
-    /// `/livez` and `/healthz` as well: a loop is stuck, and only a restart heals it.
+    /// `/livez` and `/healthz` as well: a loop is stuck, and only a restart helps.
     Live,
 }
 
-/// Looks at one thing now: fine, or the reason why not.
+/// Performs the check: success, or the reason why not.
 pub type Look = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// One named check.
 pub struct Check {
-    /// Its name in `/readyz/<name>` and in the verbose answer.
+    /// Its name in `/readyz/<name>` and in the verbose response.
     pub name: &'static str,
-    /// Which questions it answers.
+    /// Which endpoints it belongs to.
     pub scope: Scope,
-    /// Looks.
+    /// The check itself.
     pub look: Look,
 }
 
 impl Check {
-    /// A check.
+    /// Makes a check.
     pub fn new(
         name: &'static str,
         scope: Scope,
@@ -55,12 +55,12 @@ impl fmt::Debug for Check {
     }
 }
 
-/// Everything the answers are made of.
+/// The data of all responses.
 #[derive(Debug)]
 pub struct Admin {
-    /// What `/metrics` shows.
+    /// The metrics of `/metrics`.
     pub metrics: Arc<dyn Render>,
-    /// What the health paths look at, in the order they are shown.
+    /// The checks of the health paths, in their order.
     pub checks: Vec<Check>,
 }
 

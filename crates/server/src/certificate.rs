@@ -1,7 +1,6 @@
 //! Loads a certificate with its key from PEM, or generates one, for TLS 1.2 and 1.3.
 //!
-//! - Invariant: a [`CertificatePair`] is valid; what does not fit together is an error when it is loaded, never at a
-//!   handshake.
+//! - Invariant: a [`CertificatePair`] is valid; a mismatch is an error when it is loaded, never at a handshake.
 
 mod client_auth;
 mod validity;
@@ -17,19 +16,19 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Why there is no certificate to show.
+/// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// A file cannot be read or holds nothing of the kind.
+    /// A file cannot be read or does not contain the expected PEM.
     #[error("cannot read {what} from {}: {source}; {flag} must name a PEM file", path.display())]
     File {
         /// `a certificate` or `a private key`.
         what: &'static str,
-        /// Where it was looked for.
+        /// The path of the file.
         path: PathBuf,
         /// The flag that names the file.
         flag: &'static str,
-        /// What went wrong.
+        /// The error.
         source: pem::Error,
     },
     /// The certificate and the key do not work together.
@@ -42,20 +41,20 @@ pub enum CertificateError {
         certificate: PathBuf,
         /// The key's file.
         key: PathBuf,
-        /// What went wrong.
+        /// The error.
         source: rustls::Error,
     },
-    /// A certificate that is to sign those of clients cannot do so.
+    /// The certificate for verifying clients is not usable as a CA.
     #[error("cannot use what {} holds: {source}; {flag} must name authorities, PEM", path.display())]
     Authority {
         /// The file.
         path: PathBuf,
-        /// The flag that names it.
+        /// The flag that names the file.
         flag: &'static str,
-        /// What went wrong.
+        /// The error.
         source: rustls::Error,
     },
-    /// No certificate could be made.
+    /// The certificate could not be generated.
     #[error("cannot make a certificate: {0}; give one with --tls-cert-file and --tls-private-key-file")]
     Making(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -71,7 +70,7 @@ impl CertificatePair {
     /// Reads two PEM files.
     ///
     /// # Errors
-    /// If a file cannot be read, holds nothing of the kind, or they do not belong together.
+    /// If a file cannot be read, does not contain the expected PEM, or they do not belong together.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Self, CertificateError> {
         let unreadable = |what, flag, path: &Path| {
             let path = path.to_owned();
@@ -93,10 +92,10 @@ impl CertificatePair {
         })
     }
 
-    /// Makes a certificate for these names that is signed by itself.
+    /// Generates a self-signed certificate for these names.
     ///
     /// # Errors
-    /// If a name is none, or there is no chance to be had from the system.
+    /// If a name is invalid, or the system provides no randomness.
     pub fn self_signed(names: Vec<String>) -> Result<Self, CertificateError> {
         let made = rcgen::generate_simple_self_signed(names)
             .map_err(|error| CertificateError::Making(error.into()))?;
@@ -106,10 +105,10 @@ impl CertificatePair {
             .map_err(|error| CertificateError::Making(error.into()))
     }
 
-    /// A certificate followed by its intermediates, and its key.
+    /// Takes a certificate followed by its intermediates, and its key.
     ///
     /// # Errors
-    /// If they do not belong together, or are of a kind that is not understood.
+    /// If they do not belong together, or are of an unsupported kind.
     pub fn new(
         chain: Vec<CertificateDer<'static>>,
         secret: PrivateKeyDer<'static>,
@@ -119,7 +118,7 @@ impl CertificatePair {
         Ok(Self { key: Arc::new(key), validity })
     }
 
-    /// From when to when it is to be believed; `None` if it does not say so in a way that is understood.
+    /// Its validity period; `None` if it cannot be parsed.
     pub fn validity(&self) -> Option<Validity> {
         self.validity
     }
@@ -129,12 +128,13 @@ impl CertificatePair {
         self.key.cert.first()
     }
 
-    /// A server that shows it to everybody, and speaks these protocols above TLS 1.2 or 1.3, the first preferred.
+    /// The configuration of a server that accepts all clients, with these ALPN protocols over TLS 1.2 or 1.3, the first
+    /// preferred.
     pub fn config(&self, protocols: &[&[u8]]) -> Arc<ServerConfig> {
         self.config_for(&ClientAuthorities::everybody(), protocols)
     }
 
-    /// The same for a server that not everybody may speak to.
+    /// The same for a server that verifies clients.
     pub fn config_for(&self, clients: &ClientAuthorities, protocols: &[&[u8]]) -> Arc<ServerConfig> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(provider()))
             .with_safe_default_protocol_versions()

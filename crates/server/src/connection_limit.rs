@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// How long a new connection may take for its handshake. A server under attack still does one in a few milliseconds.
+/// The timeout of a new connection's handshake. A server under attack still needs only a few milliseconds for one.
 pub const HANDSHAKE_MAX: Duration = Duration::from_millis(500);
 
-/// How long a new connection may take until its first useful request is answered, the handshake included.
+/// The timeout until the first useful request of a new connection has a response, including the handshake.
 pub const FIRST_REQUEST_MAX: Duration = Duration::from_secs(2);
 
 /// The open connections.
@@ -34,7 +34,7 @@ pub struct ConnectionLimit {
 struct ConnectionTable {
     next: u64,
     connections: BTreeMap<u64, OpenConnection>,
-    /// How many each address has.
+    /// The number of connections of each address.
     counts: HashMap<IpAddr, usize>,
 }
 
@@ -43,7 +43,7 @@ struct OpenConnection {
     from: IpAddr,
     opened_at: Instant,
     handshake_done: bool,
-    /// When a useful request was last answered.
+    /// When the last useful request got its response.
     last_useful: Option<Instant>,
     close: Arc<Notify>,
 }
@@ -64,13 +64,13 @@ pub struct ConnectionGuard {
 }
 
 impl ConnectionLimit {
-    /// At most `most` connections.
+    /// Permits at most `most` connections.
     pub fn new(most: usize) -> Self {
         Self { most, state: Mutex::default() }
     }
 
-    /// Admits a new connection from this address. If there are too many, one of them is told to close; `None` if all that
-    /// could close are in their grace period or belong to an address with fewer connections.
+    /// Admits a new connection from this address. If there are too many, one of them is signalled to close; `None` if
+    /// all that could close are in their grace period or belong to an address with fewer connections.
     pub fn admit(self: &Arc<Self>, from: IpAddr) -> Option<ConnectionGuard> {
         let (from, now) = (from.to_canonical(), Instant::now());
         let close = Arc::new(Notify::new());
@@ -136,7 +136,7 @@ impl ConnectionGuard {
         }
     }
 
-    /// Records that a request made sense and was answered.
+    /// Records that a request was valid and got a response.
     pub fn on_useful_request(&self) {
         if let Some(connection) = self.limit.lock().connections.get_mut(&self.number) {
             connection.last_useful = Some(Instant::now());

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use taintward_core::text::{is_hazard, push_number};
 
-/// `text` with everything escaped, as JSON does, that could start a line, steer a terminal or turn the reading
+/// Escapes everything in `text`, as JSON does, that could start a line, control a terminal or change the reading
 /// direction.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     if text.chars().any(|c| c == '\\' || is_hazard(c)) {
@@ -15,7 +15,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Appends `text` escaped and between double quotes: a JSON string, which klog's readers understand as well.
+/// Appends `text`, escaped and between double quotes: a JSON string, which klog's parsers understand as well.
 pub fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_hazardous_is_left() {
+    fn no_hazard_is_left() {
         for c in ('\0'..=char::MAX).filter(|&c| is_hazard(c)) {
             assert!(!escaped(&c.to_string()).contains(is_hazard), "{c:?}");
         }

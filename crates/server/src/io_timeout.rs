@@ -9,21 +9,21 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// A stream with little patience for those who do not read.
+/// A stream with a timeout for clients that do not read.
 pub struct TimeoutStream<S> {
     stream: S,
     limit: Duration,
-    /// Since something could not be written.
+    /// Since when a write has been pending.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> TimeoutStream<S> {
-    /// A stream whose other end may take nothing for at most `limit`.
+    /// A stream whose other end may stop reading for at most `limit`.
     pub fn new(stream: S, limit: Duration) -> Self {
         Self { stream, limit, stalled: None }
     }
 
-    /// Whatever could be written ends the wait.
+    /// Any progress of a write ends the wait.
     fn watched<T>(&mut self, cx: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if done.is_ready() {
             self.stalled = None;
@@ -52,7 +52,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let done = Pin::new(&mut self.stream).poll_flush(cx);
-        // A flush with nothing to do says nothing about who reads.
+        // An empty flush proves nothing about the reader.
         if done.is_ready() { done } else { self.watched(cx, done) }
     }
 
@@ -75,10 +75,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
     }
 }
 
-/// Has the system ask a client that has been silent for `silence` whether it is still there.
+/// Makes the system probe a client that has been silent for `silence`.
 ///
 /// # Errors
-/// If the system does not take the option.
+/// If the system refuses the option.
 pub fn keep_alive(stream: &TcpStream, silence: Duration) -> rustix::io::Result<()> {
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, silence)?;
@@ -92,7 +92,7 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     #[tokio::test]
-    async fn the_system_asks_silent_clients_whether_they_are_there() {
+    async fn the_system_probes_silent_clients() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());

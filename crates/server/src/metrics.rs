@@ -21,11 +21,11 @@ pub use time_gauge::{TimeDirection, TimeGauge};
 use std::sync::Arc;
 use taintward_core::time::Mono;
 
-/// Reads the monotonic clock that all moments given to the metrics are on.
+/// Reads the monotonic clock of all times in the metrics.
 pub type MonoClock = Arc<dyn Fn() -> Mono + Send + Sync>;
 
-/// Something that `/metrics` can show.
+/// A source of `/metrics`.
 pub trait Render: std::fmt::Debug + Send + Sync {
-    /// The text in this form.
+    /// Renders the text in this format.
     fn render(&self, exposition: Exposition) -> String;
 }

@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 
-/// Where metrics and health are served.
+/// The settings of the metrics and health ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServingSettings {
-    /// The address both ports listen on.
+    /// The address of both ports.
     pub bind_address: IpAddr,
     /// The plain HTTP port; `None` means off.
     pub metrics_port: Option<NonZeroU16>,
@@ -15,31 +15,31 @@ pub struct ServingSettings {
     pub secure: Option<SecureServing>,
 }
 
-/// The TLS port and what it shows.
+/// The TLS port and its certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecureServing {
     /// The port.
     pub port: NonZeroU16,
     /// The certificate.
     pub certificate: ServingCertificate,
-    /// Who may read metrics there.
+    /// Which clients may read metrics there.
     pub readers: MetricsReadersSetting,
 }
 
-/// Who may read metrics.
+/// Which clients may read metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MetricsReadersSetting {
-    /// Whoever reaches a port.
+    /// Any client that can reach a port.
     #[default]
     Anybody,
-    /// Whom the API server knows by a token and lets; on the secure port alone.
+    /// Clients that the API server authenticates by a token and authorizes; only on the secure port.
     Delegated,
 }
 
-/// Which certificate the TLS port shows.
+/// The certificate of the TLS port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServingCertificate {
-    /// One made at start-up, signed by itself.
+    /// One generated at start-up, self-signed.
     SelfSigned,
     /// PEM files.
     Files {

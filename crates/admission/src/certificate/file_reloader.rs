@@ -14,19 +14,19 @@ use taintward_server::certificate::CertificatePair;
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// Two files that are followed.
+/// Two files that are watched.
 pub struct CertificateFileReloader {
     certificate: PathBuf,
     key: PathBuf,
     every: Duration,
     live_certificate: Arc<LiveCertificate>,
     clock: WallClock,
-    /// What was wrong at the last look, so that it is said once.
+    /// The problem at the last check, so that it is reported once.
     problem: Option<String>,
 }
 
 impl CertificateFileReloader {
-    /// Shows the pair in these files, and will look again `every` so often.
+    /// Serves the pair in these files, and checks them at the interval `every`.
     ///
     /// # Errors
     /// If they cannot be read, do not belong together, or are not valid now.
@@ -42,11 +42,11 @@ impl CertificateFileReloader {
         Ok(Self { certificate, key, every, live_certificate, clock, problem: None })
     }
 
-    /// Looks again and again.
+    /// Checks at the interval, without end.
     pub async fn go_on(mut self, metrics: &WebhookMetrics) -> Infallible {
         let mut ticks = interval(self.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // The first is now, and it was just done.
+        // The first tick is immediate, and the files were just read.
         ticks.tick().await;
         loop {
             ticks.tick().await;
@@ -56,7 +56,7 @@ impl CertificateFileReloader {
 
     async fn look(&mut self, metrics: &WebhookMetrics) {
         let (certificate, key) = (self.certificate.clone(), self.key.clone());
-        // A disk may take its time, which is not for others to wait.
+        // A disk may be slow, and must not block other tasks.
         let read = spawn_blocking(move || CertificatePair::from_files(&certificate, &key)).await;
         let Ok(read) = read else { return };
         match read.map_err(OpenError::from).and_then(|pair| self.fresh(pair)) {
@@ -80,7 +80,8 @@ impl CertificateFileReloader {
         }
     }
 
-    /// The pair, if it is valid and not the one on show. One that has ended on show and on disk is trouble, too.
+    /// Returns the pair, if it is valid and not the current one. If both the current pair and the files have expired,
+    /// that is a problem, too.
     fn fresh(&self, pair: CertificatePair) -> Result<Option<CertificatePair>, OpenError> {
         let pair = valid(pair, &self.clock)?;
         let known = self.live_certificate.certificate().as_deref()

@@ -11,22 +11,22 @@ use std::time::Duration;
 use taintward_core::time::{Span, Wall};
 use taintward_server::certificate::Validity;
 
-/// How far the clocks of API servers may be behind ours.
+/// How far the clocks of API servers may be behind the local one.
 const SKEW: Span = Span::from_secs(3600);
 
-/// The last second of the year 9999, after which certificates cannot name a time.
+/// The last second of the year 9999, the maximum of certificate times.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// What certificates are to be like.
+/// The parameters of certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RotationPlan {
     /// The names of the Service.
     pub names: Vec<String>,
     /// How long an authority lasts.
     pub authority_life: Span,
-    /// How long a certificate lasts that is shown.
+    /// How long a serving certificate lasts.
     pub serving_life: Span,
-    /// How long the configurations must have trusted an authority, until every API server has heard of it.
+    /// How long the configurations must have trusted an authority, until every API server has observed it.
     pub settle: Span,
 }
 
@@ -50,7 +50,7 @@ pub struct IssuingAuthority {
     pub certificate: Vec<u8>,
     /// Its key, in PEM.
     pub key: String,
-    /// From when to when it is believed.
+    /// When it is valid.
     pub validity: Validity,
 }
 
@@ -63,27 +63,27 @@ pub struct ServingPair {
     pub key: String,
     /// The names it is for.
     pub names: Vec<String>,
-    /// From when to when it is believed.
+    /// When it is valid.
     pub validity: Validity,
 }
 
-/// No certificate could be made.
+/// A certificate could not be issued.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot make a certificate: {0}")]
 pub struct IssueError(#[from] rcgen::Error);
 
-/// Makes certificates.
+/// Issues certificates.
 pub trait Issuer {
-    /// An authority that signs from now on.
+    /// Issues an authority that is valid from now on.
     ///
     /// # Errors
-    /// If none can be made.
+    /// If it cannot be issued.
     fn authority(&mut self, plan: &RotationPlan, now: Wall) -> Result<IssuingAuthority, IssueError>;
 
-    /// A certificate for the names of the plan, signed by this authority.
+    /// Issues a certificate for the names of the plan, signed by this authority.
     ///
     /// # Errors
-    /// If a name is none, or the authority's key is none.
+    /// If a name, or the authority's key, is invalid.
     fn serving(
         &mut self,
         authority: &IssuingAuthority,
@@ -92,7 +92,7 @@ pub trait Issuer {
     ) -> Result<ServingPair, IssueError>;
 }
 
-/// Makes real ones, with keys on P-256.
+/// Issues real certificates, with keys on P-256.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RcgenIssuer;
 
@@ -130,7 +130,7 @@ impl Issuer for RcgenIssuer {
     }
 }
 
-/// From a while ago until `life` is over, in whole seconds, as certificates have it.
+/// The validity from a while ago until `life` is over, in whole seconds, as in certificates.
 fn lasting(life: Span, now: Wall, until: Wall) -> Validity {
     let whole = |at: Wall| Wall::from_secs(at.as_micros().div_euclid(1_000_000));
     Validity { from: whole(minus(now, SKEW)), until: whole(now.plus(life).min(until)) }
@@ -140,10 +140,10 @@ fn minus(at: Wall, span: Span) -> Wall {
     Wall::from_micros(at.as_micros().saturating_sub(span.as_micros()))
 }
 
-/// What an authority is, apart from its key: the same whenever it is asked for, as it is not kept.
+/// The parameters of an authority, apart from its key: always the same, because they are not stored.
 fn authority_params(validity: Validity) -> CertificateParams {
     let mut params = CertificateParams::default();
-    // A name of its own for each, so that two of them in one bundle are never taken for each other.
+    // Each has a name of its own, so that two of them in one bundle are never confused.
     let began = validity.from.as_micros() / 1_000_000;
     params.distinguished_name = named(&format!("taintward-webhook-ca-{began}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -152,14 +152,15 @@ fn authority_params(validity: Validity) -> CertificateParams {
     params
 }
 
-/// A subject; names longer than the 64 characters there may be are cut, as clients look at the alternative names only.
+/// A subject; names longer than the maximum of 64 characters are truncated, because clients use only the alternative
+/// names.
 fn named(name: &str) -> DistinguishedName {
     let mut subject = DistinguishedName::new();
     subject.push(DnType::CommonName, name.chars().take(64).collect::<String>());
     subject
 }
 
-/// Sets both times. Those before 1970 or after 9999 cannot be written, and are of no use.
+/// Sets both times. Times before 1970 or after 9999 cannot be encoded and are useless.
 fn limit(params: &mut CertificateParams, validity: Validity) {
     let since = |at: Wall| u64::try_from(at.as_micros() / 1_000_000).unwrap_or(0).min(LAST_SECOND);
     let epoch = rcgen::date_time_ymd(1970, 1, 1);

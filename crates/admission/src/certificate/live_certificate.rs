@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use taintward_server::certificate::{CertificatePair, ClientAuthorities, Validity};
 use tokio_rustls::TlsAcceptor;
 
-/// The protocols spoken. An API server asks all its questions on one connection of HTTP/2: if the replica at the other
-/// end falls silent, as a host does that loses its power, nobody else is asked until that connection is given up as a
-/// whole. Of HTTP/1.1 it has several, and gives up each that does not answer in time.
+/// The supported protocols. With HTTP/2 an API server sends all requests over one connection: if the replica at the
+/// other end stops responding, as a host without power does, no other replica gets requests until the whole connection
+/// is dropped. With HTTP/1.1 it has several connections, and drops each that does not respond in time.
 const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
 
-/// The certificate on show; at first there is none.
+/// The current certificate; at first there is none.
 pub struct LiveCertificate {
     clients: ClientAuthorities,
     now: RwLock<Option<ActiveCertificate>>,
@@ -24,21 +24,21 @@ struct ActiveCertificate {
 }
 
 impl Default for LiveCertificate {
-    /// For everybody to see.
+    /// Accepts all clients.
     fn default() -> Self {
         Self::to(ClientAuthorities::everybody())
     }
 }
 
 impl LiveCertificate {
-    /// One that only these get to speak to.
+    /// Accepts only clients with a certificate of these authorities.
     pub fn to(clients: ClientAuthorities) -> Self {
         Self { clients, now: RwLock::default(), metrics: OnceLock::new() }
     }
 
-    /// Shows this one from the next connection on.
+    /// Serves this certificate from the next connection on.
     pub fn show(&self, pair: CertificatePair) {
-        // A configuration of its own: no session of the last certificate is taken up again with this one.
+        // A configuration of its own: no session of the last certificate is resumed with this one.
         let acceptor = TlsAcceptor::from(pair.config_for(&self.clients, &PROTOCOLS));
         let until = pair.validity().map(|validity| validity.until);
         *self.now.write().unwrap_or_else(PoisonError::into_inner) =
@@ -48,17 +48,17 @@ impl LiveCertificate {
         }
     }
 
-    /// From when to when the one on show is valid; `None` if there is none, or it does not say.
+    /// The validity of the current certificate; `None` if there is none, or if it has no times.
     pub fn validity(&self) -> Option<Validity> {
         self.look(|now| now.pair.validity()).flatten()
     }
 
-    /// The one on show, in DER.
+    /// The current certificate, in DER.
     pub fn certificate(&self) -> Option<Vec<u8>> {
         self.look(|now| now.pair.certificate().map(|certificate| certificate.to_vec())).flatten()
     }
 
-    /// For the next connection.
+    /// The acceptor of the next connection.
     pub(crate) fn acceptor(&self) -> Option<TlsAcceptor> {
         self.look(|now| now.acceptor.clone())
     }

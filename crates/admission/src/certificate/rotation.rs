@@ -7,15 +7,15 @@ use super::issuer::{IssueError, Issuer, IssuingAuthority, RotationPlan, ServingP
 use super::trust_bundle::TrustBundle;
 use taintward_core::time::{Span, Wall};
 
-/// The most authorities that are believed for what they once signed.
+/// The maximum number of authorities that are still trusted for their earlier certificates.
 const FORMER_MAX: usize = 8;
 
-/// An authority that signs no more.
+/// An authority that no longer signs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RetiredAuthority {
     /// Its certificate, in DER.
     pub certificate: Vec<u8>,
-    /// When everything it signed has ended.
+    /// When all certificates that it signed have expired.
     pub until: Wall,
 }
 
@@ -24,56 +24,56 @@ pub struct RetiredAuthority {
 pub struct TrustedAuthority {
     /// The authority.
     pub authority: IssuingAuthority,
-    /// `None`: not all of them do, as far as was seen.
+    /// `None`: not all of them do, as far as was observed.
     pub since: Option<Wall>,
 }
 
-/// What is in the Secret.
+/// The content of the Secret.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StoredState {
-    /// Who signed what is shown.
+    /// The authority of the serving certificate.
     pub current: TrustedAuthority,
-    /// What is shown.
+    /// The serving certificate.
     pub serving: ServingPair,
-    /// Who signs next, while API servers learn to believe it.
+    /// The next authority, while API servers begin to trust it.
     pub next: Option<TrustedAuthority>,
-    /// Who signed before.
+    /// Previous authorities.
     pub former: Vec<RetiredAuthority>,
 }
 
-/// What was seen.
+/// The observed state.
 #[derive(Clone, Copy, Debug)]
 pub struct ObservedState<'a> {
-    /// What is in the Secret; `None`: it is not there, or makes no sense.
+    /// The content of the Secret; `None`: it is absent or invalid.
     pub stored: Option<&'a StoredState>,
-    /// What each of the webhook configurations trusts.
+    /// The trust bundle of each webhook configuration.
     pub configured: &'a [TrustBundle],
 }
 
-/// What is to be done, in this order.
+/// The next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RotationStep {
-    /// The Secret is to be written, over what was read; then everything is to be read again, whether it succeeded or not.
+    /// Write the Secret, over the version that was read; then read everything again, whether or not that succeeded.
     Write(Box<StoredState>),
-    /// Nothing is to be written into the Secret.
+    /// Leave the Secret as it is.
     Keep {
-        /// What every configuration must trust; those that differ are to be patched, over what was read.
+        /// What every configuration must trust; those that differ are patched, over the version that was read.
         trust: TrustBundle,
-        /// What may be shown from now on; `None`: whatever is on show stays.
+        /// The certificate to serve from now on; `None`: the current one stays.
         show: Option<ServingPair>,
-        /// When there is something to do next, if nothing happens before. Looking earlier and now and then does no harm.
+        /// When the next step is due, if nothing changes before. Checking earlier or more often does no harm.
         next: Wall,
     },
 }
 
-/// What is to be done.
+/// Plans the next step.
 ///
 /// The caller reads the webhook configurations first and then the Secret, both from the API server and not from a
 /// cache, and writes each only over the version that was read. After a conflict, or any write, it reads everything
 /// again.
 ///
 /// # Errors
-/// If a certificate cannot be made.
+/// If a certificate cannot be issued.
 pub fn step(
     observed: ObservedState<'_>,
     now: Wall,
@@ -96,7 +96,7 @@ pub fn step(
 }
 
 impl StoredState {
-    /// Whom every configuration must trust.
+    /// Returns what every configuration must trust.
     pub fn bundle(&self) -> TrustBundle {
         let now = std::iter::once(&self.current).chain(&self.next).map(|each| &each.authority.certificate);
         TrustBundle(now.chain(self.former.iter().map(|each| &each.certificate)).cloned().collect())
@@ -120,13 +120,14 @@ impl StoredState {
 }
 
 impl TrustedAuthority {
-    /// Whether every API server has had the time to hear of it.
+    /// Whether every API server has had the time to observe it.
     fn is_settled(&self, now: Wall, plan: &RotationPlan) -> bool {
         self.since.is_some_and(|since| since.plus(plan.settle) <= now)
     }
 }
 
-/// A first Secret, or another one if it was lost. Whatever the configurations trust may still be on show somewhere.
+/// Makes a first Secret, or a new one if it was lost. Certificates of any trusted authority may still be served by
+/// another replica.
 fn begin(
     configured: &[TrustBundle],
     now: Wall,
@@ -137,13 +138,13 @@ fn begin(
     let serving = issuer.serving(&authority, plan, now)?;
     let mut former = Vec::new();
     remember(&mut former, &TrustBundle::default(), configured, now, plan);
-    // Where nobody believes anything yet, nobody can be disappointed, and there is nothing to wait for.
+    // If nothing is trusted yet, nothing breaks, and there is no need to wait.
     let since = former.is_empty().then(|| Wall::from_micros(0));
     Ok(StoredState { current: TrustedAuthority { authority, since }, serving, next: None, former })
 }
 
-/// Keeps those in mind that are believed and not known here: what they signed may still be on show somewhere, for as
-/// long as anything may last that was made before now.
+/// Keeps trusted authorities that are unknown here: a replica may still serve certificates that they signed, for the
+/// maximum lifetime of one issued before now.
 fn remember(
     former: &mut Vec<RetiredAuthority>,
     known: &TrustBundle,
@@ -162,7 +163,7 @@ fn remember(
     }
 }
 
-/// What the Secret ought to say, if it is not what it says. One change at a time.
+/// Returns the improved Secret, if it should change. One change at a time.
 fn better(
     stored: &StoredState,
     configured: &[TrustBundle],
@@ -175,12 +176,12 @@ fn better(
     if better != *stored {
         return Ok(Some(better));
     }
-    // Whoever believes others, but not this one, was told so after another Secret, which was lost.
+    // A configuration that trusts others, but not this one, was written for another Secret, which was lost.
     let doubted = is_doubted(configured, &stored.current.authority);
     if doubted {
         remember(&mut better.former, &stored.bundle(), configured, now, plan);
     }
-    // While it has never been seen to be trusted everywhere, or settles, it is watched.
+    // It is observed until it has been seen to be trusted everywhere, and has settled.
     if doubted || !stored.current.is_settled(now, plan) {
         better.current.since = since(&stored.current, configured, now);
     }
@@ -213,7 +214,7 @@ fn better(
     Ok((better != *stored).then_some(better))
 }
 
-/// Since when all configurations trust an authority, with what is seen now.
+/// Since when all configurations trust an authority, including the current observation.
 fn since(trusted: &TrustedAuthority, configured: &[TrustBundle], now: Wall) -> Option<Wall> {
     all_trust(configured, &trusted.authority).then(|| trusted.since.unwrap_or(now))
 }
@@ -222,18 +223,18 @@ fn all_trust(configured: &[TrustBundle], authority: &IssuingAuthority) -> bool {
     configured.iter().all(|bundle| bundle.has(&authority.certificate))
 }
 
-/// Whether a configuration trusts others only. One that trusts nobody does not count: there is nobody to disappoint.
+/// Whether a configuration trusts only others. An empty bundle does not count: nothing breaks.
 fn is_doubted(configured: &[TrustBundle], authority: &IssuingAuthority) -> bool {
     configured.iter().any(|bundle| !bundle.0.is_empty() && !bundle.has(&authority.certificate))
 }
 
-/// Two thirds are over, and another would last longer.
+/// Whether two thirds of the lifetime are over, and a new certificate would last longer.
 fn worth_renewing(stored: &StoredState, now: Wall) -> bool {
     let serving = stored.serving.validity;
     serving.renewal() <= now && serving.until < stored.current.authority.validity.until
 }
 
-/// Keeps those that are believed for the longest.
+/// Keeps the authorities that are trusted for the longest.
 fn shorten(former: &mut Vec<RetiredAuthority>) {
     while former.len() > FORMER_MAX {
         let first = former.iter().enumerate().min_by_key(|(_, each)| each.until).map(|(index, _)| index);

@@ -17,7 +17,7 @@ use std::time::Duration;
 use taintward_core::time::Wall;
 use taintward_server::certificate::{CertificatePair, Validity};
 
-/// The certificate that is shown, as in every Secret of type `kubernetes.io/tls`.
+/// The serving certificate, as in every Secret of type `kubernetes.io/tls`.
 pub const SERVING_KEY: &str = "tls.crt";
 /// The authority that signed it.
 pub const AUTHORITY_KEY: &str = "ca.crt";
@@ -25,18 +25,18 @@ const SERVING_SECRET: &str = "tls.key";
 const AUTHORITY_SECRET: &str = "ca.key";
 const MEMORY: &str = "rotation.json";
 
-/// Why a Secret makes no sense.
+/// Why a Secret is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// Something is not there.
+    /// A key is missing.
     #[error("the Secret has no {0}")]
     Missing(&'static str),
-    /// Something is not what it should be.
+    /// A value is invalid.
     #[error("{what} in the Secret is invalid: {reason}")]
     Broken {
-        /// The name of it.
+        /// Its key.
         what: &'static str,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
 }
@@ -67,7 +67,7 @@ struct RetiredCertificate {
 }
 
 impl StoredState {
-    /// The Secret's `data`, before it is put into base64.
+    /// The Secret's `data`, before base64.
     pub fn to_data(&self) -> BTreeMap<&'static str, String> {
         let memory = RotationAnnotations {
             names: self.serving.names.clone(),
@@ -88,10 +88,10 @@ impl StoredState {
         ])
     }
 
-    /// What a Secret's `data` says.
+    /// Parses a Secret's `data`.
     ///
     /// # Errors
-    /// If it is not what [`Self::to_data`] wrote; such a Secret counts as none.
+    /// If it is not the output of [`Self::to_data`]; such a Secret counts as absent.
     pub fn from_data(data: &BTreeMap<String, Vec<u8>>) -> Result<Self, SecretError> {
         let text = |what| {
             let bytes = data.get(what).ok_or(SecretError::Missing(what))?;
@@ -114,7 +114,7 @@ impl StoredState {
 }
 
 impl ServingPair {
-    /// As it is shown.
+    /// The pair to serve.
     ///
     /// # Errors
     /// If the key does not belong to the certificate.
@@ -151,7 +151,7 @@ fn authority(what: &'static str, certificate: &str, key: String) -> Result<Issui
     Ok(IssuingAuthority { certificate: der.to_vec(), key, validity })
 }
 
-/// Whether the authority signed it, for the names it says it is for.
+/// Checks that the authority signed it, for the names in it.
 fn signed(
     authority: &IssuingAuthority,
     der: &CertificateDer<'_>,
@@ -164,7 +164,7 @@ fn signed(
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
         .build()
         .map_err(|error| broken(AUTHORITY_KEY, error))?;
-    // Whether it has ended since is another question.
+    // Whether it has expired since is checked elsewhere.
     let then = u64::try_from(serving.validity.from.as_micros() / 1_000_000).unwrap_or(0) + 1;
     let then = UnixTime::since_unix_epoch(Duration::from_secs(then));
     for name in &serving.names {
@@ -188,7 +188,7 @@ fn broken(what: &'static str, reason: impl ToString) -> SecretError {
     SecretError::Broken { what, reason: reason.to_string() }
 }
 
-/// Whole seconds, the next one: nothing is to begin or end before its time.
+/// Rounded up to whole seconds: nothing begins or ends too early.
 fn seconds(at: Wall) -> i64 {
     at.as_micros().div_euclid(1_000_000) + i64::from(at.as_micros().rem_euclid(1_000_000) > 0)
 }

@@ -5,26 +5,26 @@ use base64::engine::general_purpose::STANDARD;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-/// The most certificates of one bundle that are looked at.
+/// The maximum number of certificates of one bundle that are read.
 const CERTIFICATES_MAX: usize = 16;
 
-/// Certificates in DER, in the order in which they are written.
+/// Certificates in DER, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TrustBundle(pub Vec<Vec<u8>>);
 
 impl TrustBundle {
-    /// Reads PEM; what is no certificate in it is left out, as nobody believes it.
+    /// Parses PEM; invalid certificates are left out, because API servers do not trust them.
     pub fn from_pem(pem: &[u8]) -> Self {
         let certificates = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok);
         Self(certificates.take(CERTIFICATES_MAX).map(|certificate| certificate.to_vec()).collect())
     }
 
-    /// As it is written into a configuration (where it stands in base64 once more).
+    /// Formats the bundle for a configuration (which has it in base64).
     pub fn to_pem(&self) -> String {
         self.0.iter().map(|certificate| pem("CERTIFICATE", certificate)).collect()
     }
 
-    /// Whether it has this certificate in it.
+    /// Whether it contains this certificate.
     pub fn has(&self, certificate: &[u8]) -> bool {
         self.0.iter().any(|each| each == certificate)
     }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bundle_comes_back_as_it_was_whatever_stands_between() {
+    fn a_bundle_survives_a_round_trip_with_text_between_certificates() {
         let bundle = TrustBundle(vec![vec![1; 100], vec![2; 48]]);
         let noise = format!("# ours\r\n{}garbage\n{}", bundle.to_pem(), pem("PRIVATE KEY", b"x"));
         assert_eq!(TrustBundle::from_pem(noise.as_bytes()), bundle);

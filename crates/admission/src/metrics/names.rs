@@ -1,4 +1,4 @@
-//! Names the webhook's metrics; samples end in `_total` or `_seconds` besides, where the registry adds it.
+//! Names the webhook's metrics; the registry adds `_total` or `_seconds` to samples.
 
 use taintward_server::metric_names;
 

@@ -1,7 +1,7 @@
 //! Decodes JSON to an [`AdmissionRequest`] in one pass, and validates it.
 //!
-//! - Invariant: nothing is copied that has no escapes, and nothing recurses with the input; unknown fields are ignored.
-//! - An object that cannot be judged is no error here, so that the review can still be answered.
+//! - Invariant: text without escapes is not copied, and nothing recurses with the input; unknown fields are ignored.
+//! - An object that cannot be judged is not an error here, so that the review can still be answered.
 
 use super::RequestOrigin;
 use super::filter::FilteredReview;
@@ -18,18 +18,18 @@ const KIND: &str = "AdmissionReview";
 /// The longest uid that is echoed. API servers send 36 characters.
 const UID_MAX: usize = 256;
 
-/// The most of a stranger's text that is shown to him again, in characters.
+/// The maximum length of foreign text in messages, in characters.
 const SHOWN_MAX: usize = 80;
 
-/// Reads an AdmissionReview of `admission.k8s.io/v1`.
+/// Decodes an AdmissionReview of `admission.k8s.io/v1`.
 ///
 /// # Errors
-/// If it is none, or lacks what an answer needs.
+/// If it is not one, or lacks what a response needs.
 pub fn decode(body: &[u8]) -> Result<AdmissionRequest<'_>, InvalidReview> {
     parse_request(body)?.check(true)
 }
 
-/// The same from what a sieve has kept; objects that were left out are missing.
+/// The same from the output of the filter; objects that were left out are missing.
 pub(super) fn decode_sifted(sifted: &FilteredReview) -> Result<AdmissionRequest<'_>, InvalidReview> {
     parse_request(&sifted.text)?.check(!sifted.left_out)
 }
@@ -54,7 +54,7 @@ fn no_review(error: &serde_json::Error) -> InvalidReview {
     InvalidReview::question(format!("no {KIND} of {API_VERSION}: {}", escaped(&reason)))
 }
 
-/// A stranger's text, short and harmless.
+/// Foreign text, short and harmless.
 pub(crate) fn quoted(text: &str) -> String {
     match text {
         "" => "empty".into(),
@@ -195,7 +195,7 @@ fn operation(text: &str) -> Result<RequestOperation, InvalidReview> {
     })
 }
 
-/// An object, if there is one.
+/// An object, if it is present.
 fn object<'a>(field: &str, raw: Option<&'a RawValue>) -> Result<Option<&'a RawValue>, InvalidReview> {
     let Some(raw) = raw else { return Ok(None) };
     if !raw.get().starts_with('{') {

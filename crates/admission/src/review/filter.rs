@@ -11,33 +11,34 @@ use super::invalid_review::InvalidReview;
 use scanner::{JsonScanner, ScanSink, SyntaxError, ValueKind};
 use wanted_fields::{NOTHING, REVIEW, WantedFields};
 
-/// The most that is kept of a question, in bytes. A pod with a hundred tolerations and as many containers needs a twentieth.
+/// The maximum that is kept of a review, in bytes. A pod with a hundred tolerations and as many containers needs a
+/// twentieth.
 pub const KEPT_MAX: usize = 2 << 20;
 
-/// The most values that are kept, lists and objects among them: what is made of each when it is read takes up to some hundred
+/// The maximum number of values that are kept, including lists and objects: decoding each takes up to some hundred
 /// bytes and some microseconds.
 pub const VALUES_MAX: usize = 1 << 15;
 
-/// Beyond this nothing is kept any more, `null` neither: nobody names the same few fields so often.
+/// Beyond this nothing more is kept, not even `null`: a valid review does not repeat the same few fields so often.
 const TEXT_MAX: usize = KEPT_MAX + (64 << 10);
 
-/// The longest key that is looked at.
+/// The longest key that is compared.
 const KEY_MAX: usize = 128;
 
-/// What is read at once.
+/// The size of a single read.
 const PIECE: usize = 16 << 10;
 
-/// So many objects are open around a field of the request.
+/// This many objects are open around a field of the request.
 const IN_REQUEST: usize = 2;
 
-/// A question on its way in.
+/// A review that is being received.
 #[derive(Debug)]
 pub struct ReviewFilter {
     scan: JsonScanner,
     picked: PickedFields,
 }
 
-/// A question without what does not matter.
+/// A review without unneeded fields.
 #[derive(Debug)]
 pub struct FilteredReview {
     pub(super) text: Vec<u8>,
@@ -45,13 +46,13 @@ pub struct FilteredReview {
 }
 
 impl FilteredReview {
-    /// What is left of it where there is neither time nor memory to judge it: whose answer is awaited.
+    /// What is left if there is neither time nor memory to judge it: the uid for the response.
     #[must_use]
     pub fn given_up(self) -> Self {
         Self { left_out: true, ..self }
     }
 
-    /// How much was kept, in bytes.
+    /// The number of bytes kept.
     pub fn length(&self) -> usize {
         self.text.len()
     }
@@ -64,10 +65,10 @@ impl Default for ReviewFilter {
 }
 
 impl ReviewFilter {
-    /// Reads on.
+    /// Reads the next piece.
     ///
     /// # Errors
-    /// If it is no JSON, or names the fields of a question without end.
+    /// If it is not JSON, or repeats the fields of a review without end.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), InvalidReview> {
         for piece in bytes.chunks(PIECE) {
             self.scan.read(piece, &mut self.picked).map_err(no_json)?;
@@ -76,21 +77,21 @@ impl ReviewFilter {
         Ok(())
     }
 
-    /// Nothing more comes.
+    /// The input is complete.
     ///
     /// # Errors
-    /// If it is no JSON.
+    /// If it is not JSON.
     pub fn finish(mut self) -> Result<FilteredReview, InvalidReview> {
         self.scan.finish(&mut self.picked).map_err(no_json)?;
         Ok(FilteredReview { text: self.picked.out, left_out: self.picked.left_out })
     }
 
-    /// Whoever sends the rest is not waited for: what has come of the question, if that says whose answer is awaited.
+    /// Stops waiting for the rest. Returns what has arrived of the review, if that includes the uid for the response.
     pub fn broken_off(self) -> Option<FilteredReview> {
         self.picked.closed().map(|text| FilteredReview { text, left_out: true })
     }
 
-    /// The memory that it takes, in bytes.
+    /// The memory in use, in bytes.
     pub fn memory(&self) -> usize {
         self.scan.memory() + self.picked.out.capacity()
     }
@@ -100,23 +101,23 @@ fn no_json(SyntaxError(at): SyntaxError) -> InvalidReview {
     InvalidReview::question(format!("no AdmissionReview of admission.k8s.io/v1: no JSON at byte {at}"))
 }
 
-/// What is done with what comes.
+/// How input is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FilterMode {
-    /// Fields are picked by their names.
+    /// Selects fields by their names.
     Pick,
-    /// All is kept until the value that began at this depth ends.
+    /// Keeps everything until the value that began at this depth ends.
     Keep(usize),
-    /// Nothing is.
+    /// Skips everything until then.
     Skip(usize),
 }
 
-/// A list or an object of which some is kept.
+/// A list or an object of which a part is kept.
 #[derive(Debug)]
 struct FilterFrame {
     kind: ValueKind,
     want: &'static WantedFields,
-    /// Something of it is kept already.
+    /// A part of it is kept already.
     filled: bool,
 }
 
@@ -124,14 +125,14 @@ struct FilterFrame {
 struct PickedFields {
     mode: FilterMode,
     frames: Vec<FilterFrame>,
-    /// The last key of the innermost frame, and what is wanted under it.
+    /// The last key of the innermost frame, and the fields wanted under it.
     key: Vec<u8>,
     wanted: &'static WantedFields,
-    /// From where on the present piece is kept.
+    /// Where the kept part of the current piece begins.
     from: usize,
     out: Vec<u8>,
     values: usize,
-    /// Where the present field of the request begins in `out`, and how many values came before it.
+    /// Where the current field of the request begins in `out`, and how many values came before it.
     field: Option<(usize, usize)>,
     left_out: bool,
     too_much: bool,
@@ -171,7 +172,7 @@ impl ScanSink for PickedFields {
         if self.mode != FilterMode::Pick {
             return;
         }
-        // The sign that ended it came along.
+        // The character that ended it was included.
         self.key.pop();
         let fields = match self.frames.last() {
             Some(FilterFrame { want: WantedFields::Fields(fields), .. }) => *fields,
@@ -198,7 +199,7 @@ impl ScanSink for PickedFields {
         match self.mode {
             FilterMode::Keep(until) if until == depth => {
                 self.keep(&piece[self.from..at]);
-                // Unless that was too much, and more of the field is to come.
+                // Unless that was too much, and more of the field follows.
                 if [FilterMode::Keep(until), FilterMode::Skip(until)].contains(&self.mode) {
                     self.mode = FilterMode::Pick;
                 }
@@ -218,7 +219,8 @@ impl PickedFields {
     fn pick(&mut self, at: usize, kind: ValueKind, depth: usize) {
         let want = match self.frames.last() {
             Some(FilterFrame { kind: ValueKind::List, want: WantedFields::Each(each), .. }) => each,
-            // A list where an object should be, or the other way round, is kept empty: its reader says what it should be.
+            // A list instead of an object, or the other way round, is kept empty: its decoder reports what it should
+            // be.
             Some(FilterFrame { kind: ValueKind::List, .. }) => &NOTHING,
             _ => self.wanted,
         };
@@ -256,7 +258,7 @@ impl PickedFields {
         }
     }
 
-    /// The field of the request that is coming in is too much: it is left out.
+    /// The current field of the request is too large: it is left out.
     fn leave_out(&mut self) {
         let Some((begin, values)) = self.field.filter(|_| self.frames.len() >= IN_REQUEST) else {
             self.too_much = true;
@@ -283,7 +285,7 @@ impl PickedFields {
         Ok(())
     }
 
-    /// What has come, with what is open closed; nothing before the request has begun.
+    /// Returns what has arrived, with open containers closed; none before the request has begun.
     fn closed(mut self) -> Option<Vec<u8>> {
         if self.frames.len() < IN_REQUEST {
             return None;

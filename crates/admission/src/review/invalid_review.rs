@@ -9,12 +9,12 @@ pub struct InvalidReview {
 }
 
 impl InvalidReview {
-    /// The review itself: there is nothing to answer.
+    /// The review itself is invalid and cannot be answered.
     pub(crate) fn question(reason: String) -> Self {
         Self { reason, of_object: false }
     }
 
-    /// The object in a question that can be answered.
+    /// The object of a valid review is invalid.
     pub(crate) fn object(reason: String) -> Self {
         Self { reason, of_object: true }
     }

@@ -1,21 +1,22 @@
-//! Defines what became of a review, as metrics name it.
+//! Defines the outcomes of reviews, as metrics name them.
 
 use taintward_server::closed_label;
 
 closed_label! {
-    /// What became of a question.
+    /// The outcome of a review.
     Outcome, "outcome", {
-        /// The object came in as it was.
+        /// The object was allowed unchanged.
         Allowed => "allowed",
-        /// The object came in with something added.
+        /// The object was allowed with a patch.
         Patched => "patched",
-        /// The object was kept out.
+        /// The object was refused.
         Denied => "denied",
-        /// A rule broke down; the object came in as it was.
+        /// A rule panicked; the object was allowed unchanged.
         Panicked => "panicked",
-        /// The object could not be judged: it was kept out where a pool or the brake does so, else it came in as it was.
+        /// The object could not be judged: it was refused if a pool or the NoExecute guard requires that, else allowed
+        /// unchanged.
         Unjudged => "unjudged",
-        /// It was no question that can be answered.
+        /// It was not a valid review.
         Malformed => "malformed",
     }
 }

@@ -1,20 +1,21 @@
 //! Builds the JSON Patch of a response.
 //!
-//! - Invariant: only `/spec/tolerations`, the required node affinity and the annotations that are named are touched; what is replaced is tested first, so that unseen changes are not overwritten.
+//! - Invariant: only `/spec/tolerations`, the required node affinity and the named annotations are touched; replaced
+//!   values are tested first, so that unobserved changes are not overwritten.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
 
-/// Operations in the order they happen.
+/// Operations in the order of their execution.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct JsonPatchBuilder {
     /// The operations as JSON, separated by commas.
     operations: String,
 }
 
-/// A toleration as it is written. Empty fields are left out.
+/// A toleration as written. Empty fields are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PatchedToleration<'a> {
@@ -30,12 +31,12 @@ pub struct PatchedToleration<'a> {
     /// The taint's effect; empty: every effect.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub effect: &'a str,
-    /// How long a NoExecute taint is borne, in seconds; `None`: for ever.
+    /// How long a NoExecute taint is tolerated, in seconds; `None`: indefinitely.
     #[serde(rename = "tolerationSeconds", skip_serializing_if = "Option::is_none")]
     pub seconds: Option<i64>,
 }
 
-/// What a node's label must be.
+/// A requirement for a node's label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PatchedRequirement<'a> {
     /// The label's key.
@@ -47,19 +48,19 @@ pub struct PatchedRequirement<'a> {
     pub values: Vec<&'a str>,
 }
 
-/// One `nodeSelectorTerm`: everything in it must hold. Empty lists are left out.
+/// One `nodeSelectorTerm`: all of its requirements must hold. Empty lists are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PatchedTerm<'a> {
-    /// About labels.
+    /// Requirements for labels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub match_expressions: Vec<PatchedRequirement<'a>>,
-    /// About fields.
+    /// Requirements for fields.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub match_fields: Vec<PatchedRequirement<'a>>,
 }
 
-/// How much of a required node affinity a pod has. `null` is the same as nothing.
+/// Which parts of a required node affinity a pod has. `null` counts as absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AffinityShapeOfPod<'a> {
     /// No `affinity`.
@@ -72,15 +73,15 @@ pub enum AffinityShapeOfPod<'a> {
     Required(&'a [TermExpressions]),
 }
 
-/// What there is in one `nodeSelectorTerm`.
+/// The content of one `nodeSelectorTerm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TermExpressions {
-    /// No `matchExpressions`, but `matchFields`. A term with neither matches no node and is to be left: with something in
-    /// it, it would match some.
+    /// No `matchExpressions`, but `matchFields`. A term with neither matches no node and stays unchanged: with a
+    /// requirement added, it would match some.
     Absent,
     /// `matchExpressions`, empty or not.
     Present,
-    /// Whatever there is, it is left as it is.
+    /// Whatever its content, it stays unchanged.
     Left,
 }
 
@@ -95,7 +96,7 @@ impl JsonPatchBuilder {
         format!("[{}]", self.operations)
     }
 
-    /// Adds tolerations at the end; `have` is how many there are, `None` if there is no list (or `null`).
+    /// Appends tolerations; `have` is the current number, `None` if there is no list (or `null`).
     pub fn add_tolerations(&mut self, have: Option<usize>, more: &[PatchedToleration<'_>]) {
         match have {
             _ if more.is_empty() => {}
@@ -104,19 +105,20 @@ impl JsonPatchBuilder {
         }
     }
 
-    /// Puts a toleration in the place of another, if that is still what it `was`.
+    /// Replaces a toleration, with a test that it still is what it `was`.
     pub fn replace_toleration(&mut self, index: usize, was: &RawValue, becomes: &PatchedToleration<'_>) {
         self.push("test", &PatchPath::Toleration(index), was.get());
         self.push("replace", &PatchPath::Toleration(index), &json(becomes));
     }
 
-    /// Puts other tolerations in the place of all there are, if those are still what they `were`.
+    /// Replaces all tolerations, with a test that they still are what they `were`.
     pub fn replace_tolerations(&mut self, were: &RawValue, then: &[PatchedToleration<'_>]) {
         self.push("test", &PatchPath::Tolerations, were.get());
         self.push("replace", &PatchPath::Tolerations, &json(&then));
     }
 
-    /// Demands more of the nodes: every term gets all of `more`, as terms are alternatives and what is in one must all be.
+    /// Adds requirements for nodes: every term gets all of `more`, because terms are ORed and requirements within a
+    /// term are ANDed.
     pub fn require_nodes(&mut self, have: AffinityShapeOfPod<'_>, more: &[PatchedRequirement<'_>]) {
         if more.is_empty() {
             return;
@@ -137,7 +139,7 @@ impl JsonPatchBuilder {
         }
     }
 
-    /// Demands nodes that one of these terms is about, where none are demanded so far; where some are, nothing is done.
+    /// Requires nodes of one of these terms, if the pod requires none so far; otherwise does nothing.
     pub fn require_terms(&mut self, have: AffinityShapeOfPod<'_>, terms: &[PatchedTerm<'_>]) {
         if terms.is_empty() {
             return;
@@ -154,13 +156,13 @@ impl JsonPatchBuilder {
         }
     }
 
-    /// Puts other terms in the place of all there are, if those are still what they `were`.
+    /// Replaces all terms, with a test that they still are what they `were`.
     pub fn replace_terms(&mut self, were: &RawValue, then: &[PatchedTerm<'_>]) {
         self.push("test", &PatchPath::Terms, were.get());
         self.push("replace", &PatchPath::Terms, &json(&then));
     }
 
-    /// Writes annotations; `has_annotations`: there are some already.
+    /// Writes annotations; `has_annotations`: there are annotations already.
     pub fn annotate(&mut self, has_annotations: bool, annotations: &BTreeMap<&'static str, String>) {
         match has_annotations {
             _ if annotations.is_empty() => {}
@@ -184,7 +186,7 @@ impl fmt::Debug for JsonPatchBuilder {
     }
 }
 
-/// Every path there is.
+/// The paths of patches.
 enum PatchPath {
     Annotations,
     Annotation(&'static str),

@@ -7,50 +7,51 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// One question.
+/// A review request.
 #[derive(Clone, Debug)]
 pub struct AdmissionRequest<'a> {
-    /// Of the question, not of the object.
+    /// Of the review, not of the object.
     pub uid: Cow<'a, str>,
-    /// What somebody is about to do.
+    /// The requested operation.
     pub operation: RequestOperation,
     /// The kind of the object.
     pub kind: GroupVersionKind<'a>,
-    /// What the object is filed under.
+    /// The resource of the object.
     pub resource: GroupVersionResource<'a>,
     /// `status`, `ephemeralcontainers` and so on; empty for the object itself.
     pub subresource: Cow<'a, str>,
-    /// Empty for objects that are in no namespace.
+    /// Empty for cluster-scoped objects.
     pub namespace: Cow<'a, str>,
-    /// Empty if the server is to make one up.
+    /// Empty if the server generates one.
     pub name: Cow<'a, str>,
-    /// Who is about to do it.
+    /// The requester.
     pub user: UserInfo<'a>,
-    /// Whether nothing will come of it.
+    /// Whether it is a dry run.
     pub dry_run: bool,
-    /// Where the question comes from.
+    /// The origin of the review.
     pub origin: RequestOrigin,
-    /// The object as it is going to be: a JSON object, as deep as somebody cared to nest it. There for [`RequestOperation::Create`] and [`RequestOperation::Update`].
+    /// The new object: a JSON object of any depth. Present for [`RequestOperation::Create`] and
+    /// [`RequestOperation::Update`].
     pub object: Option<&'a RawValue>,
-    /// The object as it is. There for [`RequestOperation::Update`], most often for [`RequestOperation::Delete`].
+    /// The current object. Present for [`RequestOperation::Update`], usually for [`RequestOperation::Delete`].
     pub old_object: Option<&'a RawValue>,
 }
 
-/// What somebody is about to do.
+/// An operation on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestOperation {
-    /// An object comes into being.
+    /// The object is created.
     Create,
-    /// An object changes.
+    /// The object is updated.
     Update,
-    /// An object goes.
+    /// The object is deleted.
     Delete,
-    /// Somebody wants to talk to an object: `exec`, `port-forward`.
+    /// A connection to the object: `exec`, `port-forward`.
     Connect,
 }
 
 impl RequestOperation {
-    /// Every operation there is.
+    /// All operations.
     pub const ALL: [Self; 4] = [Self::Create, Self::Update, Self::Delete, Self::Connect];
 
     /// As Kubernetes writes it.
@@ -92,7 +93,7 @@ pub struct GroupVersionResource<'a> {
     pub resource: Cow<'a, str>,
 }
 
-/// Who asks the API server.
+/// The requester of the API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserInfo<'a> {
     /// `system:serviceaccount:kube-system:replicaset-controller`.

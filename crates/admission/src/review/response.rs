@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The most annotations of an answer.
+/// The maximum number of annotations of a response.
 const ANNOTATIONS_MAX: usize = 16;
 
 #[derive(Serialize)]
@@ -44,7 +44,7 @@ struct AdmissionStatus<'a> {
     code: u16,
 }
 
-/// The answer to the question of this uid.
+/// Encodes the response to the review with this uid.
 pub(super) fn encode(uid: &str, verdict: &ReviewVerdict) -> Vec<u8> {
     let patch = (verdict.denial.is_none() && !verdict.patch.is_empty())
         .then(|| STANDARD.encode(verdict.patch.to_json()));

@@ -3,7 +3,7 @@
 use super::*;
 use serde_json::{Value, json};
 
-/// Says what it is told to.
+/// Returns a fixed verdict.
 struct Says(ReviewVerdict);
 
 impl Reviewer for Says {
@@ -49,7 +49,7 @@ fn judged(verdict: ReviewVerdict, half: Half) -> (Value, Outcome) {
 }
 
 #[test]
-fn a_question_is_understood() {
+fn a_review_is_decoded() {
     let text = question().to_string();
     let request = decode(text.as_bytes()).unwrap();
     assert_eq!((request.operation, request.dry_run), (RequestOperation::Create, true));
@@ -62,7 +62,7 @@ fn a_question_is_understood() {
 }
 
 #[test]
-fn an_answer_says_what_it_must_and_no_more() {
+fn a_response_has_what_it_must_and_no_more() {
     let (answer, outcome) = judged(ReviewVerdict::allow(), Half::Mutate);
     let expected = json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
@@ -86,7 +86,7 @@ fn a_denial_has_a_reason_and_no_patch() {
 }
 
 #[test]
-fn only_what_may_still_change_is_patched() {
+fn only_an_object_that_may_still_change_is_patched() {
     let mut verdict = ReviewVerdict::allow();
     verdict.patch.add_tolerations(Some(1), &[PatchedToleration { key: "k", ..PatchedToleration::default() }]);
     let (answer, outcome) = judged(verdict.clone(), Half::Mutate);
@@ -99,7 +99,7 @@ fn only_what_may_still_change_is_patched() {
 }
 
 #[test]
-fn a_rule_that_breaks_refuses_nobody() {
+fn a_rule_that_panics_refuses_nothing() {
     for half in [Half::Mutate, Half::Validate] {
         let judged = judge(half, question().to_string().as_bytes(), &Breaks).unwrap();
         assert_eq!(judged.outcome, Outcome::Panicked);
@@ -110,7 +110,7 @@ fn a_rule_that_breaks_refuses_nobody() {
 }
 
 #[test]
-fn a_status_that_is_no_error_becomes_one() {
+fn a_status_that_is_not_an_error_becomes_one() {
     let mut verdict = ReviewVerdict::deny("x");
     verdict.denial = Some(ReviewDenial { code: 200, ..ReviewDenial::forbidden("x") });
     assert_eq!(judged(verdict, Half::Validate).0["response"]["status"]["code"], 403);

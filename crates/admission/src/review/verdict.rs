@@ -6,39 +6,39 @@ use super::patch::JsonPatchBuilder;
 use taintward_core::text::is_hazard;
 use taintward_server::closed_label;
 
-/// The longest warning, in characters, as Kubernetes wants it; longer ones are cut.
+/// The longest warning, in characters, as Kubernetes requires; longer ones are truncated.
 pub const WARNING_MAX: usize = 256;
 
-/// All warnings of an answer together, in characters; what is more is left out, and said to be.
+/// All warnings of a response together, in characters; further ones are left out and counted.
 pub const WARNINGS_MAX: usize = 4096;
 
 /// The longest reason of a denial or annotation, in characters.
 const MESSAGE_MAX: usize = 4096;
 
-/// What a reviewer says.
+/// The decision of a reviewer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReviewVerdict {
-    /// Why the object may not come in; `None`: it may.
+    /// Why the object is refused; `None`: it is allowed.
     pub denial: Option<ReviewDenial>,
-    /// Warnings to the person who sent the object; one line each, they are cleaned and cut.
+    /// Warnings for the requester; one line each, they are sanitized and truncated.
     pub warnings: Vec<String>,
-    /// What is added to the object; nothing of it happens if there is a denial.
+    /// What is added to the object; ignored if there is a denial.
     pub patch: JsonPatchBuilder,
-    /// What is written into the API server's audit log: a word of ours and what goes with it.
+    /// Annotations for the API server's audit log: a key and a value.
     pub audit: Vec<(&'static str, String)>,
     /// What rules did, to be counted.
     pub notes: Vec<RuleOutcome>,
-    /// Something in the question is younger than the last news: whoever can wait a little asks again.
+    /// An object in the request is newer than the last watch event: a caller that can wait a little tries again.
     pub is_early: bool,
 }
 
 impl ReviewVerdict {
-    /// The object may come in as it is.
+    /// The object is allowed unchanged.
     pub fn allow() -> Self {
         Self::default()
     }
 
-    /// The object may not come in: 403, `Forbidden`.
+    /// The object is refused: 403, `Forbidden`.
     pub fn deny(message: impl Into<String>) -> Self {
         Self { denial: Some(ReviewDenial::forbidden(message)), ..Self::default() }
     }
@@ -50,14 +50,14 @@ impl ReviewVerdict {
         self
     }
 
-    /// The warnings as they go out: clean, cut, and not too many.
+    /// The warnings of the response: sanitized, truncated, and limited in number.
     pub(super) fn clean_warnings(&self) -> Vec<String> {
         let mut warnings = Vec::with_capacity(self.warnings.len());
         let mut room = WARNINGS_MAX;
         for warning in &self.warnings {
             let warning = clean(warning, WARNING_MAX);
             let length = warning.chars().count();
-            // One more always has room, to say how many have none.
+            // There is always room for one more, which counts the omitted ones.
             if length + WARNING_MAX > room {
                 warnings.push(format!("{} more warnings are left out", self.warnings.len() - warnings.len()));
                 break;
@@ -69,14 +69,14 @@ impl ReviewVerdict {
     }
 }
 
-/// Why an object may not come in.
+/// Why an object is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReviewDenial {
-    /// The HTTP status the person who sent the object gets; anything but 4xx and 5xx becomes 403.
+    /// The HTTP status for the requester; anything but 4xx and 5xx becomes 403.
     pub code: u16,
-    /// The word for it, in CamelCase.
+    /// The reason, in CamelCase.
     pub reason: &'static str,
-    /// What is wrong, and the way out.
+    /// What is wrong, and the remedy.
     pub message: String,
 }
 
@@ -96,18 +96,18 @@ closed_label! {
     Did, "did", {
         /// It added something to the object.
         Changed => "changed",
-        /// It told the person something.
+        /// It warned the requester.
         Warned => "warned",
-        /// It kept the object out.
+        /// It refused the object.
         Denied => "denied",
-        /// It would have kept the object out, which is exempt.
+        /// It would have refused the object, which is exempt.
         Exempted => "exempted",
-        /// It could not tell, for facts were missing, and did nothing.
+        /// It could not decide, because facts were missing, and did nothing.
         Unknown => "unknown",
     }
 }
 
-/// A rule did something. Rules that the metrics were not told of are not counted.
+/// The outcome of a rule. Rules that the metrics do not know are not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleOutcome {
     /// The rule.
@@ -116,7 +116,7 @@ pub struct RuleOutcome {
     pub did: Did,
 }
 
-/// Text for people: one line without anything that steers a terminal, not longer than `most` characters.
+/// Text for people: one line without anything that controls a terminal, at most `most` characters.
 pub(super) fn clean(text: &str, most: usize) -> String {
     let mut line: String =
         text.chars().map(|c| if is_hazard(c) { ' ' } else { c }).take(most.saturating_add(1)).collect();
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_warning_cannot_steer_a_terminal_and_is_short() {
+    fn a_warning_cannot_control_a_terminal_and_is_short() {
         assert_eq!(clean("a\u{1b}[31mb\nc\u{202e}d\u{7f}", 99), "a [31mb c d");
         let long = clean(&"ä".repeat(1000), WARNING_MAX);
         assert_eq!(long.chars().count(), WARNING_MAX);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_that_have_no_room_are_counted() {
+    fn warnings_beyond_the_limit_are_counted() {
         let mut verdict = ReviewVerdict::allow();
         verdict.warnings = vec!["x".repeat(200); 100];
         let warnings = verdict.clean_warnings();

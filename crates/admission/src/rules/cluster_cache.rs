@@ -15,30 +15,30 @@ use taintward_core::admission::request::{NamespaceFact, NodePoolMembership};
 use taintward_core::admission::review::ReviewSettings;
 use taintward_core::taint::{Taint, TaintEffect};
 
-/// A change that was allowed and is not heard of within this time was not made.
+/// A change that was allowed and not observed within this time was not made.
 const UNDERWAY_MAX: Duration = Duration::from_secs(10);
 
-/// What is told of objects of one kind.
+/// An update of the objects of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CacheUpdate<T> {
-    /// These are all there are.
+    /// The complete list.
     Replace(Vec<T>),
-    /// This one is there, or has changed.
+    /// This object is new, or has changed.
     Upsert(T),
-    /// The one of this name is gone, or cannot be understood.
+    /// The object of this name is gone, or cannot be decoded.
     Delete(Box<str>),
 }
 
-/// A node, as far as the rules ask.
+/// The fields of a node that the rules need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedNode {
-    /// Name, labels, taints, and whose it is.
+    /// Name, labels, taints, and the record of its pool.
     pub node: PoolNode,
     /// Its condition `Ready` is true.
     pub ready: bool,
 }
 
-/// What is known, for many reviews at the same time.
+/// The cached facts, for concurrent reviews.
 #[derive(Debug, Default)]
 pub struct ClusterCache {
     contents: RwLock<CacheContents>,
@@ -54,10 +54,10 @@ struct CacheContents {
     nodes: Option<HashMap<Box<str>, CachedNode>>,
 }
 
-/// All pools, and those that have a say.
+/// All pools, and those that apply.
 #[derive(Debug, Default)]
 struct CachedPools {
-    /// In the order of their names.
+    /// Sorted by name.
     all: Vec<DedicatedPool>,
     standing: Vec<PoolValidity>,
     /// Those that are not refused, in the same order.
@@ -67,7 +67,7 @@ struct CachedPools {
 }
 
 impl ClusterCache {
-    /// What was heard of namespaces.
+    /// Applies an update of namespaces.
     pub fn namespaces(&self, update: CacheUpdate<(Box<str>, NamespaceFact)>) {
         let contents = &mut self.write().namespaces;
         match update {
@@ -77,13 +77,13 @@ impl ClusterCache {
         }
     }
 
-    /// What was heard of policies.
+    /// Applies an update of policies.
     pub fn policies(&self, update: CacheUpdate<TolerationPolicy>) {
         let mut contents = self.write();
         update_list(contents.policies.get_or_insert_default(), update, |policy| &policy.name);
     }
 
-    /// What was heard of pools.
+    /// Applies an update of pools.
     pub fn pools(&self, update: CacheUpdate<DedicatedPool>) {
         let mut contents = self.write();
         let pools = contents.pools.get_or_insert_default();
@@ -91,7 +91,7 @@ impl ClusterCache {
         pools.weigh();
     }
 
-    /// What was heard of nodes.
+    /// Applies an update of nodes.
     pub fn nodes(&self, update: CacheUpdate<CachedNode>) {
         let mut contents = self.write();
         let nodes = contents.nodes.get_or_insert_default();
@@ -120,8 +120,8 @@ impl ClusterCache {
         self.view().namespace(name).is_some()
     }
 
-    /// A change of a node's taints was allowed: until it is heard of, the node counts as tainted. There are never more than
-    /// there are nodes.
+    /// A change of a node's taints was allowed: until it is observed, the node counts as tainted. There are never more
+    /// of these than nodes.
     pub(super) fn allowed(&self, node: &str, old: Option<&[Taint]>, new: &[Taint]) {
         let sends_away = |taint: &&Taint| taint.effect == TaintEffect::NoExecute;
         let had = old.unwrap_or_default();
@@ -132,7 +132,7 @@ impl ClusterCache {
         }
     }
 
-    /// What is known, for the time of one review: nothing can be told meanwhile.
+    /// The facts during one review: they do not change meanwhile.
     pub(super) fn view(&self) -> CacheView<'_> {
         let contents = self.contents.read().unwrap_or_else(PoisonError::into_inner);
         CacheView { contents, underway: &self.underway }
@@ -143,7 +143,7 @@ impl ClusterCache {
     }
 }
 
-/// Keeps a list in the order of names.
+/// Keeps a list sorted by name.
 fn update_list<T>(all: &mut Vec<T>, update: CacheUpdate<T>, name: impl Fn(&T) -> &str) {
     let index_of = |all: &[T], wanted: &str| all.binary_search_by(|one| name(one).cmp(wanted));
     match update {
@@ -174,13 +174,13 @@ impl CachedPools {
         self.dedicated = self.valid.iter().flat_map(DedicatedPool::taints).collect();
     }
 
-    /// The place of the pool whose this node is.
+    /// The position of the pool that owns this node.
     fn of(&self, cached: &CachedNode) -> Option<usize> {
         reconcile(&self.all, &self.standing, &cached.node, RecordTrust::Pools).pool
     }
 }
 
-/// What is known at one moment.
+/// The facts at one moment.
 pub(super) struct CacheView<'a> {
     contents: RwLockReadGuard<'a, CacheContents>,
     underway: &'a Mutex<HashMap<Box<str>, Instant>>,
@@ -207,7 +207,7 @@ impl CacheView<'_> {
         self.contents.pools.as_ref().map(|pools| &pools.valid[..])
     }
 
-    /// Whether a pool keeps others out, for all that is known.
+    /// Whether any pool may deny pods, as far as is known.
     pub(super) fn may_deny(&self) -> bool {
         let lenient =
             |pool: &DedicatedPool| matches!(pool.enforcement, PoolEnforcement::Warn | PoolEnforcement::Off);
@@ -219,7 +219,7 @@ impl CacheView<'_> {
         self.contents.pools.as_ref().map_or(&[], |pools| &pools.dedicated)
     }
 
-    /// Whose the node of this name is.
+    /// The pool that owns the node of this name.
     pub(super) fn node_pool(&self, node: Option<&str>) -> NodePoolMembership<'_> {
         let (Some(node), Some(pools), Some(nodes)) = (node, &self.contents.pools, &self.contents.nodes)
         else {
@@ -232,7 +232,7 @@ impl CacheView<'_> {
         }
     }
 
-    /// The taints of the pool whose the node of this name is.
+    /// The taints of the pool that owns the node of this name.
     pub(super) fn own_taints(&self, node: &str) -> Vec<Taint> {
         let (Some(pools), Some(nodes)) = (&self.contents.pools, &self.contents.nodes) else {
             return Vec::new();
@@ -241,7 +241,7 @@ impl CacheView<'_> {
         pool.map(|pool| pools.all[pool].taints()).unwrap_or_default()
     }
 
-    /// How many nodes are well, before a change of this one.
+    /// How many nodes are healthy, before a change of this one.
     pub(super) fn fleet(&self, changing: &str) -> Option<FleetHealth> {
         let nodes = self.contents.nodes.as_ref()?;
         let all: Vec<Vec<Taint>> = match &self.contents.pools {
@@ -264,7 +264,7 @@ impl CacheView<'_> {
         Some(fleet)
     }
 
-    /// What the rules need and nobody has told yet.
+    /// The facts that the rules need and that have not been received yet.
     pub(super) fn missing(&self, settings: &ReviewSettings) -> Vec<&'static str> {
         let contents = &*self.contents;
         let needs = [

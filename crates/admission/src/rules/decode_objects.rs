@@ -18,24 +18,24 @@ use taintward_kube::wire::{
 };
 use taintward_server::escape::escaped;
 
-/// A pod without its status, which no rule looks at.
+/// A pod without its status, which no rule reads.
 type PodJson<'a> = ObjectJson<MetaJson<'a, TextMap<'a>>, Fields<PodSpecJson<'a, Whole>>>;
 
 type NodeJson<'a> = ObjectJson<MetaJson<'a>, Fields<NodeSpecJson<'a>>, Fields<NodeStatusJson<'a>>>;
 
-/// The most of a reader's reason that is told, in characters: it may repeat what it read.
+/// The maximum length of a decoder's reason, in characters: it may quote the input.
 const REASON_MAX: usize = 200;
 
-/// A pod as it is asked for.
+/// A requested pod.
 #[derive(Debug)]
 pub(super) struct ReviewedPod<'a> {
-    /// What the rules are asked about; its namespace is that of the request.
+    /// The input of the rules; its namespace is that of the request.
     pub(super) asked: AdmittedPod,
-    /// What there is of the fields that a patch may change.
+    /// Which of the fields that a patch may change exist.
     pub(super) shape: PresentFields<'a>,
 }
 
-/// Which of the fields that a patch may change are there.
+/// Which of the fields that a patch may change exist.
 #[derive(Debug)]
 pub(super) struct PresentFields<'a> {
     pod: &'a RawValue,
@@ -43,17 +43,17 @@ pub(super) struct PresentFields<'a> {
     pub(super) annotations: bool,
     /// `spec.affinity` is an object.
     pub(super) affinity: bool,
-    /// `spec.affinity.nodeAffinity` is one.
+    /// `spec.affinity.nodeAffinity` is an object.
     pub(super) node_affinity: bool,
 }
 
 impl<'a> PresentFields<'a> {
-    /// `spec.tolerations`, as they stand there.
+    /// `spec.tolerations`, as written.
     pub(super) fn tolerations(&self) -> Option<&'a RawValue> {
         self.at(&["spec", "tolerations"])
     }
 
-    /// The terms of the required part of the affinity to nodes, as they stand there.
+    /// The terms of the required node affinity, as written.
     pub(super) fn terms(&self) -> Option<&'a RawValue> {
         const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
@@ -65,13 +65,13 @@ impl<'a> PresentFields<'a> {
     }
 }
 
-/// A node as it is going to be, or was.
+/// The new or old state of a node.
 #[derive(Debug, Default)]
 pub(super) struct ReviewedNode {
     pub(super) taints: Vec<Taint>,
-    /// The annotation that lets taints through.
+    /// The annotation that allows taints.
     pub(super) allow: Option<Box<str>>,
-    /// Its condition `Ready` is true; `None` where it says nothing.
+    /// Its condition `Ready` is true; `None` without that condition.
     pub(super) ready: Option<bool>,
 }
 
@@ -84,7 +84,7 @@ fn odd(what: &str, error: &serde_json::Error) -> InvalidReview {
     InvalidReview::object(format!("{what} is not as an API server writes it: {}", escaped(&reason)))
 }
 
-/// Reads a pod.
+/// Decodes a pod.
 pub(super) fn pod(raw: &RawValue) -> Result<ReviewedPod<'_>, InvalidReview> {
     let PodJson { metadata: Fields(metadata), spec: Fields(spec), .. } = object("request.object", raw)?;
     let mut shape = PresentFields {
@@ -134,13 +134,13 @@ fn containers(spec: &PodSpecJson<'_, Whole>, asked: &mut AdmittedPod) {
     asked.best_effort = !has_a_class(&spec.resources);
     for container in all {
         asked.best_effort &= !has_a_class(&container.resources);
-        // Names that have a domain: special hardware may be among them.
+        // Names with a domain: extended resources may be among them.
         let names = container.resources.requests.0.iter().map(|(name, _)| name);
         asked.resources.extend(names.filter(|name| name.contains('/')).map(Box::from));
     }
 }
 
-/// Some CPU or memory is asked for or limited: the pod is not BestEffort.
+/// Whether CPU or memory is requested or limited: the pod is not BestEffort.
 fn has_a_class(resources: &ResourcesJson<'_>) -> bool {
     let has = |QuantitiesJson(amounts): &QuantitiesJson<'_>| {
         amounts.iter().any(|(name, amount)| matches!(&**name, "cpu" | "memory") && is_positive(amount))
@@ -152,7 +152,7 @@ fn is_positive(ScalarJson(amount): &ScalarJson<'_>) -> bool {
     amount.as_ref().is_some_and(|text| Quantity::parse(text).is_ok_and(Quantity::is_positive))
 }
 
-/// A pod as it was before a change.
+/// Decodes a pod's state before an update.
 pub(super) fn pod_before(raw: &RawValue) -> Result<PreviousPod, InvalidReview> {
     let PodJson { metadata: Fields(metadata), spec, .. } = object("request.oldObject", raw)?;
     Ok(PreviousPod {
@@ -162,7 +162,7 @@ pub(super) fn pod_before(raw: &RawValue) -> Result<PreviousPod, InvalidReview> {
     })
 }
 
-/// Reads a node.
+/// Decodes a node.
 pub(super) fn node(raw: &RawValue) -> Result<ReviewedNode, InvalidReview> {
     let NodeJson { metadata: Fields(metadata), spec, status } = object("the node", raw)?;
     let ready = status.conditions.iter().find(|condition| *condition.kind == *"Ready");
@@ -173,7 +173,7 @@ pub(super) fn node(raw: &RawValue) -> Result<ReviewedNode, InvalidReview> {
     })
 }
 
-/// The entries of a list, as they stand there.
+/// The entries of a list, as written.
 pub(super) fn entries(raw: &RawValue) -> Result<Vec<&RawValue>, InvalidReview> {
     serde_json::from_str(raw.get()).map_err(|error| odd("a list", &error))
 }

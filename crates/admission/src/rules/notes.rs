@@ -3,7 +3,7 @@
 use crate::review::{Did, RuleOutcome};
 use taintward_core::admission::review::{ActionKind, RuleAction, SkippedRule};
 
-/// Everything that was done, and everything that was left out.
+/// Everything that was done, and everything that was skipped.
 pub(super) fn of(acts: &[RuleAction], left_out: &[SkippedRule]) -> Vec<RuleOutcome> {
     let mut notes: Vec<RuleOutcome> = Vec::with_capacity(acts.len() + left_out.len());
     for act in acts {
@@ -25,7 +25,7 @@ pub(super) fn of(acts: &[RuleAction], left_out: &[SkippedRule]) -> Vec<RuleOutco
     notes
 }
 
-/// Only what was left out.
+/// Only what was skipped.
 pub(super) fn unknown(left_out: &[SkippedRule]) -> Vec<RuleOutcome> {
     of(&[], left_out)
 }

@@ -1,6 +1,6 @@
 //! Computes the patch from the difference between a pod and the core's mutation of it.
 //!
-//! - Invariant: equal parts are not written; what is replaced is tested first.
+//! - Invariant: equal parts are not written; replaced parts are tested first.
 
 use super::decode_objects::{PresentFields, entries};
 use crate::review::{
@@ -13,7 +13,7 @@ use taintward_core::scheduling::{NodeRequirement, NodeTerm};
 use taintward_core::toleration::Toleration;
 use taintward_kube::guard_annotation::{GUARD, encode_guard};
 
-/// What makes `made` of the pod.
+/// Returns the patch that turns the pod into `made`.
 pub(super) fn patch(
     shape: &PresentFields<'_>,
     pod: &AdmittedPod,
@@ -89,7 +89,7 @@ fn nodes(
             }
             None => patch.replace_terms(written, &terms()),
         },
-        // A required part without terms: an API server refuses it, and there is nothing to narrow.
+        // A required affinity without terms: an API server refuses it, and there is nothing to narrow.
         (Some(_), None) => {}
         (None, _) if shape.node_affinity => {
             patch.require_terms(AffinityShapeOfPod::WithoutRequired, &terms())
@@ -99,7 +99,7 @@ fn nodes(
     }
 }
 
-/// What every term that changed got, if it is the same one requirement and no term came or went.
+/// The requirement that every changed term got, if it is the same single one and no term was added or removed.
 fn narrowed<'a>(before: &[NodeTerm], after: &'a [NodeTerm]) -> Option<&'a NodeRequirement> {
     let mut same = None;
     for (one, other) in before.iter().zip(after).filter(|(one, other)| one != other) {

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::task::Poll;
 use tokio::time::timeout;
 
-/// How much of a body that nobody wants is read and thrown away, so that its sender gets to read the answer.
+/// How much of an unneeded body is read and discarded, so that the client can receive the response.
 const UNWANTED_MAX: u64 = 16 << 20;
 
-/// Why there is no question; with what it has said before, if that is enough to answer.
+/// Why there is no review; with the part that arrived, if that is enough to answer.
 #[derive(Debug)]
 pub(super) enum BodyError {
     TooLarge(Option<FilteredReview>),
@@ -51,14 +51,14 @@ impl From<&BodyError> for Refused {
     }
 }
 
-/// What came, and the memory it takes.
+/// The received review, and the memory it uses.
 pub(super) struct ReviewBody {
     pub(super) filtered: FilteredReview,
     share: Option<BodyReservation>,
 }
 
 impl ReviewBody {
-    /// Waits until its memory is wanted for others; of a short one never.
+    /// Waits until its memory is needed for others; never for a short body.
     pub(super) async fn is_given_up(&self) {
         match &self.share {
             Some(share) => share.is_given_up().await,
@@ -77,7 +77,7 @@ where
     B: Body<Data = Bytes> + Unpin,
 {
     let mut reading = BodyReader { sieve: ReviewFilter::default(), read: 0, most: limits.body_bytes };
-    // Most bodies are there as soon as their head is.
+    // Most bodies are available as soon as their head is.
     if let Poll::Ready(frame) = poll_fn(|cx| Poll::Ready(Pin::new(&mut *body).poll_frame(cx))).await {
         match frame {
             None => return Ok(ReviewBody { filtered: reading.sieve.finish()?, share: None }),
@@ -132,8 +132,8 @@ impl BodyReader {
     }
 }
 
-/// Reads a body that nobody wants and keeps nothing of it. A sender that is answered while it still sends may never see
-/// the answer, for the connection has to be cut.
+/// Reads and discards an unneeded body. A client that gets a response while it still sends may never receive it,
+/// because the connection has to be closed.
 pub(super) async fn throw_away<B>(body: &mut B, limits: &ServerLimits)
 where
     B: Body<Data = Bytes> + Unpin,
@@ -146,6 +146,6 @@ where
             read += frame.data_ref().map_or(0, |data| data.len() as u64);
         }
     };
-    // Whether it came to its end is its sender's affair.
+    // Whether it was complete does not matter here.
     let _ = timeout(limits.body, reading).await;
 }

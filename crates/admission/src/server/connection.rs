@@ -1,7 +1,7 @@
 //! Serves one connection with TLS and HTTP/1.1.
 //!
-//! - Invariant: a client that is idle, slow or gone stays connected only for a while, and is closed first when there are
-//!   too many.
+//! - Invariant: a client that is idle, slow or gone stays connected only for a while, and is closed first when there
+//!   are too many.
 
 use super::ConnectionContext;
 use super::memory_budget::BUFFER;
@@ -27,15 +27,15 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// How long a client that must close may take to receive the answer it waits for.
+/// How long a client whose connection is being closed may take to receive its pending response.
 const CLOSE_MAX: Duration = Duration::from_secs(1);
 
 type ConnectionStream = TokioIo<TlsStream<TimeoutStream<TcpStream>>>;
 
-/// A connection that got through its handshake.
+/// A connection after its handshake.
 struct ActiveConnection {
     guard: ConnectionGuard,
-    /// Whether a request ever came.
+    /// Whether a request ever arrived.
     has_request: AtomicBool,
 }
 
@@ -84,7 +84,7 @@ async fn serve_requests(
     serve_until_closed(http_of(&limits).serve_connection(stream, service), &connection, limits, closes).await
 }
 
-/// Serves requests until the client closes the connection, or a limit or the end of the server does.
+/// Serves requests until the client closes the connection, a limit is reached or the server ends.
 async fn serve_until_closed<S>(
     serving: http1::Connection<ConnectionStream, S>,
     connection: &ActiveConnection,
@@ -102,14 +102,14 @@ where
         }
     };
     let reason = tokio::select! {
-        // How it ends is the client's affair.
+        // How it ends does not matter here.
         _ = &mut serving => return Ok(()),
         () = no_request => return Err(Ended::Mute),
         () = connection.guard.closed_by_limit() => Err(Ended::Displaced),
-        // An error says that the server is gone, which is the same.
+        // An error means that the server is gone, which is the same.
         _ = closes.wait_for(|&closes| closes) => Ok(()),
     };
-    // Answers the requests that are there already, and then ends.
+    // Answers the requests that have already arrived, and then ends.
     serving.as_mut().graceful_shutdown();
     let limit = if reason.is_ok() { limits.drain } else { CLOSE_MAX };
     let _ = timeout(limit, serving).await;
@@ -118,7 +118,7 @@ where
 
 fn http_of(limits: &ServerLimits) -> http1::Builder {
     let mut builder = http1::Builder::new();
-    // This limit counts from the last answer on, so it is also that of silence between requests.
+    // This limit counts from the last response on, so it also limits the silence between requests.
     builder.timer(TokioTimer::new()).header_read_timeout(limits.idle).max_buf_size(BUFFER);
     builder
 }

@@ -9,31 +9,32 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// What is reckoned for a body before anything of it has come.
+/// The estimate for a body before any of it has arrived.
 pub(crate) const FLOOR: usize = 4 << 10;
 
-/// What hyper may read ahead, and as much have waiting to be written; what waits encrypted.
+/// What hyper may read ahead; as much may wait to be written, and as much encrypted.
 pub(crate) const BUFFER: usize = 16 << 10;
 
-/// A connection: both of hyper's buffers, what waits encrypted, what is decrypted and not read, a record that is not
-/// complete, and the state of all that.
+/// A connection: both of hyper's buffers, data waiting encrypted, decrypted data not read yet, an incomplete record,
+/// and the state of all that.
 const CONNECTION: usize = 5 * BUFFER + (8 << 10);
 
-/// What is made of one question while it is judged, of which there is one at a time: its values, each a few hundred bytes
-/// at most with a list that grows; its texts twice; and its answer.
+/// The memory for judging one review, of which there is one at a time: its values, each a few hundred bytes at most
+/// with a growing list; its texts twice; and its response.
 const JUDGING: usize = VALUES_MAX * 320 + 4 * KEPT_MAX;
 
-/// What `taintward install` gives the program, and what it has when nobody asks (20 MB in a cluster of 1000 nodes).
+/// The memory that `taintward install` gives the program, and the program's memory without requests (20 MB in a cluster
+/// of 1000 nodes).
 const CONTAINER: usize = 128 << 20;
 const IDLE: usize = 24 << 20;
 
-/// Whatever clients do, they take no more memory than there is.
+/// Asserts that clients cannot use more memory than the container has.
 const _: () = {
     let ServerLimits { connections, bodies_bytes, answers_bytes, .. } = ServerLimits::STANDARD;
     assert!(IDLE + connections * CONNECTION + bodies_bytes + answers_bytes + JUDGING < CONTAINER);
 };
 
-/// The memory there is.
+/// The memory budget.
 #[derive(Debug)]
 pub(crate) struct BodyMemoryBudget {
     limit: usize,
@@ -56,7 +57,7 @@ struct TrackedBody {
     given_up: Arc<Notify>,
 }
 
-/// The memory of one body; given back when dropped.
+/// The memory of one body; released when dropped.
 #[derive(Debug)]
 pub(crate) struct BodyReservation {
     budget: Arc<BodyMemoryBudget>,
@@ -64,7 +65,7 @@ pub(crate) struct BodyReservation {
     given_up: Arc<Notify>,
 }
 
-/// The body is given up: too much was on its way, and it had been for the longest.
+/// The body is given up: too many were incomplete, and it was the oldest.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BudgetExceeded;
 
@@ -73,7 +74,7 @@ impl BodyMemoryBudget {
         Self { limit, state: Mutex::default() }
     }
 
-    /// Room for a body that begins.
+    /// Reserves memory for a new body.
     pub(crate) fn begin(self: &Arc<Self>) -> Result<BodyReservation, BudgetExceeded> {
         let given_up = Arc::new(Notify::new());
         let mut state = self.lock();
@@ -106,7 +107,7 @@ impl BudgetState {
 }
 
 impl BodyReservation {
-    /// Room for so many bytes more.
+    /// Reserves this many more bytes.
     ///
     /// # Errors
     /// If this body is the one that is given up.
@@ -125,7 +126,7 @@ impl BodyReservation {
         Ok(())
     }
 
-    /// Room for so many bytes in all.
+    /// Reserves this many bytes in total.
     ///
     /// # Errors
     /// As [`BodyReservation::grow`].
@@ -135,7 +136,7 @@ impl BodyReservation {
         if bytes > has { self.grow(bytes - has) } else { Ok(()) }
     }
 
-    /// From now on nobody else's body takes this room.
+    /// From now on no other body takes this memory.
     pub(crate) fn settle(&self) {
         if let Some(taken) = self.budget.lock().bodies.get_mut(&self.number) {
             taken.settled = true;
@@ -168,13 +169,13 @@ mod tests {
         assert_eq!(budget.used(), 3 * FLOOR);
         assert_eq!(old.grow(1), Err(BudgetExceeded));
         drop(old);
-        assert_eq!(budget.used(), 3 * FLOOR, "it has nothing to give back any more");
+        assert_eq!(budget.used(), 3 * FLOOR, "it has no memory to release any more");
         drop(young);
         assert_eq!(budget.used(), 0);
     }
 
     #[test]
-    fn what_is_settled_stays() {
+    fn a_complete_body_stays() {
         let budget = Arc::new(BodyMemoryBudget::new(3 * FLOOR));
         let settled = budget.begin().unwrap();
         settled.hold(2 * FLOOR).unwrap();
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_has_no_room_even_alone_is_given_up() {
+    fn a_body_that_does_not_fit_even_alone_is_given_up() {
         let budget = Arc::new(BodyMemoryBudget::new(2 * FLOOR));
         let only = budget.begin().unwrap();
         assert_eq!(only.grow(2 * FLOOR), Err(BudgetExceeded));

@@ -73,7 +73,7 @@ where
     let refused = Refused::from(&reason);
     match reason {
         BodyError::TooLarge(Some(begun)) | BodyError::Late(Some(begun)) | BodyError::Crowded(Some(begun)) => {
-            // Nothing of it can be judged, and whoever waits for the answer is told so if it says who that is.
+            // It cannot be judged, and the client gets that as a response if the uid is known.
             let (judged, took) = judge_now(half, &begun, common);
             common.metrics.refused.of(refused).inc();
             match judged {
@@ -86,15 +86,15 @@ where
     }
 }
 
-/// How long news may be on its way that an answer needs, and how often is asked whether it has come: API servers wait as
-/// long for a namespace that was made a moment ago.
+/// How long a needed watch event may be in flight, and how often the cache is checked: API servers wait as long for a
+/// namespace that was just created.
 const NEWS_LATE: Duration = Duration::from_millis(500);
 const NEWS_LOOK: Duration = Duration::from_millis(10);
 
-/// A question of which more is kept takes its turn: it may take milliseconds to judge.
+/// A review of which more than this is kept waits for its turn: it may take milliseconds to judge.
 const LONG: usize = 32 << 10;
 
-/// A question that is there as a whole.
+/// Answers a complete review.
 async fn review(
     half: Half,
     question: ReviewBody,
@@ -153,8 +153,8 @@ fn makes_no_sense(
     respond(StatusCode::BAD_REQUEST, PLAIN, format!("{malformed}\n"))
 }
 
-/// An answer on its way. A long patch has its memory reckoned until its reader has it; where there is none left, the pod
-/// comes in as it is. Everything else is short.
+/// Sends a response. The memory of a long patch is reserved until the client has received it; if there is none left,
+/// the pod is allowed unchanged. All other responses are short.
 fn decided(
     half: Half,
     judged: ReviewResponse,
@@ -183,7 +183,7 @@ fn decided(
     response
 }
 
-/// A long answer, which gives its memory back when nobody needs it any more.
+/// A long response, which releases its memory when it is dropped.
 struct LongAnswer {
     answer: Vec<u8>,
     _share: BodyReservation,
@@ -217,7 +217,7 @@ where
     refuse(common, request, Refused::from(&lacking), status, text).await
 }
 
-/// A refusal, when its reader has sent what it had to send.
+/// Sends a refusal after the client has sent its body.
 async fn refuse<B>(
     common: &ConnectionContext,
     request: Request<B>,

@@ -7,7 +7,7 @@ use taintward_admission::review::Half;
 use taintward_admission::rules::{CacheUpdate, RuleReviewer, UntilReady};
 use taintward_core::admission::pool::{DedicatedPool, PoolEnforcement, PoolUsers};
 
-/// jane asks in all questions; the second pool is not hers.
+/// jane is the requester of all reviews; she may not use the second pool.
 fn rules_of_jane() -> RuleReviewer {
     let of = |name: &str, user: &str| DedicatedPool {
         uid: format!("uid-of-{name}").into(),
@@ -28,7 +28,7 @@ fn annotations(own: Value, rules: &RuleReviewer) -> Value {
 }
 
 #[test]
-fn it_is_written_beside_what_is_there() {
+fn the_annotation_is_added_to_existing_ones() {
     let rules = rules_of_jane();
     let hers = json!({"taintward.io/made-for": "uid-of-hers"});
     assert_eq!(annotations(Value::Null, &rules), hers);
@@ -36,22 +36,22 @@ fn it_is_written_beside_what_is_there() {
     let beside = json!({"a/b": "c", "taintward.io/made-for": "uid-of-hers"});
     assert_eq!(annotations(json!({"a/b": "c"}), &rules), beside);
     let claimed = json!({"taintward.io/made-for": "uid-of-his"});
-    assert_eq!(annotations(claimed, &rules), hers, "what is not so goes");
+    assert_eq!(annotations(claimed, &rules), hers, "a false claim is removed");
     let bare = json!({"metadata": {}, "spec": {}});
     assert_eq!(created("shop", &bare, &rules)["metadata"]["annotations"], hers);
 }
 
 #[test]
-fn of_others_nothing_is_written_and_what_they_write_goes() {
+fn for_other_users_nothing_is_written_and_their_claim_is_removed() {
     let rules = rules();
     assert_eq!(annotations(Value::Null, &rules), Value::Null);
     let claimed = json!({"taintward.io/made-for": "x"});
     assert_eq!(annotations(claimed, &rules), json!({"taintward.io/made-for": ""}));
 }
 
-/// The webhook judges the final pod, with whatever other webhooks have written into it.
+/// The webhook judges the final pod, with whatever other webhooks have added to it.
 #[test]
-fn what_another_claims_is_refused() {
+fn a_claim_of_another_webhook_is_refused() {
     let claimed = pod(json!({"taintward.io/made-for": "uid-of-his"}));
     let told = |operation: &str, old: Option<&Value>| {
         let question = question(operation, "shop", &claimed, old);
@@ -59,6 +59,6 @@ fn what_another_claims_is_refused() {
     };
     let refused = told("CREATE", None);
     assert_eq!((&refused["allowed"], &refused["status"]["code"]), (&json!(false), &json!(403)));
-    assert_eq!(told("UPDATE", Some(&claimed))["allowed"], true, "it was there before");
+    assert_eq!(told("UPDATE", Some(&claimed))["allowed"], true, "it existed before");
     assert_eq!(told("UPDATE", Some(&pod(json!({}))))["allowed"], false);
 }

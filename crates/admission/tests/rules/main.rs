@@ -1,4 +1,4 @@
-//! Tests the rules on JSON: the response makes of an object what the core makes of it.
+//! Tests the rules on JSON: the response changes an object exactly as the core does.
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 

@@ -41,9 +41,10 @@ fn taint_from(
 }
 
 #[test]
-fn a_command_for_all_nodes_at_once_does_not_slip_through() {
+fn a_command_for_all_nodes_at_once_is_guarded() {
     let rules = rules();
-    // Four nodes, half of them may: the answers come faster than the news of what they allowed.
+    // Four nodes, of which half may be tainted: the responses are faster than the watch events of the changes they
+    // allowed.
     let allowed: Vec<bool> = ["n1", "n2", "n3", "ml-node"]
         .iter()
         .map(|node| taint(node, false, &rules)["allowed"] == true)
@@ -69,14 +70,14 @@ fn a_dry_run_taints_nothing_and_counts_for_nothing() {
 }
 
 #[test]
-fn what_was_allowed_counts_once_when_it_is_heard_of() {
+fn an_allowed_change_counts_once_after_it_is_observed() {
     let around = around();
     let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
     assert_eq!(taint("n1", false, &rules)["allowed"], json!(true));
     around.nodes(CacheUpdate::Upsert(node("n1", true, &[("maintenance", "", TaintEffect::NoExecute)])));
     assert_eq!(taint("n2", false, &rules)["allowed"], json!(true), "two of four");
     assert_eq!(taint("n3", false, &rules)["allowed"], json!(false));
-    // One of them was never made, as is heard; and one is taken back.
+    // One of them was never made, as the watch shows; and one is reverted.
     around.nodes(CacheUpdate::Delete("n2".into()));
     around.nodes(CacheUpdate::Upsert(node("n2", true, &[])));
     around.nodes(CacheUpdate::Upsert(node("n1", true, &[])));
@@ -84,7 +85,7 @@ fn what_was_allowed_counts_once_when_it_is_heard_of() {
 }
 
 #[test]
-fn nodes_that_are_not_known_are_not_refused() {
+fn unknown_nodes_are_not_refused() {
     let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, Default::default());
     for node in ["n1", "n2", "n3"] {
         assert_eq!(taint(node, false, &rules)["allowed"], json!(true));
@@ -94,14 +95,14 @@ fn nodes_that_are_not_known_are_not_refused() {
 }
 
 #[test]
-fn questions_that_anybody_can_make_up_hold_up_no_administrator() {
+fn forged_reviews_do_not_block_administrators() {
     let around = around();
     let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
     for node in ["n1", "n2", "n3", "ml-node"].repeat(5) {
         taint_from(RequestOrigin::Anybody, node, false, &Value::Null, &rules);
     }
     assert_eq!(taint("n1", false, &rules)["allowed"], json!(true));
-    // What the watch tells counts, whoever asked.
+    // What the watch delivers counts, whichever client changed it.
     let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
     let tainted = |name| node(name, true, &[("maintenance", "", TaintEffect::NoExecute)]);
     around.nodes(CacheUpdate::Replace(
@@ -114,7 +115,7 @@ fn questions_that_anybody_can_make_up_hold_up_no_administrator() {
 }
 
 #[test]
-fn the_taint_of_a_pool_by_hand_counts_like_any_other() {
+fn a_pools_taint_added_by_hand_counts_like_any_other() {
     let around = around();
     let mut strict = pool("ml", taintward_core::admission::pool::PoolEnforcement::Deny);
     strict.taint.effects = vec![TaintEffect::NoExecute];

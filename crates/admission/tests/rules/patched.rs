@@ -1,4 +1,4 @@
-//! Applies the patch of a response with a library, independently of our own code.
+//! Applies the patch of a response with a library, independently of the code under test.
 
 use crate::world::{question, response};
 use base64::Engine as _;
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use taintward_admission::review::Half;
 use taintward_admission::rules::RuleReviewer;
 
-/// The only places that a patch may reach.
+/// The only paths that a patch may change.
 const ALLOWED: [&str; 3] =
     ["/spec/tolerations", "/spec/affinity", "/metadata/annotations/taintward.io~1made-for"];
 
-/// The object with the response's patch.
+/// The object with the response's patch applied.
 pub(crate) fn patched(object: &Value, response: &Value) -> Value {
     let mut object = object.clone();
     let Some(patch) = response["patch"].as_str() else { return object };
@@ -21,7 +21,7 @@ pub(crate) fn patched(object: &Value, response: &Value) -> Value {
         let below = |root: &&str| {
             path.strip_prefix(*root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        // Where there are no annotations at all, they come with this one alone.
+        // Without any annotations, the map is added with this one alone.
         let first = json!({"taintward.io/made-for": operation["value"]["taintward.io/made-for"]});
         let annotations = path == "/metadata/annotations"
             && object["metadata"]["annotations"].is_null()
@@ -32,7 +32,7 @@ pub(crate) fn patched(object: &Value, response: &Value) -> Value {
     object
 }
 
-/// What is made of a pod that is created.
+/// The pod after the patches of its creation.
 pub(crate) fn created(namespace: &str, pod: &Value, rules: &RuleReviewer) -> Value {
     patched(pod, &response(Half::Mutate, &question("CREATE", namespace, pod, None), rules))
 }

@@ -24,7 +24,7 @@ fn best_effort() -> Value {
 }
 
 #[test]
-fn ad_2_default_tolerations_come_with_the_seconds_of_whoever_decides() {
+fn ad_2_default_tolerations_have_the_seconds_of_the_deciding_source() {
     let rules = rules();
     let of = |namespace: &str, pod: &Value| created(namespace, pod, &rules)["spec"]["tolerations"].clone();
     assert_eq!(
@@ -38,7 +38,7 @@ fn ad_2_default_tolerations_come_with_the_seconds_of_whoever_decides() {
 }
 
 #[test]
-fn seconds_that_upstreams_plugin_gave_are_changed_in_their_place() {
+fn seconds_from_upstreams_plugin_are_changed_in_place() {
     let mut pod = best_effort();
     let own = exists("mine", "NoSchedule");
     pod["spec"]["tolerations"] = json!([own, lost("not-ready", Some(300)), lost("unreachable", Some(300))]);
@@ -47,7 +47,7 @@ fn seconds_that_upstreams_plugin_gave_are_changed_in_their_place() {
         made["spec"]["tolerations"],
         json!([own, lost("not-ready", Some(900)), lost("unreachable", None)])
     );
-    // What an author wrote himself, in another form, stays.
+    // What an author wrote in another form stays.
     pod["spec"]["tolerations"] = json!([lost("not-ready", Some(60)), lost("unreachable", Some(60))]);
     assert_eq!(created("slow", &pod, &rules()), pod);
 }
@@ -64,7 +64,7 @@ fn a_pools_own_pods_get_the_toleration_and_the_affinity() {
 }
 
 #[test]
-fn an_affinity_that_is_there_is_narrowed_whatever_it_looks_like() {
+fn an_existing_affinity_is_narrowed_in_any_form() {
     let expression = json!({"key": "dedicated", "operator": "In", "values": ["ml"]});
     let zone = json!({"key": "zone", "operator": "In", "values": ["a"]});
     let name = json!({"key": "metadata.name", "operator": "In", "values": ["x"]});
@@ -98,7 +98,7 @@ fn an_affinity_that_is_there_is_narrowed_whatever_it_looks_like() {
 }
 
 #[test]
-fn ad_7_special_hardware_is_tolerated() {
+fn ad_7_extended_resources_are_tolerated() {
     let mut pod = best_effort();
     pod["spec"]["containers"][0]["resources"] =
         json!({"requests": {"nvidia.com/gpu": 1, "kubernetes.io/x": "1"}});
@@ -112,7 +112,7 @@ fn ad_7_special_hardware_is_tolerated() {
 }
 
 #[test]
-fn ad_9_only_pods_of_a_class_tolerate_memory_pressure() {
+fn ad_9_only_pods_with_a_qos_class_tolerate_memory_pressure() {
     let pressure = exists("node.kubernetes.io/memory-pressure", "NoSchedule");
     let has = |resources: Value| {
         let mut pod = best_effort();
@@ -129,7 +129,7 @@ fn ad_9_only_pods_of_a_class_tolerate_memory_pressure() {
 }
 
 #[test]
-fn who_smuggles_a_pools_toleration_in_is_refused_or_warned_and_told_why() {
+fn a_foreign_pod_with_a_pools_toleration_is_refused_or_warned_with_a_reason() {
     let smuggled = |team: &str| {
         let mut pod = best_effort();
         pod["spec"]["tolerations"] = json!([{"key": "dedicated", "value": team}]);
@@ -144,14 +144,14 @@ fn who_smuggles_a_pools_toleration_in_is_refused_or_warned_and_told_why() {
     assert!(warned["warnings"].to_string().contains("pool db"), "{warned}");
     let fine = smuggled("nobody");
     assert_eq!(fine["allowed"], json!(true));
-    // The pool's own may.
+    // The pool's own pods may.
     let pod = created("ml", &best_effort(), &rules());
     let own = response(Half::Validate, &question("CREATE", "ml", &pod, None), &rules());
     assert_eq!((&own["allowed"], own.get("warnings")), (&json!(true), None));
 }
 
 #[test]
-fn who_names_a_pools_node_is_refused_unless_the_system_is_exempt() {
+fn a_pod_that_names_a_pools_node_is_refused_unless_the_system_is_exempt() {
     let mut pod = best_effort();
     pod["spec"]["nodeName"] = json!("ml-node");
     let of = |namespace: &str| response(Half::Validate, &question("CREATE", namespace, &pod, None), &rules());
@@ -162,17 +162,17 @@ fn who_names_a_pools_node_is_refused_unless_the_system_is_exempt() {
 }
 
 #[test]
-fn an_update_is_judged_by_what_it_brings() {
+fn an_update_is_judged_by_its_additions() {
     let mut pod = best_effort();
     pod["spec"]["tolerations"] = json!([{"key": "dedicated", "value": "ml"}]);
     let had = response(Half::Validate, &question("UPDATE", "shop", &pod, Some(&pod)), &rules());
-    assert_eq!(had["allowed"], json!(true), "it was there before");
+    assert_eq!(had["allowed"], json!(true), "it existed before");
     let new = response(Half::Validate, &question("UPDATE", "shop", &pod, Some(&best_effort())), &rules());
     assert_eq!(new["allowed"], json!(false));
 }
 
 #[test]
-fn a_slip_of_the_pen_is_warned_about() {
+fn a_typing_error_gets_a_warning() {
     let mut pod = best_effort();
     pod["spec"]["tolerations"] = json!([{"key": "node.kubernetes.io/notready", "operator": "Exists"}]);
     let said = response(Half::Validate, &question("CREATE", "shop", &pod, None), &rules());

@@ -112,7 +112,7 @@ prop_compose! {
     }
 }
 
-/// Without what rules may add to.
+/// The pod without the parts that rules may add to.
 fn rest(pod: &Value) -> Value {
     let mut rest = pod.clone();
     rest["spec"].as_object_mut().unwrap().remove("tolerations");
@@ -165,7 +165,7 @@ fn read_terms(pod: &Value) -> Option<Vec<NodeTerm>> {
     required.is_object().then(|| list(&required["nodeSelectorTerms"]).map(term).collect())
 }
 
-/// The pod as the core sees it, by another reader than the one that is tried.
+/// The pod as the core sees it, decoded independently of the code under test.
 fn read(pod: &Value, namespace: &str) -> AdmittedPod {
     let requests = pod["spec"]["containers"][0]["resources"]["requests"].as_object().unwrap();
     let classed = |(name, amount): (&String, &Value)| ["cpu", "memory"].contains(&&**name) && amount != "0";
@@ -191,7 +191,7 @@ fn read(pod: &Value, namespace: &str) -> AdmittedPod {
     }
 }
 
-/// What the core makes of it in the same world.
+/// The core's mutation of it in the same world.
 fn by_the_core(pod: &Value, namespace: &str, update: bool) -> Mutation {
     let operation = if update { Operation::Update } else { Operation::Create };
     let requester = Requester { user: "jane".into(), groups: vec!["system:authenticated".into()] };
@@ -217,7 +217,7 @@ proptest! {
 
     /// S13.
     #[test]
-    fn what_comes_back_is_stable_and_loses_nothing(
+    fn the_result_is_stable_and_loses_nothing(
         pod in a_pod(), namespace in "shop|ml|db|slow|kube-system|unknown", update in any::<bool>(),
     ) {
         let rules = rules();
@@ -229,16 +229,16 @@ proptest! {
         let once = ask(&pod, &pod);
         let again = ask(&once, &pod);
         prop_assert_eq!(&again, &once, "f(f(x)) = f(x)");
-        prop_assert_eq!(rest(&once), rest(&pod), "nothing else is touched");
-        prop_assert!(keys_of(&once).starts_with(&keys_of(&pod)), "nobody's toleration goes or moves");
+        prop_assert_eq!(rest(&once), rest(&pod), "nothing else is changed");
+        prop_assert!(keys_of(&once).starts_with(&keys_of(&pod)), "no toleration is removed or moved");
         let affinity = &once["spec"]["affinity"];
         if let Some(others) = pod["spec"]["affinity"].get("podAffinity") {
             prop_assert_eq!(affinity.get("podAffinity"), Some(others));
         }
         let wanted = by_the_core(&pod, &namespace, update);
-        prop_assert_eq!(read_tolerations(&once), wanted.tolerations, "just what the core says");
+        prop_assert_eq!(read_tolerations(&once), wanted.tolerations, "exactly the core's result");
         prop_assert_eq!(read_terms(&once), wanted.required);
-        // The other half of admission understands what this one made.
+        // Validating admission understands what mutating admission made.
         let final_question = question(operation, &namespace, &once, update.then_some(&pod));
         prop_assert!(response(Half::Validate, &final_question, &rules)["allowed"].is_boolean());
     }

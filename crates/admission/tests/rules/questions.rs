@@ -11,7 +11,7 @@ fn pod() -> Value {
 }
 
 #[test]
-fn ad_5_other_objects_make_no_sense() {
+fn ad_5_other_objects_are_invalid() {
     let rules = rules();
     for (kind, resource, part) in [
         (
@@ -41,7 +41,7 @@ fn ad_5_other_objects_make_no_sense() {
 }
 
 #[test]
-fn subresources_and_deletions_come_in_as_they_are() {
+fn subresources_and_deletions_are_allowed_unchanged() {
     let rules = rules();
     for (operation, subresource) in [
         ("UPDATE", "ephemeralcontainers"),
@@ -65,13 +65,13 @@ fn subresources_and_deletions_come_in_as_they_are() {
 }
 
 #[test]
-fn a_question_without_an_object_makes_no_sense() {
+fn a_review_without_an_object_is_invalid() {
     let nothing = asked(Half::Mutate, &question("CREATE", "shop", &Value::Null, None), &rules());
     assert!(nothing.unwrap_err().to_string().contains("object is missing"));
 }
 
 #[test]
-fn before_anything_is_known_objects_come_in_and_that_is_counted() {
+fn before_any_facts_objects_are_allowed_and_counted() {
     let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, Default::default());
     let judged = asked(Half::Mutate, &question("CREATE", "shop", &pod(), None), &rules).unwrap();
     assert_eq!(judged.outcome, Outcome::Allowed);
@@ -86,7 +86,7 @@ fn before_anything_is_known_objects_come_in_and_that_is_counted() {
 }
 
 #[test]
-fn ad_12_or_are_turned_away_where_that_was_asked_for() {
+fn ad_12_or_refused_if_configured() {
     let around = std::sync::Arc::new(taintward_admission::rules::ClusterCache::default());
     let rules = RuleReviewer::new(all_rules(), UntilReady::Refuse, around.clone());
     let early = response(Half::Mutate, &question("CREATE", "shop", &pod(), None), &rules);
@@ -100,13 +100,13 @@ fn ad_12_or_are_turned_away_where_that_was_asked_for() {
     assert!(rules.missing().is_empty());
     let later = response(Half::Mutate, &question("CREATE", "shop", &pod(), None), &rules);
     assert_eq!(later["allowed"], json!(true));
-    // One that is younger than the news is not turned away.
+    // A namespace newer than the watch's state is not refused.
     let young = response(Half::Mutate, &question("CREATE", "young", &pod(), None), &rules);
     assert_eq!(young["allowed"], json!(true));
 }
 
 #[test]
-fn a_pool_that_makes_no_sense_or_wants_what_another_has_has_no_say() {
+fn an_invalid_or_conflicting_pool_does_not_apply() {
     use taintward_core::admission::pool::PoolEnforcement;
     let around = around();
     let mut twin = pool("ml", PoolEnforcement::Deny);
@@ -120,7 +120,7 @@ fn a_pool_that_makes_no_sense_or_wants_what_another_has_has_no_say() {
     let said =
         |rules: &RuleReviewer| response(Half::Validate, &question("CREATE", "shop", &smuggler, None), rules);
     let first = said(&rules);
-    // One of the two is older, whichever has a time of its own; the other is refused and says nothing.
+    // One of the two is older, by its creation time; the other is refused and does not apply.
     around.pools(CacheUpdate::Delete("ml".into()));
     let alone = said(&rules);
     assert_eq!(alone["allowed"], json!(false));

@@ -9,7 +9,7 @@ use taintward_core::admission::pool::PoolEnforcement;
 
 const DEPTHS: [usize; 3] = [110, 300, 10_000];
 
-/// One that lets itself onto the nodes of the pool `ml`.
+/// A pod that lets itself onto the nodes of the pool `ml`.
 fn smuggler() -> Value {
     json!({"metadata": {"managedFields": "HERE"}, "spec": {"tolerations": [{"operator": "Exists"}]}})
 }
@@ -27,7 +27,7 @@ fn answers(half: Half, question: &str, rules: &RuleReviewer) -> (Value, Outcome)
     (answer["response"].clone(), judged.outcome)
 }
 
-/// The question with something so deep in the place of every `"HERE"`.
+/// The review with a value of this depth in place of every `"HERE"`.
 fn deep(question: &Value, depth: usize) -> [String; 2] {
     [("{\"f:a\":", "}"), ("[", "]")].map(|(open, close)| {
         let nested = format!("[{}{{}}{}]", open.repeat(depth), close.repeat(depth));
@@ -36,7 +36,7 @@ fn deep(question: &Value, depth: usize) -> [String; 2] {
 }
 
 #[test]
-fn what_nobody_looks_at_may_be_as_deep_as_it_likes() {
+fn fields_that_are_not_read_may_be_of_any_depth() {
     let (rules, pod) = (rules(), smuggler());
     let plain = json!({"metadata": {"managedFields": "HERE"}, "spec": {}});
     let braked = |node: &str| {
@@ -78,7 +78,7 @@ fn what_nobody_looks_at_may_be_as_deep_as_it_likes() {
     assert!(patched > 0 && denied >= 4, "{patched} {denied}");
 }
 
-/// The same as far as the rules look, and more of it than anybody reads.
+/// The same in the parts that rules read, and larger than the limits.
 fn too_much() -> String {
     let mut question = question("CREATE", "shop", &smuggler(), None);
     question["request"]["object"]["spec"]["nodeName"] = json!("x".repeat(KEPT_MAX));
@@ -97,7 +97,7 @@ fn odd() -> Vec<(Value, &'static str)> {
 }
 
 #[test]
-fn what_cannot_be_judged_is_kept_out_while_a_pool_denies_and_says_why() {
+fn an_object_that_cannot_be_judged_is_refused_with_a_reason_while_a_pool_denies() {
     let rules = rules();
     for (pod, part) in odd() {
         let text = question("CREATE", "shop", &pod, None).to_string();
@@ -117,7 +117,7 @@ fn what_cannot_be_judged_is_kept_out_while_a_pool_denies_and_says_why() {
 }
 
 #[test]
-fn without_a_pool_that_denies_it_comes_in_and_before_pools_are_known_it_does_not() {
+fn without_a_denying_pool_it_is_allowed_and_before_pools_are_known_it_is_not() {
     let around = around();
     around.pools(CacheUpdate::Upsert(pool("ml", PoolEnforcement::Warn)));
     let lenient = RuleReviewer::new(all_rules(), UntilReady::Allow, around);
@@ -138,7 +138,7 @@ fn without_a_pool_that_denies_it_comes_in_and_before_pools_are_known_it_does_not
 }
 
 #[test]
-fn nothing_but_pods_and_nodes_that_come_in_is_kept_out() {
+fn only_created_or_updated_pods_and_nodes_are_refused() {
     let rules = rules();
     let huge = json!({"spec": {"nodeName": "x".repeat(KEPT_MAX)}});
     for (operation, subresource) in

@@ -63,7 +63,8 @@ pub(crate) fn node(name: &str, ready: bool, taints: &[(&str, &str, TaintEffect)]
     CachedNode { node, ready }
 }
 
-/// `shop` is nobody's; `ml` is the team's of the pool `ml`, whose node is `ml-node`; `db` has another; `slow` has a policy.
+/// `shop` has no pool; `ml` belongs to the team of the pool `ml`, whose node is `ml-node`; `db` has another; `slow` has
+/// a policy.
 pub(crate) fn namespaces() -> Vec<(Box<str>, NamespaceFact)> {
     vec![
         namespace("shop", &[]),
@@ -84,7 +85,7 @@ pub(crate) fn policies() -> Vec<TolerationPolicy> {
     }]
 }
 
-/// In the order of their names.
+/// Sorted by name.
 pub(crate) fn pools() -> Vec<DedicatedPool> {
     vec![pool("db", PoolEnforcement::Warn), pool("ml", PoolEnforcement::Deny)]
 }
@@ -107,7 +108,7 @@ pub(crate) fn rules() -> RuleReviewer {
     RuleReviewer::new(all_rules(), UntilReady::Allow, around())
 }
 
-/// A question about a pod, from somebody.
+/// A review of a pod, from some user.
 pub(crate) fn question(operation: &str, namespace: &str, pod: &Value, old: Option<&Value>) -> Value {
     json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
@@ -129,12 +130,12 @@ pub(crate) fn asked(
     judge(half, question.to_string().as_bytes(), rules)
 }
 
-/// The response; the question has to make sense.
+/// The response; the review must be valid.
 pub(crate) fn response(half: Half, question: &Value, rules: &RuleReviewer) -> Value {
     response_from(RequestOrigin::Anybody, half, question, rules)
 }
 
-/// The same for a question of which it is known where it comes from.
+/// The same for a review with a known origin.
 pub(crate) fn response_from(
     origin: RequestOrigin,
     half: Half,

@@ -7,7 +7,7 @@ use taintward_admission::settings::ServerLimits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-/// The head of a question, with so many bytes announced.
+/// The head of a request, announcing this many bytes.
 fn head(length: usize) -> Vec<u8> {
     let head = "POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length:";
     format!("{head} {length}\r\n\r\n").into_bytes()
@@ -15,11 +15,11 @@ fn head(length: usize) -> Vec<u8> {
 
 const CHUNKED: &[u8] = b"POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// The longest that an API server can send: two objects of 3 MiB, every character written as six, and something more.
+/// The longest that an API server can send: two objects of 3 MiB, every character written as six, and the envelope.
 const LONGEST: usize = 37 << 20;
 
 #[tokio::test]
-async fn all_that_a_server_can_send_is_answered_and_more_is_kept_out_by_its_head() {
+async fn the_longest_possible_body_is_answered_and_a_longer_one_refused_by_its_head() {
     let stage = Stage::set(limits()).await;
     let mut client = Client::connect(&stage).await;
     let escaped = |times: usize| {
@@ -30,7 +30,7 @@ async fn all_that_a_server_can_send_is_answered_and_more_is_kept_out_by_its_head
         assert_eq!(status, 200, "{body}");
         assert!(body.contains("\"allowed\":true"), "{body}");
     }
-    // Just below the limit and just above it: there the head says whose answer is awaited.
+    // Just below the limit and just above it: there the beginning has the uid for the response.
     let around = LONGEST - question("a", 0).len();
     assert_eq!(client.post("/mutate", question("a", around)).await.0, 200);
     assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"too_large\"}"), 0.0);
@@ -46,8 +46,8 @@ async fn all_that_a_server_can_send_is_answered_and_more_is_kept_out_by_its_head
 }
 
 #[tokio::test]
-async fn a_long_body_is_not_kept_whether_its_length_is_announced_or_not() {
-    // What is kept of all bodies on their way is reckoned as it grows; a thousandth of one of these would be too much.
+async fn a_long_body_is_not_stored_with_or_without_an_announced_length() {
+    // The memory of all incomplete bodies is counted as it grows; a thousandth of one of these would be too much.
     let stage = Stage::set(ServerLimits { bodies_bytes: 32 << 10, ..limits() }).await;
     stage.answers().await;
     let (head, tail) =
@@ -64,7 +64,7 @@ async fn a_long_body_is_not_kept_whether_its_length_is_announced_or_not() {
         }
         stream.write_all(&chunk(tail.as_bytes())).await.unwrap();
         stream.write_all(b"0\r\n\r\n").await.unwrap();
-        // What the socket has no room for waits in the TLS session, and reading does not send it.
+        // Data that the socket has no room for waits in the TLS session, and reading does not send it.
         stream.flush().await.unwrap();
         streams.push(stream);
     }
@@ -74,18 +74,18 @@ async fn a_long_body_is_not_kept_whether_its_length_is_announced_or_not() {
         assert_eq!(&answer, b"HTTP/1.1 200");
     }
     assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"crowded\"}"), 0.0);
-    // Who asks before he sends need not send at all.
+    // A client that sends `Expect: 100-continue` need not send the body at all.
     let expecting = b"POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 40000000\r\n\r\n";
     assert!(stage.raw(expecting).await.starts_with("HTTP/1.1 413"));
 }
 
-/// A question about a pod that names so long a node.
+/// A review of a pod that names a node of this length.
 fn kept(length: usize) -> String {
     question("a", 0).replace(r#""a":"""#, &format!(r#""nodeName":"{}""#, "x".repeat(length)))
 }
 
 #[tokio::test]
-async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_holds_up_nobody() {
+async fn a_body_that_arrives_byte_by_byte_is_given_up_in_time_and_delays_no_other() {
     let stage = Stage::set(ServerLimits { body: SHORT, ..limits() }).await;
     let mut stream = stage.tls().await;
     stream.write_all(&head(1000)).await.unwrap();
@@ -96,7 +96,7 @@ async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_holds_up_nob
         if let Ok(read) = timeout(Duration::from_millis(10), stream.read(&mut answer)).await {
             break read.unwrap();
         }
-        assert!(began.elapsed() < PATIENCE, "it is waited for without end");
+        assert!(began.elapsed() < PATIENCE, "the server waits without end");
     };
     let answer = String::from_utf8_lossy(&answer[..count]);
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
@@ -107,10 +107,10 @@ async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_holds_up_nob
 }
 
 #[tokio::test]
-async fn too_many_bodies_on_their_way_cost_the_slowest_and_nobody_else() {
+async fn too_many_incomplete_bodies_cost_only_the_slowest() {
     let stage = Stage::set(ServerLimits { bodies_bytes: 1 << 20, ..limits() }).await;
     let mut slow = Vec::new();
-    // Each is half the room there is, and never comes to its end.
+    // Each uses half of the memory, and never ends.
     for _ in 0..6 {
         let mut stream = stage.tls().await;
         let body = kept(600_000).replace(r#""name":"a""#, r#""name":"unjudged""#);
@@ -121,12 +121,12 @@ async fn too_many_bodies_on_their_way_cost_the_slowest_and_nobody_else() {
         slow.push(stream);
     }
     stage.reaches("taintward_webhook_refused_requests_total{reason=\"crowded\"}", 4.0).await;
-    // It has said whose answer is awaited, and has one.
+    // Its uid has arrived, and it gets a response.
     let mut answer = [0; 1000];
     let length = timeout(PATIENCE, slow[0].read(&mut answer)).await.expect("no answer").unwrap();
     let answer = String::from_utf8_lossy(&answer[..length]);
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"allowed\":false"), "{answer}");
-    // A good one as large comes through, as do small ones, and those that are long and say little.
+    // A good one as large succeeds, as do small ones, and long ones of which little is kept.
     let mut client = Client::connect(&stage).await;
     assert_eq!(client.post("/mutate", kept(500_000)).await.0, 200);
     assert_eq!(client.post("/mutate", question("a", 3_000_000)).await.0, 200);
@@ -134,7 +134,7 @@ async fn too_many_bodies_on_their_way_cost_the_slowest_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_and_clients_that_vanish_leave_nothing_behind() {
+async fn interrupted_bodies_and_vanished_clients_leave_nothing_behind() {
     let stage = Stage::set(limits()).await;
     for bytes in [head(100), [CHUNKED, b"zz\r\n"].concat(), [CHUNKED, b"5\r\nab"].concat()] {
         let mut stream = stage.tls().await;
@@ -151,15 +151,15 @@ async fn a_client_that_does_not_read_is_cut_off() {
     let mut stream = stage.tls().await;
     let one = [head(question("a", 10).len()), question("a", 10).into_bytes()].concat();
     let many = one.repeat(20);
-    // Answers pile up until nothing more can be written.
+    // Responses pile up until nothing more can be written.
     let flood = async { while stream.write_all(&many).await.is_ok() {} };
-    timeout(PATIENCE, flood).await.expect("it is waited for without end");
+    timeout(PATIENCE, flood).await.expect("the server waits without end");
     stage.becomes("taintward_webhook_connections", 0.0).await;
     assert!(stage.answers().await < PATIENCE);
 }
 
 #[tokio::test]
-async fn questions_of_many_clients_at_once_are_all_answered() {
+async fn reviews_of_many_clients_at_once_are_all_answered() {
     let stage = Arc::new(Stage::set(limits()).await);
     let asked = (0..200).map(|_| {
         let stage = Arc::clone(&stage);

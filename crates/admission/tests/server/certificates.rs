@@ -9,18 +9,18 @@ use taintward_admission::settings::{CertificateSource, WebhookServerSettings};
 use taintward_core::time::Wall;
 use tokio::time::{sleep, timeout};
 
-/// Waits until a client that trusts `root` alone is let in.
+/// Waits until a client that trusts only `root` can connect.
 async fn is_shown(stage: &Stage, root: &[u8]) {
     let waiting = async {
         while connect(stage.address, root).await.is_err() {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(PATIENCE, waiting).await.expect("it is not shown");
+    timeout(PATIENCE, waiting).await.expect("it is not served");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_renewal_under_load_costs_not_one_answer() {
+async fn a_renewal_under_load_loses_no_response() {
     let stage = Arc::new(Stage::set(limits()).await);
     let (done, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let load: Vec<_> = (0..4)
@@ -40,24 +40,24 @@ async fn a_renewal_under_load_costs_not_one_answer() {
         let so_far = answered.load(Ordering::Relaxed);
         let root = stage.files.renew(1, 90);
         is_shown(&stage, &root).await;
-        assert!(connect(stage.address, &before).await.is_err(), "the old one is not shown any more");
+        assert!(connect(stage.address, &before).await.is_err(), "the old one is not served any more");
         before = root;
         let goes_on = async {
             while answered.load(Ordering::Relaxed) < so_far + 20 {
                 sleep(Duration::from_millis(1)).await;
             }
         };
-        timeout(PATIENCE, goes_on).await.expect("connections that were open go on");
+        timeout(PATIENCE, goes_on).await.expect("open connections continue");
     }
     done.store(true, Ordering::Relaxed);
     for client in load {
-        client.await.expect("every question was answered");
+        client.await.expect("every review was answered");
     }
     assert!(stage.value("taintward_webhook_certificate_reloads_total") >= 4.0);
 }
 
 #[tokio::test]
-async fn files_that_make_no_sense_change_nothing_and_raise_the_alarm() {
+async fn invalid_files_change_nothing_and_are_reported() {
     let stage = Stage::set(limits()).await;
     let (good, key) =
         (std::fs::read(stage.files.certificate()).unwrap(), std::fs::read(stage.files.key()).unwrap());
@@ -80,13 +80,13 @@ async fn files_that_make_no_sense_change_nothing_and_raise_the_alarm() {
         spoil();
         let before = stage.value(failures);
         let rises = async {
-            // The second look is one that began after the change.
+            // The second check started after the change.
             while stage.value(failures) < before + 2.0 {
                 sleep(Duration::from_millis(5)).await;
             }
         };
         timeout(PATIENCE, rises).await.unwrap_or_else(|_| panic!("number {number} is not noticed"));
-        assert!(connect(stage.address, &stage.root).await.is_ok(), "number {number} took the good one away");
+        assert!(connect(stage.address, &stage.root).await.is_ok(), "number {number} replaced the good one");
     }
     put(&good, &key);
     sleep(Duration::from_millis(100)).await;
@@ -98,7 +98,7 @@ async fn files_that_make_no_sense_change_nothing_and_raise_the_alarm() {
 }
 
 #[tokio::test]
-async fn a_server_does_not_start_with_a_certificate_that_is_no_use() {
+async fn a_server_does_not_start_with_an_unusable_certificate() {
     let files = Files::new("start");
     let open = async || {
         let clock: WallClock = Arc::new(|| Wall::from_secs(1_800_000_000));

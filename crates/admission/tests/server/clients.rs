@@ -6,7 +6,7 @@ use taintward_admission::settings::{CertificateSource, ClientCaSettings, Webhook
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-/// An authority: its certificate in PEM, and who signs.
+/// An authority: its certificate in PEM, and its issuer.
 fn authority(name: &str) -> (String, rcgen::Issuer<'static, rcgen::KeyPair>) {
     let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -20,7 +20,7 @@ fn signed(by: &rcgen::Issuer<'static, rcgen::KeyPair>, purpose: rcgen::ExtendedK
     signed_for(&["rcgen self signed cert"], by, purpose)
 }
 
-/// The same for somebody of these common names.
+/// A client certificate with these common names.
 fn signed_for(
     names: &[&str],
     by: &rcgen::Issuer<'static, rcgen::KeyPair>,
@@ -35,8 +35,8 @@ fn signed_for(
     (params.signed_by(&key, by).unwrap().der().to_vec(), key.serialize_der())
 }
 
-/// What comes back for a question about health; nothing from a server that hangs up. With TLS 1.3 a client learns only
-/// by reading that it is not let in.
+/// The response to a health request; empty from a server that closes the connection. With TLS 1.3 a client learns only
+/// by reading that it is refused.
 async fn asked(stage: &Stage, identity: Option<&Identity>) -> String {
     let answer = async {
         let mut stream = connect_as(stage.address, &stage.root, &BOTH, identity).await?;
@@ -49,7 +49,7 @@ async fn asked(stage: &Stage, identity: Option<&Identity>) -> String {
 }
 
 #[tokio::test]
-async fn only_those_are_let_in_whom_the_authority_has_signed() {
+async fn only_clients_with_a_certificate_of_the_authority_are_accepted() {
     let ((pem, ours), (_, theirs)) = (authority("ours"), authority("theirs"));
     let files = Files::new("authorities");
     let file = files.0.join("clients.crt");
@@ -66,7 +66,7 @@ async fn only_those_are_let_in_whom_the_authority_has_signed() {
         assert_eq!(asked(&stage, identity).await, "", "{who}");
     }
     stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 3.0).await;
-    // Another certificate on show asks for the same.
+    // Another serving certificate makes the same demand.
     stage.root = stage.files.renew(1, 90);
     stage.reaches("taintward_webhook_certificate_reloads_total", 2.0).await;
     assert_eq!(asked(&stage, None).await, "");
@@ -74,7 +74,7 @@ async fn only_those_are_let_in_whom_the_authority_has_signed() {
 }
 
 #[tokio::test]
-async fn of_those_only_the_ones_with_a_name_that_is_allowed() {
+async fn of_these_only_clients_with_an_allowed_name() {
     let (pem, ours) = authority("ours");
     let files = Files::new("names");
     let file = files.0.join("clients.crt");
@@ -98,7 +98,7 @@ async fn of_those_only_the_ones_with_a_name_that_is_allowed() {
 }
 
 #[tokio::test]
-async fn without_a_file_everybody_is_let_in_and_a_file_of_no_use_is_an_error() {
+async fn without_a_file_all_clients_are_accepted_and_an_unusable_file_is_an_error() {
     let stage = Stage::set(limits()).await;
     assert!(asked(&stage, None).await.starts_with("HTTP/1.1 200 OK"));
     let files = Files::new("no-authorities");

@@ -1,4 +1,4 @@
-//! Tests shutdown: requests in flight complete, and no client delays it for ever.
+//! Tests shutdown: requests in flight complete, and no client delays it indefinitely.
 
 use super::stage::{Client, PATIENCE, SHORT, Stage, limits, question};
 use std::time::Duration;
@@ -7,12 +7,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::{sleep, timeout};
 
 #[tokio::test]
-async fn what_is_in_hand_is_finished_and_connections_that_are_idle_end() {
+async fn requests_in_flight_complete_and_idle_connections_are_closed() {
     let mut stage = Stage::set(limits()).await;
     let mut idle = stage.tls().await;
     let mut two = Client::connect(&stage).await;
     assert_eq!(two.post("/mutate", question("a", 1)).await.0, 200);
-    // Half of a question is there when the server is asked to stop.
+    // Half of a request has arrived when the server receives the signal to stop.
     let mut busy = stage.tls().await;
     let body = question("a", 100_000);
     let head = "POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length:";
@@ -24,13 +24,13 @@ async fn what_is_in_hand_is_finished_and_connections_that_are_idle_end() {
     let mut rest = Vec::new();
     let ended = timeout(PATIENCE, idle.read_to_end(&mut rest)).await;
     assert!(ended.is_ok() && rest.is_empty(), "an idle connection stays open");
-    assert!(!stage.served.is_finished(), "something is in hand");
+    assert!(!stage.served.is_finished(), "a request is in flight");
     busy.write_all(&body.as_bytes()[50_000..]).await.unwrap();
     let mut answer = String::new();
     timeout(PATIENCE, busy.read_to_string(&mut answer)).await.expect("no end").unwrap();
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("connection: close"), "{answer}");
     timeout(PATIENCE, &mut stage.served).await.expect("it does not end").unwrap();
-    assert!(tokio::net::TcpStream::connect(stage.address).await.is_err(), "nobody listens any more");
+    assert!(tokio::net::TcpStream::connect(stage.address).await.is_err(), "the port is closed");
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn new_connections_are_taken_for_a_while_after_the_request_to_stop() {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(PATIENCE, told).await.expect("nobody is told");
+    timeout(PATIENCE, told).await.expect("readiness does not change");
     drop(client);
     timeout(PATIENCE, &mut stage.served).await.expect("it does not end").unwrap();
 }

@@ -15,13 +15,14 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 const HELD: usize = 1010;
 const NEW_A_SECOND: u32 = 1000;
 const LASTS: Duration = Duration::from_secs(4);
-/// A machine to itself needs a tenth of it; a newcomer that is pushed aside before its handshake is done gets no answer at all.
+/// On an idle machine a tenth of it suffices; a new connection that is closed before its handshake is done gets no
+/// response at all.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// Others on the machine may take it away for a while; not each time.
+/// Other programs on the machine may use it for a while; not each time.
 const TRIES: usize = 4;
 
-/// What is attacked, and what that has brought.
+/// The target of the attack, and its effect.
 struct Attack {
     address: SocketAddr,
     root: Vec<u8>,
@@ -56,14 +57,14 @@ async fn churn(on: Arc<Attack>) {
             ring.push_back(stream);
             on.churned.fetch_add(1, Ordering::Relaxed);
         }
-        // Each says nothing for a while and goes.
+        // Each is silent for a while and then closes.
         if ring.len() > 400 {
             ring.pop_front();
         }
     }
 }
 
-/// Heads that never end, bodies that are fat, metrics.
+/// Endless heads, large bodies, metrics.
 async fn mischief(on: Arc<Attack>, number: usize) {
     let head = "POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 38000000\r\n\r\n";
     let begun = question("a", 0);
@@ -91,7 +92,7 @@ async fn mischief(on: Arc<Attack>, number: usize) {
     }
 }
 
-/// Held connections first; the rest at the word.
+/// Held connections first; the rest on the signal.
 async fn attack(on: Arc<Attack>, rest: oneshot::Receiver<()>, end: oneshot::Receiver<()>) {
     let mut all = JoinSet::new();
     for _ in 0..HELD {
@@ -106,7 +107,7 @@ async fn attack(on: Arc<Attack>, rest: oneshot::Receiver<()>, end: oneshot::Rece
 }
 
 #[tokio::test]
-async fn good_questions_are_answered_under_everything_at_once() {
+async fn good_reviews_are_answered_under_all_attacks_at_once() {
     let limits = ServerLimits::default();
     let stage = Stage::set(limits).await;
     let on = Arc::new(Attack {
@@ -117,7 +118,7 @@ async fn good_questions_are_answered_under_everything_at_once() {
     });
     let ((go_on, rest), (enough, end)) = (oneshot::channel(), oneshot::channel());
     let theirs = Arc::clone(&on);
-    // Their work is not done at the cost of the server's only thread.
+    // The attackers do not use the server's only thread.
     let attackers = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(attack(theirs, rest, end));
@@ -149,7 +150,7 @@ async fn good_questions_are_answered_under_everything_at_once() {
     assert!(said.len() < TRIES, "{said:#?}");
 }
 
-/// How long good questions take, each second one on a connection of its own.
+/// How long good reviews take, every second one on a connection of its own.
 async fn round(stage: &Stage) -> Vec<Duration> {
     let mut kept = Client::connect(stage).await;
     let (mut took, began) = (Vec::new(), Instant::now());

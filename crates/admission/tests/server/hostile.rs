@@ -8,11 +8,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-/// Within this a good client is answered, whatever others do. On a machine that is shared it may take some of it to be
-/// given a turn at all.
+/// Within this time a good client gets a response, whatever others do. On a shared machine it may take some of it to be
+/// scheduled at all.
 const SOON: Duration = Duration::from_secs(1);
 
-/// The best of a few tries: what somebody else on the machine takes is not the server's doing.
+/// The best of a few attempts: the load of other programs on the machine does not count.
 async fn soon(stage: &Stage) {
     let mut took = Vec::new();
     for _ in 0..5 {
@@ -28,7 +28,7 @@ async fn ends(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> bool {
 }
 
 #[tokio::test]
-async fn clients_that_say_nothing_are_let_go_before_and_after_the_handshake() {
+async fn silent_clients_are_closed_before_and_after_the_handshake() {
     let stage = Stage::set(ServerLimits { head: SHORT, ..limits() }).await;
     let began = Instant::now();
     let mut mute = TcpStream::connect(stage.address).await.unwrap();
@@ -41,25 +41,29 @@ async fn clients_that_say_nothing_are_let_go_before_and_after_the_handshake() {
     assert!(began.elapsed() >= SHORT, "too early: {:?}", began.elapsed());
     stage.becomes("taintward_webhook_ended_connections_total{reason=\"mute\"}", 2.0).await;
     stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 1.0).await;
-    assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200, "who has asked once may take his time");
+    assert_eq!(
+        good.post("/mutate", question("a", 1)).await.0,
+        200,
+        "a client that has sent a request may take its time"
+    );
 }
 
 #[tokio::test]
-async fn who_has_asked_is_let_go_after_a_long_silence() {
+async fn a_client_that_has_sent_a_request_is_closed_after_a_long_silence() {
     let stage = Stage::set(ServerLimits { idle: SHORT, ..limits() }).await;
     let mut one = stage.tls().await;
     one.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     let began = Instant::now();
     assert!(ends(&mut one).await);
     assert!(began.elapsed() >= SHORT / 2, "too early");
-    // Whoever sends the next head slowly has not asked, either.
+    // A client that sends the next head slowly counts as silent, too.
     let mut dripping = stage.tls().await;
     dripping.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\nGET /livez").await.unwrap();
     assert!(ends(&mut dripping).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn thousands_of_connections_hold_up_nobody() {
+async fn thousands_of_connections_delay_no_other_client() {
     let most = 200;
     let stage = Stage::set(ServerLimits { connections: most, ..limits() }).await;
     let mut good = Client::connect(&stage).await;
@@ -69,12 +73,12 @@ async fn thousands_of_connections_hold_up_nobody() {
         for number in 0..300 {
             let mut stream = tcp_from(2, stage.address).await.unwrap();
             if number % 3 == 0 {
-                // The beginning of a handshake that never goes on.
+                // The beginning of a handshake that never continues.
                 let _ = stream.write_all(&[22, 3, 1, 2, 0, 1]).await;
             }
             held.push(stream);
         }
-        // One that keeps asking keeps its place, and new ones of others get one.
+        // A client that keeps sending requests keeps its connection, and new ones from other addresses get one.
         assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200, "round {round}");
         assert_eq!(
             Client::connect(&stage).await.post("/mutate", question("a", 1)).await.0,
@@ -93,12 +97,12 @@ async fn thousands_of_connections_hold_up_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_shares_an_address_with_a_flood_gets_in_when_the_first_of_it_have_had_their_chance() {
+async fn a_client_that_shares_an_address_with_a_flood_connects_after_the_floods_grace_period() {
     let stage = Stage::set(ServerLimits { connections: 60, ..limits() }).await;
     let mut held = Vec::new();
     for number in 0..60 {
         let mut stream = stage.tls().await;
-        // Neither is health of any use to API servers, nor is half a question, nor what makes no sense.
+        // Health requests, half a request, and invalid ones are not useful for API servers either.
         stream.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         let mut byte = [0];
         timeout(PATIENCE, stream.read_exact(&mut byte)).await.unwrap().unwrap();
@@ -116,10 +120,10 @@ async fn whoever_shares_an_address_with_a_flood_gets_in_when_the_first_of_it_hav
             }
         }
     };
-    let mut good = Client::over(timeout(PATIENCE, accepted).await.expect("it gets in some time")).await;
+    let mut good = Client::over(timeout(PATIENCE, accepted).await.expect("it connects at some time")).await;
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
-    assert!(ends(&mut held[0]).await, "the one that was silent for the longest is let go");
-    // Of use and never silent for long: it stays, whatever else comes and goes.
+    assert!(ends(&mut held[0]).await, "the connection that was silent for the longest is closed");
+    // Useful and never silent for long: it stays, whatever other connections do.
     for _ in 0..100 {
         let _ = connect(stage.address, &stage.root).await;
         assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
@@ -127,7 +131,7 @@ async fn whoever_shares_an_address_with_a_flood_gets_in_when_the_first_of_it_hav
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_floods_leave_a_third_its_share() {
+async fn two_floods_leave_a_third_client_its_share() {
     let stage = Stage::set(ServerLimits { connections: 60, ..limits() }).await;
     let mut held = Vec::new();
     for number in 0..400_u16 {
@@ -145,7 +149,7 @@ async fn two_floods_leave_a_third_its_share() {
     }
 }
 
-/// A frame of HTTP/2.
+/// An HTTP/2 frame.
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
@@ -166,7 +170,7 @@ fn head_of_a_question() -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flood_of_http_2_which_nobody_speaks_here_holds_up_nobody() {
+async fn a_flood_of_unsupported_http_2_delays_no_other_client() {
     let stage = Arc::new(Stage::set(limits()).await);
     let flood = |stage: Arc<Stage>| async move {
         let mut stream = stage.tls().await;
@@ -183,7 +187,7 @@ async fn a_flood_of_http_2_which_nobody_speaks_here_holds_up_nobody() {
     sleep(Duration::from_millis(20)).await;
     soon(&stage).await;
     for flood in floods {
-        assert!(flood.await.unwrap(), "the connection is ended");
+        assert!(flood.await.unwrap(), "the connection is closed");
     }
     soon(&stage).await;
 }

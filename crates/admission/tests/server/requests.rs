@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 #[tokio::test]
-async fn a_connection_is_answered_on_again_and_again() {
+async fn a_connection_is_reused_for_many_requests() {
     let stage = Stage::set(limits()).await;
     let mut client = Client::connect(&stage).await;
     for _ in 0..3 {
@@ -28,7 +28,7 @@ async fn a_connection_is_answered_on_again_and_again() {
 }
 
 #[tokio::test]
-async fn what_a_client_does_wrong_is_said_in_one_line() {
+async fn a_clients_error_is_reported_in_one_line() {
     let stage = Stage::set(limits()).await;
     let json = |method: Method, path: &str, media: &str, body: &str| {
         let request = Request::builder().method(method).uri(format!("https://localhost{path}"));
@@ -62,7 +62,7 @@ async fn what_a_client_does_wrong_is_said_in_one_line() {
 }
 
 #[tokio::test]
-async fn health_and_metrics_have_a_port_of_their_own_or_share_that_of_the_questions() {
+async fn health_and_metrics_have_a_port_of_their_own_or_share_that_of_the_reviews() {
     for own in [true, false] {
         let mut stage = if own { Stage::with_metrics(limits()).await } else { Stage::set(limits()).await };
         let mut client = Client::connect(&stage).await;
@@ -80,7 +80,7 @@ async fn health_and_metrics_have_a_port_of_their_own_or_share_that_of_the_questi
             1_800_000_000 + 90 * 86_400
         );
         assert!(text.contains(&until), "{text}");
-        // The certificate ends: traffic is no use any more, a restart neither.
+        // The certificate expires: the server is not ready, but a restart would not help.
         stage.now.store(1_800_000_000 + 91 * 86_400, std::sync::atomic::Ordering::Relaxed);
         let (status, said) = get("/readyz").await;
         assert_eq!(status, 500);
@@ -97,9 +97,9 @@ async fn health_and_metrics_have_a_port_of_their_own_or_share_that_of_the_questi
     }
 }
 
-/// AD-12: a pod may be asked about before the news of its namespace is here.
+/// AD-12: a pod may be reviewed before the watch event of its namespace arrives.
 #[tokio::test]
-async fn a_question_that_is_ahead_of_the_news_waits_for_it_and_not_for_ever() {
+async fn a_review_ahead_of_the_watch_waits_for_it_and_not_indefinitely() {
     let mut stage = Stage::set(limits()).await;
     let mut client = Client::connect(&stage).await;
     let asked = client.send(post("/mutate", question("young-3", 0)));
@@ -108,7 +108,7 @@ async fn a_question_that_is_ahead_of_the_news_waits_for_it_and_not_for_ever() {
     let (status, said) = client.send(post("/mutate", question("young-for-ever", 0))).await.unwrap();
     assert!(status == 200 && !said.contains("patch"), "{said}");
     let answers = stage.value("taintward_webhook_reviews_total{path=\"mutate\",outcome=\"patched\"}");
-    assert_eq!(answers, 1.0, "one question, one answer");
+    assert_eq!(answers, 1.0, "one review, one response");
     stage.ask_to_stop();
 }
 
@@ -122,18 +122,18 @@ async fn plain(address: SocketAddr, path: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn a_rule_that_breaks_lets_the_object_in_and_is_counted() {
+async fn a_rule_that_panics_allows_the_object_and_is_counted() {
     let stage = Stage::set(limits()).await;
     let mut client = Client::connect(&stage).await;
     let (status, body) = client.post("/mutate", question("breaks", 1)).await;
     assert_eq!(status, 200);
     assert!(body.contains("\"allowed\":true") && !body.contains("patch"), "{body}");
     assert_eq!(stage.value("taintward_webhook_panics_total"), 1.0);
-    assert_eq!(client.post("/mutate", question("a", 1)).await.0, 200, "the connection goes on");
+    assert_eq!(client.post("/mutate", question("a", 1)).await.0, 200, "the connection stays open");
 }
 
 #[tokio::test]
-async fn old_tls_no_tls_and_nonsense_get_no_answer() {
+async fn old_tls_no_tls_and_invalid_data_get_no_response() {
     let stage = Stage::set(limits()).await;
     // A ClientHello of TLS 1.1 with one cipher suite and one signature algorithm.
     let extensions = [0, 8, 0, 13, 0, 4, 0, 2, 4, 3];
@@ -150,10 +150,10 @@ async fn old_tls_no_tls_and_nonsense_get_no_answer() {
     stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 4.0).await;
     assert!(stage.answers().await < Duration::from_secs(20));
     for other in [&b"spdy/3"[..], b"h2"] {
-        assert!(connect_as(stage.address, &stage.root, &[other], None).await.is_err(), "nothing to speak");
+        assert!(connect_as(stage.address, &stage.root, &[other], None).await.is_err(), "no common protocol");
     }
     let both = stage.tls().await;
-    assert_eq!(both.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]), "who speaks it speaks it");
+    assert_eq!(both.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]), "a supported protocol is accepted");
 }
 
 async fn said(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {

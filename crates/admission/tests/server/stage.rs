@@ -29,12 +29,12 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 pub(crate) const SHORT: Duration = Duration::from_millis(400);
-/// On a busy machine everything that comes at all comes within this.
+/// On a busy machine every response arrives within this time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// When this is.
+/// The time of the tests.
 const NOW: i64 = 1_800_000_000;
 
-/// None of the limits but those a test is about.
+/// No limits but those that a test is about.
 pub(crate) fn limits() -> ServerLimits {
     let long = PATIENCE * 4;
     ServerLimits {
@@ -49,8 +49,8 @@ pub(crate) fn limits() -> ServerLimits {
     }
 }
 
-/// Adds a toleration, names a rule that does not know; breaks on the pod `breaks`, refuses the pod `refused`, and `unjudged` where it cannot be judged. Of
-/// `young-3` it hears the third time it is asked, of `young-for-ever` never.
+/// Adds a toleration, and reports a rule as unknown; panics for the pod `breaks`, refuses the pod `refused`, and
+/// `unjudged` if it cannot be judged. It knows `young-3` at the third call, and `young-for-ever` never.
 #[derive(Default)]
 struct Rules {
     asked: AtomicUsize,
@@ -94,7 +94,7 @@ impl Files {
         Self(folder)
     }
 
-    /// Another certificate, valid as long as said; gives what to trust.
+    /// Writes another certificate with this validity. Returns the root to trust.
     pub(crate) fn renew(&self, days_before: i64, days_after: i64) -> Vec<u8> {
         let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         let date = |days: i64| {
@@ -142,12 +142,12 @@ impl Stage {
         Self::of(limits, None, None).await
     }
 
-    /// One that lets only those in who show such a certificate.
+    /// One that accepts only clients with such a certificate.
     pub(crate) async fn demanding(limits: ServerLimits, clients: ClientCaSettings) -> Self {
         Self::of(limits, Some(clients), None).await
     }
 
-    /// One with a port of their own for metrics and health.
+    /// One with a separate port for metrics and health.
     pub(crate) async fn with_metrics(limits: ServerLimits) -> Self {
         Self::of(limits, None, Some("127.0.0.1:0".parse().unwrap())).await
     }
@@ -223,7 +223,7 @@ impl Stage {
         connect(self.address, &self.root).await.unwrap()
     }
 
-    /// Sends bytes over TLS and reads until the server is done.
+    /// Sends bytes over TLS and reads until the server closes the connection.
     pub(crate) async fn raw(&self, bytes: &[u8]) -> String {
         let mut stream = self.tls().await;
         stream.write_all(bytes).await.unwrap();
@@ -232,7 +232,7 @@ impl Stage {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// How long a review of another client takes, from connecting to the answer.
+    /// How long a review of another client takes, from connecting to the response.
     pub(crate) async fn answers(&self) -> Duration {
         let began = Instant::now();
         let mut client = Client::connect(self).await;
@@ -243,18 +243,18 @@ impl Stage {
     }
 }
 
-/// What API servers offer.
+/// The protocols that API servers offer.
 pub(crate) const BOTH: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// A TLS connection that trusts `root` alone.
+/// A TLS connection that trusts only `root`.
 pub(crate) async fn connect(address: SocketAddr, root: &[u8]) -> std::io::Result<TlsStream<TcpStream>> {
     connect_as(address, root, &BOTH, None).await
 }
 
-/// Who a client is: a certificate and its key, in DER.
+/// A client certificate and its key, in DER.
 pub(crate) type Identity = (Vec<u8>, Vec<u8>);
 
-/// The same as somebody who speaks these protocols and can show who he is.
+/// The same with these protocols and a client certificate.
 pub(crate) async fn connect_as(
     address: SocketAddr,
     root: &[u8],
@@ -291,7 +291,7 @@ fn config_of(root: &[u8], protocols: &[&[u8]], identity: Option<&Identity>) -> C
     config
 }
 
-/// TLS over a connection that is there.
+/// TLS over an existing connection.
 pub(crate) async fn tls_over(stream: TcpStream, root: &[u8]) -> std::io::Result<TlsStream<TcpStream>> {
     let connector = TlsConnector::from(Arc::new(config_of(root, &BOTH, None)));
     connector.connect(ServerName::try_from("localhost").unwrap(), stream).await
@@ -304,7 +304,7 @@ pub(crate) async fn tcp_from(last: u8, to: SocketAddr) -> std::io::Result<TcpStr
     socket.connect(to).await
 }
 
-/// Verifies as of the test's own time.
+/// Verifies at the test's own time.
 #[derive(Debug)]
 struct AtNow(Arc<rustls::client::WebPkiServerVerifier>);
 
@@ -390,7 +390,7 @@ pub(crate) fn post(path: &str, body: String) -> http::Request<Full<Bytes>> {
         .unwrap()
 }
 
-/// A question about a pod of this name, with so much in it.
+/// A review of a pod of this name, with this much padding.
 pub(crate) fn question(name: &str, padding: usize) -> String {
     let named = r#"{"group":"","version":"v1","kind":"Pod","resource":"pods"}"#;
     let pod = format!(r#"{{"spec":{{"a":"{}"}}}}"#, "x".repeat(padding));

@@ -11,14 +11,14 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::vec::Vec;
 
-/// Resources of Kubernetes itself have this in their name.
+/// The names of Kubernetes' own resources contain this.
 const NATIVE: &str = "kubernetes.io/";
 
-/// What a quota puts before the name of a resource.
+/// The prefix that a quota adds to the name of a resource.
 const QUOTA: &str = "requests.";
 
-/// Whether it is the name of an extended resource, such as `nvidia.com/gpu`: behind a domain that is not Kubernetes'
-/// own, and such that a quota can name it (AD-7).
+/// Whether this is the name of an extended resource, such as `nvidia.com/gpu`: it has a domain that is not Kubernetes'
+/// own, and a quota can name it (AD-7).
 pub fn is_extended_resource(name: &str) -> bool {
     name.contains('/')
         && !name.contains(NATIVE)
@@ -26,9 +26,9 @@ pub fn is_extended_resource(name: &str) -> bool {
         && is_key(&format!("{QUOTA}{name}"))
 }
 
-/// What to append to the tolerations of a pod that is created or updated: `{<resource>, Exists, NoSchedule}` for each
-/// extended resource it asks for, sorted, unless just that is there (AD-7). One for every key, or the same key with
-/// another operator or effect, does not stand in for it.
+/// Returns what to append to the tolerations of a created or updated pod: `{<resource>, Exists, NoSchedule}` for each
+/// extended resource that it requests, sorted, unless exactly this toleration exists (AD-7). A toleration for every
+/// key, or for the same key with another operator or effect, does not replace it.
 pub fn extended_tolerations<'n>(
     existing: &[Toleration],
     names: impl IntoIterator<Item = &'n str>,

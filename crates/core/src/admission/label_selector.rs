@@ -13,24 +13,24 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A label selector: every requirement must hold, and none at all selects everything. `matchLabels` become
-/// requirements with [`NodeOperator::In`] and one value.
+/// A label selector: every requirement must hold; a selector without requirements selects everything. `matchLabels`
+/// become requirements with [`NodeOperator::In`] and one value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector(pub Vec<NodeRequirement>);
 
 impl LabelSelector {
-    /// Objects that have these labels.
+    /// Selects the objects that have these labels.
     pub fn of_labels<'l>(labels: impl IntoIterator<Item = (&'l str, &'l str)>) -> Self {
         let one = |(key, value): (&str, &str)| is_in(key, Vec::from([value.into()]));
         Self(labels.into_iter().map(one).collect())
     }
 
-    /// Whether an object with these labels is meant.
+    /// Whether an object with these labels is selected.
     pub fn selects(&self, labels: &Labels) -> bool {
         self.0.iter().all(|one| fault(one).is_none() && one.matches_label(labels))
     }
 
-    /// What is wrong with it; nothing if it can be used.
+    /// Returns what is wrong with the selector; empty if it is valid.
     pub fn faults(&self) -> Vec<String> {
         self.0.iter().filter_map(fault).collect()
     }

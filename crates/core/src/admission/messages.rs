@@ -5,16 +5,16 @@ use crate::toleration::{Toleration, TolerationOperator};
 use alloc::format;
 use alloc::string::{String, ToString};
 
-/// So many names of a list are shown.
+/// At most this many names of a list are shown.
 const SHOWN_MOST: usize = 3;
 
-/// Text as it is, if it is harmless; else with its odd characters escaped, and cut off where it is too long.
+/// Returns harmless text unchanged; otherwise escapes its unusual characters and truncates it.
 pub(super) fn text_of(text: &str) -> String {
     let quoted = Quoted(text).to_string();
     quoted[1..quoted.len() - 1].to_string()
 }
 
-/// A toleration as people speak of it: `key=value:Effect`, `key:Effect`, `every taint`; seconds after it.
+/// Formats a toleration for people: `key=value:Effect`, `key:Effect`, `every taint`; then the seconds.
 pub(super) fn toleration_of(toleration: &Toleration) -> String {
     let (key, value) = (text_of(&toleration.key), text_of(&toleration.value));
     let effect = toleration.effect.as_ref().map_or(String::new(), |effect| text_of(effect.as_str()));

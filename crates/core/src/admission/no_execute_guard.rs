@@ -1,7 +1,7 @@
 //! Decides whether a NoExecute taint may be added to a node, given how many healthy nodes would remain.
 //!
 //! - Invariant: missing facts allow the change; taints with which Kubernetes reports a lost node are always allowed.
-//! - Only changes that take a healthy node away count; [`FleetHealth::recently_admitted`] corrects counts from watches.
+//! - Only changes that cost a healthy node count; [`FleetHealth::recently_admitted`] corrects counts from watches.
 //! - See `node_lifecycle/config.rs` for the rate at which node lifecycle adds taints (NL-26).
 
 use super::messages::{few, text_of};
@@ -13,16 +13,17 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// A node's annotation that lets taints through: their keys, with commas between them, or `*` for any. One that is left
-/// behind lets through no other key.
+/// The annotation of a node that allows taints despite the guard: their keys, separated by commas, or `*` for any. An
+/// annotation that is left behind allows no other key.
 pub const ALLOW: &str = "taintward.io/allow-no-execute";
 
-/// How hard it brakes.
+/// How strictly the guard refuses taints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoExecuteGuard {
-    /// No more than so many of a hundred nodes may have a NoExecute taint.
+    /// At most this percentage of the nodes may have a NoExecute taint.
     pub percent: u32,
-    /// Accounts that speak for Kubernetes or for pools, besides those that Kubernetes gives its own components.
+    /// Accounts that may report the state of a node or act for pools, besides those that Kubernetes gives its own
+    /// components.
     pub accounts: Vec<Box<str>>,
 }
 
@@ -32,41 +33,41 @@ impl Default for NoExecuteGuard {
     }
 }
 
-/// What is done to a node.
+/// A change of a node's taints.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeTaintUpdate<'c> {
     /// Its name.
     pub name: &'c str,
-    /// Its taints before; `None` for a node that is created: nothing runs there yet.
+    /// Its taints before; `None` for a node that is being created: no pods run there yet.
     pub old: Option<&'c [Taint]>,
     /// Its taints after.
     pub new: &'c [Taint],
     /// Its annotation [`ALLOW`], after.
     pub allow: Option<&'c str>,
-    /// Its condition `Ready` is true; `None`: not known.
+    /// Whether its condition `Ready` is true; `None`: unknown.
     pub ready: Option<bool>,
-    /// Who asks.
+    /// The requester.
     pub requester: Option<&'c Requester>,
-    /// The taints of the pool whose node it is.
+    /// The taints of the pool that owns the node.
     pub own: &'c [Taint],
 }
 
-/// How many nodes are well.
+/// How many nodes are healthy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FleetHealth {
     /// All nodes.
     pub total: u32,
-    /// Those that are ready and have no NoExecute taint, but for those of the pool whose they are.
+    /// Nodes that are ready and have no NoExecute taint other than those of their own pool.
     pub healthy: u32,
-    /// Those that have a NoExecute taint, but for those of the pool whose they are.
+    /// Nodes that have a NoExecute taint other than those of their own pool.
     pub tainted: u32,
-    /// Healthy nodes whose tainting was allowed and is not in these numbers yet.
+    /// Healthy nodes whose tainting was allowed and is not yet in these numbers.
     pub recently_admitted: u32,
 }
 
 impl FleetHealth {
-    /// Counts nodes: whether each is ready, its taints, and those of the pool whose node it is. The taint of a pool on a
-    /// node of nobody's is like any other: somebody has put it there by hand.
+    /// Counts nodes: whether each is ready, its taints, and the taints of the pool that owns it. A pool's taint on a
+    /// node that belongs to no pool counts like any other taint: a user has added it by hand.
     pub fn count<'n>(nodes: impl IntoIterator<Item = (bool, &'n [Taint], &'n [Taint])>) -> Self {
         let mut fleet = Self::default();
         for (ready, taints, dedicated) in nodes {
@@ -90,31 +91,32 @@ fn is_dedicated(taint: &Taint, dedicated: &[Taint]) -> bool {
 /// Why a change is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum GuardExemption {
-    /// It puts no NoExecute taint on a node that runs pods.
+    /// The change adds no NoExecute taint to a node that runs pods.
     Harmless,
-    /// All it puts there is what Kubernetes, or a pool's controller, says about the node.
+    /// All added taints are what Kubernetes, or a pool's controller, reports about the node.
     Spoken,
     /// The node was not healthy before.
     NotHealthy,
-    /// [`ALLOW`] says so.
+    /// [`ALLOW`] allows it.
     Overridden,
-    /// Enough nodes are left.
+    /// Enough nodes remain.
     Enough,
-    /// How many nodes are left is not known.
+    /// It is unknown how many nodes remain.
     Unknown,
 }
 
-/// Whether a change goes through.
+/// Whether a change is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GuardDecision {
-    /// It does.
+    /// The change is allowed.
     Allowed(GuardExemption),
-    /// It does not: why, and the way out.
+    /// The change is refused: why, and the remedy.
     Refused(String),
 }
 
 impl NoExecuteGuard {
-    /// Whether a change goes through. `dedicated` are the taints of all pools; `fleet` is the cluster before it.
+    /// Decides whether a change is allowed. `dedicated` are the taints of all pools; `fleet` is the cluster before the
+    /// change.
     pub fn judge(
         &self,
         change: &NodeTaintUpdate<'_>,
@@ -156,7 +158,7 @@ impl NoExecuteGuard {
             || who.is_in("system:serviceaccounts:kube-system")
     }
 
-    /// What would be left, if it is not enough.
+    /// Returns how many nodes would remain, if they are too few.
     fn too_much(&self, fleet: FleetHealth) -> Option<String> {
         let healthy = fleet.healthy.saturating_sub(fleet.recently_admitted);
         let tainted = fleet.tainted.saturating_add(fleet.recently_admitted).saturating_add(1);
@@ -173,7 +175,7 @@ impl NoExecuteGuard {
     }
 }
 
-/// Put on, or changed so that pods that bore it may not bear it any more.
+/// Whether the taint is added, or changed so that pods that tolerated it may no longer do so.
 fn is_new(taint: &Taint, old: &[Taint]) -> bool {
     taint.effect == TaintEffect::NoExecute
         && !old.iter().any(|had| had.is_same(taint) && had.value == taint.value)

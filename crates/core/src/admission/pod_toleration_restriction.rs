@@ -18,26 +18,26 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// A namespace's annotation for what its pods get: a JSON list of tolerations (AD-8).
+/// A namespace's annotation with default tolerations for its pods: a JSON list (AD-8).
 pub const DEFAULTS: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";
 
-/// A namespace's annotation for what its pods may have: a JSON list of tolerations (AD-8).
+/// A namespace's annotation with the tolerations that its pods may have: a JSON list (AD-8).
 pub const WHITELIST: &str = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
 
 /// A list in an annotation (AD-8).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TolerationListAnnotation {
-    /// There is no such annotation: the cluster's list counts.
+    /// The annotation is absent: the cluster's list applies.
     #[default]
     Absent,
-    /// This list, in place of the cluster's; an empty annotation is an empty list.
+    /// This list replaces the cluster's; an empty annotation is an empty list.
     Present(Vec<Toleration>),
-    /// It is no JSON list of tolerations, for this reason: the request is refused.
+    /// The value is not a JSON list of tolerations, for this reason: the request is refused.
     Unreadable(Box<str>),
 }
 
 impl TolerationListAnnotation {
-    /// The list that counts; `None` if it cannot be known.
+    /// Returns the list that applies; `None` if it is unknown.
     fn or<'l>(&'l self, cluster: &'l [Toleration]) -> Option<&'l [Toleration]> {
         match self {
             Self::Absent => Some(cluster),
@@ -47,23 +47,23 @@ impl TolerationListAnnotation {
     }
 }
 
-/// What a namespace's annotations say.
+/// The lists in a namespace's annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamespaceTolerationLists {
-    /// Of [`DEFAULTS`].
+    /// The list in [`DEFAULTS`].
     pub defaults: TolerationListAnnotation,
-    /// Of [`WHITELIST`].
+    /// The list in [`WHITELIST`].
     pub whitelist: TolerationListAnnotation,
 }
 
-/// What becomes of a pod's own toleration that a namespace's default covers.
+/// What happens to a pod's own toleration that a namespace's default covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MergeMode {
-    /// It stays, before the default, and by MATCH-9 is the one that counts.
+    /// It stays, before the default, and is the one that applies (MATCH-9).
     #[default]
     KeepsOwn,
-    /// It goes when the pod is created, exactly as AD-10 has it. On update it stays here, too: an API server refuses an
-    /// update that takes a toleration away (VAL-6).
+    /// It is removed when the pod is created, exactly as AD-10 says. On update it stays here too: an API server refuses
+    /// an update that removes a toleration (VAL-6).
     AsUpstream,
 }
 
@@ -74,7 +74,7 @@ pub struct PodTolerationRestriction {
     pub cluster_defaults: Vec<Toleration>,
     /// For namespaces without [`WHITELIST`].
     pub cluster_whitelist: Vec<Toleration>,
-    /// What becomes of what is covered.
+    /// What happens to covered tolerations.
     pub merging: MergeMode,
 }
 
@@ -85,13 +85,13 @@ pub struct MergedTolerations {
     pub tolerations: Vec<Toleration>,
     /// How many were added.
     pub added: usize,
-    /// How many of the pod's own went ([`MergeMode::AsUpstream`]).
+    /// How many of the pod's own were removed ([`MergeMode::AsUpstream`]).
     pub dropped: usize,
 }
 
 impl PodTolerationRestriction {
-    /// A pod's tolerations with the defaults of its namespace (creation only) and, unless it is BestEffort, that of
-    /// memory pressure (AD-9).
+    /// Returns a pod's tolerations with the defaults of its namespace (creation only) and, unless the pod is
+    /// BestEffort, the one for memory pressure (AD-9).
     pub fn merged(
         &self,
         tolerations: &[Toleration],
@@ -117,10 +117,10 @@ impl PodTolerationRestriction {
         MergedTolerations { added: merged.len() - tolerations.len(), tolerations: merged, dropped: 0 }
     }
 
-    /// Why a pod with these tolerations is refused, if it is (AD-8, AD-11). `old` are those it had before an update.
+    /// Checks a pod's tolerations against the whitelist (AD-8, AD-11). `old` are those it had before an update.
     ///
     /// # Errors
-    /// A sentence for the author of the request, with the way out.
+    /// Says why the pod is refused, for the author of the request, with the remedy.
     pub fn allows(
         &self,
         tolerations: &[Toleration],
@@ -156,7 +156,7 @@ fn readable(annotation: &str, list: &TolerationListAnnotation) -> Result<(), Str
     ))
 }
 
-/// Upstream's sentence, then which toleration it is about (AD-11).
+/// Upstream's sentence, followed by the toleration that it is about (AD-11).
 fn conflict(at: usize, toleration: &Toleration, list: &TolerationListAnnotation) -> String {
     let (scope, place) = match list {
         TolerationListAnnotation::Absent => ("cluster", "the cluster's whitelist"),
@@ -169,7 +169,7 @@ fn conflict(at: usize, toleration: &Toleration, list: &TolerationListAnnotation)
     )
 }
 
-/// Two lists as one, without what another covers; of two that are the same the first stays (AD-10).
+/// Merges two lists, without tolerations that another one covers; of two equal ones the first stays (AD-10).
 pub fn merge(first: &[Toleration], second: &[Toleration]) -> Vec<Toleration> {
     let all: Vec<&Toleration> = first.iter().chain(second).collect();
     let mut later = TolerationCoverage::default();
@@ -192,7 +192,7 @@ pub fn merge(first: &[Toleration], second: &[Toleration]) -> Vec<Toleration> {
     merged
 }
 
-/// All of the first list, and what of the second nothing covers.
+/// Returns all of the first list, and those of the second that no toleration covers.
 fn add_uncovered(first: &[Toleration], second: &[Toleration]) -> Vec<Toleration> {
     let mut kept: TolerationCoverage<'_> = first.iter().collect();
     let second = merge(second, &[]);

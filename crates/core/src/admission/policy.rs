@@ -24,13 +24,13 @@ pub use resolve_seconds::{InvalidPolicy, ResolvedSeconds, SecondsDecision, Secon
 /// The annotation, on a pod or a namespace, for a node that is not ready.
 pub const NOT_READY_SECONDS: &str = "taintward.io/not-ready-seconds";
 
-/// The annotation, on a pod or a namespace, for a node that is not heard of.
+/// The annotation, on a pod or a namespace, for a node that is unreachable.
 pub const UNREACHABLE_SECONDS: &str = "taintward.io/unreachable-seconds";
 
-/// For how long to stay. `Forever` is longer than any number.
+/// For how long a pod stays. `Forever` is longer than any number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TolerationDuration {
-    /// So many seconds; zero or fewer: not at all.
+    /// This many seconds; with zero or fewer the pod does not stay at all.
     For(i64),
     /// A toleration without seconds.
     Forever,
@@ -45,7 +45,7 @@ impl TolerationDuration {
         }
     }
 
-    /// As a toleration has it.
+    /// Returns the value of `tolerationSeconds`.
     pub const fn seconds(self) -> Option<i64> {
         match self {
             Self::For(seconds) => Some(seconds),
@@ -59,7 +59,7 @@ impl TolerationDuration {
 pub struct DefaultDurations {
     /// A node that is not ready.
     pub not_ready: TolerationDuration,
-    /// A node that is not heard of.
+    /// A node that is unreachable.
     pub unreachable: TolerationDuration,
 }
 
@@ -73,27 +73,27 @@ impl From<DefaultSeconds> for DefaultDurations {
 }
 
 impl DefaultDurations {
-    /// The one for a taint of this key.
+    /// Returns the duration for a taint of this key.
     pub fn of(self, key: &str) -> TolerationDuration {
         if key == keys::NOT_READY { self.not_ready } else { self.unreachable }
     }
 }
 
-/// What the two annotations say, as written; `None` where there is none.
+/// The values of the two annotations, as written; `None` without the annotation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestedSeconds {
-    /// Of [`NOT_READY_SECONDS`].
+    /// The value of [`NOT_READY_SECONDS`].
     pub not_ready: Option<Box<str>>,
-    /// Of [`UNREACHABLE_SECONDS`].
+    /// The value of [`UNREACHABLE_SECONDS`].
     pub unreachable: Option<Box<str>>,
 }
 
-/// What workloads and namespaces may ask for.
+/// What workloads and namespaces may request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SecondsBounds {
-    /// Not fewer seconds.
+    /// The minimum number of seconds.
     pub least: Option<i64>,
-    /// Not more seconds, and not for ever.
+    /// The maximum number of seconds; it excludes `forever`.
     pub most: Option<i64>,
 }
 
@@ -102,15 +102,15 @@ pub struct SecondsBounds {
 pub struct TolerationPolicy {
     /// `metadata.name`.
     pub name: Box<str>,
-    /// Of several for one namespace, the highest counts.
+    /// Of several policies for one namespace, the one with the highest priority applies.
     pub priority: i32,
-    /// For which namespaces; an empty selector is for all.
+    /// The namespaces; an empty selector selects all.
     pub namespaces: LabelSelector,
     /// For a node that is not ready.
     pub not_ready: Option<TolerationDuration>,
-    /// For a node that is not heard of.
+    /// For a node that is unreachable.
     pub unreachable: Option<TolerationDuration>,
-    /// What may be asked for.
+    /// What may be requested.
     pub bounds: SecondsBounds,
 }
 
@@ -120,12 +120,12 @@ pub fn policy_for<'p>(policies: &'p [TolerationPolicy], labels: &Labels) -> Opti
     meant.min_by_key(|policy| (Reverse(policy.priority), &policy.name))
 }
 
-/// What upstream's plugin is known to do.
+/// What is known about upstream's plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefaultTolerationSeconds {
-    /// The seconds of the API server's two flags; also the last resort here, where nobody says anything else.
+    /// The seconds of the API server's two flags; also the default here, when no other source gives any.
     pub seconds: DefaultSeconds,
-    /// The plugin is on, or may be. If it is known to be off, nothing is taken for its work.
+    /// The plugin is on, or may be. If it is known to be off, no toleration is attributed to it.
     pub may_run: bool,
 }
 
@@ -142,14 +142,14 @@ pub struct DefaultedTolerations {
     pub tolerations: Vec<Toleration>,
     /// How many were appended.
     pub added: usize,
-    /// How many of upstream's have other seconds now.
+    /// How many of upstream's tolerations got other seconds.
     pub changed: usize,
     /// What the author of the request should know.
     pub warnings: Vec<String>,
 }
 
-/// A pod's tolerations with the default ones (AD-2, AD-3, AD-4). `old` are those it had before an update; `behind` are
-/// those that upstream's other plugins append.
+/// Returns a pod's tolerations with the default ones (AD-2, AD-3, AD-4). `old` are those it had before an update;
+/// `behind` are those that upstream's other plugins append.
 ///
 /// **Which policy.** Of the policies whose selector matches the namespace, the one with the highest `priority` counts;
 /// of several with the same priority, the first by name. No other policy fills in what it leaves out.
@@ -161,8 +161,8 @@ pub struct DefaultedTolerations {
 /// taints: then the list stays as upstream has merged it. On update, only tolerations that the pod did not have before
 /// can be defaults. Defaults get the seconds that are decided here.
 ///
-/// An author who writes exactly the same tolerations at the end of the list cannot be told from the plugin. To keep 300
-/// s, set the annotation on the pod template, or write the toleration before another one.
+/// An author's tolerations that are exactly the same and are at the end of the list cannot be distinguished from the
+/// plugin's. To keep 300 s, set the annotation on the pod template, or write the toleration before another one.
 pub fn with_defaults(
     existing: &[Toleration],
     old: Option<&[Toleration]>,
@@ -194,7 +194,7 @@ pub fn with_defaults(
     DefaultedTolerations { tolerations, added, changed, warnings }
 }
 
-/// Where upstream's own defaults stand in a list that lacks none.
+/// Returns the positions of upstream's own defaults in a list that contains all of them.
 fn injected(
     tolerations: &[Toleration],
     old: Option<&[Toleration]>,
@@ -207,8 +207,8 @@ fn injected(
     default_positions(tolerations, |one| behind.contains(one), is_new)
 }
 
-/// Where default tolerations stand: the last two of the list, or the last one, as [`default_tolerations`] would append
-/// them to the rest, if each `is_default`. What may stand `behind` them is passed over.
+/// Returns the positions of default tolerations: the last two of the list, or the last one, as [`default_tolerations`]
+/// would append them to the rest, if `is_default` holds for each. Tolerations of `behind` after them are skipped.
 pub(crate) fn default_positions(
     tolerations: &[Toleration],
     behind: impl Fn(&Toleration) -> bool,
@@ -233,7 +233,7 @@ pub(crate) fn default_positions(
     end..end
 }
 
-/// Whether it is for one of the two taints, and has the seconds of the default for it.
+/// Whether the toleration is for one of the two taints and has the seconds of the default for it.
 pub(crate) fn has_seconds(one: &Toleration, seconds: DefaultDurations) -> bool {
     let wanted = match &*one.key {
         keys::NOT_READY => seconds.not_ready,

@@ -43,18 +43,18 @@ pub use status::{
 pub use validity::PoolValidity;
 pub use violations::{PoolMutation, PoolViolation, mutation, violation};
 
-/// What keeps others off: one taint of this key and value for each effect.
+/// What repels other pods: one taint of this key and value for each effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolTaint {
     /// The key.
     pub key: Box<str>,
     /// The value; may be empty.
     pub value: Box<str>,
-    /// The effects; none given means `NoSchedule`, which sends no running pod away.
+    /// The effects; none means `NoSchedule`, which evicts no running pod.
     pub effects: Vec<TaintEffect>,
 }
 
-/// What leads the pool's own pods to its nodes.
+/// What attracts the pool's own pods to its nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolLabel {
     /// The key.
@@ -63,14 +63,14 @@ pub struct PoolLabel {
     pub value: Box<str>,
 }
 
-/// Which nodes belong to it: those that are named and those that are selected. Nodes of the control plane never do.
+/// Which nodes belong to the pool: those that are named and those that are selected. Nodes of the control plane never
+/// do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolMembers {
     /// By name.
     pub names: Vec<Box<str>>,
-    /// By labels, not counting those that a pool itself has put there. `None` selects no node, an empty selector every
-    /// one. A kubelet may set most labels of its own node, and so join; not those under
-    /// `node-restriction.kubernetes.io/`.
+    /// By labels, not counting those that a pool itself has added. `None` selects no node, an empty selector every one.
+    /// A kubelet may set most labels of its own node, and so join; not those under `node-restriction.kubernetes.io/`.
     pub selector: Option<LabelSelector>,
 }
 
@@ -83,36 +83,36 @@ pub struct ServiceAccount {
     pub name: Box<str>,
 }
 
-/// Who may use it; one of them is enough. [`membership`] says how each is understood.
+/// Which pods may use the pool; one match is enough. [`membership`] says how each field is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolUsers {
     /// Pods in these namespaces. `None` selects none, an empty selector all.
     pub namespaces: Option<LabelSelector>,
     /// Pods that run as one of these.
     pub service_accounts: Vec<ServiceAccount>,
-    /// Pods that one of these users makes by himself.
+    /// Pods that one of these users creates directly.
     pub users: Vec<Box<str>>,
-    /// Pods that somebody of one of these groups makes by himself.
+    /// Pods that a user of one of these groups creates directly.
     pub groups: Vec<Box<str>>,
 }
 
 /// Where the pool's own pods may run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PoolPlacement {
-    /// On its nodes only: they get the toleration and the node affinity.
+    /// Only on its nodes: they get the toleration and the node affinity.
     #[default]
     Exclusive,
-    /// On its nodes, too: they get the toleration.
+    /// Also on its nodes: they get the toleration.
     Allowed,
 }
 
-/// What becomes of pods of others that would be let onto its nodes.
+/// What happens to other pods that could get onto the pool's nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PoolEnforcement {
     /// They are refused.
     #[default]
     Deny,
-    /// They are refused, and those that are there already are evicted.
+    /// They are refused, and those that run there already are evicted.
     Evict,
     /// Their authors are warned.
     Warn,
@@ -120,10 +120,10 @@ pub enum PoolEnforcement {
     Off,
 }
 
-/// What the pool is to pods that the DaemonSet controller makes, outside of exempt namespaces.
+/// How the pool treats pods of the DaemonSet controller outside of exempt namespaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DaemonSetPolicy {
-    /// They are as other pods: kept off its nodes, unless they are its own.
+    /// Like other pods: kept off its nodes, unless they belong to the pool.
     #[default]
     Deny,
     /// They may run on its nodes.
@@ -135,32 +135,33 @@ pub enum DaemonSetPolicy {
 pub struct DedicatedPool {
     /// `metadata.name`.
     pub name: Box<str>,
-    /// `metadata.uid`; empty where it is not known.
+    /// `metadata.uid`; empty where it is unknown.
     pub uid: Box<str>,
-    /// `metadata.creationTimestamp`: of two pools that want the same, the older one has it.
+    /// `metadata.creationTimestamp`: if two pools claim the same, the older one gets it.
     pub created: Option<Wall>,
-    /// `metadata.deletionTimestamp` is set: it wants nothing any more.
+    /// `metadata.deletionTimestamp` is set: the pool claims nothing any more.
     pub leaving: bool,
-    /// What keeps others off.
+    /// What repels other pods.
     pub taint: PoolTaint,
-    /// What leads its own pods there; `None` means a label of its own ([`DedicatedPool::label`]).
+    /// What attracts its own pods; `None` means a label of its own ([`DedicatedPool::label`]).
     pub label: Option<PoolLabel>,
-    /// Which nodes.
+    /// Its nodes.
     pub members: PoolMembers,
-    /// Whose pods.
+    /// Its pods.
     pub users: PoolUsers,
-    /// Where these may run.
+    /// Where its pods may run.
     pub placement: PoolPlacement,
-    /// What becomes of others.
+    /// What happens to other pods.
     pub enforcement: PoolEnforcement,
-    /// What becomes of DaemonSets' pods.
+    /// How DaemonSets' pods are treated.
     pub daemon_sets: DaemonSetPolicy,
-    /// What it has stood for and may be on nodes, as its status remembers it ([`remembered`]); see [`RecordTrust::Pools`].
+    /// The marks that it has declared and that may be on nodes, as its status remembers them ([`remembered`]); see
+    /// [`RecordTrust::Pools`].
     pub applied_marks: Vec<AppliedMark>,
 }
 
 impl DedicatedPool {
-    /// The taints it puts on its nodes, in the order of its effects.
+    /// Returns the taints that it adds to its nodes, in the order of its effects.
     pub fn taints(&self) -> Vec<Taint> {
         let default = [TaintEffect::NoSchedule];
         let effects = if self.taint.effects.is_empty() { &default[..] } else { &self.taint.effects };
@@ -174,35 +175,35 @@ impl DedicatedPool {
         effects.iter().enumerate().filter(new).map(|(_, effect)| taint(effect)).collect()
     }
 
-    /// Those of them that keep pods off; `PreferNoSchedule` does not.
+    /// Returns those of its taints that repel pods; `PreferNoSchedule` does not.
     pub fn barrier(&self) -> Vec<Taint> {
         let mut taints = self.taints();
         taints.retain(|taint| keeps_off(&taint.effect));
         taints
     }
 
-    /// The label it puts on its nodes: its own choice, or one that no kubelet may set, so that no node can draw the
-    /// pool's pods to itself.
+    /// Returns the label that it adds to its nodes: its own choice, or one that no kubelet may set, so that no node can
+    /// attract the pool's pods to itself.
     pub fn label(&self) -> PoolLabel {
         let own =
             || PoolLabel { key: format!("{RESTRICTED}/pool.{}", self.name).into(), value: "true".into() };
         self.label.clone().unwrap_or_else(own)
     }
 
-    /// What its own pods get: one toleration for every effect, so that a pool whose effects are changed later does not
-    /// send away its own.
+    /// Returns the toleration of its own pods: one for every effect, so that a later change of the pool's effects does
+    /// not evict its own pods.
     pub fn toleration(&self) -> Toleration {
         let (key, value) = (self.taint.key.clone(), self.taint.value.clone());
         Toleration { key, operator: TolerationOperator::Equal, value, effect: None, seconds: None }
     }
 
-    /// What its own pods ask of a node, if they may run nowhere else.
+    /// Returns what its own pods require of a node if they may run nowhere else.
     pub fn requirement(&self) -> NodeRequirement {
         let label = self.label();
         is_in(&label.key, vec![label.value])
     }
 
-    /// Everything it puts on a node.
+    /// Returns everything that it adds to a node.
     pub fn marks(&self) -> Vec<AppliedMark> {
         let label = self.label();
         let taints = self.taints().into_iter();
@@ -214,18 +215,18 @@ impl DedicatedPool {
         taints.chain([AppliedMark::Label { key: label.key, value: label.value }]).collect()
     }
 
-    /// Whether pods of others are refused.
+    /// Whether it refuses other pods.
     pub fn keeps_out(&self) -> bool {
         !self.leaving && matches!(self.enforcement, PoolEnforcement::Deny | PoolEnforcement::Evict)
     }
 
-    /// Whether pods of others that are on its nodes are evicted.
+    /// Whether it evicts other pods from its nodes.
     pub fn evicts(&self) -> bool {
         !self.leaving && self.enforcement == PoolEnforcement::Evict
     }
 
-    /// Whether it asks for a node of this name and with these labels, from which those that pools put there have been
-    /// taken off.
+    /// Whether it selects a node with this name and these labels, from which the labels that pools have added are
+    /// removed.
     pub fn selects(&self, name: &str, labels: &Labels) -> bool {
         !self.leaving && !is_control_plane(labels) && self.names_or_matches(name, labels)
     }
@@ -235,40 +236,40 @@ impl DedicatedPool {
             || self.members.selector.as_ref().is_some_and(|selector| selector.selects(labels))
     }
 
-    /// Who comes first of those that want the same: the older one, then the first by name.
+    /// The order of pools that claim the same: the older one first, then by name.
     fn rank(&self) -> (Wall, &str) {
         (self.created.unwrap_or(Wall::from_micros(i64::MAX)), &self.name)
     }
 }
 
-/// A label that nodes of the control plane have; the second is of old releases.
+/// Labels of nodes of the control plane; the second is from old releases.
 const CONTROL_PLANE: [&str; 2] = [keys::CONTROL_PLANE, "node-role.kubernetes.io/master"];
 
-/// Whether the node carries the control plane.
+/// Whether the node belongs to the control plane.
 fn is_control_plane(labels: &Labels) -> bool {
     CONTROL_PLANE.iter().any(|key| labels.contains_key(*key))
 }
 
-/// Whether a taint with this effect keeps pods off (SC-1).
+/// Whether a taint with this effect repels pods (SC-1).
 fn keeps_off(effect: &TaintEffect) -> bool {
     matches!(effect, TaintEffect::NoSchedule | TaintEffect::NoExecute)
 }
 
-/// Labels of this domain, and of those below it, are kept from kubelets by the admission plugin NodeRestriction.
+/// The admission plugin NodeRestriction keeps kubelets from setting labels of this domain and its subdomains.
 const RESTRICTED: &str = "node-restriction.kubernetes.io";
 
 fn is_restricted(domain: &str) -> bool {
     domain.strip_suffix(RESTRICTED).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Whether a kubelet may set a label of its own node that a pool may have.
+/// Whether a kubelet may set this label of its own node, and a pool may have it.
 fn is_for_kubelets(key: &str) -> bool {
     let domain = key.split_once('/').map_or("", |(domain, _)| domain);
     !is_restricted(domain) && domain != "node-role.kubernetes.io"
 }
 
-/// Whether a key is Kubernetes' own to set, on nodes: a pool that took it would fight with a controller. Labels that
-/// kubelets may not set (`node-restriction.kubernetes.io/`) and roles other than the control plane's are for people.
+/// Whether only Kubernetes may set this key on nodes: a pool that took it would fight with a controller. Labels that
+/// kubelets may not set (`node-restriction.kubernetes.io/`), and roles other than the control plane's, are for users.
 fn is_reserved(key: &str) -> bool {
     let Some((domain, _)) = key.split_once('/') else { return false };
     let of_kubernetes = ["kubernetes.io", "k8s.io"]

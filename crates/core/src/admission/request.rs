@@ -13,16 +13,16 @@ use crate::toleration::Toleration;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// A pod as it is asked for. Everything that is not needed is left out.
+/// A requested pod. Fields that no rule needs are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdmittedPod {
-    /// Whose it is.
+    /// Its identity, which decides its membership in pools.
     pub identity: PodIdentity,
     /// `spec.tolerations`.
     pub tolerations: Vec<Toleration>,
     /// `spec.nodeSelector`.
     pub node_selector: Labels,
-    /// The terms of the required node affinity; `None` where there is none.
+    /// The terms of the required node affinity; `None` without one.
     pub required: Option<Vec<NodeTerm>>,
     /// It prefers some nodes (`preferredDuringScheduling...`).
     pub prefers: bool,
@@ -30,7 +30,7 @@ pub struct AdmittedPod {
     pub node: Option<Box<str>>,
     /// `spec.schedulingGates` is not empty: its affinity may still be narrowed.
     pub gated: bool,
-    /// `metadata.deletionTimestamp` is set: no scheduler looks at it any more.
+    /// `metadata.deletionTimestamp` is set: the scheduler ignores it.
     pub leaving: bool,
     /// `spec.hostNetwork`.
     pub host_network: bool,
@@ -38,13 +38,13 @@ pub struct AdmittedPod {
     pub control_plane: bool,
     /// Names of the resources that containers and init containers request; ephemeral containers do not count (AD-7).
     pub resources: Vec<Box<str>>,
-    /// No container has a request or limit of CPU or memory: its class of service is BestEffort (AD-9).
+    /// No container has a request or limit of CPU or memory: its QoS class is BestEffort (AD-9).
     pub best_effort: bool,
     /// Its annotations about seconds.
     pub asked: RequestedSeconds,
 }
 
-/// A pod before a change, as far as that matters.
+/// The parts of a pod before an update that matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PreviousPod {
     /// `spec.tolerations`.
@@ -55,21 +55,21 @@ pub struct PreviousPod {
     pub made_for: Box<str>,
 }
 
-/// A request for a pod, on the resource itself: no subresource asks any of these rules.
+/// A request for a pod, on the resource itself: no rule applies to subresources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodRequest {
     /// Creation or change.
     pub operation: Operation,
-    /// Who asks; `None` where that is not known.
+    /// The requester; `None` if unknown.
     pub requester: Option<Requester>,
     /// The pod. To [`super::review::validate`] it is the final one.
     pub pod: AdmittedPod,
-    /// How it was before a change; `None` on creation.
+    /// The pod before an update; `None` on creation.
     pub old: Option<PreviousPod>,
 }
 
 impl PodRequest {
-    /// Whose the pod is, as far as it is known.
+    /// Returns what is known about the owner of the pod.
     pub fn who<'a>(&'a self, namespace: Option<&'a NamespaceFact>) -> PodOwner<'a> {
         PodOwner {
             identity: &self.pod.identity,
@@ -80,8 +80,8 @@ impl PodRequest {
         }
     }
 
-    /// The tolerations it had before, if it was there before. Where those of a change are not told, nothing about it
-    /// counts as new.
+    /// Returns the tolerations that an existing pod had before. If those of an update are unknown, none of its
+    /// tolerations count as new.
     pub(super) fn before(&self) -> Option<&[Toleration]> {
         match self.operation {
             Operation::Create => None,
@@ -91,7 +91,8 @@ impl PodRequest {
         }
     }
 
-    /// The one node that a new pod can go to: the one it names, or the one that the DaemonSet controller made it for.
+    /// Returns the only node that a new pod can run on: the one it names, or the one that the DaemonSet controller
+    /// created it for.
     pub fn destination(&self) -> Option<&str> {
         match self.operation {
             Operation::Update => None,
@@ -99,13 +100,13 @@ impl PodRequest {
         }
     }
 
-    /// Made by the DaemonSet controller for a DaemonSet: anyone may write such an owner down.
+    /// Whether the DaemonSet controller created it for a DaemonSet: any client may write such an owner reference.
     pub fn is_daemon(&self) -> bool {
         self.pod.identity.owner == PodOwnerKind::DaemonSet
             && self.requester.as_ref().is_some_and(Requester::makes_daemons)
     }
 
-    /// The DaemonSet controller puts the same requirement on the node's name into each term of the affinity.
+    /// The DaemonSet controller adds the same requirement on the node's name to each term of the affinity.
     fn daemons_node(&self) -> Option<&str> {
         let mut names = self.pod.required.iter().flatten().map(named_node);
         let first = names.next().filter(|_| self.is_daemon())??;
@@ -113,7 +114,7 @@ impl PodRequest {
     }
 }
 
-/// The node of a term that one node alone can meet, by its name.
+/// Returns the node of a term that only one node can meet, by its name.
 fn named_node(term: &NodeTerm) -> Option<&str> {
     match &term.fields[..] {
         [NodeRequirement { key, operator: NodeOperator::In, values }] if **key == *"metadata.name" => {
@@ -124,7 +125,7 @@ fn named_node(term: &NodeTerm) -> Option<&str> {
     }
 }
 
-/// A namespace, as far as admission asks.
+/// The parts of a namespace that admission reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamespaceFact {
     /// `metadata.labels`.
@@ -135,27 +136,27 @@ pub struct NamespaceFact {
     pub lists: NamespaceTolerationLists,
 }
 
-/// Whose the node is that a pod can go to alone ([`PodRequest::destination`]).
+/// The pool of the only node that a pod can run on ([`PodRequest::destination`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodePoolMembership<'s> {
-    /// There is no such node, as far as is known. It may be made later, as one of a pool.
+    /// The node is unknown. It may be created later, as one of a pool.
     #[default]
     Unknown,
-    /// The node is nobody's.
+    /// The node belongs to no pool.
     None,
     /// The pool of this name.
     Pool(&'s str),
 }
 
-/// What there is around a request. `None` is what watches have not brought yet.
+/// The state of the cluster around a request. `None` is what watches have not delivered yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClusterView<'s> {
     /// The pod's namespace.
     pub namespace: Option<&'s NamespaceFact>,
     /// All policies.
     pub policies: Option<&'s [TolerationPolicy]>,
-    /// All pools that stand ([`super::pool::PoolValidity`]); in the order of their names.
+    /// All pools that are valid ([`super::pool::PoolValidity`]), sorted by name.
     pub pools: Option<&'s [DedicatedPool]>,
-    /// Whose the pod's only node is, if there is only one.
+    /// The pool of the pod's only node, if there is only one.
     pub node_pool: NodePoolMembership<'s>,
 }

@@ -22,7 +22,7 @@ pub struct Requester {
     pub groups: Vec<Box<str>>,
 }
 
-/// The accounts with which Kubernetes' controllers create pods: such a requester does not tell for which user. The first
+/// The accounts with which Kubernetes' controllers create pods: such a requester does not say for which user. The first
 /// two create the pods of DaemonSets.
 pub const MAKERS: [&str; 6] = [
     "system:kube-controller-manager",
@@ -55,11 +55,10 @@ impl Requester {
     }
 }
 
-/// Whose a pod is: what exemptions and membership in pools are decided by, for pods that are asked for and pods that
-/// run already.
+/// The identity of a pod, by which exemptions and membership in pools are decided, for requested and for running pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodIdentity {
-    /// `metadata.namespace`; of a request, that of the request.
+    /// `metadata.namespace`; for a request, that of the request.
     pub namespace: Box<str>,
     /// `spec.serviceAccountName`; empty means `default`.
     pub service_account: Box<str>,
@@ -67,8 +66,8 @@ pub struct PodIdentity {
     pub priority_class: Box<str>,
     /// Which kind of controller owns it.
     pub owner: PodOwnerKind,
-    /// The annotation `kubernetes.io/config.mirror` is there.
+    /// Whether the annotation `kubernetes.io/config.mirror` exists.
     pub mirror: bool,
-    /// The annotation [`MADE_FOR`](super::pool::MADE_FOR); empty where there is none.
+    /// The annotation [`MADE_FOR`](super::pool::MADE_FOR); empty if absent.
     pub made_for: Box<str>,
 }

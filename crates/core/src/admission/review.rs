@@ -31,19 +31,19 @@ pub struct ReviewSettings {
     pub defaults: Option<DefaultTolerationSeconds>,
     /// Tolerations of namespaces (AD-8 to AD-11); `None`: off.
     pub restriction: Option<PodTolerationRestriction>,
-    /// Tolerations for special hardware (AD-7).
+    /// Tolerations for extended resources (AD-7).
     pub extended: bool,
-    /// Dedicated pools; without any, it makes no difference.
+    /// Dedicated pools; without any pools, it makes no difference.
     pub pools: bool,
-    /// Which pods no pool has a say in.
+    /// The pods to which no pool applies.
     pub exemptions: PoolExemptions,
     /// Ceilings of guarded namespaces: only where toleration-guard-controller evicts by the pods' own seconds.
     pub toleration_guard: bool,
-    /// What is said of odd tolerations and taints; `None`: nothing.
+    /// Warnings about unusual tolerations and taints; `None`: none.
     pub advice: Option<LintAdvice>,
     /// Which changes of nodes are refused; `None`: none.
     pub guard: Option<NoExecuteGuard>,
-    /// The gate of the cluster (MATCH-6).
+    /// The cluster's feature gate (MATCH-6).
     pub numeric: NumericOperators,
 }
 
@@ -71,13 +71,13 @@ pub enum AdmissionRule {
     Defaults,
     /// Tolerations of namespaces.
     Restriction,
-    /// Tolerations for special hardware.
+    /// Tolerations for extended resources.
     Extended,
     /// Dedicated pools.
     Pools,
     /// Ceilings of guarded namespaces.
     TolerationGuard,
-    /// What is said of odd tolerations and taints.
+    /// Warnings about unusual tolerations and taints.
     Advice,
     /// NoExecute taints on too many nodes.
     Brake,
@@ -109,20 +109,21 @@ impl AdmissionRule {
     }
 }
 
-/// What a rule did.
+/// What a rule has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ActionKind {
-    /// So many tolerations were added.
+    /// This many tolerations were added.
     Added(usize),
-    /// So many tolerations have other seconds.
+    /// This many tolerations got other seconds.
     Changed(usize),
-    /// So many tolerations are covered by others and went ([`super::pod_toleration_restriction::MergeMode::AsUpstream`]).
+    /// This many tolerations are covered by others and were removed
+    /// ([`super::pod_toleration_restriction::MergeMode::AsUpstream`]).
     Dropped(usize),
     /// The node affinity was narrowed.
     Narrowed,
-    /// The annotation [`MADE_FOR`](super::pool::MADE_FOR) was written, or taken out.
+    /// The annotation [`MADE_FOR`](super::pool::MADE_FOR) was written or removed.
     Noted,
-    /// So many warnings.
+    /// This many warnings.
     Warned(usize),
     /// The request is refused.
     Refused,
@@ -139,7 +140,7 @@ pub struct RuleAction {
     pub deed: ActionKind,
 }
 
-/// A fact that was not there.
+/// A fact that was missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MissingInput {
     /// The pod's namespace.
@@ -148,9 +149,9 @@ pub enum MissingInput {
     Policies,
     /// The pools.
     Pools,
-    /// Whether the pod is one of a pool's own.
+    /// Whether the pod belongs to a pool.
     Membership,
-    /// The nodes, or how this one is.
+    /// The nodes, or the state of this one.
     Nodes,
 }
 
@@ -167,71 +168,71 @@ impl MissingInput {
     }
 }
 
-/// A rule that did nothing, wholly or in part, because it lacked a fact.
+/// A rule that did nothing, or only a part, because a fact was missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SkippedRule {
     /// Which rule.
     pub rule: AdmissionRule,
-    /// What it lacked.
+    /// The missing fact.
     pub missing: MissingInput,
 }
 
-/// What the mutating half says.
+/// The result of mutating admission.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mutation {
     /// The pod's tolerations: the whole list.
     pub tolerations: Vec<Toleration>,
-    /// The terms of its required node affinity: all of them; `None` where it has none and gets none.
+    /// The terms of its required node affinity: all of them; `None` if it has none and gets none.
     pub required: Option<Vec<NodeTerm>>,
-    /// What the annotation [`MADE_FOR`](super::pool::MADE_FOR) has to say, where it says something else; empty: nothing.
+    /// The new value of the annotation [`MADE_FOR`](super::pool::MADE_FOR), if it changes; an empty value removes it.
     pub made_for: Option<String>,
     /// The pod's own seconds, where its tolerations have the ceiling of its namespace.
     pub guard: Option<GuardRecord>,
     /// What the author of the request should know.
     pub warnings: Vec<String>,
-    /// What was done.
+    /// What the rules have done.
     pub acts: Vec<RuleAction>,
-    /// What was left out.
+    /// What was skipped.
     pub unknown: Vec<SkippedRule>,
 }
 
 /// Why a request is refused, with 403 Forbidden.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdmissionDenial {
-    /// By which rule.
+    /// The rule that refuses it.
     pub rule: AdmissionRule,
-    /// In a sentence, with the way out.
+    /// In a sentence, with the remedy.
     pub message: String,
 }
 
-/// What the validating half says.
+/// The result of validating admission.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdmissionDecision {
-    /// Why the request is refused; `None`: it is not.
+    /// Why the request is refused; `None`: it is allowed.
     pub denial: Option<AdmissionDenial>,
     /// What the author of the request should know.
     pub warnings: Vec<String>,
-    /// What was done.
+    /// What the rules have done.
     pub acts: Vec<RuleAction>,
-    /// What was left out.
+    /// What was skipped.
     pub unknown: Vec<SkippedRule>,
 }
 
 /// Both halves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdmissionReviewResult {
-    /// What the pod should be.
+    /// The changes of the pod.
     pub mutation: Mutation,
-    /// Whether that may be.
+    /// Whether the pod is allowed.
     pub ruling: AdmissionDecision,
 }
 
-/// What the pod should be.
+/// Computes the changes of the pod.
 pub fn mutate(request: &PodRequest, view: &ClusterView<'_>, settings: &ReviewSettings) -> Mutation {
     mutate::mutate(request, view, settings)
 }
 
-/// Whether the final pod may be.
+/// Decides whether the final pod is allowed.
 pub fn validate(
     request: &PodRequest,
     view: &ClusterView<'_>,
@@ -240,7 +241,7 @@ pub fn validate(
     validate::validate(request, view, settings)
 }
 
-/// One after the other, where both are done in one place.
+/// Runs both, where they are done in one place.
 pub fn review(
     mut request: PodRequest,
     view: &ClusterView<'_>,
@@ -256,8 +257,9 @@ pub fn review(
     AdmissionReviewResult { mutation, ruling }
 }
 
-/// Whether a change of a node may be. `dedicated` are the taints of all pools that stand, `fleet` the cluster before
-/// the change, without what other requests have just been allowed ([`FleetHealth::recently_admitted`]).
+/// Decides whether a change of a node is allowed. `dedicated` are the taints of all valid pools; `fleet` is the cluster
+/// before the change, without the changes that other requests have just been allowed
+/// ([`FleetHealth::recently_admitted`]).
 pub fn change_of_node(
     change: &NodeTaintUpdate<'_>,
     dedicated: &[Taint],
@@ -288,7 +290,7 @@ pub fn change_of_node(
 }
 
 impl AdmissionDecision {
-    /// The first to refuse gives the reason.
+    /// The first rule that refuses gives the reason.
     fn refuse(&mut self, rule: AdmissionRule, message: String) {
         self.acts.push(RuleAction { rule, deed: ActionKind::Refused });
         self.denial.get_or_insert(AdmissionDenial { rule, message });

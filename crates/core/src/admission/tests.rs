@@ -1,4 +1,4 @@
-//! Tables for what is added to pods.
+//! Tests what admission adds to pods.
 
 use super::pool::{
     DedicatedPool, PoolLabel, PoolMembers, PoolNode, PoolTaint, PoolUsers, PoolViolation, violation,
@@ -42,7 +42,7 @@ fn taint(key: &str, value: &str, effect: &str) -> Taint {
     Taint { key: key.into(), value: value.into(), effect: TaintEffect::new(effect), time_added: None }
 }
 
-/// `key operator value effect seconds`, with `|` between tolerations; `-` is empty, and what is missing at the end too.
+/// Parses `key operator value effect seconds`, separated by `|`; `-` is empty, and so are missing fields at the end.
 fn tolerations(rows: &str) -> Vec<Toleration> {
     let one = |row: &str| {
         let mut words = row.split_whitespace().map(|word| if word == "-" { "" } else { word });
@@ -101,7 +101,7 @@ fn identity(namespace: &str, account: &str) -> PodIdentity {
     PodIdentity { namespace: namespace.into(), service_account: account.into(), ..PodIdentity::default() }
 }
 
-/// Somebody of another team asks for a pod, or changes one.
+/// A user of another team creates a pod, or updates one.
 fn asked(pod: AdmittedPod, old: Option<PreviousPod>) -> PodRequest {
     let operation = if old.is_some() { Operation::Update } else { Operation::Create };
     let pod = AdmittedPod { identity: identity("shop", ""), ..pod };
@@ -134,7 +134,7 @@ fn ad_2_a_pod_without_tolerations_gets_both_for_300_seconds() {
 }
 
 #[test]
-fn ad_2_only_key_and_effect_of_what_is_there_count() {
+fn ad_2_only_key_and_effect_of_existing_tolerations_count() {
     for (key, operator, value, effect, expected) in [
         (READY, "Exists", "", "NoExecute", &[REACH][..]),
         (READY, "Exists", "", "", &[REACH]),
@@ -184,13 +184,13 @@ fn daemons(host_network: bool) -> Vec<Toleration> {
 }
 
 #[test]
-fn ds_1_the_tolerations_of_every_daemon_in_order() {
+fn ds_1_the_tolerations_of_every_daemon_are_in_order() {
     assert_eq!(daemon_tolerations(&[], false), daemons(false));
     assert_eq!(daemon_tolerations(&[], true), daemons(true));
 }
 
 #[test]
-fn ds_2_the_same_identity_is_replaced_where_it_stands_and_loses_its_seconds() {
+fn ds_2_the_same_identity_is_replaced_in_place_and_loses_its_seconds() {
     let own = toleration("own", "Exists", "", "NoExecute", Some(60));
     let timed = toleration(REACH, "Exists", "", "NoExecute", Some(60));
     let made = daemon_tolerations(&[timed.clone(), own.clone(), timed.clone()], false);
@@ -201,7 +201,7 @@ fn ds_2_the_same_identity_is_replaced_where_it_stands_and_loses_its_seconds() {
 }
 
 #[test]
-fn ds_2_another_identity_stays_beside() {
+fn ds_2_another_identity_is_appended() {
     for other in [
         toleration(READY, "", "", "NoExecute", Some(60)),
         toleration(READY, "Equal", "", "NoExecute", Some(60)),
@@ -226,9 +226,9 @@ fn any_toleration() -> impl Strategy<Value = Toleration> {
 }
 
 proptest! {
-    /// AD-2, DS-2: what was added once is not added again, and nothing that was there has moved.
+    /// AD-2, DS-2: adding twice adds nothing more, and existing tolerations keep their positions.
     #[test]
-    fn adding_twice_is_adding_once(own in prop::collection::vec(any_toleration(), 0..8), host: bool) {
+    fn adding_twice_equals_adding_once(own in prop::collection::vec(any_toleration(), 0..8), host: bool) {
         let made = daemon_tolerations(&own, host);
         prop_assert_eq!(&daemon_tolerations(&made, host), &made);
         for (before, after) in own.iter().zip(&made) {
@@ -237,7 +237,7 @@ proptest! {
         let mut admitted = own;
         admitted.extend(default_tolerations(&admitted, DefaultSeconds::default()));
         prop_assert!(default_tolerations(&admitted, DefaultSeconds::default()).is_empty());
-        // A daemon's own tolerations keep the defaults away.
+        // A daemon's own tolerations suppress the defaults.
         prop_assert!(default_tolerations(&made, DefaultSeconds::default()).is_empty());
     }
 }

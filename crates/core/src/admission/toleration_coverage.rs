@@ -7,8 +7,8 @@ use crate::taint::TaintEffect;
 use crate::toleration::{Toleration, TolerationOperator};
 use alloc::collections::{BTreeMap, BTreeSet};
 
-/// Whether the first allows all that the second does, as AD-10 has it: with no operator the second is never covered
-/// by an `Equal` one, and `Lt` and `Gt` cover nothing but themselves.
+/// Whether the first allows everything that the second does, as AD-10 says: a toleration without operator is never
+/// covered by an `Equal` one, and `Lt` and `Gt` cover nothing but themselves.
 pub fn is_superset(whole: &Toleration, part: &Toleration) -> bool {
     let every_key = whole.key.is_empty() && whole.operator == TolerationOperator::Exists;
     let key = whole.key == part.key || every_key;
@@ -33,7 +33,7 @@ fn covers_value(whole: &Toleration, part: &Toleration) -> bool {
     }
 }
 
-/// How long a toleration lasts as a cover; `None`, for ever, is the longest.
+/// How long a toleration lasts as a cover; `None`, no time limit, is the longest.
 fn length(toleration: &Toleration) -> (bool, i64) {
     match (&toleration.effect, toleration.seconds) {
         (Some(TaintEffect::NoExecute), Some(most)) => (false, most),
@@ -41,11 +41,11 @@ fn length(toleration: &Toleration) -> (bool, i64) {
     }
 }
 
-/// What must be the same for one to cover another, whatever they say of time: key, effect, and the value unless every
-/// value is covered.
+/// What must be equal for one to cover another, apart from the time: key, effect, and the value unless every value is
+/// covered.
 type CoverageKey<'t> = (&'t str, Option<&'t TaintEffect>, Option<&'t str>);
 
-/// Tolerations, found by what they cover.
+/// Tolerations, indexed by what they cover.
 #[derive(Default)]
 pub(super) struct TolerationCoverage<'t> {
     all: BTreeSet<&'t Toleration>,
@@ -79,7 +79,8 @@ impl<'t> TolerationCoverage<'t> {
         }
     }
 
-    /// Those among which one that covers `part` is, if there is any but itself: two of each shelf that may.
+    /// Returns the candidates for covering `part`, two of each shelf: if any toleration but `part` itself covers it,
+    /// one of these does.
     pub(super) fn candidates<'s>(&'s self, part: &'s Toleration) -> impl Iterator<Item = &'s Toleration> {
         let value = (part.operator == TolerationOperator::Equal).then_some(&*part.value);
         let keys = [Some(&*part.key), (!part.key.is_empty()).then_some("")];
@@ -92,12 +93,12 @@ impl<'t> TolerationCoverage<'t> {
         shelves.flatten().filter_map(|shelf| self.shelves.get(&shelf)).flatten().copied().flatten()
     }
 
-    /// Whether one of them covers it, itself included.
+    /// Whether one of them covers `part`, itself included.
     pub(super) fn any(&self, part: &Toleration) -> bool {
         self.all.contains(part) || self.another(part)
     }
 
-    /// Whether one of them covers it that is not the same.
+    /// Whether one of them, other than itself, covers `part`.
     pub(super) fn another(&self, part: &Toleration) -> bool {
         self.candidates(part).any(|one| one != part && is_superset(one, part))
     }

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 /// A node as it was read.
 #[derive(Clone, Debug)]
 pub struct NodeRecord {
-    /// Its taints and what tells since when they are there.
+    /// Its taints, and what shows since when they exist.
     pub fact: NodeFact,
     /// `metadata.labels`.
     pub labels: Labels,
@@ -30,7 +30,7 @@ pub struct NodeRecord {
     pub pods_max: i64,
     /// Whether its condition `Ready` is true.
     pub ready: Option<bool>,
-    /// Where it stands (NL-24).
+    /// Its zone (NL-24).
     pub zone: ZoneKey,
     /// It does not count in its zone (NL-25).
     pub excluded: bool,
@@ -43,29 +43,29 @@ pub struct PodRecord<'a> {
     pub uid: Uid,
     /// Namespace and name.
     pub name: PodName,
-    /// `spec.nodeName`; empty: it has no node yet.
+    /// `spec.nodeName`; empty: it is not bound yet.
     pub node: &'a str,
     /// `metadata.labels`.
     pub labels: Labels,
-    /// Who controls it.
+    /// Its controller.
     pub owner: Option<OwnerReference<'a>>,
-    /// What it wants of a node.
+    /// What it requires of a node.
     pub spec: PodSchedulingSpec,
-    /// It also has rules that are not looked at here.
+    /// It also has rules that are not evaluated here.
     pub beyond: bool,
-    /// Whether it can still leave.
+    /// Whether it can still be evicted.
     pub standing: PodLifePhase,
-    /// A static pod's shadow.
+    /// It is the mirror pod of a static pod.
     pub mirror: bool,
-    /// The condition of a taint eviction is on it.
+    /// It has the condition of a taint eviction.
     pub marked: bool,
     /// Its condition `Ready` is true.
     pub ready: bool,
-    /// When it came to its node.
+    /// When it was bound to its node.
     pub arrival: BindingTimes,
 }
 
-/// Gives positions to things, the same to equal ones.
+/// Assigns positions to values, the same position to equal ones.
 #[derive(Clone, Debug)]
 struct IndexInterner<T>(BTreeMap<T, u32>);
 
@@ -82,13 +82,13 @@ impl<T: Ord> IndexInterner<T> {
     }
 }
 
-/// A position in so many bytes as a few billion objects need.
+/// A position in 32 bits, enough for a few billion objects.
 fn position(at: usize) -> u32 {
     u32::try_from(at)
         .expect("fewer objects than fit into 32 bits: their names alone would not fit into memory")
 }
 
-/// A snapshot in the making.
+/// Builds a snapshot.
 #[derive(Clone, Debug)]
 pub struct SnapshotBuilder {
     now: Now,
@@ -105,10 +105,11 @@ pub struct SnapshotBuilder {
 }
 
 impl SnapshotBuilder {
-    /// An empty snapshot of this moment. Pods may be told twice if `repeats`, as files do; that costs memory.
+    /// Starts an empty snapshot of this moment. With `repeats`, pods may be added twice, as from files; that costs
+    /// memory.
     pub fn new(wall: Wall, numeric: NumericOperators, repeats: bool) -> Self {
         Self {
-            // The clock for waiting starts at the epoch, so that moments of both kinds have the same number.
+            // The monotonic clock starts at the epoch, so that moments of both types have the same number.
             now: Now::exact(Mono::from_micros(wall.as_micros()), wall),
             numeric,
             nodes: BTreeMap::new(),
@@ -122,14 +123,15 @@ impl SnapshotBuilder {
         }
     }
 
-    /// A node; says whether one of that name but another identity had been told: those are two clusters.
+    /// Adds a node. Returns whether a node of the same name with another UID was already there: then there are two
+    /// clusters.
     pub fn node(&mut self, read: NodeRecord) -> bool {
         let uid = read.fact.uid.clone();
         let before = self.nodes.insert(read.fact.name.clone(), read);
         before.is_some_and(|before| before.fact.uid != uid)
     }
 
-    /// A pod; says whether one of that name but another identity had been told.
+    /// Adds a pod. Returns whether a pod of the same name with another UID was already there.
     pub fn pod(&mut self, read: PodRecord<'_>) -> bool {
         let made = self.make(read);
         let Some(known) = &mut self.pods_by_name else {
@@ -148,7 +150,7 @@ impl SnapshotBuilder {
         another
     }
 
-    /// A disruption budget.
+    /// Adds a disruption budget.
     pub fn budget(&mut self, budget: DisruptionBudget) {
         self.budgets.retain(|known| (&known.namespace, &known.name) != (&budget.namespace, &budget.name));
         self.budgets.push(budget);
@@ -173,22 +175,22 @@ impl SnapshotBuilder {
         }
     }
 
-    /// How many pods were told.
+    /// Returns how many pods were added.
     pub fn pods_told(&self) -> usize {
         self.pods.len()
     }
 
-    /// How many nodes were told.
+    /// Returns how many nodes were added.
     pub fn nodes_told(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Names of nodes that pods are on and that were not told.
+    /// Returns the names of nodes that pods are bound to and that were not added.
     pub fn missing_nodes(&self) -> Vec<NodeName> {
         self.named.0.keys().filter(|name| !self.nodes.contains_key(*name)).cloned().collect()
     }
 
-    /// Everything in order.
+    /// Returns the snapshot, in order.
     pub fn finish(self) -> ClusterSnapshot {
         let by_name: BTreeMap<NodeName, u32> =
             self.nodes.keys().enumerate().map(|(at, name)| (name.clone(), position(at))).collect();
@@ -233,7 +235,7 @@ fn node(read: NodeRecord) -> SnapshotNode {
 }
 
 impl ClusterSnapshot {
-    /// Which pods are on which node, and what they take.
+    /// Computes which pods are on which node, and what they request.
     fn settle(&mut self) {
         let mut at = self.pods.partition_point(|pod| pod.node.is_none());
         self.begins.push(position(at));

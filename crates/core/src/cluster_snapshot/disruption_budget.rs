@@ -1,18 +1,18 @@
 //! Evaluates a PodDisruptionBudget: which pods it selects and how many of them must stay.
 //!
 //! - NoExecute evictions ignore budgets (TE-23); the result is information for people.
-//! - See `forecast/impact.rs` for which pods leave.
+//! - See `forecast/impact.rs` for which pods are evicted.
 
 use crate::scheduling::{Labels, NodeRequirement};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// A number, or a share of all.
+/// A number, or a percentage of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IntOrPercent {
-    /// So many.
+    /// This many.
     Count(u32),
-    /// So many of a hundred.
+    /// This percentage.
     Percent(u32),
 }
 
@@ -25,7 +25,7 @@ impl IntOrPercent {
         }
     }
 
-    /// How many of so many; part of one counts as one, as the disruption controller has it.
+    /// Returns the number for a total of `all`, rounded up as the disruption controller does.
     pub fn of(self, all: u32) -> u32 {
         match self {
             Self::Count(count) => count,
@@ -37,7 +37,7 @@ impl IntOrPercent {
     }
 }
 
-/// What a budget demands.
+/// The limit of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DisruptionLimit {
     /// `spec.minAvailable`.
@@ -47,7 +47,7 @@ pub enum DisruptionLimit {
 }
 
 impl DisruptionLimit {
-    /// How many of so many have to stay.
+    /// Returns how many of `all` pods must stay.
     pub fn of(self, all: u32) -> u32 {
         match self {
             Self::MinAvailable(portion) => portion.of(all),
@@ -56,7 +56,7 @@ impl DisruptionLimit {
     }
 }
 
-/// What its controller counted last.
+/// What the disruption controller counted last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BudgetStatus {
     /// `status.currentHealthy`.
@@ -72,21 +72,22 @@ pub struct DisruptionBudget {
     pub namespace: Box<str>,
     /// Its name.
     pub name: Box<str>,
-    /// `spec.selector` as requirements that all must hold; `None` selects nobody, an empty list everybody.
+    /// `spec.selector` as requirements that all must hold; `None` selects no pods, an empty list all pods.
     pub selector: Option<Vec<NodeRequirement>>,
-    /// `None`: it demands nothing.
+    /// `None`: it sets no limit.
     pub floor: Option<DisruptionLimit>,
-    /// `None` where nobody has counted yet, or not since it was changed.
+    /// `None` if the disruption controller has not counted yet, or not since the budget changed.
     pub status: Option<BudgetStatus>,
 }
 
 impl DisruptionBudget {
-    /// Whether a pod with these labels, in the budget's namespace, is meant.
+    /// Whether the budget selects a pod with these labels in its namespace.
     pub fn selects(&self, labels: &Labels) -> bool {
         self.selector.as_ref().is_some_and(|all| all.iter().all(|one| one.matches_label(labels)))
     }
 
-    /// How many are well, and how many have to stay; where nobody counted, by the pods that are there.
+    /// Returns how many pods are healthy, and how many must stay; without the controller's count, by the pods of the
+    /// snapshot.
     pub fn counted(&self, all: u32, ready: u32) -> Option<BudgetStatus> {
         let by_pods = |floor: DisruptionLimit| BudgetStatus { healthy: ready, desired: floor.of(all) };
         self.status.or_else(|| self.floor.map(by_pods))

@@ -56,7 +56,7 @@ pub(crate) fn pod<'a>(name: &str, node: &'a str, owner: Option<OwnerReference<'a
 }
 
 #[test]
-fn pods_are_found_on_their_nodes_whatever_came_first() {
+fn pods_are_found_on_their_nodes_in_any_order_of_input() {
     let mut told = builder();
     told.pod(pod("b", "n2", None));
     told.pod(pod("waiting", "", None));
@@ -74,11 +74,11 @@ fn pods_are_found_on_their_nodes_whatever_came_first() {
     assert_eq!(names(snapshot.pods_on(1)), ["a", "b"]);
     assert_eq!(names(snapshot.unbound()), ["waiting"]);
     let lost = [(PodName::new("shop", "stray"), NodeName::new("n9"))];
-    assert_eq!(snapshot.lost(), lost, "a pod on a node that was not told is named, not guessed at");
+    assert_eq!(snapshot.lost(), lost, "a pod on an unknown node is named");
 }
 
 #[test]
-fn of_two_with_the_same_name_the_last_counts_and_another_identity_is_told() {
+fn of_two_with_the_same_name_the_last_counts_and_another_uid_is_reported() {
     let mut told = builder();
     assert!(!told.node(node("n1", vec![])));
     assert!(!told.node(node("n1", vec![])), "the same again");
@@ -92,7 +92,7 @@ fn of_two_with_the_same_name_the_last_counts_and_another_identity_is_told() {
 }
 
 #[test]
-fn a_node_is_as_full_as_its_pods_that_are_not_over_make_it() {
+fn a_node_is_filled_by_its_pods_that_have_not_terminated() {
     let load = ResourceRequests { requested: [("cpu".into(), 500)].into(), ..ResourceRequests::default() };
     let spec = PodSchedulingSpec { load, ..PodSchedulingSpec::default() };
     let mut told = builder();
@@ -105,11 +105,11 @@ fn a_node_is_as_full_as_its_pods_that_are_not_over_make_it() {
     let snapshot = told.finish();
     let node = &snapshot.nodes()[0];
     assert_eq!((node.pods, node.used.requested["cpu"]), (2, 1_000));
-    assert_eq!(snapshot.shapes().len(), 1, "pods that are alike are told once");
+    assert_eq!(snapshot.shapes().len(), 1, "equal pods are stored once");
 }
 
 #[test]
-fn the_workload_is_the_one_people_know() {
+fn the_workload_is_the_top_level_owner() {
     let hash = labels(&[("pod-template-hash", "abc")]);
     let none = Labels::new();
     let of = |labels: &Labels, group, kind, name| {
@@ -130,13 +130,13 @@ fn the_workload_is_the_one_people_know() {
         .kind
         .returns(),
         RecreationPolicy::Unknown,
-        "somebody else's kind of the same name is another kind"
+        "a kind of another API group with the same name is another kind"
     );
     assert_eq!(Workload::of("shop", "p", &none, None).to_string(), "Pod shop/p");
 }
 
 #[test]
-fn portions_are_read_and_rounded_up() {
+fn percentages_are_parsed_and_rounded_up() {
     for (text, all, expected) in
         [("2", 5, Some(2)), ("50%", 5, Some(3)), ("0%", 5, Some(0)), ("100%", 5, Some(5)), ("x", 5, None)]
     {

@@ -4,7 +4,7 @@ use crate::scheduling::Labels;
 use alloc::boxed::Box;
 use core::fmt;
 
-/// The label by which a Deployment tells its ReplicaSets apart.
+/// The label by which a Deployment distinguishes its ReplicaSets.
 pub(crate) const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// The entry of `metadata.ownerReferences` with `controller: true`.
@@ -18,12 +18,12 @@ pub struct OwnerReference<'a> {
     pub name: &'a str,
 }
 
-/// What kind of object made a pod.
+/// The kind of object that created a pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WorkloadKind {
-    /// `apps` Deployment, by way of a ReplicaSet.
+    /// `apps` Deployment, through a ReplicaSet.
     Deployment,
-    /// `apps` ReplicaSet of its own.
+    /// `apps` ReplicaSet without a Deployment.
     ReplicaSet,
     /// `apps` StatefulSet.
     StatefulSet,
@@ -33,31 +33,32 @@ pub enum WorkloadKind {
     Job,
     /// The node itself: a static pod.
     Node,
-    /// Somebody else's kind.
+    /// Another kind.
     Other(Box<str>),
-    /// Nobody: the pod stands alone.
+    /// None: a bare pod.
     Bare,
 }
 
-/// What becomes of a pod once it is gone.
+/// What happens after a pod is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RecreationPolicy {
-    /// Another is made, and scheduled like any.
+    /// It is recreated under another name and scheduled like any pod.
     Anywhere,
-    /// Another of the same name is made, once this one is really gone, and scheduled like any.
+    /// It is recreated under the same name once it is gone, and scheduled like any pod.
     SameName,
-    /// It belongs to its node: none is made while the node's taints forbid it, and at once where they do not (DS-3, DS-4).
+    /// It belongs to its node: it is not recreated while the node's taints forbid it, and at once if they do not (DS-3,
+    /// DS-4).
     SameNode,
-    /// The Job makes another, unless its failure policy or backoff limit says otherwise (NB-3).
+    /// The Job recreates it, unless its failure policy or backoff limit says otherwise (NB-3).
     AsJob,
-    /// Nobody makes another: it is lost for good.
+    /// No controller recreates it.
     Never,
-    /// That is for a controller to say that is not known here.
+    /// Unknown: a custom controller decides.
     Unknown,
 }
 
 impl WorkloadKind {
-    /// The kind as people write it; `Pod` for a pod that stands alone.
+    /// Returns the kind as users write it; `Pod` for a bare pod.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Deployment => "Deployment",
@@ -71,7 +72,7 @@ impl WorkloadKind {
         }
     }
 
-    /// What becomes of its pods.
+    /// Returns what happens after one of its pods is deleted.
     pub const fn returns(&self) -> RecreationPolicy {
         match self {
             Self::Deployment | Self::ReplicaSet => RecreationPolicy::Anywhere,
@@ -84,14 +85,14 @@ impl WorkloadKind {
     }
 }
 
-/// What made pods.
+/// The owner of pods.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Workload {
     /// Its namespace.
     pub namespace: Box<str>,
-    /// What it is.
+    /// Its kind.
     pub kind: WorkloadKind,
-    /// Its name; that of the pod where nobody made it.
+    /// Its name; for a bare pod, the pod's.
     pub name: Box<str>,
 }
 
@@ -103,9 +104,10 @@ impl fmt::Display for Workload {
 }
 
 impl Workload {
-    /// What made a pod with this name, these labels and this owner.
+    /// Returns the workload of a pod with this name, these labels and this owner.
     ///
-    /// A ReplicaSet whose name ends with the pod's template hash is a Deployment's: nobody else names them so.
+    /// A ReplicaSet whose name ends with the pod's template hash belongs to a Deployment: only Deployments name them
+    /// so.
     pub fn of(namespace: &str, pod: &str, labels: &Labels, owner: Option<OwnerReference<'_>>) -> Self {
         let named = |kind, name: &str| Self { namespace: namespace.into(), kind, name: name.into() };
         let Some(OwnerReference { group, kind, name }) = owner else { return named(WorkloadKind::Bare, pod) };

@@ -24,7 +24,7 @@ fn holds(spans: &[(i64, i64)]) -> HoldHistory {
 }
 
 #[test]
-fn nl_48_two_taints_are_concerned_and_no_others() {
+fn nl_48_holds_apply_to_two_taints_only() {
     let mut on = holds(&[(10, 20)]);
     on.begin(Mono::from_secs(30));
     for (taint, concerned) in [
@@ -47,7 +47,7 @@ fn nl_48_two_taints_are_concerned_and_no_others() {
 }
 
 #[test]
-fn nl_48_what_was_held_counts_from_the_later_of_both_beginnings() {
+fn nl_48_held_time_counts_from_the_later_beginning() {
     let two = holds(&[(10, 20), (30, 35)]);
     for (from, expected) in
         [(0, 15), (10, 15), (14, 11), (20, 5), (29, 5), (30, 5), (33, 2), (35, 0), (99, 0)]
@@ -57,7 +57,7 @@ fn nl_48_what_was_held_counts_from_the_later_of_both_beginnings() {
 }
 
 #[test]
-fn nl_48_twice_is_once_and_without_a_beginning_there_is_no_end() {
+fn nl_48_a_second_begin_does_nothing_and_an_end_needs_a_begin() {
     let mut twice = HoldHistory::NONE;
     assert_eq!(twice.end(Mono::from_secs(5)), None);
     twice.begin(Mono::from_secs(10));
@@ -68,9 +68,10 @@ fn nl_48_twice_is_once_and_without_a_beginning_there_is_no_end() {
     assert_eq!(twice, holds(&[(10, 20)]));
 }
 
-/// S12: bounded; who was there before all of it loses nothing, who came after it gains nothing, and nobody goes early.
+/// S12: bounded; a pod from before all holds loses nothing, a pod from after them gains nothing, and no pod is evicted
+/// early.
 #[test]
-fn s12_very_many_holds_are_told_as_one() {
+fn s12_very_many_holds_are_merged() {
     let many = HOLDS_MAX as i64 * 4;
     let spans: Vec<_> = (0..many).map(|at| (at * 10, at * 10 + 3)).collect();
     let all = holds(&spans);
@@ -82,16 +83,13 @@ fn s12_very_many_holds_are_told_as_one() {
         let told = spent(&all, from);
         assert!(told >= exact, "from {from}: {told} of {exact}");
         let late = (HOLDS_MAX as i64 - 1) * 10;
-        assert!(from < many * 10 - late || told == exact, "the latest ones are told apart: {from}");
-        assert!(
-            from + told <= from + 1 + spent(&all, from + 1),
-            "who comes later does not go sooner: {from}"
-        );
+        assert!(from < many * 10 - late || told == exact, "the latest ones are kept apart: {from}");
+        assert!(from + told <= from + 1 + spent(&all, from + 1), "a later pod is not evicted sooner: {from}");
     }
 }
 
 #[test]
-fn a_clock_at_its_end_does_not_matter() {
+fn a_clock_at_its_maximum_does_not_overflow() {
     let mut holds = HoldHistory::NONE;
     holds.begin(Mono::from_micros(i64::MIN));
     holds.end(Mono::NEVER);

@@ -10,7 +10,7 @@ use crate::identity::Uid;
 use crate::time::Mono;
 use alloc::collections::BTreeMap;
 
-/// Something that failed.
+/// An effect that failed.
 #[derive(Clone, Debug)]
 struct FailedAttempt {
     failures: u32,
@@ -18,22 +18,22 @@ struct FailedAttempt {
     last: PoolEffectFailure,
 }
 
-/// Everything that failed last time.
+/// All effects whose last attempt failed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BackoffMap(BTreeMap<PoolEffectKey, FailedAttempt>);
 
 impl BackoffMap {
-    /// Whether a pull of this lane may try it now.
+    /// Whether a pull of this lane may try the effect now.
     pub(crate) fn may_try(&self, key: &PoolEffectKey, lane: Lane, now: Mono) -> bool {
         self.0.get(key).is_none_or(|attempt| lane == Lane::All && attempt.retry_at <= now)
     }
 
-    /// When it may be tried, if it failed.
+    /// When it may be retried, if it failed.
     pub(crate) fn retry_at(&self, key: &PoolEffectKey) -> Option<Mono> {
         self.0.get(key).map(|attempt| attempt.retry_at)
     }
 
-    /// The first moment after `now` at which something may be tried.
+    /// Returns the first moment after `now` at which an effect may be retried.
     pub(crate) fn next_retry_after(&self, now: Mono) -> Option<Mono> {
         self.0.values().map(|attempt| attempt.retry_at).filter(|at| *at > now).min()
     }
@@ -53,25 +53,25 @@ impl BackoffMap {
         self.0.remove(key);
     }
 
-    /// The watch says something of it: a conflict with what it was is none with what it is.
+    /// The watch delivered the object: a conflict with its old version no longer counts.
     pub(crate) fn observe(&mut self, key: &PoolEffectKey) {
         if self.0.get(key).is_some_and(|attempt| attempt.last.failure == ApiFailure::Conflict) {
             self.0.remove(key);
         }
     }
 
-    /// Forgets all but these.
+    /// Forgets all others.
     pub(crate) fn retain(&mut self, keep: impl Fn(&PoolEffectKey) -> bool) {
         self.0.retain(|key, _| keep(key));
     }
 
-    /// What stands in the way; a conflict does for a moment only.
+    /// Returns the error; a conflict has none, it resolves within a moment.
     pub(crate) fn message(&self, key: &PoolEffectKey) -> Option<&str> {
         let attempt = self.0.get(key).filter(|attempt| attempt.last.failure != ApiFailure::Conflict)?;
         Some(&attempt.last.message)
     }
 
-    /// How many nodes failed last time.
+    /// Returns how many nodes have failed.
     pub(crate) fn nodes(&self) -> usize {
         self.0.keys().filter(|key| matches!(key, PoolEffectKey::Node(_))).count()
     }

@@ -16,7 +16,7 @@ pub const ELSEWHERE: &str = "PodsElsewhere";
 /// The longest message of a condition, in characters.
 const MESSAGE_MOST: usize = 4_096;
 
-/// What to tell of a pool. A condition that has the status it had has had it since then.
+/// Returns the status to report. A condition whose status is unchanged keeps its transition time.
 pub fn observed_status(
     seen: &PoolFact,
     assessment: &PoolAssessment,
@@ -42,12 +42,12 @@ pub fn observed_status(
         }
     });
     let conditions = conditions.collect();
-    // Who is to be evicted is nothing to tell: it is done.
+    // Pods to evict are not reported: the engine evicts them.
     let status = PoolStatus { evicted: Vec::new(), ..status };
     RecordedStatus { observed: seen.generation, conditions, status }
 }
 
-/// Takes back that a pool is ready: something that its spec says is still to be done.
+/// Revokes that a pool is ready: the cluster does not match its spec yet.
 pub fn set_progressing(told: &mut RecordedStatus, seen: &PoolFact, message: &str, at: Wall) {
     let before = seen.recorded.as_ref().map(|told| told.conditions.as_slice()).unwrap_or_default();
     let Some(ready) = told.conditions.iter_mut().find(|one| *one.kind == *"Ready") else { return };
@@ -118,7 +118,7 @@ fn joined(findings: &[&PoolFinding]) -> String {
     messages.join("; ")
 }
 
-/// As it can be written, so that what is read back is equal.
+/// Truncates to whole seconds, as it is written, so that the value that is read back is equal.
 fn whole_second(at: Wall) -> Wall {
     Wall::from_secs(at.as_micros().div_euclid(1_000_000))
 }

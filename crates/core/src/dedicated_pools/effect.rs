@@ -1,4 +1,4 @@
-//! Defines the requests that the engine of dedicated pools asks for ([`PoolEffect`]) and their responses.
+//! Defines the requests of the engine of dedicated pools ([`PoolEffect`]) and their responses.
 
 use super::fact::{PoolFact, PoolNodeFact, RecordedStatus};
 use super::pool_guard::PoolGuard;
@@ -11,49 +11,49 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Something to do. A write of a pool is for the version that it names.
+/// A request. A write of a pool applies only to the version that it names.
 #[derive(Clone, Debug)]
 pub enum PoolEffect {
-    /// Put our finalizer on a pool.
+    /// Adds the finalizer to a pool.
     AddFinalizer(Box<PoolFact>),
-    /// Write a pool's status.
+    /// Writes a pool's status.
     UpdateStatus {
-        /// The pool as it was seen.
+        /// The pool as observed.
         pool: Box<PoolFact>,
-        /// What its status is to say.
+        /// The status to write.
         status: Box<RecordedStatus>,
-        /// What it is to remember.
+        /// The marks to remember.
         marks: Vec<AppliedMark>,
     },
-    /// Let a pool's status forget the marks that are on no node any more, by a live list of all nodes.
+    /// Removes from a pool's status the marks that are on no node any more, according to a live list of all nodes.
     PruneStatus(Box<PoolFact>),
-    /// Take our finalizer off a pool that is being deleted, if a live list of all nodes finds nothing of it.
+    /// Removes the finalizer from a pool that is being deleted, if a live list of all nodes finds none of its marks.
     RemoveFinalizer(Box<PoolFact>),
-    /// Read a node and give it what [`PoolPlan::desired_edits`] then says.
+    /// Reads a node and applies the result of [`PoolPlan::desired_edits`].
     ReconcileNode {
         /// The node.
         node: NodeName,
-        /// What is to be asked.
+        /// The plan to apply.
         plan: Arc<PoolPlan>,
     },
-    /// Evict a pod that is on a node of this pool and not one of its own, if live reads say the same.
+    /// Evicts a pod that is on a node of this pool and does not belong to it, if live reads confirm that.
     EvictPod {
-        /// The pool as it was seen.
+        /// The pool as observed.
         pool: Box<PoolFact>,
         /// The pod.
         pod: UnauthorizedPod,
-        /// By which the pool has the node.
+        /// The plan by which the pool has the node.
         plan: Arc<PoolPlan>,
     },
-    /// Write the guard. A pool that it is not to contain stays in it as long as a live read finds that pool.
+    /// Writes the guard. A pool that should be removed from it stays in it as long as a live read finds that pool.
     WriteGuard(Box<PoolGuard>),
-    /// Put [`GUARD_LABEL`](super::GUARD_LABEL) on a pool, if a live read finds the pool in the guard.
+    /// Adds [`GUARD_LABEL`](super::GUARD_LABEL) to a pool, if a live read finds the pool in the guard.
     AddGuardLabel(Box<PoolFact>),
-    /// Take it off.
+    /// Removes that label.
     RemoveGuardLabel(Box<PoolFact>),
 }
 
-/// What the API server answered.
+/// The API server's response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PoolResponse {
     /// The pool afterwards; `None`: it is gone.
@@ -62,16 +62,16 @@ pub enum PoolResponse {
     Node {
         /// The node.
         fact: Box<PoolNodeFact>,
-        /// Something was written; otherwise nothing was to do.
+        /// Whether anything was written; otherwise there was nothing to do.
         is_written: bool,
     },
     /// The eviction is accepted.
     Evicted,
-    /// The guard is written; the pools that were not in it before. `None`: there is no guard.
+    /// The guard was written; the pools that were not in it before. `None`: there is no guard.
     Guard(Option<BTreeSet<Uid>>),
 }
 
-/// Why nothing came of an effect.
+/// Why an effect failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolEffectFailure {
     /// What the next decision depends on.
@@ -80,21 +80,21 @@ pub struct PoolEffectFailure {
     pub message: Box<str>,
 }
 
-/// What an effect is about; there is one at a time.
+/// The object of an effect; at most one effect of an object is in flight.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PoolEffectKey {
     /// A pool's finalizer, label and status.
     Pool(Uid),
     /// A node.
     Node(NodeName),
-    /// A pod of others.
+    /// A pod that does not belong to the pool.
     Pod(Uid),
     /// The guard.
     Guard,
 }
 
 impl PoolEffect {
-    /// What it is about.
+    /// Returns the object of the effect.
     pub fn key(&self) -> PoolEffectKey {
         match self {
             Self::AddFinalizer(pool)

@@ -8,29 +8,29 @@ use crate::admission::pool::{NodeEdits, PoolConflict};
 use crate::identity::NodeName;
 use crate::time::Mono;
 
-/// What becomes of a node.
+/// What happens to a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolNodeExplanation<'a> {
     /// The pool that it belongs to, or will.
     pub pool: Option<&'a PoolFact>,
-    /// What is in the way of a pool that asks for it.
+    /// What keeps a pool from taking it.
     pub conflict: Option<PoolConflict>,
-    /// What the rules want written.
+    /// The edits that the rules require.
     pub edits: NodeEdits,
-    /// Why that is not written now; `None` if it is, or if there is nothing to write.
+    /// Why they are not written now; `None` if they are, or if there are none.
     pub delayed_by: Option<PoolNodeDelay<'a>>,
 }
 
 /// Why a node is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolNodeDelay<'a> {
-    /// The pool needs our finalizer, and the marks in its status, first.
+    /// The pool first needs the finalizer and the marks in its status.
     PoolNotPrepared,
-    /// The pool that the node's record names cannot be decoded, or is not known (D11).
+    /// The pool that the node's record names cannot be decoded, or is unknown (D11).
     PoolNotKnown,
     /// The last write failed.
     Retry {
-        /// When it is tried again.
+        /// When it is retried.
         at: Mono,
         /// Why it failed, if not because the node had changed.
         message: Option<&'a str>,

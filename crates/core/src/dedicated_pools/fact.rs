@@ -9,16 +9,16 @@ use crate::time::Wall;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// The finalizer of the controller: a pool stays until its nodes are given back.
+/// The controller's finalizer: a pool stays until its nodes are released.
 pub const FINALIZER: &str = "taintward.io/pool";
 
-/// The label of a pool that the `PoolGuard` contains: the policy that judges new pools leaves it out.
+/// The label of a pool that the `PoolGuard` contains: the policy for new pools ignores it.
 pub const GUARD_LABEL: &str = "taintward.io/pool-guard";
 
 /// A `DedicatedPool`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolFact {
-    /// Which incarnation.
+    /// `metadata.uid`.
     pub uid: Uid,
     /// `metadata.resourceVersion`.
     pub version: Option<ResourceVersion>,
@@ -28,18 +28,18 @@ pub struct PoolFact {
     pub finalizers: Vec<Box<str>>,
     /// It has [`GUARD_LABEL`], with whatever value.
     pub has_guard_label: bool,
-    /// What it says; [`DedicatedPool::applied_marks`] is from its status.
+    /// Its spec; [`DedicatedPool::applied_marks`] is from its status.
     pub pool: DedicatedPool,
-    /// What its status says; `None` where nothing is written there that can be understood, so that it is written anew.
+    /// Its status; `None` if it cannot be understood, so that it is written again.
     pub recorded: Option<RecordedStatus>,
 }
 
-/// What the status of a pool says of how it is doing.
+/// What the status of a pool reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedStatus {
-    /// The generation that this is about.
+    /// The generation that it is about.
     pub observed: i64,
-    /// Counts and offenders.
+    /// Counts and unauthorized pods.
     pub status: PoolStatus,
     /// Conditions, in their order.
     pub conditions: Vec<PoolCondition>,
@@ -58,27 +58,27 @@ pub struct PoolCondition {
     pub message: Box<str>,
     /// Since when it has this status.
     pub since: Wall,
-    /// The generation that this is about.
+    /// The generation that it is about.
     pub observed: i64,
 }
 
-/// A node, as pools want it.
+/// The fields of a node that pools need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolNodeFact {
-    /// Which incarnation.
+    /// `metadata.uid`.
     pub uid: Uid,
     /// `metadata.resourceVersion`.
     pub version: Option<ResourceVersion>,
-    /// What it says.
+    /// Its labels, taints and record.
     pub node: PoolNode,
     /// Its condition `Ready` is true.
     pub ready: bool,
 }
 
-/// A namespace, as far as pools select by it.
+/// The fields of a namespace that pools select by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolNamespaceFact {
-    /// Which incarnation.
+    /// `metadata.uid`.
     pub uid: Uid,
     /// `metadata.resourceVersion`.
     pub version: Option<ResourceVersion>,
@@ -89,12 +89,12 @@ pub struct PoolNamespaceFact {
 }
 
 impl PoolFact {
-    /// Whether our finalizer is on it.
+    /// Whether it has the finalizer.
     pub fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|one| **one == *FINALIZER)
     }
 
-    /// Whether its status says this and remembers these.
+    /// Whether its status has this content and remembers these marks.
     pub fn has_recorded(&self, status: &RecordedStatus, marks: &[AppliedMark]) -> bool {
         self.recorded.as_ref() == Some(status) && self.pool.applied_marks == marks
     }

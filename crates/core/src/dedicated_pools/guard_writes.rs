@@ -1,7 +1,7 @@
 //! Tracks when the guard is written, since when each pool is in it, and which pools rely on it.
 //!
-//! - Invariant: a pool gets the label [`GUARD_LABEL`](super::GUARD_LABEL) only after every API server has had the time to
-//!   learn that it is in the guard; without the label a policy of its own judges pods for it.
+//! - Invariant: a pool gets the label [`GUARD_LABEL`](super::GUARD_LABEL) only after every API server has had the time
+//!   to observe it in the guard; without the label a policy of its own judges pods for it.
 
 use super::effect::PoolEffect;
 use super::fact::PoolFact;
@@ -11,47 +11,47 @@ use crate::time::{Mono, Span};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 
-/// Every name is looked at: not at each pull.
+/// A check compares every name, so it does not run at each pull.
 const CHECK_PERIOD: Span = Span::from_millis(200);
 
-/// It is written again after this time, because anyone may have written there.
+/// The guard is written again after this time, because any client may have changed it.
 const REWRITE_PERIOD: Span = Span::from_secs(60);
 
-/// An API server learns of the guard and of a pool's label by two watches, neither of which waits for the other.
+/// An API server observes the guard and a pool's label by two independent watches.
 const HANDOVER: Span = Span::from_secs(5);
 
-/// Makes an effect of a pool.
+/// Makes an effect for a pool.
 pub(crate) type GuardLabelEffect = fn(Box<PoolFact>) -> PoolEffect;
 
-/// What was last written, since when each pool is in it, and when that is looked at again.
+/// What was last written, since when each pool is in it, and when it is checked next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PoolGuardWrites {
     written: Option<(PoolGuard, Mono)>,
-    /// `None` before the first response; no pool is in a guard that is not there.
+    /// `None` before the first response; no pool is in a missing guard.
     since: Option<BTreeMap<Uid, Mono>>,
     checked: Option<Mono>,
     is_stale: bool,
 }
 
 impl PoolGuardWrites {
-    /// Something has changed that it depends on.
+    /// A fact that the guard depends on has changed.
     pub(crate) fn invalidate(&mut self) {
         self.is_stale = true;
     }
 
-    /// It may be different from what was last written.
+    /// The guard may differ from what was last written.
     pub(crate) fn forget_written(&mut self) {
         self.written = None;
     }
 
-    /// When it is to be looked at; at once means `now`.
+    /// When the next check is due; `now` means at once.
     pub(crate) fn check_at(&self, now: Mono) -> Mono {
         let rewrite = self.written.as_ref().map_or(now, |(_, at)| at.plus(REWRITE_PERIOD));
         let recheck = self.checked.map_or(now, |at| at.plus(CHECK_PERIOD));
         if self.is_stale { recheck } else { rewrite.max(recheck) }
     }
 
-    /// Looks at it; the effect that brings it in step, if it is not.
+    /// Checks the guard. Returns the effect that updates it, if it differs.
     pub(crate) fn check(&mut self, guard: PoolGuard, now: Mono) -> Option<PoolEffect> {
         (self.checked, self.is_stale) = (Some(now), false);
         let same = |(written, at): &(PoolGuard, Mono)| *written == guard && now < at.plus(REWRITE_PERIOD);
@@ -68,7 +68,7 @@ impl PoolGuardWrites {
         (self.since, self.written) = (Some(since.unwrap_or_default()), Some((guard, now)));
     }
 
-    /// The effect that brings the label of this pool in step with the guard, and when it may be sent.
+    /// Returns the effect that makes the label of this pool agree with the guard, and when it may be sent.
     pub(crate) fn label_effect(&self, pool: &PoolFact, now: Mono) -> Option<(Mono, GuardLabelEffect)> {
         match (self.since.as_ref()?.get(&pool.uid), pool.has_guard_label) {
             (None, true) => Some((now, PoolEffect::RemoveGuardLabel)),

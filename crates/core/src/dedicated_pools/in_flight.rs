@@ -3,13 +3,13 @@
 use super::effect::PoolEffectKey;
 use alloc::collections::BTreeSet;
 
-/// Nodes that are written at once, at most.
+/// Maximum number of concurrent node writes.
 const NODES_AT_ONCE: usize = 8;
 
-/// Pools that are written at once, at most; the guard counts as one.
+/// Maximum number of concurrent pool writes; the guard counts as one.
 const POOLS_AT_ONCE: usize = 4;
 
-/// Pods that are evicted at once, at most: none is urgent, and each takes five requests.
+/// Maximum number of concurrent evictions: none is urgent, and each takes five requests.
 const EVICTIONS_AT_ONCE: usize = 2;
 
 /// Effects in flight.
@@ -22,7 +22,7 @@ impl EffectsInFlight {
         assert!(is_new, "one effect at a time for each object");
     }
 
-    /// Whether it was in flight.
+    /// Ends an effect. Returns whether it was in flight.
     pub(crate) fn end(&mut self, key: &PoolEffectKey) -> bool {
         self.0.remove(key)
     }

@@ -8,35 +8,35 @@ use crate::time::Span;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
-/// What an engine is told once.
+/// The engine's configuration.
 #[derive(Clone, Debug, Default)]
 pub struct DedicatedPoolConfig {
-    /// Which pods no pool has a say in.
+    /// The pods to which no pool applies.
     pub exemptions: Arc<PoolExemptions>,
-    /// So long a request whose response was lost may still be carried out.
+    /// For this long the API server may still carry out a request whose response was lost.
     pub longest_request: Span,
 }
 
-/// Everything the engine can be told.
+/// The inputs of the engine.
 #[derive(Clone, Debug)]
 pub enum DedicatedPoolInput {
     /// Whether the API server lacks the definition of pools.
     DefinitionAbsent(bool),
-    /// What the watch of pools says.
+    /// An event of the pool watch.
     Pools(Box<ObjectEvent<PoolFact>>),
-    /// What the watch of nodes says.
+    /// An event of the node watch.
     Nodes(ObjectEvent<PoolNodeFact>),
-    /// What the watch of namespaces says.
+    /// An event of the namespace watch.
     Namespaces(ObjectEvent<PoolNamespaceFact>),
-    /// What the watch of pods says; those without a node, or that are over, are gone.
+    /// An event of the pod watch; pods without a node, or that have terminated, are gone.
     Pods(ObjectEvent<PodOnNodeFact>),
     /// How long the last [`Engine::tick`](crate::engine::Engine::tick) took.
     TickTook(Span),
-    /// What came of an effect.
+    /// The result of an effect.
     EffectDone {
         /// The effect.
         effect: PoolEffect,
-        /// How it went.
+        /// The response.
         result: Result<PoolResponse, PoolEffectFailure>,
     },
 }

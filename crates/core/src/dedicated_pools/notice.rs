@@ -5,25 +5,25 @@ use crate::admission::pool::{NodeRecordAnnotation, UnauthorizedPod};
 use crate::identity::{NodeName, Uid};
 use alloc::boxed::Box;
 
-/// What people may want to know. Losing one changes nothing.
+/// A report for users. Losing one changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DedicatedPoolNotice {
-    /// Everything was listed once.
+    /// All objects were listed once.
     Synced {
-        /// Pools there are.
+        /// The number of pools.
         pools: usize,
-        /// Nodes there are.
+        /// The number of nodes.
         nodes: usize,
     },
-    /// So many nodes are to be written now.
+    /// This many nodes are to be written now.
     NodesPlanned(usize),
     /// The condition `Ready` of a pool was written with another reason.
     ReadyChanged {
         /// Its name.
         pool: Box<str>,
-        /// Which incarnation.
+        /// Its UID.
         uid: Uid,
-        /// The reason that it had.
+        /// The previous reason.
         before: Option<Box<str>>,
         /// The condition.
         ready: Box<PoolCondition>,
@@ -32,19 +32,19 @@ pub enum DedicatedPoolNotice {
     NodeWritten {
         /// The node.
         node: Box<str>,
-        /// Which incarnation.
+        /// Its UID.
         uid: Uid,
-        /// The pool it belongs to now, by the record on it.
+        /// The pool that it now belongs to, by its record.
         pool: Option<Box<str>>,
     },
-    /// The API server has accepted that a pod of others is evicted.
+    /// The API server has accepted the eviction of an unauthorized pod.
     PodEvicted {
         /// The pool whose node it is on.
         pool: Box<str>,
         /// The pod.
         pod: UnauthorizedPod,
     },
-    /// A pool is gone, and nothing of it is left on nodes.
+    /// A pool is gone, and none of its marks are left on nodes.
     PoolGone {
         /// Its name.
         pool: Box<str>,
@@ -52,7 +52,7 @@ pub enum DedicatedPoolNotice {
 }
 
 impl DedicatedPoolNotice {
-    /// A pool's status was written.
+    /// The report of a written status.
     pub(crate) fn of_status(before: &PoolFact, after: &PoolFact) -> Option<Self> {
         let ready = after.ready_condition()?;
         let before = before.ready_condition().map(|before| &before.reason);
@@ -64,7 +64,7 @@ impl DedicatedPoolNotice {
         })
     }
 
-    /// A node of this name was written, and has this record.
+    /// The report of a written node with this record.
     pub(crate) fn of_node(node: &NodeName, uid: &Uid, record: Option<&str>) -> Self {
         let pool = record.map(|text| NodeRecordAnnotation::parse(text).pool);
         Self::NodeWritten { node: node.as_str().into(), uid: uid.clone(), pool }

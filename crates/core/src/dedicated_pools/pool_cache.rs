@@ -6,7 +6,7 @@ use crate::admission::pool::{PodOnNodeFact, PodsOnNodes};
 use crate::object_event::{ObjectIndex, ObjectRef};
 use crate::time::{Mono, Now};
 
-/// Everything there is.
+/// All objects that the engine knows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PoolCache {
     pub(crate) pools: Store<PoolFact>,
@@ -17,7 +17,7 @@ pub(crate) struct PoolCache {
 }
 
 impl PoolCache {
-    /// Whether everything was listed once; without a pool nothing but that has to be known.
+    /// Whether all objects were listed once; without pools, only the pools have to be.
     pub(crate) fn is_synced(&self) -> bool {
         let others = self.nodes.is_synced() && self.namespaces.is_synced() && self.pods.is_synced();
         self.pools.is_synced() && (self.pools.is_empty() || others)

@@ -13,12 +13,12 @@ pub(crate) struct PoolChecks {
 }
 
 impl PoolChecks {
-    /// All are to be checked then, or before.
+    /// Schedules a check of all pools at this time or earlier.
     pub(crate) fn all_by(&mut self, at: Mono) {
         self.due_at = Some(self.due_at.map_or(at, |before| before.min(at)));
     }
 
-    /// All are to be checked once this time has passed since it was last so.
+    /// Schedules a check of all pools once this time has passed since the last one.
     pub(crate) fn all_after(&mut self, period: Span, now: Mono) {
         self.all_by(self.last.map_or(now, |last| last.plus(period)));
     }
@@ -27,7 +27,7 @@ impl PoolChecks {
         self.due_at
     }
 
-    /// Lets time pass; there are so many pools.
+    /// Advances the time; `pools` is the number of pools.
     pub(crate) fn tick(&mut self, pools: usize, now: Mono) {
         if self.due_at.is_some_and(|at| at <= now) {
             (self.due_at, self.last) = (None, Some(now));

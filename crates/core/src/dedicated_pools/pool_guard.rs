@@ -11,13 +11,13 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-/// What becomes of pods that are tied to a node that is not known.
+/// What happens to pods that are tied to an unknown node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownNodePolicy {
-    /// They are let in: no pool keeps anything out.
+    /// They are allowed: no pool denies other pods.
     #[default]
     Allow,
-    /// Those of DaemonSets are let in.
+    /// Those of DaemonSets are allowed.
     AllowDaemonSets,
     /// They are refused.
     Deny,
@@ -34,38 +34,38 @@ impl UnknownNodePolicy {
     }
 }
 
-/// A pool, as far as pods are judged by it.
+/// The fields of a pool by which pods are judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuardedPool {
     /// `metadata.name`.
     pub name: Box<str>,
-    /// Which incarnation.
+    /// `metadata.uid`.
     pub uid: Uid,
-    /// What keeps others off.
+    /// What repels other pods.
     pub taint: PoolTaint,
-    /// Whose pods.
+    /// Its pods.
     pub users: PoolUsers,
-    /// What becomes of DaemonSets' pods.
+    /// How DaemonSets' pods are treated.
     pub daemon_sets: DaemonSetPolicy,
-    /// Whether pods of others are refused.
+    /// Whether other pods are refused.
     pub keeps_out: bool,
     /// The nodes that it has or takes next.
     pub members: BTreeSet<Box<str>>,
 }
 
-/// What the `PoolGuard` is to say.
+/// The content of the `PoolGuard`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolGuard {
-    /// The names of all nodes that are known; none where no pool keeps anything out.
+    /// The names of all known nodes; empty if no pool denies other pods.
     pub nodes: BTreeSet<Box<str>>,
-    /// What becomes of pods that are tied to others.
+    /// What happens to pods that are tied to other nodes.
     pub unknown: UnknownNodePolicy,
-    /// All pools, also those that keep nothing out: what pods say of them is judged.
+    /// All pools, also those that deny nothing: pods' claims about them are judged.
     pub pools: Vec<GuardedPool>,
 }
 
 impl PoolGuard {
-    /// What follows from a plan.
+    /// Derives the guard from a plan.
     pub(crate) fn of(plan: &PoolPlan) -> Self {
         let planned = plan.facts().iter().zip(plan.validity()).zip(plan.members());
         let pools: Vec<GuardedPool> = planned

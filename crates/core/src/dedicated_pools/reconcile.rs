@@ -17,50 +17,50 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What is to become of a node.
+/// The edits of a node, and what they depend on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodePatch {
     /// The edits of the node.
     pub edits: NodeEdits,
-    /// The pool for which something is put there; it must be as it was seen.
+    /// The pool for which marks are added; it must not have changed since it was observed.
     pub pool: Option<PoolFact>,
 }
 
-/// What was found out about everything.
+/// The result of a reconciliation.
 #[derive(Clone, Debug, Default)]
 pub struct PoolPlan {
-    /// The pools, as they were when this was found out; what follows is in their order.
+    /// The pools, as they were during the reconciliation; the following fields are in their order.
     facts: Vec<PoolFact>,
     pools: Vec<DedicatedPool>,
     assessments: Vec<PoolAssessment>,
     validity: Vec<PoolValidity>,
-    /// What each may do at this moment: one that is not prepared takes no more nodes.
+    /// What each may do at this moment: a pool that is not prepared takes no more nodes.
     permitted: Vec<PoolValidity>,
     /// Names of pools that cannot be decoded.
     undecodable: BTreeSet<Box<str>>,
     nodes: Vec<PoolNode>,
     /// Nodes that have to be written.
     nodes_to_write: BTreeSet<NodeName>,
-    /// Nodes that each pool should have and that are not yet as it wants them.
+    /// Nodes that each pool should have and that still need edits.
     waiting: Vec<BTreeSet<NodeName>>,
     /// The nodes that each pool has or takes next.
     members: Vec<BTreeSet<Box<str>>>,
     recorded: Vec<RecordedMarks>,
 }
 
-/// What the status of a pool is to remember.
+/// The marks that the status of a pool has to remember.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RecordedMarks {
-    /// Never less than it does.
+    /// At least what it remembers already.
     pub(crate) marks: Vec<AppliedMark>,
-    /// Some of that is, as far as is known, on no node any more.
+    /// Some of them are, as far as is known, on no node any more.
     pub(crate) may_prune: bool,
-    /// Nothing of it is on any node, as far as is known.
+    /// None of them are on any node, as far as is known.
     pub(crate) is_empty: bool,
 }
 
 impl PoolPlan {
-    /// Finds out everything anew.
+    /// Reconciles everything.
     pub(crate) fn of(cache: &PoolCache) -> Self {
         let facts: Vec<PoolFact> = cache.pools.facts().cloned().collect();
         let pools: Vec<DedicatedPool> = facts.iter().map(|fact| fact.pool.clone()).collect();
@@ -107,7 +107,7 @@ impl PoolPlan {
         (self.nodes_to_write, self.waiting, self.members) = (nodes_to_write, waiting, members);
     }
 
-    /// What the rules want of a node, whether that may be written yet or not.
+    /// Returns what the rules require of a node, whether or not it may be written yet.
     pub(crate) fn wanted(&self, node: &PoolNode) -> NodePlan {
         reconcile(&self.pools, &self.validity, node, RecordTrust::Pools)
     }
@@ -121,7 +121,7 @@ impl PoolPlan {
         self.pools.iter().any(|pool| *pool.name == *name)
     }
 
-    /// What a node is to be.
+    /// Returns the edits of a node.
     pub fn desired_edits(&self, node: &PoolNode) -> NodePatch {
         if self.is_of_undecodable(node) {
             return NodePatch::default();
@@ -135,15 +135,14 @@ impl PoolPlan {
                     || matches!(edits.record, Some(RecordEdit::Write(_)));
                 NodePatch { edits, pool: adds.then(|| self.facts[at].clone()) }
             }
-            // A record of a pool that is not known is worth more than none: should the pool come back, it finds its own
-            // again.
+            // A record of an unknown pool is kept: should the pool return, it finds its own marks again.
             None if node.record.is_some() && !self.knows(&holder(node)) => NodePatch::default(),
             None => NodePatch { edits, pool: None },
         }
     }
 
-    /// Whether a pod on this node, both read just now, has to leave it for this pool: the node is the pool's, with all
-    /// that the pool puts there, and the pod is certainly of others.
+    /// Whether a pod on this node, both just read, has to be evicted for this pool: the node belongs to the pool and
+    /// has all of its marks, and the pod certainly does not belong to the pool.
     pub fn is_unauthorized(
         &self,
         pool: &PoolFact,
@@ -156,7 +155,7 @@ impl PoolPlan {
         owns && is_trespasser(&pool.pool, pod, exemptions)
     }
 
-    /// The nodes as their pools' status counts them: one that is still to be written counts for no pool.
+    /// Returns the nodes as their pools' status counts them: a node that still needs edits counts for no pool.
     pub(crate) fn settled_nodes(&self) -> Vec<&PoolNode> {
         let waiting: BTreeSet<&str> = self.waiting.iter().flatten().map(NodeName::as_str).collect();
         self.nodes.iter().filter(|node| !waiting.contains(&*node.name)).collect()
@@ -199,17 +198,17 @@ impl PoolPlan {
     }
 }
 
-/// The pool that the record on a node names; empty where there is none.
+/// Returns the pool that the record on a node names; empty without a record.
 fn holder(node: &PoolNode) -> Box<str> {
     node.record.as_deref().map(|text| NodeRecordAnnotation::parse(text).pool).unwrap_or_default()
 }
 
-/// Whether a pool may touch nodes: its deletion then waits for us, and what was its is remembered.
+/// Whether a pool may change nodes: its deletion then waits for the finalizer, and its status remembers its marks.
 fn is_prepared(fact: &PoolFact) -> bool {
     fact.has_finalizer() && remembers_its_marks(&fact.pool)
 }
 
-/// Whether its status remembers what it puts on nodes.
+/// Whether its status remembers the marks that it adds to nodes.
 pub(crate) fn remembers_its_marks(pool: &DedicatedPool) -> bool {
     pool.marks().iter().all(|mark| pool.applied_marks.contains(mark))
 }
@@ -221,7 +220,7 @@ fn permitted(fact: &PoolFact, validity: PoolValidity) -> PoolValidity {
     }
 }
 
-/// What each pool is to remember. Each record is read once, however many pools there are.
+/// Computes what each pool has to remember. Each record is read once, however many pools there are.
 fn recorded_marks(pools: &[DedicatedPool], nodes: &[PoolNode]) -> Vec<RecordedMarks> {
     let mut held: BTreeMap<Box<str>, Vec<PoolNode>> = BTreeMap::new();
     for node in nodes.iter().filter(|node| node.record.is_some()) {
@@ -233,7 +232,7 @@ fn recorded_marks(pools: &[DedicatedPool], nodes: &[PoolNode]) -> Vec<RecordedMa
 }
 
 impl RecordedMarks {
-    /// What a pool is to remember that is on these nodes.
+    /// Computes which marks on these nodes a pool has to remember.
     fn of(pool: &DedicatedPool, nodes: &[PoolNode]) -> Self {
         let mut marks = remembered(pool, nodes);
         let is_empty = marks.is_empty();

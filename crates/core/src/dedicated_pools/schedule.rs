@@ -8,11 +8,11 @@ use crate::time::{Mono, Span};
 const PERIOD: Span = Span::from_millis(200);
 const PERIOD_SHARE: i64 = 4;
 
-/// The same where only pods or namespaces have changed.
+/// The same if only pods or namespaces have changed.
 const COUNT_PERIOD: Span = Span::from_secs(1);
 const COUNT_SHARE: i64 = 10;
 
-/// When everything is reconciled anew.
+/// When everything is reconciled next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReconcileSchedule {
     is_stale: bool,
@@ -23,22 +23,22 @@ pub(crate) struct ReconcileSchedule {
 }
 
 impl ReconcileSchedule {
-    /// What pools want, or nodes are, has changed.
+    /// Pools or nodes have changed.
     pub(crate) fn invalidate(&mut self, is_changed: bool) {
         self.is_stale |= is_changed;
     }
 
-    /// Which pods there are, or whose, has changed.
+    /// Pods or namespaces have changed.
     pub(crate) fn invalidate_pods(&mut self, is_changed: bool) {
         self.are_pods_stale |= is_changed;
     }
 
-    /// Whether it was ever done.
+    /// Whether a reconciliation has ever begun.
     pub(crate) fn has_begun(&self) -> bool {
         self.last.is_some()
     }
 
-    /// When it is due; at once means `now`.
+    /// When it is due; `now` means at once.
     pub(crate) fn due_at(&self, now: Mono) -> Option<Mono> {
         if !(self.is_stale || self.are_pods_stale) {
             return None;
@@ -48,14 +48,14 @@ impl ReconcileSchedule {
         Some(last.plus(least.max(Span::from_micros(self.took.as_micros().saturating_mul(share)))))
     }
 
-    /// It is done now; whether more than pods has changed.
+    /// Begins a reconciliation. Returns whether more than pods has changed.
     pub(crate) fn begin(&mut self, now: Mono) -> bool {
         let is_stale = core::mem::take(&mut self.is_stale) || self.last.is_none();
         (self.are_pods_stale, self.last, self.is_unmeasured) = (false, Some(now), true);
         is_stale
     }
 
-    /// It took so long.
+    /// Records how long it took.
     pub(crate) fn measured(&mut self, took: Span) {
         if core::mem::take(&mut self.is_unmeasured) {
             (self.last, self.took) = (self.last.map(|last| last.plus(took)), took);

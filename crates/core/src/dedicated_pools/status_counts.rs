@@ -20,10 +20,10 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::vec::Vec;
 
-/// All pools together.
+/// The sums of all pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DedicatedPoolStats {
-    /// Pools that do everything their specs say.
+    /// Pools that are fully applied.
     pub applied: usize,
     /// Pools that take no more nodes.
     pub frozen: usize,
@@ -35,17 +35,17 @@ pub struct DedicatedPoolStats {
     pub undecodable: usize,
     /// Nodes that are dedicated.
     pub nodes: usize,
-    /// Nodes with something of another's in the way.
+    /// Nodes where a taint or label of another client prevents the pool's.
     pub conflicts: usize,
-    /// Pods of others on dedicated nodes.
+    /// Unauthorized pods on dedicated nodes.
     pub offenders: usize,
-    /// Nodes that are still to be written.
+    /// Nodes that have not been written yet.
     pub waiting: usize,
     /// Nodes whose last request failed.
     pub retrying: usize,
 }
 
-/// How each pool is doing, in the plan's order.
+/// Computes the status of each pool, in the plan's order.
 pub(crate) fn pool_counts(
     plan: &PoolPlan,
     cache: &PoolCache,
@@ -60,7 +60,7 @@ pub(crate) fn pool_counts(
     all
 }
 
-/// The pods that count for some pool: those on dedicated nodes, and those that have to be there.
+/// Returns the pods that count for some pool: those on dedicated nodes, and those that should be there.
 fn counted_pods<'c>(plan: &PoolPlan, nodes: &[&PoolNode], cache: &'c PoolCache) -> Vec<PodOnNode<'c>> {
     let dedicated: BTreeSet<&str> =
         nodes.iter().filter(|node| node.record.is_some()).map(|node| &*node.name).collect();
@@ -81,7 +81,7 @@ fn counted_pods<'c>(plan: &PoolPlan, nodes: &[&PoolNode], cache: &'c PoolCache) 
     counting.into_iter().map(|pod| PodOnNode { namespace: namespace(pod.identity), ..pod }).collect()
 }
 
-/// What the status of a pool is to say.
+/// Returns the desired status of a pool.
 pub(crate) fn desired_status(
     plan: &PoolPlan,
     at: usize,

@@ -1,7 +1,8 @@
-//! Stores the latest version of every object of a kind by UID, from [`ObjectEvent`](crate::object_event::ObjectEvent)s and responses to writes.
+//! Stores the latest version of every object of a kind by UID, from [`ObjectEvent`](crate::object_event::ObjectEvent)s
+//! and responses to writes.
 //!
 //! - Invariant: an older version never replaces a newer one, except in a list; of an undecodable object only its
-//!   existence is known (D11); nothing is believed before a list has started.
+//!   existence is known (D11); nothing is stored before a list has started.
 
 use super::fact::{PoolFact, PoolNamespaceFact, PoolNodeFact};
 use crate::identity::{ResourceVersion, Uid};
@@ -10,13 +11,13 @@ use crate::time::{Mono, Now};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 
-/// An object that is kept.
+/// An object that can be stored.
 pub(crate) trait StoredObject {
     fn uid(&self) -> &Uid;
 
     fn version(&self) -> Option<ResourceVersion>;
 
-    /// Whether nothing that a decision depends on is different.
+    /// Whether no field that a decision depends on differs.
     fn is_equivalent(&self, other: &Self) -> bool;
 }
 
@@ -29,7 +30,7 @@ impl StoredObject for PoolFact {
         self.version
     }
 
-    /// Its status is written by us alone.
+    /// Only this controller writes its status.
     fn is_equivalent(&self, other: &Self) -> bool {
         let decided = |fact: &Self| (fact.generation, fact.has_guard_label);
         (&self.pool, &self.finalizers, decided(self)) == (&other.pool, &other.finalizers, decided(other))
@@ -77,7 +78,7 @@ pub(crate) struct Store<F> {
 #[derive(Clone, Debug)]
 struct StoreEntry<F> {
     value: StoredValue<F>,
-    /// The list in which, or after which, it was last seen.
+    /// The list in which, or after which, it was last observed.
     list: u64,
 }
 
@@ -94,7 +95,7 @@ impl<F> Default for Store<F> {
     }
 }
 
-/// Before a list starts, nothing is taken in.
+/// Before a list starts, all events are ignored.
 impl<F: StoredObject> ObjectIndex<F> for Store<F> {
     fn list_started(&mut self, _: Option<Mono>) {
         self.list += 1;
@@ -128,7 +129,7 @@ impl<F: StoredObject> ObjectIndex<F> for Store<F> {
 }
 
 impl<F: StoredObject> Store<F> {
-    /// Those that can be decoded.
+    /// The objects that can be decoded.
     pub(crate) fn facts(&self) -> impl Iterator<Item = &F> {
         self.objects.values().filter_map(|entry| match &entry.value {
             StoredValue::Fact(fact) => Some(fact),
@@ -136,7 +137,7 @@ impl<F: StoredObject> Store<F> {
         })
     }
 
-    /// The names of the others.
+    /// The names of the objects that cannot be decoded.
     pub(crate) fn undecodable(&self) -> impl Iterator<Item = &str> {
         self.objects.values().filter_map(|entry| match &entry.value {
             StoredValue::Fact(_) => None,
@@ -165,12 +166,12 @@ impl<F: StoredObject> Store<F> {
         core::mem::take(&mut self.changed)
     }
 
-    /// An object that a write was answered with; whether that changes anything.
+    /// Stores an object from the response to a write. Returns whether that changes anything.
     pub(crate) fn put_response(&mut self, fact: F) -> bool {
         self.objects.contains_key(fact.uid()) && self.put(fact, false)
     }
 
-    /// An object that is gone; whether that changes anything.
+    /// Removes an object. Returns whether that changes anything.
     pub(crate) fn remove(&mut self, uid: &Uid) -> bool {
         self.objects.remove(uid).is_some()
     }
@@ -212,20 +213,20 @@ mod tests {
         all.facts().next().map(|fact| &*fact.node.labels["l"])
     }
 
-    /// Takes an event in; whether that changes anything.
+    /// Applies an event. Returns whether that changes anything.
     fn apply(all: &mut Store<PoolNodeFact>, event: ObjectEvent<PoolNodeFact>) -> bool {
         all.apply(event, Now::exact(Mono::from_secs(1), Wall::from_secs(1)));
         all.take_changed()
     }
 
     #[test]
-    fn an_older_version_changes_nothing_but_a_list_does() {
+    fn an_older_version_changes_nothing_except_in_a_list() {
         let mut all = Store::<PoolNodeFact>::default();
         let seen = |version, label| ObjectEvent::Applied { fact: node(version, label), listed: false };
         assert!(!apply(&mut all, seen(4, "four")) && !apply(&mut all, ObjectEvent::ListCompleted));
         assert!(label(&all).is_none() && !all.is_synced(), "before a list starts");
         apply(&mut all, ObjectEvent::ListStarted { silent_since: None });
-        assert!(!all.put_response(node(7, "unknown")) && label(&all).is_none(), "no watch has named it");
+        assert!(!all.put_response(node(7, "unknown")) && label(&all).is_none(), "no watch has delivered it");
         assert!(apply(&mut all, seen(5, "five")));
         assert!(all.put_response(node(7, "seven")));
         assert!(!apply(&mut all, seen(6, "six")));
@@ -237,9 +238,15 @@ mod tests {
         let undecodable = || {
             ObjectEvent::Undecodable(ObjectRef { name: "n1".into(), uid: Some(Uid::new("u")), node: None })
         };
-        assert!(apply(&mut all, undecodable()) && !apply(&mut all, undecodable()), "once is enough");
+        assert!(
+            apply(&mut all, undecodable()) && !apply(&mut all, undecodable()),
+            "a repeated event changes nothing"
+        );
         assert!(label(&all).is_none() && all.undecodable().eq(["n1"]));
         apply(&mut all, ObjectEvent::ListStarted { silent_since: None });
-        assert!(apply(&mut all, ObjectEvent::ListCompleted) && all.is_empty(), "what is not listed is gone");
+        assert!(
+            apply(&mut all, ObjectEvent::ListCompleted) && all.is_empty(),
+            "an object that is not listed is gone"
+        );
     }
 }

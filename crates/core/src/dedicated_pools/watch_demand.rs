@@ -2,14 +2,14 @@
 
 use crate::time::{Mono, Span};
 
-/// So long after the last pool everything is still known: pools that come and go do not cost a list each. It is also how
-/// long a process that has just begun waits to learn whether there are any, so that pods need not be listed twice.
+/// For this long after the last pool all objects stay cached: pools that come and go do not cost a list each. A process
+/// that has just started waits as long to find out whether there are pools, so that pods need not be listed twice.
 const LINGER: Span = Span::from_secs(60);
 
 /// Whether the other watches are needed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WatchDemand {
-    /// Until when they are, if no pool appears; `None` before the first input.
+    /// Until when they are needed if no pool appears; `None` before the first input.
     until: Option<Mono>,
     has_pools: bool,
     had_pools: bool,
@@ -17,7 +17,7 @@ pub(crate) struct WatchDemand {
 }
 
 impl WatchDemand {
-    /// `all_known`: there is no pool but those that are known.
+    /// `all_known`: the list of pools is complete.
     pub(crate) fn update(&mut self, has_pools: bool, all_known: bool, now: Mono) -> bool {
         let until = self.until.get_or_insert(now.plus(LINGER));
         self.has_pools = has_pools;
@@ -34,7 +34,7 @@ impl WatchDemand {
         !self.is_over
     }
 
-    /// When it ends by itself.
+    /// When the demand ends by itself.
     pub(crate) fn ends_at(&self) -> Option<Mono> {
         self.until.filter(|_| !self.has_pools && !self.is_over)
     }

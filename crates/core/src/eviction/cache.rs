@@ -32,24 +32,24 @@ type TolerationList = Arc<Vec<Toleration>>;
 /// Every distinct list of tolerations.
 type TolerationInterner = SharedInterner<Vec<Toleration>>;
 
-/// Yes-or-no facts of a pod, in one byte.
+/// Boolean facts of a pod, in one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct PodFlags(u8);
 
 impl PodFlags {
     const MIRROR: Self = Self(1);
     const NODE_CRITICAL: Self = Self(2);
-    /// The eviction's condition is on the pod.
+    /// The pod has the eviction's condition.
     const MARKED: Self = Self(4);
-    /// Its object could not be decoded lately (D11).
+    /// Its object could not be decoded the last time (D11).
     const UNREADABLE: Self = Self(8);
-    /// Seen in the running list; always set outside one.
+    /// Observed in the current list; always set outside of a list.
     const SEEN: Self = Self(16);
-    /// It would go but for something that is not understood, and that was told.
+    /// It would be evicted except for something that is not understood, and a notice said so.
     const NOT_UNDERSTOOD: Self = Self(32);
-    /// A list has begun since its deletion was accepted.
+    /// A list has started since its deletion was accepted.
     const LISTED_SINCE_GONE: Self = Self(64);
-    /// Another than Taintward has put the condition on it.
+    /// Another client than Taintward has set the condition.
     const MARKED_BY_ANOTHER: Self = Self(128);
 
     const fn has(self, flag: Self) -> bool {
@@ -61,7 +61,7 @@ impl PodFlags {
     }
 }
 
-/// A phase without its moment, so that both fit where they waste no space.
+/// A phase without its time, so that both are stored compactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum PhaseKind {
     Idle,
@@ -72,14 +72,13 @@ enum PhaseKind {
     Deleted,
 }
 
-/// One pod as the engine remembers it. There are very many: moments and what is said of them are kept apart, which
-/// saves 16 bytes.
+/// A stored pod. There are very many: times and their meanings are kept apart, which saves 16 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PodEntry {
     id: PodId,
     tolerations: TolerationList,
     bound_at: Mono,
-    /// The moment of the phase; the time of arrival where the phase has none.
+    /// The time of the phase; the time of arrival if the phase has none.
     phase_at: Mono,
     version: Option<NonZeroU64>,
     priority: i32,
@@ -148,12 +147,12 @@ impl PodEntry {
         self.version.map(|version| ResourceVersion(version.get()))
     }
 
-    /// Remembers a version; zero is none that an API server issues.
+    /// Stores a version; zero is never issued by an API server.
     fn set_version(&mut self, version: Option<ResourceVersion>) {
         self.version = version.and_then(|version| NonZeroU64::new(version.0));
     }
 
-    /// What a verdict needs; `undecodable`: the node's own taints are not readable.
+    /// Returns the input of a verdict; `undecodable`: the node's own taints are unknown.
     fn input(&self, undecodable: bool) -> PodInput<'_> {
         let unreadable = undecodable || self.flags.has(PodFlags::UNREADABLE);
         let exemption = EvictionExemption::of(self.standing, self.flags.has(PodFlags::MIRROR))
@@ -182,19 +181,19 @@ impl PodEntry {
         &self.tolerations
     }
 
-    /// Whether the eviction's condition is on the pod.
+    /// Whether the pod has the eviction's condition.
     fn is_marked(&self) -> bool {
         self.flags.has(PodFlags::MARKED)
     }
 
-    /// The condition was put on or taken off, which made this version.
+    /// The condition was set or removed, which made this version.
     fn set_marked(&mut self, on: bool, version: Option<ResourceVersion>) {
         self.flags.set(PodFlags::MARKED, on);
         self.set_version(version);
     }
 
-    /// Its deletion was accepted, whichever version it had if `any_version`: newer than the one that is known then says
-    /// nothing.
+    /// Its deletion was accepted; with `any_version` whichever version it had: a newer version than the known one then
+    /// means nothing.
     fn accept_deletion(&mut self, any_version: bool, counts: &mut CountdownCounts) {
         self.set_phase(EvictionPhase::Deleted, counts);
         self.flags.set(PodFlags::LISTED_SINCE_GONE, false);
@@ -208,7 +207,7 @@ impl PodEntry {
         self.flags.set(PodFlags::LISTED_SINCE_GONE, self.phase() == EvictionPhase::Deleted);
     }
 
-    /// Seen in the running list; always true outside one.
+    /// Whether it was observed in the current list; always true outside of a list.
     fn is_seen(&self) -> bool {
         self.flags.has(PodFlags::SEEN)
     }
@@ -219,7 +218,7 @@ impl PodEntry {
     }
 }
 
-/// A node's place: the node, if it exists, and the pods bound to its name.
+/// A node name: the node, if it exists, and the pods bound to that name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct NodeEntry {
     state: Option<NodeState>,
@@ -245,15 +244,15 @@ impl NodeEntry {
         self.state.as_ref().is_some_and(NodeState::is_undecodable)
     }
 
-    /// Nobody lives here, there is no such node, and no answer about it is awaited.
+    /// Whether it has no pods, no node exists, and no response about it is pending.
     fn is_vacant(&self) -> bool {
         let awaited = matches!(self.confirmation, NodeConfirmation::InFlight { .. });
         self.state.is_none() && self.pods.iter().len() == 0 && !awaited
     }
 }
 
-/// Where the list of one kind stands, and its objects that could never be decoded (D11): since when something may have
-/// existed that is told of for the first time. They are told apart by `K`.
+/// The state of the list of one kind, and its undecodable objects that were never decoded (D11): since when an object
+/// that appears for the first time may have existed. `K` identifies them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct ListSync<K> {
     complete_once: bool,
@@ -265,7 +264,7 @@ struct ListSync<K> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct UndecodableSince {
     absent_until: Option<Mono>,
-    /// Seen in the running list; always true outside one.
+    /// Observed in the current list; always true outside of a list.
     seen: bool,
 }
 
@@ -286,7 +285,7 @@ impl<K: Ord> ListSync<K> {
         self.undecodable.values_mut().for_each(|since| since.seen = false);
     }
 
-    /// False if no list runs.
+    /// Completes the list; false if no list runs.
     fn complete(&mut self) -> bool {
         if self.running.take().is_none() {
             return false;
@@ -296,7 +295,7 @@ impl<K: Ord> ListSync<K> {
         true
     }
 
-    /// How an object came to be known that can be decoded now.
+    /// Returns how an object that can be decoded now became known.
     fn observed_via(&mut self, key: &K, listed: bool) -> ObservedVia {
         match (self.undecodable.remove(key), listed) {
             (Some(UndecodableSince { absent_until, .. }), _) => ObservedVia::List { absent_until },
@@ -305,8 +304,8 @@ impl<K: Ord> ListSync<K> {
         }
     }
 
-    /// An object cannot be decoded, and never was. What is told of for the first time was not there before the list that
-    /// runs, or before now, as far as known.
+    /// Records an object that cannot be decoded and never was. An object that appears for the first time did not exist
+    /// before the current list, or before now, as far as is known.
     fn mark_undecodable(&mut self, key: K, now: Mono) {
         let absent_until = self.running.unwrap_or(self.complete_once.then_some(now));
         self.undecodable.entry(key).or_insert(UndecodableSince { absent_until, seen: true }).seen = true;
@@ -318,12 +317,12 @@ impl<K: Ord> ListSync<K> {
     }
 }
 
-/// What is known of nodes and pods.
+/// The known nodes and pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Cache {
     nodes: BTreeMap<NodeName, NodeEntry>,
     lists: TolerationInterner,
-    /// When each entry with counting pods is to be looked at again.
+    /// When each entry with counting pods is checked again.
     wakeups: BTreeSet<(Mono, NodeName)>,
     nodes_sync: ListSync<NodeName>,
     pods_sync: ListSync<Uid>,
@@ -334,7 +333,7 @@ impl Cache {
         self.nodes.iter().flat_map(|(node, entry)| entry.pods.iter().map(move |pod| (node, pod)))
     }
 
-    /// Finds the earliest deadline of a node's pods.
+    /// Recomputes the earliest deadline of a node's pods.
     fn reschedule_wakeup(&mut self, node: &NodeName) {
         let Some(entry) = self.nodes.get_mut(node) else { return };
         let earliest = entry.pods.earliest_deadline();
@@ -355,7 +354,7 @@ impl Cache {
         }
     }
 
-    /// Gives up an entry that holds nothing.
+    /// Removes an entry that holds nothing.
     fn remove_empty_entry(&mut self, node: &NodeName) {
         if self.nodes.get(node).is_some_and(NodeEntry::is_vacant) {
             self.set_wakeup(node, Mono::NEVER);
@@ -364,7 +363,7 @@ impl Cache {
     }
 }
 
-/// A change of the cache, with all that follows from it for what is planned and what is to be told.
+/// A change of the cache, with its consequences for plans and notices.
 pub(super) struct CacheUpdate<'u> {
     cache: &'u mut Cache,
     state: &'u mut EvictionState,

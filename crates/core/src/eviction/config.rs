@@ -9,20 +9,20 @@ pub enum DisruptionConditionPolicy {
     /// All, as upstream.
     #[default]
     Always,
-    /// Those owned by a Job, whose failure policy may read it.
+    /// Pods owned by a Job, whose failure policy may read it.
     Jobs,
     /// None.
     Never,
 }
 
-/// What an engine is told once.
+/// The engine's configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EvictionConfig {
     /// Whether `Lt` and `Gt` are compared (MATCH-6).
     pub numeric: NumericOperators,
-    /// Who is marked before deletion.
+    /// Which pods get the condition before deletion.
     pub condition: DisruptionConditionPolicy,
-    /// How old a node's live confirmation may be when a DELETE is decided by it (D5, S2).
+    /// The maximum age of a node's live confirmation when a DELETE is decided by it (D5, S2).
     pub confirm_age_max: Span,
 }
 

@@ -1,18 +1,18 @@
-//! Defines what the eviction engine can ask for.
+//! Defines the requests of the eviction engine.
 
 use crate::identity::{NodeName, PodName, PodRef, ResourceVersion};
 use crate::time::Mono;
 
-/// Everything the engine can ask for. Each effect names the incarnation it was decided for (D4, S1).
+/// A request of the engine. Each effect names the UID it was decided for (D4, S1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum EvictionEffect {
-    /// Read this node, past all caches (D5).
+    /// Reads this node, past all caches (D5).
     ReadNode {
         /// The node.
         node: NodeName,
     },
-    /// Put the condition `DisruptionTarget` on this pod (TE-31), demanding its UID and, where given, its version: what
-    /// the answer's version stands for is then what the pod was judged by (S1).
+    /// Sets the condition `DisruptionTarget` on this pod (TE-31), with its UID and, if given, its version as
+    /// preconditions: the version in the response then stands for the state that the pod was judged by (S1).
     SetDisruptionTarget {
         /// The pod.
         pod: PodRef,
@@ -22,10 +22,10 @@ pub enum EvictionEffect {
         version: Option<ResourceVersion>,
         /// `metadata.generation`, for `observedGeneration`; 0 if unknown.
         generation: u32,
-        /// An earlier request for this pod went unanswered: the server gets as long as there is.
+        /// An earlier request for this pod got no response: the server gets the longest timeout.
         slow: bool,
     },
-    /// Delete this pod (TE-30), demanding its UID and, where given, its version.
+    /// Deletes this pod (TE-30), with its UID and, if given, its version as preconditions.
     DeletePod {
         /// The pod.
         pod: PodRef,
@@ -35,17 +35,17 @@ pub enum EvictionEffect {
         version: Option<ResourceVersion>,
         /// When the node's confirming read was sent: the age of the decision (S2).
         confirmed: Mono,
-        /// As [`EvictionEffect::SetDisruptionTarget`] has it.
+        /// As in [`EvictionEffect::SetDisruptionTarget`].
         slow: bool,
     },
-    /// Read this pod, past all caches: a precondition failed or an answer was lost (P31, P45).
+    /// Reads this pod, past all caches: a precondition failed or a response was lost (P31, P45).
     ReadPod {
         /// The pod.
         pod: PodRef,
         /// Its name.
         name: PodName,
     },
-    /// Take the condition away again, demanding the UID: the pod is not going (S9).
+    /// Removes the condition, with the UID as precondition: the pod is not evicted (S9).
     ClearDisruptionTarget {
         /// The pod.
         pod: PodRef,

@@ -1,4 +1,4 @@
-//! Defines what the eviction engine can be told.
+//! Defines the inputs of the eviction engine.
 
 use crate::api_error::ApiFailure;
 use crate::engine::LiveRead;
@@ -7,53 +7,55 @@ use crate::identity::{NodeName, PodRef, ResourceVersion};
 use crate::object_event::ObjectEvent;
 use crate::time::Mono;
 
-/// Everything the engine can be told.
+/// An input of the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum EvictionInput {
-    /// What the watch of nodes says.
+    /// An event of the node watch.
     Nodes(ObjectEvent<NodeFact>),
-    /// What the watch of pods says.
+    /// An event of the pod watch.
     Pods(ObjectEvent<PodFact>),
-    /// Whether time is held for the taints that node health puts on (NL-48, D12): everything is down, or nobody is heard
-    /// of. What is so already changes nothing. A new process knows of no hold: it is told of one before its first pull.
+    /// Whether time is on hold for the taints that node health adds (NL-48, D12): all nodes are down, or none can be
+    /// observed. A repeated value changes nothing. A new process has no hold: it receives the current one before its
+    /// first pull.
     CountdownHold(bool),
-    /// The answer to [`EvictionEffect::ReadNode`](super::EvictionEffect::ReadNode).
+    /// The response to [`EvictionEffect::ReadNode`](super::EvictionEffect::ReadNode).
     NodeConfirmed {
-        /// The node asked about.
+        /// The node that was read.
         node: NodeName,
         /// When the read was sent.
         sent: Mono,
-        /// What it said.
+        /// The result.
         result: Result<LiveRead<NodeFact>, ApiFailure>,
     },
-    /// The answer to [`EvictionEffect::SetDisruptionTarget`](super::EvictionEffect::SetDisruptionTarget): the pod's new version.
+    /// The response to [`EvictionEffect::SetDisruptionTarget`](super::EvictionEffect::SetDisruptionTarget): the pod's
+    /// new version.
     Marked {
         /// The pod.
         pod: PodRef,
-        /// How it went.
+        /// The result.
         result: Result<Option<ResourceVersion>, ApiFailure>,
     },
-    /// The answer to [`EvictionEffect::DeletePod`](super::EvictionEffect::DeletePod).
+    /// The response to [`EvictionEffect::DeletePod`](super::EvictionEffect::DeletePod).
     Deleted {
         /// The pod.
         pod: PodRef,
-        /// How it went.
+        /// The result.
         result: Result<(), ApiFailure>,
     },
-    /// The answer to [`EvictionEffect::ReadPod`](super::EvictionEffect::ReadPod).
+    /// The response to [`EvictionEffect::ReadPod`](super::EvictionEffect::ReadPod).
     PodRead {
         /// The pod.
         pod: PodRef,
-        /// What it said.
+        /// The result.
         result: Result<LiveRead<PodFact>, ApiFailure>,
-        /// Its deletion has begun and waits for nothing, neither a grace period nor a finalizer: it was cut in two.
+        /// Its deletion has started and waits for nothing, neither a grace period nor a finalizer: it was interrupted.
         half_deleted: bool,
     },
-    /// The answer to [`EvictionEffect::ClearDisruptionTarget`](super::EvictionEffect::ClearDisruptionTarget).
+    /// The response to [`EvictionEffect::ClearDisruptionTarget`](super::EvictionEffect::ClearDisruptionTarget).
     Unmarked {
         /// The pod.
         pod: PodRef,
-        /// How it went.
+        /// The result.
         result: Result<(), ApiFailure>,
     },
 }

@@ -6,7 +6,7 @@ use crate::taint_start::TaintStart;
 use crate::time::{Mono, Span};
 use alloc::boxed::Box;
 
-/// What people may want to know. Losing one changes nothing.
+/// A report for users. Losing one changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum EvictionNotice {
     /// A pod has a deadline.
@@ -16,7 +16,7 @@ pub enum EvictionNotice {
         /// The deadline.
         until: Mono,
     },
-    /// Its deadline is another one.
+    /// Its deadline has changed.
     CountdownMoved {
         /// The pod.
         pod: PodRef,
@@ -28,56 +28,56 @@ pub enum EvictionNotice {
         /// The pod.
         pod: PodRef,
     },
-    /// Countdowns are held, and told of again only when they go on (NL-48).
+    /// Countdowns are on hold; the next notice about them comes when they resume (NL-48).
     CountdownsHeld {
-        /// Of so many pods, at this moment.
+        /// The number of pods on hold at this moment.
         pods: usize,
     },
-    /// Countdowns go on, and end as much later as they were held: a pod that came meanwhile is told of by itself.
+    /// Countdowns resume, and end later by the time they were held: a pod that was added meanwhile gets its own notice.
     CountdownsResumed {
-        /// For so long they were held.
+        /// How long they were on hold.
         held: Span,
-        /// Those of so many pods.
+        /// The number of pods.
         pods: usize,
     },
-    /// It goes as soon as it is its turn.
+    /// It is evicted as soon as its turn comes.
     BecameDue {
         /// The pod.
         pod: PodRef,
-        /// When its patience ended.
+        /// When its toleration period ended.
         due: Mono,
     },
     /// The API server has accepted its deletion.
     Evicted {
         /// The pod.
         pod: PodRef,
-        /// Why.
+        /// The reason.
         reason: Box<EvictionReason>,
     },
-    /// It would go but for something that is not understood (D11).
+    /// It would be evicted except for something that is not understood (D11).
     UnsupportedToleration {
         /// The pod.
         pod: PodRef,
     },
-    /// A live read is older than what was known when it was sent: the store was put back, and watches may never tell of
-    /// it. Everything should be listed again.
+    /// A live read is older than what was known when it was sent: the store was restored, and watches may never deliver
+    /// that. Everything should be listed again.
     ResourceVersionWentBack,
-    /// Somebody else put the eviction's condition on it: another taint-eviction controller is at work (P39).
+    /// Another client set the eviction's condition: another taint-eviction controller is running (P39).
     OtherControllerDetected {
         /// The pod.
         pod: PodRef,
     },
-    /// Somebody else deleted it after it was marked, before our DELETE: another taint-eviction controller is at work, or
-    /// somebody happened to delete it in that moment (P39).
+    /// Another client deleted it after it was marked, before Taintward's DELETE: another taint-eviction controller is
+    /// running, or a client happened to delete it in that moment (P39).
     EvictedByOther {
         /// The pod.
         pod: PodRef,
     },
-    /// A NoExecute taint was seen appearing, and says nothing of when (`--stamp-taints`). Once per instance.
+    /// A NoExecute taint appeared without a `timeAdded` (`--stamp-taints`). Once per instance.
     TaintWithoutTimeAdded {
         /// The node.
         node: NodeName,
-        /// Its identity.
+        /// Its UID.
         uid: Uid,
         /// The taint's key.
         key: Box<str>,
@@ -86,20 +86,20 @@ pub enum EvictionNotice {
     },
 }
 
-/// Why a pod was evicted: what events, logs and metrics say about it.
+/// Why a pod was evicted: the content of events, logs and metrics.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EvictionReason {
     /// Namespace and name.
     pub name: PodName,
     /// The taint that was due first.
     pub taint: Taint,
-    /// Its start and where that came from.
+    /// Its start and the source of that.
     pub start: TaintStart,
     /// Since when it counted for the pod.
     pub counts_from: Mono,
     /// The toleration used: its position, and the seconds it granted; `None` if untolerated.
     pub toleration: Option<(usize, Span)>,
-    /// How much of the time since then did not count, because it was held (NL-48).
+    /// How much of the time since then did not count, because it was on hold (NL-48).
     pub held: Span,
     /// When the pod was due.
     pub due: Mono,

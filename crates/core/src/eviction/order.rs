@@ -1,6 +1,6 @@
 //! Orders pods that are due at the same instant (TE-46).
 
-/// The place of a pod among those due at the same instant; lower leaves first.
+/// The place of a pod among those due at the same instant; lower is evicted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EvictionOrder {
     /// Kind of pod.
@@ -9,7 +9,7 @@ pub struct EvictionOrder {
     pub priority: i32,
 }
 
-/// Kinds of pods in the order in which they leave.
+/// Kinds of pods in the order in which they are evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PriorityClass {
     /// Any other pod.

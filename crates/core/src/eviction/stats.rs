@@ -1,10 +1,10 @@
-//! Defines what metrics and people can ask the eviction engine for.
+//! Defines what metrics and users can read from the eviction engine.
 
 use crate::api_error::ApiFailure;
 use crate::identity::{NodeName, PodName, PodRef, Uid};
 use crate::time::Mono;
 
-/// How many there are.
+/// Counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EvictionStats {
     /// Nodes that exist.
@@ -15,13 +15,13 @@ pub struct EvictionStats {
     pub pods: usize,
     /// Pods with a deadline.
     pub counting: usize,
-    /// Pods that would have a deadline, or go, but for their time being held (NL-48).
+    /// Pods that would have a deadline, or be evicted, if their time were not on hold (NL-48).
     pub held: usize,
-    /// Pods that go and were not tried yet.
+    /// Due pods without an attempt.
     pub due: usize,
-    /// Pods whose eviction is under way, waits for another try, or is being withdrawn.
+    /// Pods whose eviction is in progress, waits for a retry, or is being withdrawn.
     pub in_hand: usize,
-    /// The earliest due date among pods that go and are not gone yet.
+    /// The earliest due date among pods that are to be evicted and still exist.
     pub oldest_due: Option<Mono>,
 }
 
@@ -30,7 +30,7 @@ pub struct EvictionStats {
 pub struct PendingEviction<'a> {
     /// Its node.
     pub node: &'a NodeName,
-    /// Its identity.
+    /// Its UID.
     pub uid: &'a Uid,
     /// Its name.
     pub name: &'a PodName,
@@ -38,17 +38,17 @@ pub struct PendingEviction<'a> {
     pub until: Mono,
 }
 
-/// An eviction that does not get on.
+/// An eviction that keeps failing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailingEviction<'a> {
     /// The pod.
     pub pod: &'a PodRef,
-    /// Since when it should be gone.
+    /// Since when it has been due.
     pub due: Mono,
     /// How often it failed.
     pub failures: u32,
     /// The last reason.
     pub failure: ApiFailure,
-    /// When it is tried again; `None`: it is its turn, or a request is out.
+    /// When it is retried; `None`: it is its turn, or a request is in flight.
     pub retry_at: Option<Mono>,
 }

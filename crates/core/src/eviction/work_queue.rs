@@ -1,7 +1,7 @@
-//! Orders the pods that are due: first tries, retries by time, and attempts in flight.
+//! Orders the pods that are due: first attempts, retries by time, and attempts in flight.
 //!
-//! - Invariant: a pod, by UID, is in at most one place (TE-26, TE-29); first tries never wait behind retries (L6).
-//! - See `work_queue/turn.rs` for what is sent when it is a pod's turn, `work_queue/answer.rs` for what follows from answers.
+//! - Invariant: a pod, by UID, is in at most one place (TE-26, TE-29); first attempts never wait behind retries (L6).
+//! - See `work_queue/turn.rs` for what is sent at a pod's turn, `work_queue/answer.rs` for what responses change.
 
 use super::notice::EvictionReason;
 use super::order::EvictionOrder;
@@ -22,14 +22,14 @@ mod next_step;
 mod outage;
 mod turn;
 
-/// So many conflicts are answered by reading the pod again; after that a DELETE demands only the UID, no longer the
-/// version: a pod whose status changes faster than it can be read still goes (P45).
+/// After this many conflicts, each followed by a read of the pod, a DELETE has only the UID as precondition and no
+/// longer the version: a pod whose status changes faster than it can be read is still evicted (P45).
 const VERSION_CONFLICTS_MAX: u32 = 5;
 
-/// How long a mark may stand on a pod that cannot be deleted: S9's 60 s, less what taking it away may take.
+/// How long a pod that cannot be deleted may keep a mark: S9's 60 s, minus the time that removing it may take.
 const MARK_MAX: Span = Span::from_secs(45);
 
-/// A place in the queue: earliest due date first; on the same instant lower rank first; then by node and UID.
+/// A place in the queue: earliest due date first; at the same instant lower rank first; then by node and UID.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct QueueKey {
     due: Mono,
@@ -37,39 +37,39 @@ struct QueueKey {
     pod: PodRef,
 }
 
-/// An eviction under way.
+/// An eviction in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct EvictionAttempt {
     key: QueueKey,
     step: NextStep,
-    /// The request that is out, if any.
+    /// The request in flight, if any.
     in_flight: Option<InFlightRequest>,
-    /// When it is to be tried again, if it waits for that.
+    /// When it is retried, if it waits for that.
     retry_at: Option<Mono>,
     failures: u32,
     conflicts: u32,
     last_failure: Option<ApiFailure>,
-    /// When the pod was last asked for, to be read, and what was known of it then.
+    /// When the last read of the pod was sent, and the version that was known then.
     pod_read: Option<(Mono, Option<ResourceVersion>)>,
-    /// A request went unanswered.
+    /// A request got no response.
     slow: bool,
-    /// One of these was a DELETE: whether it was carried out is unknown, even by halves.
+    /// One of these was a DELETE: it is unknown whether it was carried out, wholly or in part.
     delete_lost: bool,
-    /// Since when the pod bears our mark, at the latest.
+    /// The latest possible time at which the pod got the mark.
     marked_at: Option<Mono>,
-    /// It was put on by this attempt, and not taken off again.
+    /// This attempt set it, and has not removed it.
     marked_here: bool,
-    /// The watch said the pod goes while our DELETE was out.
+    /// The watch delivered the pod's deletion while the engine's DELETE was in flight.
     deleted_by_other: bool,
-    /// While the mark is taken away ([`NextStep::Rest`]): when the next try is.
+    /// While the mark is being removed ([`NextStep::Rest`]): when the next attempt is.
     unmark_at: Option<Mono>,
-    /// While the pod does not have to go: when it will have to.
+    /// While the pod is not due: when it will be.
     deadline: Option<Mono>,
-    /// The watch said the pod is gone while a request was out.
+    /// The watch delivered that the pod is gone while a request was in flight.
     vanished: bool,
     /// When it was known to be due.
     known_due: Option<Mono>,
-    /// It did not have to go in between, and was not seen to be due again since.
+    /// It was not due in between, and has not been seen to be due again since.
     wavered: bool,
     /// Why it is being deleted, kept for the report.
     reason: Option<Box<EvictionReason>>,
@@ -100,17 +100,17 @@ impl EvictionAttempt {
         }
     }
 
-    /// Its DELETE no longer demands a version.
+    /// Whether its DELETE no longer has a version as precondition.
     fn is_by_uid_only(&self) -> bool {
         self.conflicts >= VERSION_CONFLICTS_MAX
     }
 
-    /// Nothing was refused and nothing went unanswered so far.
+    /// Whether no request was refused or lost so far.
     fn is_first(&self) -> bool {
         self.last_failure.is_none()
     }
 
-    /// Every request was answered, and nothing stood in the way but that the pod had changed or was gone.
+    /// Whether every request got a response, and none failed except because the pod had changed or was gone.
     fn is_smooth(&self) -> bool {
         !self.slow && matches!(self.last_failure, None | Some(ApiFailure::Conflict | ApiFailure::NotFound))
     }
@@ -123,37 +123,37 @@ fn deadline(outcome: Outcome) -> Option<Mono> {
     }
 }
 
-/// All pods that go, wherever they are in the process.
+/// All pods that are to be evicted, at any stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct WorkQueue {
-    /// Marked pods and others whose next request continues what was begun; before all others (S9).
+    /// Marked pods, and others whose next request continues an attempt; before all others (S9).
     next: BTreeSet<QueueKey>,
-    /// Due pods, never tried. The value is when the engine knew that they were due.
+    /// Due pods without an attempt. The value is when the engine knew that they were due.
     due: BTreeMap<QueueKey, Mono>,
-    /// Pods waiting for another try.
+    /// Pods waiting for a retry.
     later: BTreeSet<(Mono, QueueKey)>,
     /// Pods waiting for the live read of their node.
     parked: BTreeMap<NodeName, Vec<PodRef>>,
-    /// Evictions under way, wherever their queue key is.
+    /// Evictions in progress, wherever their queue key is.
     attempts: BTreeMap<PodRef, EvictionAttempt>,
-    /// Deadlines of pods in hand that do not have to go yet.
+    /// Deadlines of pods with an attempt that are not due yet.
     deadlines: BTreeSet<(Mono, PodRef)>,
-    /// Whether the API server answers.
+    /// Whether the API server responds.
     outage: ServerOutage,
 }
 
 impl WorkQueue {
-    /// A pod is due and was never tried.
+    /// Adds a due pod without an attempt.
     pub(super) fn add(&mut self, pod: PodRef, due: Mono, rank: EvictionOrder, known_due: Mono) {
         self.due.insert(QueueKey { due, rank, pod }, known_due);
     }
 
-    /// Takes a due pod out that was never tried; says when it was known to be due.
+    /// Removes a due pod without an attempt. Returns when it was known to be due.
     pub(super) fn remove(&mut self, pod: PodRef, due: Mono, rank: EvictionOrder) -> Option<Mono> {
         self.due.remove(&QueueKey { due, rank, pod })
     }
 
-    /// A pod stays: its mark is taken away at that moment, unless it has to go before.
+    /// A pod stays: its mark is removed at that moment, unless the pod becomes due before.
     pub(super) fn withdraw_at(&mut self, at: Mono, pod: PodRef, rank: EvictionOrder, outcome: Outcome) {
         let attempt = EvictionAttempt::new(QueueKey { due: at, rank, pod: pod.clone() }, NextStep::Unmark);
         self.attempts.insert(pod.clone(), attempt);
@@ -161,9 +161,9 @@ impl WorkQueue {
         self.set_deadline(&pod, deadline(outcome));
     }
 
-    /// A pod in hand was judged again. An attempt that waits for another try and does not fit the outcome any more ends,
-    /// so that the pod is planned anew at once: says when that was known to be due, if it was. One whose turn it is, or
-    /// whose request is out, asks again by itself.
+    /// A pod with an attempt was judged again. An attempt that waits for a retry and no longer matches the outcome
+    /// ends, so that the pod is planned again at once: returns when it was known to be due, if it was. A pod whose turn
+    /// it is, or whose request is in flight, is decided again at its turn.
     pub(super) fn reconsider(
         &mut self,
         pod: &PodRef,
@@ -188,7 +188,7 @@ impl WorkQueue {
         None
     }
 
-    /// A pod is gone. An eviction whose request is out is kept for its answer.
+    /// A pod is gone. An eviction with a request in flight is kept for its response.
     pub(super) fn pod_gone(&mut self, pod: &PodRef) {
         match self.attempts.get_mut(pod) {
             Some(attempt) if attempt.in_flight.is_some() => attempt.vanished = true,
@@ -198,19 +198,19 @@ impl WorkQueue {
         }
     }
 
-    /// A pod is there that was not known, or was gone; true if its eviction is under way.
+    /// A pod appeared that was unknown or gone; true if its eviction is in progress.
     pub(super) fn pod_came(&mut self, pod: &PodRef) -> bool {
         let Some(attempt) = self.attempts.get_mut(pod) else { return false };
         attempt.vanished = false;
         true
     }
 
-    /// An attempt is over without a deletion; says when its pod was known to be due.
+    /// An attempt ended without a deletion. Returns when its pod was known to be due.
     pub(super) fn forget(&mut self, pod: &PodRef) -> Option<Mono> {
         self.end(pod)?.known_due
     }
 
-    /// Takes a pod's eviction out of wherever it is.
+    /// Removes a pod's eviction, wherever it is.
     fn end(&mut self, pod: &PodRef) -> Option<EvictionAttempt> {
         self.set_deadline(pod, None);
         let attempt = self.attempts.remove(pod)?;
@@ -221,11 +221,12 @@ impl WorkQueue {
         Some(attempt)
     }
 
-    /// A pod that bears our mark goes, and no DELETE of ours was accepted: true if another's was, in the moment between the
-    /// two (P39), unless the one that is out now was. Only where nothing else went wrong: then there was a moment.
+    /// A pod with the mark is terminating before the engine's DELETE was accepted: true if another client deleted it
+    /// between the mark and that DELETE (P39). False while that DELETE is in flight, because it may be the cause, and
+    /// after other failures, which leave no such moment.
     ///
-    /// An API-initiated eviction, a preemption and podgc overwrite the mark; a plain DELETE does not, so that one sign
-    /// alone may be chance.
+    /// An API-initiated eviction, a preemption and podgc overwrite the mark; a plain DELETE does not, so that a single
+    /// sign may be chance.
     pub(super) fn is_deleted_by_other(&mut self, pod: &PodRef) -> bool {
         let attempt = self.attempts.get_mut(pod);
         let Some(attempt) = attempt.filter(|attempt| attempt.marked_here && attempt.is_smooth()) else {
@@ -235,11 +236,11 @@ impl WorkQueue {
         attempt.in_flight != Some(InFlightRequest::Delete)
     }
 
-    /// The next pod of a lane, taken out; true: it goes before its time, to find out whether the API server is back.
+    /// Takes out the next pod of a lane; true: it is tried before its time, to find out whether the API server is back.
     pub(super) fn dequeue(&mut self, lane: Lane, now: Mono) -> Option<(PodRef, bool)> {
         loop {
             let (key, is_probe) = self.pop(lane, now)?;
-            // A queue key from before the pod was gone and told of again; its attempt has another one.
+            // A queue key from before the pod was gone and appeared again; its attempt has another one.
             let is_stale = |attempt: &&mut EvictionAttempt| attempt.in_flight.is_some() || attempt.key != key;
             match self.attempts.get_mut(&key.pod) {
                 Some(attempt) if is_stale(&attempt) => continue,
@@ -281,19 +282,19 @@ impl WorkQueue {
         Some(self.outage.probe_at().map_or(*at, |probe| probe.min(*at)))
     }
 
-    /// When the first deadline of a pod in hand comes.
+    /// When the first deadline of a pod with an attempt comes.
     pub(super) fn next_deadline(&self) -> Option<Mono> {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// A pod in hand whose deadline has come.
+    /// Takes out a pod with an attempt whose deadline has come.
     pub(super) fn pop_deadline(&mut self, now: Mono) -> Option<PodRef> {
         let pod = self.deadlines.first().filter(|(at, _)| *at <= now).map(|(_, pod)| pod.clone())?;
         self.set_deadline(&pod, None);
         Some(pod)
     }
 
-    /// Notes when a pod in hand will have to go, so that whatever it waits for does not make that late (L1).
+    /// Records when a pod with an attempt will be due, so that no other wait delays it (L1).
     fn set_deadline(&mut self, pod: &PodRef, deadline: Option<Mono>) {
         let Some(attempt) = self.attempts.get_mut(pod) else { return };
         if let Some(old) = core::mem::replace(&mut attempt.deadline, deadline) {
@@ -304,7 +305,7 @@ impl WorkQueue {
         }
     }
 
-    /// Whatever a pod waits for: it is its turn.
+    /// Gives a pod its turn, whatever it waits for.
     pub(super) fn hasten(&mut self, pod: &PodRef) {
         let Some(attempt) = self.attempts.get_mut(pod) else { return };
         if let Some(at) = attempt.retry_at.take() {
@@ -314,7 +315,7 @@ impl WorkQueue {
         }
     }
 
-    /// A request ended; when an outage is over by that, what failed by it has its turn soon, whatever pause it had come to.
+    /// A request ended. If that ends an outage, attempts that failed in it get their turn soon, whatever their pause.
     pub(super) fn observe(&mut self, failure: Option<ApiFailure>, is_read: bool, now: Mono) {
         if !self.outage.observe(failure, is_read, now) {
             return;
@@ -331,7 +332,7 @@ impl WorkQueue {
         }
     }
 
-    /// Another turn as soon as possible, unless the attempt is over.
+    /// Schedules another turn as soon as possible, unless the attempt is over.
     fn requeue(&mut self, pod: &PodRef) {
         let waits = |attempt: &&EvictionAttempt| attempt.in_flight.is_none() && attempt.retry_at.is_none();
         if let Some(attempt) = self.attempts.get(pod).filter(waits) {
@@ -339,7 +340,7 @@ impl WorkQueue {
         }
     }
 
-    /// Another turn at a later moment, unless the attempt is over.
+    /// Schedules another turn at a later moment, unless the attempt is over.
     fn retry_at(&mut self, pod: &PodRef, at: Mono) {
         let Some(attempt) = self.attempts.get_mut(pod) else { return };
         if let Some(old) = attempt.retry_at.replace(at) {
@@ -348,7 +349,7 @@ impl WorkQueue {
         self.later.insert((at, attempt.key.clone()));
     }
 
-    /// Pods whose turn it is, pods in hand, and the earliest due date of both.
+    /// Pods whose turn it is, pods with an attempt, and the earliest due date of both.
     pub(super) fn stats(&self, others: EvictionStats) -> EvictionStats {
         let first_due = self.due.first_key_value().map(|(key, _)| key.due);
         let in_hand = self.attempts.values().filter(|attempt| attempt.known_due.is_some());
@@ -360,7 +361,7 @@ impl WorkQueue {
         }
     }
 
-    /// All evictions that failed at least once and are not over.
+    /// Returns all unfinished evictions that failed at least once.
     pub(super) fn failing(&self) -> impl Iterator<Item = FailingEviction<'_>> {
         self.attempts.iter().filter_map(|(pod, attempt)| {
             let failures = attempt.failures.saturating_add(attempt.conflicts);
@@ -369,19 +370,19 @@ impl WorkQueue {
         })
     }
 
-    /// The live read of a node says what it says of it: the pods that waited for it have their turn.
+    /// The live read of a node succeeded: the pods that waited for it get their turn.
     pub(super) fn unpark(&mut self, node: &NodeName) {
         self.parked.remove(node).iter().flatten().for_each(|pod| self.requeue(pod));
     }
 
-    /// The live read of a node failed: the pods that waited for it wait for the next try.
+    /// The live read of a node failed: the pods that waited for it wait for the next attempt.
     pub(super) fn postpone_parked(&mut self, node: &NodeName, failure: ApiFailure, retry_at: Mono) {
         let parked = self.parked.remove(node);
         parked.iter().flatten().for_each(|pod| self.postpone(pod, failure, retry_at));
     }
 
-    /// Another try at that moment. A mark does not stand for so long on a pod that is not deleted (S9): it is taken away
-    /// first, and put on again before the next DELETE.
+    /// Schedules a retry at that moment. A pod that is not deleted must not keep the mark that long (S9): it is removed
+    /// first, and set again before the next DELETE.
     fn postpone(&mut self, pod: &PodRef, failure: ApiFailure, at: Mono) {
         let Some(attempt) = self.attempts.get_mut(pod) else { return };
         attempt.last_failure = Some(failure);

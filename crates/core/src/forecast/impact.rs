@@ -1,4 +1,4 @@
-//! Counts, for each workload and disruption budget, the pods that leave.
+//! Counts, for each workload and disruption budget, the evicted pods.
 
 use super::EvictedPod;
 use crate::cluster_snapshot::{ClusterSnapshot, DisruptionBudget, SnapshotPod};
@@ -11,55 +11,56 @@ use alloc::vec::Vec;
 pub struct WorkloadImpact {
     /// Its position in the snapshot.
     pub workload: u32,
-    /// Pods of it that are not over, in the whole cluster.
+    /// Its pods that have not terminated, in the whole cluster.
     pub pods: u32,
-    /// Of these, those that go by the forecast's moment.
+    /// Of these, those that are evicted by the forecast's moment.
     pub going: u32,
-    /// Those that go later.
+    /// Those that are evicted later.
     pub later: u32,
-    /// When the first goes.
+    /// When the first is evicted.
     pub first: Mono,
-    /// When the last goes.
+    /// When the last is evicted.
     pub last: Mono,
 }
 
-/// What happens to a disruption budget. NoExecute taints do not ask it (TE-23).
+/// What happens to a disruption budget. Evictions by NoExecute taints ignore it (TE-23).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetImpact {
     /// Its position in the snapshot.
     pub budget: usize,
-    /// Pods it means that leave.
+    /// Evicted pods that it selects.
     pub leaving: u32,
-    /// Of these, those that are well now.
+    /// Of these, those that are healthy now.
     pub leaving_healthy: u32,
     /// Of these, those that a drain evicts, one by one, as the budget permits.
     pub evicted_healthy: u32,
-    /// Pods it means that are well now.
+    /// Pods that it selects and that are healthy now.
     pub healthy: u32,
-    /// Pods that should stay; `None`: nobody says.
+    /// Pods that must stay; `None`: unknown.
     pub desired: Option<u32>,
 }
 
 impl BudgetImpact {
-    /// Those that leave without asking.
+    /// Evicted pods that ignore the budget.
     fn unasked(&self) -> u32 {
         self.leaving_healthy.saturating_sub(self.evicted_healthy)
     }
 
-    /// Whether fewer would be well than it demands, if all who do not ask it left before others came.
+    /// Whether fewer pods than required would be healthy if all evictions that ignore the budget happened before
+    /// replacements are healthy.
     pub fn is_broken(&self) -> bool {
         let left = self.healthy.saturating_sub(self.unasked());
         self.unasked() > 0 && self.desired.is_some_and(|desired| left < desired)
     }
 
-    /// How many evictions it refuses until others are well.
+    /// How many evictions it refuses until other pods are healthy.
     pub fn refuses(&self) -> u32 {
         let left = self.healthy.saturating_sub(self.unasked());
         let allowed = self.desired.map_or(u32::MAX, |desired| left.saturating_sub(desired));
         self.evicted_healthy.saturating_sub(allowed)
     }
 
-    /// How many may leave at a time before it is broken.
+    /// How many pods may be evicted at a time without violating it.
     pub fn allows(&self) -> Option<u32> {
         self.desired.map(|desired| self.healthy.saturating_sub(desired))
     }
@@ -69,13 +70,13 @@ fn pod<'s>(snapshot: &'s ClusterSnapshot, evicted_pod: &EvictedPod) -> &'s Snaps
     &snapshot.pods()[evicted_pod.pod as usize]
 }
 
-/// Workloads that lose pods: those that lose most first, then by name.
+/// Returns the workloads that lose pods: those that lose most first, then by name.
 pub(super) fn workloads(
     snapshot: &ClusterSnapshot,
     leavers: &[EvictedPod],
     moment: Mono,
 ) -> Vec<WorkloadImpact> {
-    // By the workload's position: there may be a million of those that leave.
+    // Indexed by the workload's position: there may be a million evicted pods.
     let mut hit: Vec<Option<WorkloadImpact>> = alloc::vec![None; snapshot.workloads().len()];
     for evicted_pod in leavers {
         let workload = pod(snapshot, evicted_pod).workload;
@@ -106,7 +107,7 @@ pub(super) fn workloads(
     impacts
 }
 
-/// Budgets that mean a pod that leaves, in the snapshot's order.
+/// Returns the budgets that select an evicted pod, in the snapshot's order.
 pub(super) fn budgets(snapshot: &ClusterSnapshot, leavers: &[EvictedPod]) -> Vec<BudgetImpact> {
     if leavers.is_empty() {
         return Vec::new();
@@ -121,7 +122,7 @@ fn budget_of(
     at: usize,
     budget: &DisruptionBudget,
 ) -> Option<BudgetImpact> {
-    // Pods share few sets of labels: each is compared once.
+    // Pods share few label sets: each is compared once.
     let selected: Vec<bool> = snapshot.label_sets().iter().map(|labels| budget.selects(labels)).collect();
     let is_meant =
         |pod: &SnapshotPod| selected[pod.labels as usize] && *pod.name.namespace() == *budget.namespace;

@@ -10,7 +10,7 @@ use crate::toleration_matching::{self, TaintMatch};
 use crate::verdict::{self, Outcome, TaintInstance};
 use alloc::vec::Vec;
 
-/// The nodes that are changed, or, if none is, those with a NoExecute taint.
+/// Returns the changed nodes or, if there are none, those with a NoExecute taint.
 pub(super) fn nodes(snapshot: &ClusterSnapshot, changes: &[PlannedNodeChange]) -> Vec<NodeForecast> {
     if changes.is_empty() {
         let has_taint = |&node: &usize| {
@@ -33,7 +33,8 @@ fn one(snapshot: &ClusterSnapshot, node: usize, change: Option<&PlannedNodeChang
     NodeForecast { node, before, after, drained, pods: fates }
 }
 
-/// Who stays, or goes later, is evicted now; not who is out of reach, nor a DaemonSet's, which would be made again at once.
+/// A drain evicts pods now that would stay or be evicted later; neither exempt pods, nor a DaemonSet's, which would be
+/// recreated at once.
 fn drain(snapshot: &ClusterSnapshot, pod_forecast: &mut PodForecast) {
     let (pod, now) = (&snapshot.pods()[pod_forecast.pod as usize], snapshot.now().mono);
     let is_left = snapshot.workloads()[pod.workload as usize].kind.returns() == RecreationPolicy::SameNode;
@@ -42,7 +43,7 @@ fn drain(snapshot: &ClusterSnapshot, pod_forecast: &mut PodForecast) {
     }
 }
 
-/// What the tolerations of one shape answer to the taints of one node.
+/// How the tolerations of one template match the taints of one node.
 struct TemplateMatches {
     shape: u32,
     before: Vec<TaintMatch>,

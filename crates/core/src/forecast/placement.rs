@@ -1,6 +1,6 @@
-//! Finds a node for each evicted pod that its workload creates again, in the order in which the pods leave.
+//! Finds a node for each evicted pod that its workload recreates, in the order of the evictions.
 //!
-//! - Invariant: a pod that has left uses no resources; a pod that was placed does.
+//! - Invariant: an evicted pod uses no resources; a pod that was placed does.
 //! - Affinity between pods, topology constraints and volumes are not evaluated.
 
 use super::{EvictedPod, PlannedNodeChange, leaves_at};
@@ -18,26 +18,26 @@ use alloc::vec::Vec;
 /// Where a pod could go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// To this node.
+    /// On this node.
     Node(usize),
-    /// To this node, whose NoExecute taints it only bears for a while: it has to leave again (DS-4).
+    /// On this node, whose NoExecute taints it tolerates only for a while: it is evicted again (DS-4).
     Again(usize),
-    /// To none: why, in the scheduler's words.
+    /// On no node: why, in the scheduler's words.
     Nowhere(Arc<str>),
-    /// It is not made again, or not for another node.
+    /// It is not recreated, or not for another node.
     None(RecreationPolicy),
 }
 
-/// A pod that leaves, and where it could go.
+/// An evicted pod, and where it could go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacedPod {
     /// Its position in the snapshot.
     pub pod: u32,
-    /// Where.
+    /// The placement.
     pub place: Placement,
 }
 
-/// Places for those that leave, and how many got none because they are too many.
+/// Returns the placements of evicted pods, and how many were not placed because there are too many.
 pub(super) fn placements(
     snapshot: &ClusterSnapshot,
     changes: &[PlannedNodeChange],
@@ -60,7 +60,7 @@ pub(super) fn placements(
     let mut why: BTreeMap<u32, Arc<str>> = BTreeMap::new();
     let (mut placements, mut at) = (Vec::with_capacity(asked.len()), 0);
     while let Some(next) = asked.get(at) {
-        // Who is deleted in the same moment is not counted where the others are put.
+        // Pods that are deleted at the same moment no longer count when the others are placed.
         let together = asked[at..].iter().take_while(|evicted_pod| evicted_pod.at == next.at).count();
         let batch = &asked[at..at + together];
         for evicted_pod in batch {
@@ -107,7 +107,7 @@ pub(super) fn placements(
     (placements, all - asked.len())
 }
 
-/// The first so many of those that leave, in the order in which they do; of those that leave together, the more important
+/// Returns the first `most` evicted pods in the order of their evictions; of simultaneous ones, the more important
 /// later.
 fn first(snapshot: &ClusterSnapshot, mut leavers: Vec<EvictedPod>, most: usize) -> Vec<EvictedPod> {
     let order = |evicted_pod: &EvictedPod| {
@@ -122,12 +122,13 @@ fn first(snapshot: &ClusterSnapshot, mut leavers: Vec<EvictedPod>, most: usize) 
     leavers
 }
 
-/// A number that is the same for the same pod and looks like chance: the scheduler draws lots among equal nodes.
+/// Returns a pseudorandom number that is always the same for the same pod: the scheduler chooses randomly among equal
+/// nodes.
 fn tie(pod: &SnapshotPod) -> u64 {
     fnv1a(pod.name.as_str()) >> 32
 }
 
-/// Pods that the scheduler spreads together: those of one ReplicaSet or StatefulSet, as far as it is of a pod that leaves.
+/// Pods that the scheduler spreads together: those of one ReplicaSet or StatefulSet that has an evicted pod.
 struct SpreadGroups<'s>(BTreeMap<(u32, &'s str), u32>);
 
 impl<'s> SpreadGroups<'s> {
@@ -142,7 +143,7 @@ impl<'s> SpreadGroups<'s> {
         Self(groups)
     }
 
-    /// A Deployment's ReplicaSets are told apart by the hash of their template.
+    /// The template hash distinguishes a Deployment's ReplicaSets.
     fn key(snapshot: &'s ClusterSnapshot, pod: &SnapshotPod) -> Option<(u32, &'s str)> {
         let hash =
             || snapshot.label_sets()[pod.labels as usize].get(TEMPLATE_HASH).map_or("", |hash| &**hash);
@@ -162,7 +163,7 @@ impl<'s> SpreadGroups<'s> {
     }
 }
 
-/// The NoExecute taints of nodes, as they would be; of nodes that have any.
+/// The planned NoExecute taints of nodes that have any.
 struct TaintsByNode(BTreeMap<usize, Vec<TaintInstance>>);
 
 impl TaintsByNode {
@@ -180,7 +181,7 @@ impl TaintsByNode {
         Self(all)
     }
 
-    /// Whether a pod that comes to a node when it has left its own has to leave it as well.
+    /// Whether a pod that is placed on a node after its eviction is evicted from there as well.
     fn sends_away(
         &self,
         snapshot: &ClusterSnapshot,
@@ -197,12 +198,12 @@ impl TaintsByNode {
     }
 }
 
-/// Without what the scheduler says of preemption: nobody is preempted here.
+/// Removes the scheduler's remarks on preemption: the forecast does not preempt pods.
 fn reason(sentence: &str) -> String {
     sentence.split(" preemption: ").next().unwrap_or(sentence).trim_end_matches('.').into()
 }
 
-/// The nodes as they would be.
+/// Returns the planned nodes.
 fn candidates(snapshot: &ClusterSnapshot, changes: &[PlannedNodeChange]) -> Vec<NodeInfo> {
     let mut candidates: Vec<NodeInfo> =
         (0..snapshot.nodes().len()).map(|node| snapshot.candidate(node)).collect();

@@ -34,8 +34,8 @@ fn spec(tolerations: Vec<Toleration>) -> PodSchedulingSpec {
 const WEB: OwnerReference<'static> = OwnerReference { group: "apps", kind: "ReplicaSet", name: "web-abc" };
 const LOGS: OwnerReference<'static> = OwnerReference { group: "apps", kind: "DaemonSet", name: "logs" };
 
-/// Two nodes of 4 CPUs; on the first two of three pods of a Deployment, one of which waits 60 s, an agent that bears
-/// everything, a pod of nobody, and one that is over.
+/// Two nodes of 4 CPUs. The first one has two of three pods of a Deployment, one of which waits 60 s, an agent that
+/// tolerates everything, a bare pod, and one that has terminated.
 fn shop() -> ClusterSnapshot {
     let mut told = builder();
     told.node(node("n1", vec![]));
@@ -83,7 +83,7 @@ fn names(snapshot: &ClusterSnapshot, forecast: &Forecast) -> Vec<(String, Option
 }
 
 #[test]
-fn who_goes_now_who_later_and_who_stays() {
+fn pods_are_evicted_now_or_later_or_stay() {
     let shop = shop();
     let told = forecast(&shop, &[change(&shop, 0, &[taint("db", "NoExecute")])], ALL);
     let named = |name: &str, at| (name.to_string(), at);
@@ -98,11 +98,7 @@ fn who_goes_now_who_later_and_who_stays() {
     let ForecastTotals { going, later, staying, exempt, anyway, spared, .. } = told.totals;
     assert_eq!((going, later, staying, exempt, anyway, spared), (2, 1, 1, 1, 0, 0));
     let nothing = forecast(&shop, &[change(&shop, 0, &[taint("db", "NoSchedule")])], ALL);
-    assert_eq!(
-        (nothing.totals.going, nothing.totals.later),
-        (0, 0),
-        "only NoExecute sends anybody away (TE-22)"
-    );
+    assert_eq!((nothing.totals.going, nothing.totals.later), (0, 0), "only NoExecute evicts pods (TE-22)");
 }
 
 #[test]
@@ -117,14 +113,14 @@ fn workloads_and_budgets_count_what_they_lose() {
     let [budget] = &told.budgets[..] else { panic!("{:?}", told.budgets) };
     assert_eq!((budget.leaving, budget.healthy, budget.desired), (2, 3, Some(2)));
     assert!(budget.is_broken() && budget.allows() == Some(1));
-    // Up to now only one of the Deployment's goes.
+    // Up to now only one of the Deployment's pods is evicted.
     let soon = ForecastOptions { until: shop.now().mono, ..ALL };
     let told = forecast(&shop, &[change(&shop, 0, &[taint("db", "NoExecute")])], soon);
     assert!(!told.budgets[0].is_broken());
-    assert_eq!(told.totals.later, 1, "who goes later is still told");
+    assert_eq!(told.totals.later, 1, "pods that are evicted later are still reported");
 }
 
-/// What kubectl drain does: everybody but a DaemonSet's is evicted, as budgets permit; NoExecute asks none.
+/// What kubectl drain does: all pods except DaemonSets' are evicted, as budgets permit; NoExecute ignores budgets.
 #[test]
 fn a_drain_evicts_as_budgets_permit_and_leaves_daemons() {
     let shop = shop();
@@ -144,9 +140,9 @@ fn a_drain_evicts_as_budgets_permit_and_leaves_daemons() {
             .filter(|pod_forecast| pod_forecast.at().is_some())
             .all(PodForecast::is_evicted)
     );
-    // Three are well, two have to be, and two would go: one of them waits.
+    // Three are healthy, two must be, and two would be evicted: one of them waits.
     assert_eq!((told.budgets[0].refuses(), told.budgets[0].is_broken()), (1, false));
-    // A taint takes web-1 without asking: then the drain may take nobody.
+    // A taint evicts web-1 regardless of the budget: then the drain may evict no pod.
     let both = PlannedNodeChange { drained: true, ..change(&shop, 0, &[taint("db", "NoExecute")]) };
     let told = forecast(&shop, &[both], ALL);
     assert_eq!(going(&told), ["alone@0", "web-1@0", "web-2@0"]);
@@ -161,7 +157,7 @@ fn a_drain_evicts_as_budgets_permit_and_leaves_daemons() {
 }
 
 #[test]
-fn a_later_moment_counts_who_is_gone_by_then() {
+fn a_later_moment_counts_the_pods_evicted_by_then() {
     let shop = shop();
     let later = ForecastOptions { until: shop.now().mono.plus(Span::from_secs(60)), ..ALL };
     let told = forecast(&shop, &[change(&shop, 0, &[taint("db", "NoExecute")])], later);
@@ -169,7 +165,7 @@ fn a_later_moment_counts_who_is_gone_by_then() {
 }
 
 #[test]
-fn those_that_leave_get_places_that_have_room() {
+fn evicted_pods_are_placed_where_there_is_room() {
     let mut told = builder();
     told.node(node("n1", vec![]));
     told.node(node("n2", vec![taint("db", "NoSchedule")]));
@@ -186,7 +182,7 @@ fn those_that_leave_get_places_that_have_room() {
             .placements
             .iter()
             .find(|placement| snapshot.pods()[placement.pod as usize].name.name() == name);
-        &placement.expect("each has an answer").place
+        &placement.expect("each pod has a result").place
     };
     assert_eq!(*place("agent"), Placement::None(RecreationPolicy::SameNode));
     assert_eq!(*place("alone"), Placement::None(RecreationPolicy::Never));
@@ -200,12 +196,12 @@ fn those_that_leave_get_places_that_have_room() {
         &[change(&snapshot, 0, &[taint("x", "NoExecute")])],
         ForecastOptions { places_max: 2, ..ALL },
     );
-    assert_eq!((few.placements.len(), few.unplaced), (2, 5), "who is not looked at is counted");
+    assert_eq!((few.placements.len(), few.unplaced), (2, 5), "pods that are not placed are counted");
 }
 
-/// Who is not asked about leaves all the same, and takes its room.
+/// Pods that are not reported are evicted anyway, and their resources are freed.
 #[test]
-fn who_is_asked_about_gets_the_place_that_the_others_leave() {
+fn a_reported_pod_is_placed_where_the_others_freed_room() {
     let mut told = builder();
     told.node(node("n1", vec![]));
     told.node(node("n2", vec![]));
@@ -227,11 +223,11 @@ fn who_is_asked_about_gets_the_place_that_the_others_leave() {
         (1, 1, 1, 0)
     );
     assert!(matches!(told.placements[0].place, Placement::Nowhere(_)), "{:?}", told.placements);
-    assert!(all.placements.contains(&told.placements[0]), "it is what is said of it among all");
+    assert!(all.placements.contains(&told.placements[0]), "the result is the same as among all pods");
 }
 
-/// Three of one owner go to three nodes of two zones, as the scheduler's default constraints have it; not all to the one
-/// that has most room.
+/// Three of one owner go to three nodes of two zones, as the scheduler's default constraints require; not all to the
+/// node with most room.
 #[test]
 fn pods_of_one_owner_are_spread_over_hosts_and_zones() {
     let mut told = builder();
@@ -254,9 +250,9 @@ fn pods_of_one_owner_are_spread_over_hosts_and_zones() {
     assert_eq!(places, [Placement::Node(1), Placement::Node(2), Placement::Node(3)]);
 }
 
-/// DS-4: a place whose taints the pod bears only for a while is told apart, whichever node it is.
+/// DS-4: a node whose taints the pod tolerates only for a while is reported as such, whichever node it is.
 #[test]
-fn a_place_that_has_to_be_left_again_is_said_to_be_one() {
+fn a_node_that_evicts_the_pod_again_is_reported_as_such() {
     let mut told = builder();
     told.node(node("n1", vec![]));
     told.node(node("n2", vec![taint("db", "NoExecute")]));
@@ -269,9 +265,9 @@ fn a_place_that_has_to_be_left_again_is_said_to_be_one() {
     assert_eq!(place(&[gets, heals]), Placement::Node(1));
 }
 
-/// Of nodes that are equally good, not always the same one.
+/// Among equally good nodes the choice is not always the same.
 #[test]
-fn ties_do_not_always_fall_the_same_way() {
+fn ties_are_not_always_resolved_the_same_way() {
     let mut told = builder();
     ["n1", "n2", "n3", "n4"].iter().for_each(|name| assert!(!told.node(node(name, vec![]))));
     for at in 0..16 {
@@ -287,11 +283,11 @@ fn ties_do_not_always_fall_the_same_way() {
     let places: alloc::collections::BTreeSet<_> =
         told.placements.iter().map(|placement| alloc::format!("{:?}", placement.place)).collect();
     assert_eq!(places.len(), 3, "{places:?}");
-    assert_eq!(told, forecast(&snapshot, &changes, ALL), "the same question has the same answer");
+    assert_eq!(told, forecast(&snapshot, &changes, ALL), "the same options give the same result");
 }
 
 #[test]
-fn a_taint_that_goes_spares_and_one_that_stays_keeps_its_start() {
+fn a_removed_taint_spares_pods_and_a_remaining_one_keeps_its_start() {
     let added = crate::time::Wall::from_secs(1_800_000_000 - 100);
     let old = Taint { time_added: Some(added), ..taint("db", "NoExecute") };
     let mut told = builder();
@@ -308,9 +304,9 @@ fn a_taint_that_goes_spares_and_one_that_stays_keeps_its_start() {
 }
 
 proptest! {
-    /// A forecast says of each pod what the verdict says, and counts everybody once.
+    /// A forecast agrees with the verdict for each pod, and counts every pod once.
     #[test]
-    fn the_forecast_is_the_verdict(
+    fn the_forecast_agrees_with_the_verdict(
         lists in prop::collection::vec(
             prop::collection::vec((0..4_usize, prop::option::of(-5..500_i64)), 0..3), 1..12),
         before in prop::collection::vec(0..3_usize, 0..3),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 const LONG: &str = "a123456789b123456789c123456789d123456789e123456789f123456789123";
 
 #[test]
-fn keys_and_values_at_their_edges() {
+fn keys_and_values_at_their_limits() {
     assert_eq!(LONG.len(), NAME_MOST);
     let long_domain = format!("{LONG}.{LONG}.{LONG}.{}", &LONG[..61]);
     assert_eq!(long_domain.len(), DOMAIN_MOST);
@@ -39,7 +39,7 @@ fn keys_and_values_at_their_edges() {
 }
 
 #[test]
-fn what_is_said_is_what_kubectl_says() {
+fn messages_are_kubectls() {
     let name = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
                 alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
                 '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
@@ -61,7 +61,7 @@ fn what_is_said_is_what_kubectl_says() {
 
 proptest! {
     #[test]
-    fn answers_messages_and_places_agree(text in "[aA9./_=ä-]{0,8}") {
+    fn validity_messages_and_positions_agree(text in "[aA9./_=ä-]{0,8}") {
         prop_assert_eq!(is_key(&text), key_faults(&text).is_empty());
         prop_assert_eq!(is_value(&text), value_faults(&text).is_empty());
         for (right, odd) in [(is_key(&text), odd_in_key(&text)), (is_value(&text), odd_in_value(&text))] {

@@ -1,7 +1,7 @@
-//! Checks the tolerations of a workload against each other (TL202, TL203, TL204): duplicates, unused ones, the trap of
-//! the first match (MATCH-9).
+//! Checks the tolerations of a workload against each other (TL202, TL203, TL204): duplicates, unused ones, and the
+//! first-match trap (MATCH-9).
 //!
-//! - Invariant: a toleration of one key before a later one of all keys is an intended exception and no finding.
+//! - Invariant: a toleration of one key before a later one of all keys is an intended exception and not a finding.
 
 use super::{FindingSink, LintedWorkload, Rule, TolerationPart};
 use crate::taint::TaintEffect;
@@ -11,7 +11,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// So many earlier tolerations are compared with each; nobody writes that many by hand.
+/// At most this many earlier tolerations are compared with each; more are not written by hand.
 const EARLIER_MOST: usize = 512;
 
 pub(super) fn check(workload: &LintedWorkload, numeric: NumericOperators, findings: &mut FindingSink<'_>) {
@@ -32,8 +32,8 @@ pub(super) fn check(workload: &LintedWorkload, numeric: NumericOperators, findin
     }
 }
 
-/// For each effect the later one is for, the first of the earlier ones that answers all it could answer. `None` where
-/// it is not known what it means.
+/// Returns, for each effect that the later one is for, the first of the earlier ones that matches everything it could
+/// match. `None` if its meaning is unknown.
 fn first_answers(
     earlier: &[&Toleration],
     later: &Toleration,
@@ -51,7 +51,7 @@ fn first_answers(
     Some(effects.into_iter().map(|effect| (effect.clone(), first(&effect))).collect())
 }
 
-/// Whether `earlier` answers every taint of this effect that `later` answers.
+/// Whether `earlier` matches every taint of this effect that `later` matches.
 fn covers(earlier: &Toleration, later: &Toleration, effect: &TaintEffect, numeric: NumericOperators) -> bool {
     let key = earlier.key.is_empty() || earlier.key == later.key;
     key && earlier.effect.as_ref().is_none_or(|own| own == effect) && covers_values(earlier, later, numeric)
@@ -122,7 +122,7 @@ fn say_useless(index: usize, shadows: &[usize], all: &[&Toleration], findings: &
     findings.toleration(Rule::ShadowedToleration, (index, TolerationPart::Whole), reason, fix);
 }
 
-/// The same but for the seconds, which are no part of it (MATCH-2); no operator compares as Equal does.
+/// Whether they are equal apart from the seconds, which do not count (MATCH-2); an absent operator equals `Equal`.
 fn is_same(one: &Toleration, other: &Toleration) -> bool {
     let operator = |toleration: &Toleration| match &toleration.operator {
         TolerationOperator::Unset => TolerationOperator::Equal,

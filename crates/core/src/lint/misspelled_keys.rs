@@ -11,10 +11,10 @@ use crate::toleration::{Toleration, TolerationOperator};
 use alloc::format;
 use alloc::string::String;
 
-/// Kubernetes puts these on nodes with a value, or people do.
+/// Kubernetes, or an administrator, adds these taints with a value.
 const WITH_VALUE: [&str; 2] = [keys::UNINITIALIZED, keys::OUT_OF_SERVICE];
 
-/// Letters that a misspelt key may be away from the right one.
+/// The maximum edit distance between a misspelled key and the right one.
 const LETTERS_MOST: usize = 2;
 
 /// What is wrong with a key.
@@ -72,8 +72,8 @@ fn wrong(key: &str) -> Option<KeyProblem> {
     misspelt_of(key).map(KeyProblem::Misspelt)
 }
 
-/// The key that is meant: the same but for signs and case, a few letters away, or the right name with none of
-/// Kubernetes' domains or with another one of them.
+/// Returns the key that was intended: one that differs only in punctuation and case, in a few letters, or in having no
+/// domain or another one of Kubernetes' domains.
 fn misspelt_of(key: &str) -> Option<&'static str> {
     let plain = |text: &str| -> String {
         text.chars().filter(|sign| !"-_".contains(*sign)).flat_map(char::to_lowercase).collect()
@@ -106,7 +106,7 @@ fn misspelt(key: &str, meant: &str) -> (String, String) {
     (reason, format!("write {meant}"))
 }
 
-/// AD-2: such a toleration does not tolerate the real taint, and still keeps the default of 300 s away.
+/// AD-2: such a toleration does not tolerate the real taint, and still suppresses the default of 300 s.
 fn valueless(index: usize, toleration: &Toleration, findings: &mut FindingSink<'_>) {
     let known = keys::ALL.contains(&&*toleration.key) && !WITH_VALUE.contains(&&*toleration.key);
     let equal = matches!(toleration.operator, TolerationOperator::Unset | TolerationOperator::Equal);

@@ -15,13 +15,13 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// Letters that a key may be away from one that a node has.
+/// The maximum edit distance between a key and one on a node.
 const LETTERS_MOST: usize = 2;
 
 /// The taints of all nodes.
 pub(super) struct NodeGroups<'f> {
     nodes: &'f [LintedNode],
-    /// By key; each different taint once.
+    /// By key; each distinct taint once.
     taints: BTreeMap<&'f str, BTreeMap<(&'f str, &'f TaintEffect), &'f Taint>>,
     /// By key: the nodes that have it.
     carriers: BTreeMap<&'f str, BTreeSet<usize>>,
@@ -46,13 +46,13 @@ impl<'f> NodeGroups<'f> {
         self.taints.contains_key(key)
     }
 
-    /// Whether a node has a taint that this toleration answers.
+    /// Whether a node has a taint that this toleration matches.
     fn needs(&self, toleration: &Toleration) -> bool {
         let mut of_key = self.taints.get(&*toleration.key).into_iter().flat_map(BTreeMap::values);
         of_key.any(|taint| tolerates(toleration, taint, self.numeric) != TolerationMatch::No)
     }
 
-    /// How many nodes this toleration lets pods onto that would be kept off otherwise.
+    /// How many nodes become available only by this toleration.
     fn opened(&self, toleration: &Toleration) -> usize {
         let opens = |taint: &Taint| {
             keeps_off(&taint.effect) && tolerates(toleration, taint, self.numeric) == TolerationMatch::Yes
@@ -70,18 +70,18 @@ pub(super) fn check(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings:
     nothing_leads_there(workload, pools, findings);
 }
 
-/// Whether a taint with this effect keeps pods off.
+/// Whether a taint with this effect repels pods.
 fn keeps_off(effect: &TaintEffect) -> bool {
     matches!(effect, TaintEffect::NoSchedule | TaintEffect::NoExecute)
 }
 
-/// A taint of somebody's own, as opposed to those that Kubernetes puts on and takes off.
+/// Whether a taint is a user's own, and not one that Kubernetes adds and removes.
 fn is_own(key: &str) -> bool {
     let domain = key.split_once('/').map_or("", |(domain, _)| domain);
     !key.is_empty() && domain != "kubernetes.io" && !domain.ends_with(".kubernetes.io")
 }
 
-/// `spot=yes:NoSchedule`, as it would stand at a node.
+/// Formats a toleration as the taint it is for: `spot=yes:NoSchedule`.
 fn told(toleration: &Toleration) -> String {
     let mut text = String::from(&*toleration.key);
     if !toleration.value.is_empty() {
@@ -124,7 +124,7 @@ fn unneeded(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings: &mut Fi
     }
 }
 
-/// A pool is dedicated twice over: its taint keeps others out, and a selector or affinity brings its own in. One finding
+/// A dedicated pool needs both: its taint repels other pods, and a selector or affinity attracts its own. One finding
 /// for a workload is enough.
 fn nothing_leads_there(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings: &mut FindingSink<'_>) {
     if workload.daemon || workload.is_led() {
@@ -157,7 +157,7 @@ fn nothing_leads_there(workload: &LintedWorkload, pools: &NodeGroups<'_>, findin
     }
 }
 
-/// The key that everybody's examples use.
+/// Whether it is the key that examples commonly use.
 fn is_dedicated(key: &str) -> bool {
     key.rsplit('/').next() == Some("dedicated")
 }
@@ -193,7 +193,7 @@ fn not_let_in(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings: &mut 
     }
 }
 
-/// The first lasting taint that keeps such a pod off the node (SC-1).
+/// Returns the first lasting taint that repels such a pod from the node (SC-1).
 fn keeps_out<'n>(
     tolerations: &[Toleration],
     node: &'n LintedNode,

@@ -66,15 +66,15 @@ fn effect(index: usize, taint: &Taint, findings: &mut FindingSink<'_>) {
     findings.say(Rule::UnknownEffect, FindingPlace::Taint(index, TolerationPart::Effect), reason, fix);
 }
 
-/// A taint that sends pods away, and who has it.
+/// A taint that evicts pods, and the nodes that have it.
 struct CarriedTaint<'f> {
     taint: &'f Taint,
-    /// The first node that has it, and which of its taints it is.
+    /// The first node that has it, and the taint's position on it.
     first: (usize, usize),
     nodes: usize,
 }
 
-/// One finding for each taint, at the first node that has it.
+/// Adds one finding for each taint, at the first node that has it.
 pub(super) fn check_daemons(facts: &LintInput, found: &mut Vec<LintFinding>) {
     let own = facts.workloads.iter().filter(|workload| workload.daemon);
     let daemons: BTreeSet<Vec<Toleration>> = own
@@ -106,7 +106,7 @@ pub(super) fn check_daemons(facts: &LintInput, found: &mut Vec<LintFinding>) {
     }
 }
 
-/// NoExecute taints of somebody's own, each once.
+/// Returns users' own NoExecute taints, each once.
 fn sending(facts: &LintInput) -> impl Iterator<Item = CarriedTaint<'_>> {
     let mut found: BTreeMap<(&str, &str), CarriedTaint<'_>> = BTreeMap::new();
     for (at, node) in facts.nodes.iter().enumerate() {

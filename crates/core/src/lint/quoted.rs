@@ -3,13 +3,13 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-/// What is shown of a text; the longest value that an API server takes has 63.
+/// At most this many characters of a text are shown; the longest valid value has 63.
 const SHOWN_MOST: usize = 80;
 
 /// No key is longer; longer text is not compared.
 const KEY_MOST: usize = 253 + 1 + 63;
 
-/// Text in quotes, on one line, of bounded length.
+/// Quotes text on one line, with bounded length.
 pub(crate) struct Quoted<'t>(pub(crate) &'t str);
 
 impl fmt::Display for Quoted<'_> {
@@ -23,8 +23,8 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// How many letters have to be added, left out, changed or swapped with their neighbour to make one of the other; `None`
-/// if that is more than `most`.
+/// Returns how many letters have to be added, removed, changed or swapped with their neighbour to turn one into the
+/// other; `None` if that is more than `most`.
 pub(crate) fn distance(one: &str, other: &str, most: usize) -> Option<usize> {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     if one.len().abs_diff(other.len()) > most || one.len() > KEY_MOST {

@@ -1,20 +1,20 @@
 //! Defines every lint rule: id, name, severity and a one-sentence description.
 //!
-//! - Invariant: an id never changes its meaning and is never used again.
+//! - Invariant: an id never changes its meaning and is never reused.
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Works; worth knowing.
+    /// It works; worth knowing.
     Info,
-    /// An API server takes it, and it does something else than it looks like.
+    /// An API server accepts it, but it does not do what it appears to do.
     Warning,
     /// An API server refuses it.
     Error,
 }
 
 impl Severity {
-    /// The word for it.
+    /// Returns its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -46,12 +46,12 @@ macro_rules! rules {
                 match self { $(Self::$rule => $name,)* }
             }
 
-            /// How bad it is.
+            /// Returns its severity.
             pub const fn severity(self) -> Severity {
                 match self { $(Self::$rule => Severity::$severity,)* }
             }
 
-            /// What it is about, in a sentence.
+            /// Describes it in a sentence.
             pub const fn summary(self) -> &'static str {
                 match self { $(Self::$rule => $summary,)* }
             }
@@ -85,7 +85,7 @@ rules! {
         "A toleration has no such field; unless validation is strict, it is dropped without a word.";
     NotText "TL112" "not-text" Error
         "A value that YAML reads as a number or a truth value needs quotes: an API server takes text only.";
-    // TL2: an API server takes it, and it does something else than it looks like.
+    // TL2: an API server accepts it, but it does not do what it appears to do.
     ToleratesEverything "TL201" "tolerates-everything" Warning
         "A toleration without a key and without seconds keeps the pod on every node indefinitely, dead ones \
          included.";
@@ -110,7 +110,7 @@ rules! {
     StaysOnDeadNode "TL211" "stays-on-dead-node" Info
         "not-ready or unreachable is tolerated indefinitely, so the pod is never replaced when its node \
          dies.";
-    // TL3: needs to know the nodes.
+    // TL3: requires nodes.
     UnneededToleration "TL301" "unneeded-toleration" Info
         "No node has a taint that this toleration is for.";
     NoTolerantDaemon "TL302" "no-tolerant-daemonset" Warning

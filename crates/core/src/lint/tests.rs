@@ -12,7 +12,7 @@ mod arbitrary;
 mod nodes;
 mod together;
 
-/// `key operator value effect seconds`; `-` is empty, and what is missing at the end too.
+/// Parses `key operator value effect seconds`; `-` is empty, and so are missing fields at the end.
 fn toleration(row: &str) -> LintedToleration {
     let mut words = row.split_whitespace().map(|word| if word == "-" { "" } else { word });
     let mut next = || words.next().unwrap_or("");
@@ -28,13 +28,13 @@ fn toleration(row: &str) -> LintedToleration {
     LintedToleration { odd_seconds, ..read.into() }
 }
 
-/// Tolerations, with `|` between them.
+/// Parses tolerations, separated by `|`.
 fn workload(rows: &str) -> LintedWorkload {
     let tolerations = rows.split('|').filter(|row| !row.trim().is_empty()).map(toleration).collect();
     LintedWorkload { tolerations, ..LintedWorkload::default() }
 }
 
-/// `key=value:TaintEffect`, with spaces between them.
+/// Parses `key=value:TaintEffect`, separated by spaces.
 fn node(name: &str, taints: &str) -> LintedNode {
     let taint = |text: &str| {
         let (rest, effect) = text.split_once(':').unwrap_or((text, ""));
@@ -84,7 +84,7 @@ fn told(facts: &LintInput) -> String {
     told.join(", ")
 }
 
-/// Each workload by itself, with nodes unknown.
+/// Checks each workload by itself, with nodes unknown.
 fn rows(rows: &[(&str, &str)]) {
     for (written, expected) in rows {
         assert_eq!(told(&alone(workload(written))), *expected, "{written}");
@@ -92,7 +92,7 @@ fn rows(rows: &[(&str, &str)]) {
 }
 
 #[test]
-fn ids_and_names_are_told_apart_and_say_how_bad_it_is() {
+fn ids_and_names_are_distinct_and_match_the_severity() {
     let mut seen = alloc::collections::BTreeSet::new();
     for rule in Rule::ALL {
         assert!(seen.insert(rule.id()) && seen.insert(rule.name()), "{rule:?}");

@@ -53,7 +53,7 @@ fn control_plane(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
             format!("add the toleration key: {}, operator: Exists, effect: NoSchedule", keys::CONTROL_PLANE);
         findings.say(Rule::ControlPlaneUntolerated, FindingPlace::Selection, reason, fix);
     }
-    // A static pod is no DaemonSet's, and nothing tolerates for it.
+    // A static pod does not belong to a DaemonSet, and gets no tolerations automatically.
     let stays = workload.read().any(|one| yes(one, &taint("any", TaintEffect::NoExecute)));
     if workload.control_plane && !workload.daemon && !stays {
         let reason = "it is part of the control plane, and any NoExecute taint on its node evicts it";
@@ -66,7 +66,7 @@ fn taint(key: &str, effect: TaintEffect) -> Taint {
     Taint { key: key.into(), value: "".into(), effect, time_added: None }
 }
 
-/// Numbers play no part: these taints have no values.
+/// Numeric comparison does not matter: these taints have no values.
 fn yes(toleration: &Toleration, taint: &Taint) -> bool {
     tolerates(toleration, taint, NumericOperators::Off) == TolerationMatch::Yes
 }

@@ -1,4 +1,4 @@
-//! Validates the flags of node lifecycle: upstream's with their defaults (NL-2), and two of our own.
+//! Validates the flags of node lifecycle: upstream's with their defaults (NL-2), and two that upstream lacks.
 
 use super::zone::{TaintRate, ZoneState};
 use crate::time::Span;
@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
 
-/// The flags as they were given. Times are in microseconds and may be nonsense.
+/// The flags as given. Times are in microseconds and may be invalid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NodeLifecycleFlags {
     /// `--node-monitor-period`.
@@ -15,7 +15,7 @@ pub struct NodeLifecycleFlags {
     pub monitor_grace_micros: i64,
     /// `--node-startup-grace-period`.
     pub startup_grace_micros: i64,
-    /// `--node-eviction-rate`, a second and zone.
+    /// `--node-eviction-rate`, per second and zone.
     pub eviction_rate: f64,
     /// `--secondary-node-eviction-rate`.
     pub secondary_eviction_rate: f64,
@@ -23,16 +23,16 @@ pub struct NodeLifecycleFlags {
     pub unhealthy_zone_threshold: f64,
     /// `--large-cluster-size-threshold`; a zone with more nodes is large.
     pub large_cluster_size_threshold: i64,
-    /// Countdowns are held while everything is down (NL-48).
+    /// Countdowns are put on hold while all nodes are down (NL-48).
     pub hold_countdowns: bool,
-    /// Both taints of a node that is ready again go in one write (NL-49).
+    /// Both taints of a node that is ready again are removed in one write (NL-49).
     pub lift_together: bool,
 }
 
 const SECOND: i64 = 1_000_000;
 
 impl Default for NodeLifecycleFlags {
-    /// Upstream's (NL-2).
+    /// Returns upstream's defaults (NL-2).
     fn default() -> Self {
         Self {
             monitor_period_micros: 5 * SECOND,
@@ -48,12 +48,12 @@ impl Default for NodeLifecycleFlags {
     }
 }
 
-/// What the engine goes by. Only made from valid flags.
+/// The engine's configuration. Only made from valid flags.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeLifecycleConfig {
-    /// The engine wants to be called at least so often, and knows by it when the process stood still.
+    /// The engine has to be called at least this often, and detects by it that the process stood still.
     monitor_period: Span,
-    /// No heartbeat for longer than this: silent.
+    /// A node without a heartbeat for longer than this is silent.
     monitor_grace: Span,
     /// The same for a node that never had a `Ready` condition.
     startup_grace: Span,
@@ -72,7 +72,7 @@ impl Default for NodeLifecycleConfig {
 }
 
 impl NodeLifecycleConfig {
-    /// Checks the flags (NL-2: the original takes anything).
+    /// Validates the flags (NL-2: upstream accepts anything).
     pub fn new(flags: &NodeLifecycleFlags) -> Result<Self, InvalidFlag> {
         let monitor_period = positive("--node-monitor-period", flags.monitor_period_micros)?;
         let monitor_grace = positive("--node-monitor-grace-period", flags.monitor_grace_micros)?;
@@ -116,7 +116,7 @@ impl NodeLifecycleConfig {
         })
     }
 
-    /// The state of a zone with so many nodes that are ready and that are not (NL-25).
+    /// Returns the state of a zone with this many ready and not ready nodes (NL-25).
     pub fn zone_state(&self, ready: u32, not_ready: u32) -> ZoneState {
         let all = u64::from(ready) + u64::from(not_ready);
         match (ready, not_ready) {
@@ -126,8 +126,8 @@ impl NodeLifecycleConfig {
         }
     }
 
-    /// How fast nodes of a zone in this state and of this size may get NoExecute taints (NL-26). A single zone that
-    /// is down altogether keeps the ordinary rate.
+    /// Returns how fast nodes of a zone in this state and of this size may get NoExecute taints (NL-26). A single zone
+    /// that is fully disrupted keeps the ordinary rate.
     pub fn taint_rate(&self, state: ZoneState, size: u32) -> TaintRate {
         match state {
             ZoneState::Normal | ZoneState::FullDisruption => self.rate,
@@ -136,40 +136,42 @@ impl NodeLifecycleConfig {
         }
     }
 
-    /// How long a node may be silent, by whether it ever had a `Ready` condition.
+    /// Returns how long a node may be silent, depending on whether it ever had a `Ready` condition.
     pub(super) fn grace_period(&self, has_ready: bool) -> Span {
         if has_ready { self.monitor_grace } else { self.startup_grace }
     }
 
-    /// Both taints of a node that is ready again go in one write (NL-49).
+    /// Whether both taints of a node that is ready again are removed in one write (NL-49).
     pub(super) const fn removes_together(&self) -> bool {
         self.lift_together
     }
 
-    /// Whether countdowns are ever to be held (NL-48).
+    /// Whether countdowns may be put on hold at all (NL-48).
     pub const fn may_hold_countdowns(&self) -> bool {
         self.hold_countdowns
     }
 
-    /// How long may pass between two signs of life of a stream, of the API server or of this process itself, before
-    /// it counts as a gap (S7): what a node says every ten seconds is then not yet missed twice.
+    /// The maximum time between two signs of life of a stream, of the API server or of this process itself, before it
+    /// counts as a gap (S7): within it, no more than one heartbeat of a ten-second interval is missed.
     pub const fn gap_max(&self) -> Span {
         Span::from_micros(self.monitor_grace.as_micros() / 4)
     }
 
-    /// When no node at all was heard of for longer than this, no node is tainted for its silence: it is not the nodes.
+    /// If no node at all sent a heartbeat for longer than this, no node is tainted for its silence: the nodes are not
+    /// the cause.
     pub(super) const fn all_silent_max(&self) -> Span {
         Span::from_micros(self.monitor_grace.as_micros() / 2)
     }
 
-    /// When no node at all was heard of for longer than this, countdowns are held (NL-48). A cluster of few nodes that are
-    /// well is silent from one renewal to the next; and no node is silent, let alone tainted, before this is over.
+    /// If no node at all sent a heartbeat for longer than this, countdowns are put on hold (NL-48). In a small healthy
+    /// cluster there is silence from one renewal to the next; and no node counts as silent, or is tainted, before this
+    /// time is over.
     pub(super) fn hold_after(&self) -> Span {
         self.all_silent_max().max(RENEWAL_LATE)
     }
 
-    /// The grace period is hardly longer than what lies between two renewals: one that is a little late, and a node that is
-    /// well is called silent.
+    /// Whether the grace period is hardly longer than the interval between two renewals: a slightly late renewal would
+    /// make a healthy node count as silent.
     pub fn is_grace_short(&self) -> bool {
         self.monitor_grace < RENEWAL_LATE
     }
@@ -185,16 +187,16 @@ impl NodeLifecycleConfig {
     }
 }
 
-/// A flag that cannot be what it is.
+/// A flag with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidFlag {
     /// The flag.
     pub flag: &'static str,
-    /// What it was given.
+    /// Its value.
     pub value: String,
-    /// What is wrong with that.
+    /// What is wrong with it.
     pub reason: &'static str,
-    /// What to do.
+    /// The remedy.
     pub way_out: String,
 }
 
@@ -206,15 +208,15 @@ impl fmt::Display for InvalidFlag {
 
 impl core::error::Error for InvalidFlag {}
 
-/// Kubelets renew their leases every 10 s, give or take 4 %, and the request takes its time.
+/// Kubelets renew their leases every 10 s ± 4 %, plus the duration of the request.
 const RENEWAL_LATE: Span = Span::from_micros(12_500_000);
 
-/// A share of a whole, in millionths.
+/// A fraction of a whole, in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Fraction(u32);
 
 impl Fraction {
-    /// Whether `part` of `all` is at least this share.
+    /// Whether `part` of `all` is at least this fraction.
     const fn is_reached(self, part: u64, all: u64) -> bool {
         part.saturating_mul(1_000_000) >= all.saturating_mul(self.0 as u64)
     }
@@ -223,13 +225,13 @@ impl Fraction {
 const SECONDARY: &str = "--secondary-node-eviction-rate";
 const THRESHOLD: &str = "--unhealthy-zone-threshold";
 
-/// The engine wants to be called once in each period.
+/// The engine has to be called once in each period.
 const PERIOD_MIN: Span = Span::from_millis(100);
 
-/// A year: longer is a slip, and keeps sums far from the end of time.
+/// A year: a longer period is a mistake, and the limit keeps sums far from overflow.
 const PERIOD_MAX_MICROS: i64 = 366 * 86_400 * SECOND;
 
-/// Nobody taints faster on purpose.
+/// A higher rate is a mistake.
 const RATE_MAX: f64 = 10_000.0;
 
 fn seconds(micros: i64) -> String {

@@ -11,32 +11,32 @@ use crate::time::Mono;
 /// What decides about one node's taints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeSituation {
-    /// What its conditions say.
+    /// Its conditions.
     pub conditions: NodeConditions,
     /// `spec.unschedulable`.
     pub unschedulable: bool,
-    /// The own taints it has.
+    /// The managed taints that it has.
     pub own: ManagedTaints,
-    /// It has been silent for longer than its grace period, by an observation of our own.
+    /// It has been silent for longer than its grace period, as this process observed.
     pub silent: bool,
-    /// All zones are down by their nodes' conditions (NL-27).
+    /// All zones are fully disrupted according to their nodes' conditions (NL-27).
     pub all_down: bool,
 }
 
-/// What is to be done about one node's taints.
+/// The changes of one node's taints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TaintPlan {
-    /// Put on at once.
+    /// Added at once.
     pub add: ManagedTaints,
-    /// Taken off at once.
+    /// Removed at once.
     pub remove: ManagedTaints,
-    /// Put on when it is the node's turn in its zone (NL-16).
+    /// Added when it is the node's turn in its zone (NL-16).
     pub queue: Option<ManagedTaint>,
-    /// It is silent, and its conditions do not say so yet (NL-12).
+    /// It is silent, and its conditions are not Unknown yet (NL-12).
     pub declare: bool,
 }
 
-/// The whole decision about one node.
+/// Decides the changes of one node.
 pub fn plan(situation: &NodeSituation) -> TaintPlan {
     let wanted = keeping_off(situation);
     let has = situation.own.no_schedule();
@@ -53,9 +53,9 @@ pub fn plan(situation: &NodeSituation) -> TaintPlan {
     }
 }
 
-/// The NoSchedule taints that conditions and `spec.unschedulable` call for (NL-5, NL-9); where a condition is not
-/// understood, those that are there (D11). A node that has not said a word about `Ready` yet keeps the taint that every
-/// node is created with (AD-6, D12): the original takes it off at once, and pods go to a node that is not there.
+/// Returns the NoSchedule taints that conditions and `spec.unschedulable` require (NL-5, NL-9); if a condition is not
+/// understood, the existing ones stay (D11). A node that has not reported `Ready` yet keeps the taint that every node
+/// is created with (AD-6, D12): upstream removes it at once, and pods are scheduled to a node that does not run yet.
 fn keeping_off(situation: &NodeSituation) -> ManagedTaints {
     use ConditionKind::{DiskPressure, MemoryPressure, NetworkUnavailable, PidPressure};
     let conditions = &situation.conditions;
@@ -83,9 +83,9 @@ fn keeping_off(situation: &NodeSituation) -> ManagedTaints {
     ready.into_iter().chain(others).flatten().collect()
 }
 
-/// The NoExecute taints a node has from now on, and the one it waits for (NL-15, NL-16). They exclude each other, and
-/// one takes the place of the other in the same write (NL-21, NL-45). Without a word of its own about `Ready` a node
-/// keeps what it has (NL-40, D12), and unreachable is put on only by a silence of our own observation.
+/// Returns the NoExecute taints that a node has from now on, and the one it waits for (NL-15, NL-16). They exclude each
+/// other, and one replaces the other in the same write (NL-21, NL-45). A node that has not reported `Ready` keeps what
+/// it has (NL-40, D12), and unreachable is added only for a silence that this process observed.
 fn sending_away(situation: &NodeSituation) -> (ManagedTaints, Option<ManagedTaint>) {
     let has = situation.own.no_execute();
     let (taint, evident) = match situation.conditions.ready() {
@@ -102,7 +102,7 @@ fn sending_away(situation: &NodeSituation) -> (ManagedTaints, Option<ManagedTain
     }
 }
 
-/// Why these taints are written to a node in this situation.
+/// Returns why these taints are written to a node in this situation.
 pub(super) fn cause(
     situation: &NodeSituation,
     silent_since: Option<Mono>,

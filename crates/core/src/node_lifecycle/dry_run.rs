@@ -10,9 +10,9 @@ use crate::identity::NodeName;
 use crate::time::Mono;
 
 impl NodeLifecycleEngine {
-    /// In place of [`NodeLifecycleEngine::next_effect`] for a process that only watches: reports, by notices, what would be
-    /// done now, each thing once until the reason goes. An observer reads nothing, so it reports by what it knows; a leader
-    /// reads Node and Lease first, and might learn better.
+    /// Replaces [`NodeLifecycleEngine::next_effect`] for an observer: reports, by notices, what would be done now, each
+    /// change once until its reason is gone. An observer reads nothing, so it reports from what it knows; a leader
+    /// reads Node and Lease first, and may find otherwise.
     pub fn observe(&mut self, now: Mono) {
         self.enter(now);
         self.wake(now);
@@ -53,7 +53,7 @@ impl NodeLifecycleEngine {
         self.dequeue(name);
         let Some(entry) = self.entries.get(name) else { return };
         if entry.requests.needs_read() {
-            // It would be read first, and what that says is not known: from a time when we acted.
+            // It has to be read first, with an unknown result: its last request is from a time as leader.
             return;
         }
         if let Some(plan) = entry.plan_after_dry_run(self.all_down) {
@@ -78,17 +78,17 @@ impl NodeLifecycleEngine {
 }
 
 impl DryRunState {
-    /// Its conditions would say Unknown.
+    /// Records that its conditions would be Unknown.
     fn set_conditions_unknown(&mut self) {
         self.conditions = true;
     }
 
-    /// Its labels would be there: of them no notice is given, and they hold nothing else up.
+    /// Records that its labels would be set: there is no notice about labels, and they delay nothing else.
     fn patch_labels(&mut self) {
         self.labels = true;
     }
 
-    /// These taints would be put on and taken off.
+    /// Records that these taints would be added and removed.
     fn patch_taints(&mut self, add: ManagedTaints, remove: ManagedTaints) {
         self.add = self.add.without(remove).and(add);
         self.remove = self.remove.without(add).and(remove);

@@ -4,19 +4,19 @@ use crate::identity::NodeName;
 use alloc::format;
 use alloc::string::String;
 
-/// Who says it (NL-1).
+/// The event source (NL-1).
 pub const COMPONENT: &str = "node-controller";
 
-/// Reason of the event about a node seen for the first time.
+/// Reason of the event about a node observed for the first time.
 pub const REGISTERED: &str = "RegisteredNode";
 /// Reason of the event about a node that is gone.
 pub const REMOVING: &str = "RemovingNode";
-/// Reason of the event about a node, or a pod, that is not ready any more.
+/// Reason of the event about a node, or a pod, that is no longer ready.
 pub const NOT_READY: &str = "NodeNotReady";
 /// Message of the event about a pod.
 pub const POD_NOT_READY: &str = "Node is not ready";
 
-/// Message of the event about a node seen for the first time.
+/// Message of the event about a node observed for the first time.
 pub fn registered(node: &NodeName) -> String {
     format!("Node {node} event: Registered Node {node} in Controller")
 }
@@ -26,7 +26,7 @@ pub fn removing(node: &NodeName) -> String {
     format!("Node {node} event: Removing Node {node} from Controller")
 }
 
-/// Message of the event about a node that is not ready any more.
+/// Message of the event about a node that is no longer ready.
 pub fn not_ready(node: &NodeName) -> String {
     format!("Node {node} status is now: {NOT_READY}")
 }

@@ -18,12 +18,12 @@ pub enum ConditionStatus {
     False,
     /// `Unknown`.
     Unknown,
-    /// Not one of the three, or told in two ways at once: nothing is put on or taken off because of it (D11).
+    /// Not one of the three, or contradictory: no taint is added or removed because of it (D11).
     Other,
 }
 
 impl ConditionStatus {
-    /// Reads a status; case counts.
+    /// Parses a status, case-sensitively.
     pub fn new(text: &str) -> Self {
         match text {
             "True" => Self::True,
@@ -65,13 +65,13 @@ impl ConditionKind {
         }
     }
 
-    /// Reads a condition's type; `None` for those that do not matter here.
+    /// Parses a condition's type; `None` for those that do not matter here.
     pub fn new(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
-/// One condition as it stands in `status.conditions`.
+/// One element of `status.conditions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeCondition {
     /// Its type.
@@ -82,12 +82,12 @@ pub struct NodeCondition {
     pub heartbeat: Option<Wall>,
 }
 
-/// The status of each condition; one that is told twice and differently is [`ConditionStatus::Other`].
+/// The status of each condition; one that occurs twice with different statuses is [`ConditionStatus::Other`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NodeConditions([Option<ConditionStatus>; 5]);
 
 impl NodeConditions {
-    /// What a list of conditions says.
+    /// Makes the statuses from a list of conditions.
     pub fn of(told: &[NodeCondition]) -> Self {
         let mut all = Self::default();
         for condition in told {
@@ -100,12 +100,12 @@ impl NodeConditions {
         all
     }
 
-    /// The status of one; `None`: there is no such condition.
+    /// Returns the status of a condition; `None`: there is no such condition.
     pub const fn get(&self, kind: ConditionKind) -> Option<ConditionStatus> {
         self.0[kind as usize]
     }
 
-    /// The status of `Ready`.
+    /// Returns the status of `Ready`.
     pub const fn ready(&self) -> Option<ConditionStatus> {
         self.get(ConditionKind::Ready)
     }
@@ -125,17 +125,17 @@ impl NodeConditions {
     }
 }
 
-/// What becomes of one condition of a node that has fallen silent (NL-12).
+/// What happens to one condition of a node that has become silent (NL-12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConditionExpiry {
-    /// It says Unknown from now on, with reason `NodeStatusUnknown`; the heartbeat stays.
+    /// It becomes Unknown, with reason `NodeStatusUnknown`; the heartbeat stays.
     Stopped,
-    /// There is none: one that says Unknown is made, with reason `NodeStatusNeverUpdated`; the heartbeat is the node's
-    /// creation.
+    /// It is missing: one with status Unknown is added, with reason `NodeStatusNeverUpdated`; the heartbeat is the
+    /// node's creation.
     NeverPosted,
 }
 
-/// The conditions that expire with the heartbeat. NetworkUnavailable is not the kubelet's (NL-12).
+/// The conditions that expire with the heartbeat. NetworkUnavailable does not come from the kubelet (NL-12).
 const EXPIRING: [ConditionKind; 4] = [
     ConditionKind::Ready,
     ConditionKind::MemoryPressure,
@@ -143,7 +143,8 @@ const EXPIRING: [ConditionKind; 4] = [
     ConditionKind::PidPressure,
 ];
 
-/// What is to be written into the conditions of a silent node; those that say Unknown already are left alone (NL-12).
+/// Returns what has to be written into the conditions of a silent node; those that are Unknown already stay as they are
+/// (NL-12).
 pub fn expired(conditions: &NodeConditions) -> Vec<(ConditionKind, ConditionExpiry)> {
     let expiry = |kind| match conditions.get(kind) {
         Some(ConditionStatus::Unknown) => None,
@@ -153,7 +154,7 @@ pub fn expired(conditions: &NodeConditions) -> Vec<(ConditionKind, ConditionExpi
     EXPIRING.into_iter().filter_map(expiry).collect()
 }
 
-/// The labels of operating system and architecture, of today and of old (NL-8).
+/// The labels of operating system and architecture, current and deprecated (NL-8).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PlatformLabels {
     /// `kubernetes.io/os`.
@@ -166,20 +167,20 @@ pub struct PlatformLabels {
     pub beta_arch: Option<Box<str>>,
 }
 
-/// A node, as far as its health goes.
+/// The fields of a node that node health needs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NodeHealthFact {
     /// `metadata.name`.
     pub name: NodeName,
     /// `metadata.uid`.
     pub uid: Uid,
-    /// `metadata.resourceVersion`; `None` if it is no integer.
+    /// `metadata.resourceVersion`; `None` if it is not an integer.
     pub version: Option<ResourceVersion>,
     /// `metadata.creationTimestamp`.
     pub created: Option<Wall>,
-    /// Where it stands, from its labels ([`ZoneKey::of`]).
+    /// Its zone, from its labels ([`ZoneKey::of`]).
     pub zone: ZoneKey,
-    /// The label `node.kubernetes.io/exclude-disruption` is there, with any value (NL-25).
+    /// Whether the label `node.kubernetes.io/exclude-disruption` exists, with any value (NL-25).
     pub excluded: bool,
     /// `spec.unschedulable`.
     pub unschedulable: bool,
@@ -187,28 +188,28 @@ pub struct NodeHealthFact {
     pub taints: Vec<Taint>,
     /// `status.conditions`, those that matter, in the node's order.
     pub conditions: Vec<NodeCondition>,
-    /// Labels to keep in step.
+    /// Labels to keep in sync.
     pub platform: PlatformLabels,
 }
 
-/// A node's lease in `kube-node-lease`. Who holds it does not matter.
+/// A node's lease in `kube-node-lease`. Its holder does not matter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LeaseFact {
     /// `metadata.name`, which is the node's.
     pub node: NodeName,
-    /// `metadata.resourceVersion`; `None` if it is no integer.
+    /// `metadata.resourceVersion`; `None` if it is not an integer.
     pub version: Option<ResourceVersion>,
     /// `spec.renewTime`.
     pub renewed: Option<Wall>,
 }
 
-/// A pod that is bound to a node, as far as the node's health concerns it (NL-17).
+/// The fields of a pod bound to a node that node health needs (NL-17).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PodReadinessFact {
     /// `metadata.uid`, `metadata.namespace` and `metadata.name`.
     pub id: PodId,
     /// `spec.nodeName`; never empty.
     pub node: NodeName,
-    /// The status of its condition `Ready`; `None`: it has none.
+    /// The status of its condition `Ready`; `None`: it has no such condition.
     pub ready: Option<ConditionStatus>,
 }

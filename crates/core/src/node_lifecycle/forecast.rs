@@ -8,29 +8,29 @@ use crate::time::{Mono, Span};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// A node among the others.
+/// A node of a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneMember {
-    /// Where it stands.
+    /// Its zone.
     pub zone: ZoneKey,
-    /// Ready by its condition.
+    /// Whether it is ready by its condition.
     pub ready: bool,
     /// It does not count in its zone (NL-25).
     pub excluded: bool,
-    /// It falls silent now.
+    /// Whether it becomes silent now.
     pub silent: bool,
 }
 
-/// What would come of it.
+/// What would follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SilenceForecast {
-    /// No zone would have a node left that is well: nobody gets a NoExecute taint, those that are there go, and
-    /// countdowns are held (NL-27, NL-48).
+    /// No zone would have a healthy node left: no node gets a NoExecute taint, existing ones are removed, and
+    /// countdowns are put on hold (NL-27, NL-48).
     pub all_down: bool,
-    /// When each node that falls silent is tainted, in the order they were given; `None`: not while its zone is like
-    /// that (NL-26), or because everything is down.
+    /// When each node that becomes silent is tainted, in the order given; `None`: not while its zone is in this state
+    /// (NL-26), or because all zones are fully disrupted.
     pub tainted: Vec<Option<Mono>>,
-    /// The states of the zones, then.
+    /// The resulting states of the zones.
     pub zones: BTreeMap<ZoneKey, ZoneState>,
 }
 
@@ -40,7 +40,7 @@ struct ReadyCounts {
     not_ready: u32,
 }
 
-/// When nodes that fall silent at `now` would be tainted (NL-12, NL-22 to NL-27).
+/// Computes when nodes that become silent at `now` would be tainted (NL-12, NL-22 to NL-27).
 pub fn foresee(nodes: &[ZoneMember], config: &NodeLifecycleConfig, now: Mono) -> SilenceForecast {
     let mut counts: BTreeMap<&ZoneKey, ReadyCounts> = BTreeMap::new();
     for node in nodes.iter().filter(|node| !node.excluded) {
@@ -65,7 +65,7 @@ pub fn foresee(nodes: &[ZoneMember], config: &NodeLifecycleConfig, now: Mono) ->
     SilenceForecast { all_down, tainted, zones }
 }
 
-/// How long so many others keep one waiting; `None`: for ever.
+/// Returns how long a node waits behind `before` others; `None`: indefinitely.
 fn wait(rate: TaintRate, before: u64) -> Option<Span> {
     let millionths = u128::from(rate.as_millionths());
     if millionths == 0 {
@@ -93,11 +93,11 @@ mod tests {
     }
 
     #[test]
-    fn nl_22_23_one_after_the_other_at_the_rate_of_the_zone() {
+    fn nl_22_23_nodes_are_tainted_one_after_the_other_at_the_zones_rate() {
         assert_eq!(seconds(&nodes("a", 9, 1)), [Some(50)]);
         assert_eq!(seconds(&nodes("a", 9, 3)), [Some(50), Some(60), Some(70)]);
         let two_zones = [nodes("a", 9, 2), nodes("b", 9, 1)].concat();
-        assert_eq!(seconds(&two_zones), [Some(50), Some(60), Some(50)], "zones don't wait for each other");
+        assert_eq!(seconds(&two_zones), [Some(50), Some(60), Some(50)], "zones do not wait for each other");
     }
 
     #[test]
@@ -107,11 +107,11 @@ mod tests {
         assert_eq!(large[..2], [Some(50), Some(150)]);
         let excluded: Vec<ZoneMember> =
             nodes("a", 2, 3).into_iter().map(|node| ZoneMember { excluded: true, ..node }).collect();
-        assert_eq!(seconds(&excluded)[0], Some(50), "who does not count does not make a disruption");
+        assert_eq!(seconds(&excluded)[0], Some(50), "an excluded node does not cause a disruption");
     }
 
     #[test]
-    fn nl_27_a_whole_zone_keeps_its_rate_and_everything_down_stops() {
+    fn nl_27_a_whole_zone_keeps_its_rate_and_all_zones_down_stop() {
         let one_zone = [nodes("a", 0, 2), nodes("b", 1, 0)].concat();
         assert_eq!(seconds(&one_zone), [Some(50), Some(60)]);
         let everything = [nodes("a", 0, 2), nodes("b", 0, 1)].concat();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rate_is_no_taint() {
+    fn a_rate_of_zero_means_no_taint() {
         let flags = NodeLifecycleFlags {
             eviction_rate: 0.0,
             secondary_eviction_rate: 0.0,

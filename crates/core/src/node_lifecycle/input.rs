@@ -1,4 +1,4 @@
-//! Defines what the node lifecycle engine takes in: facts from watches, and the results of its requests.
+//! Defines the inputs of the node lifecycle engine: facts from watches, and the results of its requests.
 
 use super::fact::{LeaseFact, NodeHealthFact, PodReadinessFact};
 use super::observation_gaps::WatchedKind;
@@ -8,65 +8,67 @@ use crate::identity::{NodeName, PodRef, ResourceVersion};
 use crate::object_event::ObjectEvent;
 use crate::time::Mono;
 
-/// Everything the engine can be told.
+/// An input of the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NodeLifecycleInput {
-    /// What the watch of nodes says.
+    /// An event of the node watch.
     Nodes(ObjectEvent<NodeHealthFact>),
-    /// What the watch of leases says.
+    /// An event of the lease watch.
     Leases(ObjectEvent<LeaseFact>),
-    /// What the watch of pods says.
+    /// An event of the pod watch.
     Pods(ObjectEvent<PodReadinessFact>),
-    /// Nothing reliable is heard of this kind since a moment: the stream broke, stalls, or is throttled.
+    /// Since a moment there are no reliable events of this kind: the stream broke, stalls, or is throttled.
     StreamLost {
-        /// Of what.
+        /// The kind.
         stream: WatchedKind,
         /// The last sign of life.
         since: Mono,
     },
-    /// It is heard of again, from where it broke off; a list that ends says the same.
+    /// The stream delivers events again, from where it broke off; a completed list implies the same.
     StreamRecovered {
-        /// Of what.
+        /// The kind.
         stream: WatchedKind,
     },
-    /// This process stood still since a moment, and knows it.
+    /// This process detected that it stood still since a moment.
     ProcessPaused {
         /// When it stopped.
         since: Mono,
     },
-    /// The API server has done what we asked: our own lease was renewed, say (S7).
+    /// The API server has carried out a request of this process, such as the renewal of its own lease (S7).
     OwnRequestSucceeded {
         /// When the request was sent.
         sent: Mono,
     },
-    /// We have just gained the right to act: whoever had it before may have used up the rate (S6).
+    /// This process has just become the leader: the previous leader may have used up the rate (S6).
     BecameLeader,
-    /// The answer to [`super::NodeLifecycleEffect::ReadNode`].
+    /// The response to [`super::NodeLifecycleEffect::ReadNode`].
     Confirmed {
-        /// The node asked about.
+        /// The node that was read.
         node: NodeName,
         /// When the reads were sent; the earlier of both.
         sent: Mono,
-        /// What they said.
+        /// The result.
         result: Result<LiveNodeAndLease, ApiFailure>,
     },
-    /// The answer to [`super::NodeLifecycleEffect::PatchTaints`], [`super::NodeLifecycleEffect::SetConditionsUnknown`] and [`super::NodeLifecycleEffect::PatchLabels`]: the node's new version.
+    /// The response to [`super::NodeLifecycleEffect::PatchTaints`],
+    /// [`super::NodeLifecycleEffect::SetConditionsUnknown`] and [`super::NodeLifecycleEffect::PatchLabels`]: the node's
+    /// new version.
     Written {
         /// The node.
         node: NodeName,
-        /// How it went.
+        /// The result.
         result: Result<Option<ResourceVersion>, ApiFailure>,
     },
-    /// The answer to [`super::NodeLifecycleEffect::SetPodNotReady`].
+    /// The response to [`super::NodeLifecycleEffect::SetPodNotReady`].
     PodMarked {
         /// The pod.
         pod: PodRef,
-        /// How it went; `Ok(false)`: there was nothing to change.
+        /// The result; `Ok(false)`: there was nothing to change.
         result: Result<bool, ApiFailure>,
     },
 }
 
-/// What live reads of a node and of its lease said.
+/// The results of live reads of a node and of its lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LiveNodeAndLease {
     /// The node.

@@ -5,7 +5,7 @@
 use crate::taint::{Taint, TaintEffect, keys};
 use core::fmt;
 
-/// A taint of which node health is the owner (MATCH-10). There is no NoExecute taint for a cordoned node (NL-9).
+/// A taint that node lifecycle owns (MATCH-10). There is no NoExecute taint for a cordoned node (NL-9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ManagedTaint {
     /// `node.kubernetes.io/not-ready:NoSchedule`.
@@ -63,7 +63,7 @@ impl ManagedTaint {
         }
     }
 
-    /// Which own taint this is; its value does not matter, and stays as it is (NL-6).
+    /// Returns which managed taint this is; its value does not matter, and is kept (NL-6).
     pub fn of(taint: &Taint) -> Option<Self> {
         Self::ALL.into_iter().find(|own| *taint.key == *own.key() && taint.effect == own.effect())
     }
@@ -80,63 +80,63 @@ impl fmt::Display for ManagedTaint {
     }
 }
 
-/// A set of own taints.
+/// A set of managed taints.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ManagedTaints(u16);
 
 impl ManagedTaints {
-    /// None.
+    /// The empty set.
     pub const NONE: Self = Self(0);
-    /// The two that send pods away.
+    /// The two NoExecute taints.
     pub const NO_EXECUTE: Self =
         Self::NONE.with(ManagedTaint::NotReadyNoExecute).with(ManagedTaint::UnreachableNoExecute);
 
-    /// The own ones among a node's taints.
+    /// Returns the managed ones among a node's taints.
     pub fn of(taints: &[Taint]) -> Self {
         taints.iter().filter_map(ManagedTaint::of).fold(Self::NONE, Self::with)
     }
 
-    /// This set and one more.
+    /// Returns this set with one more.
     #[must_use]
     pub const fn with(self, taint: ManagedTaint) -> Self {
         Self(self.0 | taint.bit())
     }
 
-    /// This set and another.
+    /// Returns the union with another set.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// This set without another's.
+    /// Returns this set without the elements of another.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Those of this set that send pods away.
+    /// Returns the NoExecute taints of this set.
     #[must_use]
     pub const fn no_execute(self) -> Self {
         Self(self.0 & Self::NO_EXECUTE.0)
     }
 
-    /// Those of this set that keep pods off.
+    /// Returns the NoSchedule taints of this set.
     #[must_use]
     pub const fn no_schedule(self) -> Self {
         Self(self.0 & !Self::NO_EXECUTE.0)
     }
 
-    /// Whether it is in the set.
+    /// Whether the taint is in the set.
     pub const fn has(self, taint: ManagedTaint) -> bool {
         self.0 & taint.bit() != 0
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Those in the set, in a fixed order.
+    /// Returns the taints of the set, in a fixed order.
     pub fn iter(self) -> impl Iterator<Item = ManagedTaint> {
         ManagedTaint::ALL.into_iter().filter(move |taint| self.has(*taint))
     }

@@ -1,7 +1,7 @@
-//! Keeps what is known of a node and of its lease, in few bytes: of a lease two numbers, of taints and conditions a few
-//! bits.
+//! Stores what is known about a node and of its lease, in few bytes: of a lease two numbers, of taints and conditions a
+//! few bits.
 //!
-//! - Invariant: a sign of life is a change that we observe, dated by our own clock (NL-10).
+//! - Invariant: a sign of life is a change that this process observes, dated by its own clock (NL-10).
 
 use super::SilenceDeadline;
 use super::config::NodeLifecycleConfig;
@@ -22,7 +22,7 @@ use core::num::NonZeroU64;
 
 mod ingest;
 
-/// What is known by a node's name: the node, if it exists, and its lease.
+/// What is known under a node's name: the node, if it exists, and its lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct NodeFacts {
     state: Option<NodeHealthState>,
@@ -30,19 +30,19 @@ pub(super) struct NodeFacts {
 }
 
 impl NodeFacts {
-    /// Whether what is known is newer than this, be it of another incarnation: versions are ordered across all objects.
+    /// Whether the known state is newer than this, even if it has another UID: versions are ordered across all objects.
     fn is_newer_than(&self, fact: &NodeHealthFact) -> bool {
         let newest = self.state.as_ref().and_then(|known| known.version);
         fact.version.is_some() && fact.version < newest
     }
 
-    /// Takes a node in that is not another incarnation of the one that is known. Whether it shows that the node has spoken
+    /// Applies a node that has the UID of the known one, if there is one. Returns whether it shows a sign of life
     /// (NL-10).
     fn apply_node(&mut self, fact: NodeHealthFact, now: Now, notices: &mut Vec<NodeLifecycleNotice>) -> bool {
         let node = NodeRef { name: fact.name.clone(), uid: fact.uid.clone() };
         let Some(before) = self.state.take() else {
-            // The first sight of a node, also after a restart (NL-11): it has a whole grace period, and keeps the taints it
-            // has (NL-40). One that never said anything counts from its creation.
+            // The first observation of a node, also after a restart (NL-11): it has a whole grace period, and keeps its
+            // taints (NL-40). A node that never posted a status counts from its creation.
             let has_ready = fact.conditions.iter().any(|condition| condition.kind == ConditionKind::Ready);
             let created = fact.created.and_then(|created| taint_start::latest(created, now));
             let probe = created.filter(|_| !has_ready && !self.has_lease()).unwrap_or(now.mono);
@@ -72,13 +72,13 @@ impl NodeFacts {
         is_renewed
     }
 
-    /// Forgets the node.
+    /// Removes the node.
     fn remove_node(&mut self) {
         self.state = None;
     }
 
-    /// Takes a lease in; whether it is renewed (NL-10), whatever time it says, and whether it is another kind of lease than
-    /// before. One that arrives late changes nothing, unless it is listed.
+    /// Applies a lease. Returns whether it is renewed (NL-10), whatever its time says, and whether the lease appeared
+    /// or was of another kind before. A late event changes nothing, unless it is listed.
     fn apply_lease(&mut self, fact: &LeaseFact, listed: bool) -> (bool, bool) {
         let is_late = self.lease.is_some_and(|seen| seen.is_newer_than(fact));
         if is_late && !listed {
@@ -91,13 +91,13 @@ impl NodeFacts {
         (is_renewed && !is_late, !same_kind)
     }
 
-    /// Forgets the lease; whether there was one.
+    /// Removes the lease. Returns whether there was one.
     fn remove_lease(&mut self) -> bool {
         self.lease.take().is_some()
     }
 
-    /// The node or the lease exists and cannot be decoded: a node keeps what it has, and counts as it did (D11). Whether that
-    /// is new.
+    /// The node or the lease exists and cannot be decoded: a node keeps its taints, and counts as before (D11). Returns
+    /// whether that is new.
     fn set_undecodable(&mut self, kind: WatchedKind) -> bool {
         if kind == WatchedKind::Leases {
             let before = self.lease.replace(LeaseState::UNDECODABLE);
@@ -126,23 +126,23 @@ impl NodeFacts {
         }
     }
 
-    /// The node, if it exists.
+    /// Returns the node, if it exists.
     pub(super) fn node_ref(&self, name: &NodeName) -> Option<NodeRef> {
         let uid = self.state.as_ref()?.uid.clone();
         Some(NodeRef { name: name.clone(), uid })
     }
 
-    /// Whether there is neither.
+    /// Whether there is neither node nor lease.
     pub(super) fn is_empty(&self) -> bool {
         self.state.is_none() && self.lease.is_none()
     }
 
-    /// `Ready` says True.
+    /// Whether `Ready` is True.
     pub(super) fn is_ready(&self) -> bool {
         self.state.as_ref().is_some_and(NodeHealthState::is_ready)
     }
 
-    /// `Ready` says False or Unknown: its pods are not ready either (NL-17).
+    /// Whether `Ready` is False or Unknown: its pods are not ready either (NL-17).
     pub(super) fn is_down(&self) -> bool {
         let ready = self.state.as_ref().and_then(|known| known.conditions.ready());
         matches!(ready, Some(ConditionStatus::False | ConditionStatus::Unknown))
@@ -152,13 +152,13 @@ impl NodeFacts {
         self.lease.is_some_and(|lease| lease.renewed.is_some())
     }
 
-    /// A node was heard of just now; whether it exists.
+    /// Records a sign of life. Returns whether the node exists.
     fn set_renewed(&mut self, now: Mono) -> bool {
         self.state.as_mut().map(|known| known.probe = now).is_some()
     }
 
-    /// Until when a node's silence is no longer than its grace period: counted from its last sign of life (NL-10,
-    /// NL-11), and from when we could have heard one (S7), a whole grace period each. `None`: it can't be told.
+    /// Until when a node's silence is no longer than its grace period: a whole grace period from its last sign of life
+    /// (NL-10, NL-11), and from when this process could have observed one (S7). `None`: unknown.
     pub(super) fn silence_deadline(
         &self,
         observation: &Observation,
@@ -181,44 +181,44 @@ impl NodeFacts {
         self.state.as_ref().is_some_and(|known| !known.is_undecodable)
     }
 
-    /// Whether the node or its lease is not understood (D11).
+    /// Whether the node or its lease cannot be understood (D11).
     pub(super) fn is_not_understood(&self) -> bool {
         let obscure = |known: &NodeHealthState| known.is_undecodable || known.conditions.is_obscure();
         self.state.as_ref().is_some_and(obscure) || self.lease.is_some_and(|lease| lease.is_undecodable)
     }
 
-    /// What decides about the node's taints, if it exists.
+    /// Returns what decides about the node's taints, if it exists.
     pub(super) fn situation(&self, silent: bool, all_down: bool) -> Option<NodeSituation> {
         let NodeHealthState { conditions, unschedulable, own, .. } = *self.state.as_ref()?;
         Some(NodeSituation { conditions, unschedulable, own, silent, all_down })
     }
 
-    /// The taints of ours that the node has.
+    /// Returns the managed taints that the node has.
     pub(super) fn own_taints(&self) -> ManagedTaints {
         self.state.as_ref().map(|known| known.own).unwrap_or_default()
     }
 
-    /// The node's zone, and whether it counts there (NL-25).
+    /// Returns the node's zone, and whether it counts there (NL-25).
     pub(super) fn zone(&self) -> Option<(&ZoneKey, bool)> {
         self.state.as_ref().map(|known| (&known.zone, !known.excluded))
     }
 
-    /// The version that is decided by.
+    /// Returns the version that decisions are based on.
     pub(super) fn version(&self) -> Option<ResourceVersion> {
         self.state.as_ref()?.version
     }
 
-    /// When the node was last heard of, and since when `Ready` says what it says, both by our clock.
+    /// Returns when the last sign of life was observed, and since when `Ready` has its status, both by the local clock.
     pub(super) fn times(&self) -> Option<(Mono, Mono)> {
         self.state.as_ref().map(|known| (known.probe, known.ready_since))
     }
 
-    /// `beta.kubernetes.io/os` and `beta.kubernetes.io/arch` that are to be written (NL-8).
+    /// Returns the values of `beta.kubernetes.io/os` and `beta.kubernetes.io/arch` that have to be written (NL-8).
     pub(super) fn missing_labels(&self) -> Option<&[Option<Box<str>>; 2]> {
         self.state.as_ref()?.labels.as_deref()
     }
 
-    /// A write was committed that made this version; without effect if the watch has said something newer.
+    /// A write was committed and made this version; ignored if the watch has delivered a newer one.
     pub(super) fn committed(&mut self, version: Option<ResourceVersion>, request: &NodeRequest) {
         let Some(known) = self.state.as_mut().filter(|known| version >= known.version) else { return };
         known.version = version;
@@ -231,18 +231,18 @@ impl NodeFacts {
     }
 }
 
-/// What was last seen of a node's lease: the renewal only to be compared (NL-10).
+/// The last observed state of a node's lease: the renewal is only compared (NL-10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct LeaseState {
     renewed: Option<Wall>,
     version: Option<NonZeroU64>,
-    /// Whether it is renewed is not known (D11).
+    /// Whether it is renewed is unknown (D11).
     is_undecodable: bool,
-    /// Seen in the running list; outside one it means nothing.
+    /// Observed in the current list; meaningless outside of a list.
     seen: bool,
 }
 
-const _: () = assert!(size_of::<Option<LeaseState>>() <= 40, "all that is kept of a lease; no heap besides");
+const _: () = assert!(size_of::<Option<LeaseState>>() <= 40, "all memory of a lease; it uses no heap");
 
 impl LeaseState {
     const UNDECODABLE: Self = Self { renewed: None, version: None, is_undecodable: true, seen: true };
@@ -258,7 +258,7 @@ impl LeaseState {
     }
 }
 
-/// What is known of a node that exists.
+/// What is known about an existing node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct NodeHealthState {
     uid: Uid,
@@ -266,18 +266,18 @@ struct NodeHealthState {
     zone: ZoneKey,
     conditions: NodeConditions,
     heartbeat: Option<Wall>,
-    /// When it was last heard of, by our clock (NL-10).
+    /// When the last sign of life was observed, by the local clock (NL-10).
     probe: Mono,
-    /// Since when, by our knowledge, `Ready` says what it says.
+    /// Since when `Ready` has its status, as far as is known.
     ready_since: Mono,
     own: ManagedTaints,
     unschedulable: bool,
     excluded: bool,
-    /// Its object could not be decoded lately: nothing is put on or taken off (D11).
+    /// Its object could not be decoded the last time: nothing is added or removed (D11).
     is_undecodable: bool,
-    /// Seen in the running list; outside one it means nothing.
+    /// Observed in the current list; meaningless outside of a list.
     seen: bool,
-    /// Those of operating system and architecture that are to be written.
+    /// Labels of operating system and architecture that have to be written.
     labels: Option<Box<[Option<Box<str>>; 2]>>,
 }
 
@@ -286,7 +286,7 @@ impl NodeHealthState {
         let platform = fact.platform;
         let os = platform.os.filter(|os| platform.beta_os.as_ref() != Some(os));
         let arch = platform.arch.filter(|arch| platform.beta_arch.as_ref() != Some(arch));
-        // The moment of creation is written by a controller that declares a node silent that never posted anything (NL-12):
+        // A controller writes the moment of creation when it declares a node silent that never posted a status (NL-12):
         // it is not a heartbeat.
         let ready = fact.conditions.iter().find(|condition| condition.kind == ConditionKind::Ready);
         let heartbeat = ready.and_then(|ready| ready.heartbeat).filter(|at| fact.created != Some(*at));
@@ -311,8 +311,8 @@ impl NodeHealthState {
         self.conditions.ready() == Some(ConditionStatus::True)
     }
 
-    /// Whether this shows that the node has spoken since `before` (NL-10): its heartbeat is another one; or `Ready` came,
-    /// other than by a controller that called it silent, or went (NL-11).
+    /// Whether this shows a sign of life since `before` (NL-10): its heartbeat changed; or `Ready` appeared, unless a
+    /// controller added it for a silent node, or disappeared (NL-11).
     fn shows_life_since(&self, before: &Self) -> bool {
         let beats = self.heartbeat.is_some() && self.heartbeat != before.heartbeat;
         let came = match (before.conditions.ready(), self.conditions.ready()) {

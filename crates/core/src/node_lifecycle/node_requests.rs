@@ -1,4 +1,4 @@
-//! Keeps the request that is out for a node, and what failed.
+//! Tracks the request in flight for a node, and failures.
 //!
 //! - Invariant: a node has one request at a time; after a failure it is read before it is written to again (P31).
 
@@ -11,15 +11,15 @@ use crate::identity::{NodeName, Uid};
 use crate::time::{Mono, Span};
 use alloc::boxed::Box;
 
-/// How old the live reads may be when a node is declared silent or tainted by them.
+/// The maximum age of the live reads by which a node is declared silent or tainted.
 const CONFIRM_AGE_MAX: Span = Span::from_secs(2);
 
 /// A request for a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum NodeRequest {
-    /// Reading; on behalf of a turn in this zone, if any.
+    /// A read; on behalf of a turn in this zone, if any.
     Read { turn: Option<ZoneKey> },
-    /// Writing taints; with this zone's token, if any, which it `returns` if it was certainly not used.
+    /// A write of taints; with this zone's token, if any, which is returned (`returns`) if it was certainly not used.
     Taints {
         add: ManagedTaints,
         remove: ManagedTaints,
@@ -27,9 +27,9 @@ pub(crate) enum NodeRequest {
         returns: bool,
         why: TaintCause,
     },
-    /// Writing conditions.
+    /// A write of conditions.
     Conditions { since: Mono },
-    /// Writing labels.
+    /// A write of labels.
     Labels,
 }
 
@@ -38,66 +38,67 @@ pub(crate) enum NodeRequest {
 pub(crate) struct NodeRequests {
     /// Boxed: few nodes have one.
     in_flight: Option<Box<NodeRequest>>,
-    /// The node that the request is for is not the one that is here now.
+    /// The request is for a node that has been replaced or is gone.
     void: bool,
-    /// A write did not go as it should: read before anything else (P31).
+    /// A write failed: the node is read before anything else (P31).
     stale: bool,
     failures: u32,
     retry_at: Option<Mono>,
-    /// When the last live read that succeeded was sent.
+    /// When the last successful live read was sent.
     read_sent: Option<Mono>,
 }
 
 impl NodeRequests {
-    /// A request goes out.
+    /// Starts a request.
     pub(crate) fn begin(&mut self, request: NodeRequest) {
         assert!(self.in_flight.is_none(), "one request at a time for each node");
         self.in_flight = Some(Box::new(request));
         self.void = false;
     }
 
-    /// A live read, or a write, came back: which that was, and whether it was for the node that is here now.
+    /// Ends a live read, or a write. Returns which it was, and whether it was for the current node.
     pub(crate) fn end(&mut self, is_read: bool) -> Option<(NodeRequest, bool)> {
         let request =
             self.in_flight.take_if(|request| is_read == matches!(**request, NodeRequest::Read { .. }))?;
         Some((*request, !core::mem::take(&mut self.void)))
     }
 
-    /// Whether none is out.
+    /// Whether no request is in flight.
     pub(crate) const fn is_idle(&self) -> bool {
         self.in_flight.is_none()
     }
 
-    /// The node is gone, or another one has its name.
+    /// The node is gone, or another node has its name.
     pub(crate) fn node_removed(&mut self) {
         *self = Self { void: self.in_flight.is_some(), in_flight: self.in_flight.take(), ..Self::default() };
     }
 
-    /// A token that is out is not to come back.
+    /// The token of the request in flight must not be returned.
     pub(crate) fn keep_token(&mut self) {
         if let Some(NodeRequest::Taints { returns, .. }) = self.in_flight.as_deref_mut() {
             *returns = false;
         }
     }
 
-    /// A live read, sent at this moment, said what is known now.
+    /// A live read, sent at this moment, agrees with what is known now.
     pub(crate) fn confirm(&mut self, sent: Mono) {
         self.read_sent = Some(sent);
         self.stale = false;
     }
 
-    /// Whether a live read was sent after what it is to confirm, and is young.
+    /// Whether a live read was sent after the fact it has to confirm, and is recent.
     pub(crate) fn is_confirmed(&self, since: Mono, now: Mono) -> bool {
         self.read_sent.is_some_and(|sent| since <= sent && now <= sent.plus(CONFIRM_AGE_MAX))
     }
 
-    /// A write was committed; without its version it is not known what the node is like now.
+    /// A write was committed; without its version the current state of the node is unknown.
     pub(crate) fn committed(&mut self, has_version: bool) {
         self.failures = 0;
         self.stale = !has_version;
     }
 
-    /// Tried again after a pause, and not before the node was read: what is known of it may not be so. When that is.
+    /// Schedules a retry after a pause; the node is read first, because what is known about it may be outdated. Returns
+    /// the time.
     pub(crate) fn failed(&mut self, name: &NodeName, failure: ApiFailure, now: Mono) -> Mono {
         self.stale = true;
         self.failures = self.failures.saturating_add(1);
@@ -106,29 +107,29 @@ impl NodeRequests {
         retry_at
     }
 
-    /// Whether the node is to be read before anything else.
+    /// Whether the node has to be read before anything else.
     pub(crate) const fn needs_read(&self) -> bool {
         self.stale
     }
 
-    /// When it is tried again.
+    /// When it is retried.
     pub(crate) const fn retry_at(&self) -> Option<Mono> {
         self.retry_at
     }
 
-    /// The pause after a failure is over.
+    /// Ends the pause after a failure.
     pub(crate) fn end_pause(&mut self) {
         self.retry_at = None;
     }
 
-    /// Nothing is to be done about the node: what failed before does not count any more.
+    /// There is nothing to do for the node: earlier failures do not count any more.
     pub(crate) fn settle(&mut self) {
         if self.is_idle() {
             self.failures = 0;
         }
     }
 
-    /// Whether it is between two tries.
+    /// Whether it waits between two attempts.
     pub(crate) const fn is_failing(&self) -> bool {
         self.failures > 0
     }

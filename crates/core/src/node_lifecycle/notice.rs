@@ -8,14 +8,14 @@ use crate::identity::PodRef;
 use crate::identity::{NodeName, PodName};
 use crate::time::Mono;
 
-/// What people may want to know. Losing one changes nothing. The words of the events are in [`super::event_messages`].
+/// A report for users. Losing one changes nothing. The texts of the events are in [`super::event_messages`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NodeLifecycleNotice {
-    /// A node is seen for the first time (NL-19).
+    /// A node is observed for the first time (NL-19).
     Registered(NodeRef),
     /// A node is gone (NL-19).
     Removed(NodeRef),
-    /// A node was ready and is not any more (NL-17).
+    /// A node is no longer ready (NL-17).
     BecameNotReady(NodeRef),
     /// A pod was marked not ready (NL-17).
     PodMarked {
@@ -28,7 +28,7 @@ pub enum NodeLifecycleNotice {
     Declared {
         /// The node.
         node: NodeRef,
-        /// Since when it may be called silent.
+        /// Since when it counts as silent.
         silent_since: Mono,
     },
     /// Taints were written.
@@ -37,57 +37,57 @@ pub enum NodeLifecycleNotice {
         node: NodeRef,
         /// Its zone.
         zone: ZoneKey,
-        /// Put on.
+        /// Added.
         add: ManagedTaints,
-        /// Taken off.
+        /// Removed.
         remove: ManagedTaints,
         /// The reason.
         why: TaintCause,
     },
-    /// A request for a node failed; it is tried again.
+    /// A request for a node failed; it is retried.
     Failed {
         /// The node.
         node: NodeName,
         /// Why.
         failure: ApiFailure,
-        /// When it is tried again.
+        /// When it is retried.
         retry_at: Mono,
     },
-    /// A zone is in another state (NL-25).
+    /// The state of a zone changed (NL-25).
     ZoneChanged {
         /// The zone.
         zone: ZoneKey,
-        /// From.
+        /// The old state.
         from: ZoneState,
-        /// To.
+        /// The new state.
         to: ZoneState,
     },
-    /// All zones are down, or not all any more (NL-27).
+    /// All zones are fully disrupted, or no longer all of them (NL-27).
     EverythingDown(bool),
-    /// Countdowns of pods are to be held, or go on (NL-48).
+    /// Countdowns of pods are put on hold, or resume (NL-48).
     HoldCountdowns(bool),
     /// A node or lease could not be understood (D11). Once, until it is understood again.
     NotUnderstood(NodeName),
-    /// This process stood still, or a stream did: silence counts from now on only (S7).
+    /// This process stood still, or a stream did: silence counts only from now on (S7).
     ObservedAfresh,
-    /// To an observer: these taints would be written now ([`super::NodeLifecycleEngine::observe`]).
+    /// For an observer: these taints would be written now ([`super::NodeLifecycleEngine::observe`]).
     WouldTaint {
         /// The node.
         node: NodeRef,
         /// Its zone.
         zone: ZoneKey,
-        /// Put on.
+        /// Added.
         add: ManagedTaints,
-        /// Taken off.
+        /// Removed.
         remove: ManagedTaints,
-        /// The reason. Of a silent node, and of one that is not ready, Node and Lease would be read first.
+        /// The reason. For a silent node, and one that is not ready, Node and Lease would be read first.
         why: TaintCause,
     },
-    /// To an observer: this node's conditions would be set to Unknown now, if Node and Lease say the same.
+    /// For an observer: this node's conditions would be set to Unknown now, if Node and Lease confirm it.
     WouldDeclare {
         /// The node.
         node: NodeRef,
-        /// Since when it may be called silent.
+        /// Since when it counts as silent.
         silent_since: Mono,
     },
 }

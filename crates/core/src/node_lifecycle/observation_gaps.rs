@@ -1,12 +1,13 @@
-//! Tracks since when our own observation is uninterrupted: watches, requests and the process itself (S7, P37).
+//! Tracks since when this process has observed without interruption: watches, requests and the process itself (S7,
+//! P37).
 //!
-//! - Invariant: time in which we could not observe a node never counts as its silence.
+//! - Invariant: time in which this process could not observe a node never counts as the node's silence.
 
 use super::TICK;
 use super::config::NodeLifecycleConfig;
 use crate::time::{Mono, Span};
 
-/// What is listed and watched.
+/// The kinds that are listed and watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WatchedKind {
     /// Nodes.
@@ -17,43 +18,43 @@ pub enum WatchedKind {
     Pods,
 }
 
-/// Why a node that looks dead is not called so, or not tainted NoExecute.
+/// Why a node that looks dead is not declared silent, or not tainted NoExecute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObservationDoubt {
     /// Nodes or leases were never listed completely.
     NotSynced,
     /// A stream of nodes or leases is lost.
     WatchLost,
-    /// Our own requests have not succeeded lately: we may be the ones who are cut off.
+    /// The requests of this process have not succeeded lately: this process may be the one that is disconnected.
     NoAnswer,
-    /// No node at all was heard of lately: it is not this one.
+    /// No node at all sent a heartbeat lately: this node is not the cause.
     NoNodeHeard,
 }
 
-/// What happens to a stream.
+/// An update of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamUpdate {
     /// The list is complete.
     ListCompleted,
-    /// A list is not completed.
+    /// A list was aborted.
     ListAborted,
-    /// The watch says something that is not part of a list.
+    /// The watch delivered an event that is not part of a list.
     Event,
-    /// Nothing reliable is heard since then.
+    /// There have been no reliable events since then.
     Lost { since: Mono },
-    /// It is heard of again.
+    /// The stream delivers events again.
     Recovered,
 }
 
-/// What is known of one stream.
+/// The state of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct StreamState {
     complete_once: bool,
     /// While a list runs: the last moment of complete knowledge, if there ever was one.
     listing: Option<Option<Mono>>,
-    /// Nothing reliable is heard since then.
+    /// There have been no reliable events since then.
     lost: Option<Mono>,
-    /// Watched without a gap worth the name since then.
+    /// Since when it has been watched without a significant gap.
     since: Option<Mono>,
 }
 
@@ -62,7 +63,7 @@ impl StreamState {
         self.listing = Some(silent_since);
     }
 
-    /// Whether a list was running, and is now complete.
+    /// Completes a list. Returns whether one was running.
     fn end(&mut self, now: Mono, config: &NodeLifecycleConfig) -> bool {
         let Some(silent_since) = self.listing.take() else { return false };
         let known_until = match (silent_since, self.lost.take()) {
@@ -74,23 +75,23 @@ impl StreamState {
         true
     }
 
-    /// A list that is not completed. Without a complete one before it there is no watch that could go on.
+    /// Aborts a list. Without a complete one before it there is no watch that could continue.
     fn abort(&mut self, now: Mono, config: &NodeLifecycleConfig) -> bool {
         let Some(known_until) = self.listing.take().filter(|_| self.complete_once) else { return false };
         self.gap(known_until, now, config);
         true
     }
 
-    /// The watch says something that is not part of a list. While a list runs, that says it goes on beside it: there is no gap up to now. Items of the
-    /// list itself say nothing of the kind, for they come one after the other: if the watch is dead, no node may be called
-    /// silent before the last one has come.
+    /// The watch delivered an event that is not part of a list. While a list runs, that shows that the watch continues
+    /// beside it: there is no gap up to now. Items of the list itself show nothing of the kind, because they arrive one
+    /// after the other: if the watch is dead, no node may be declared silent before the last one has arrived.
     fn event_seen(&mut self, now: Mono) {
         if let Some(known_until) = self.listing.as_mut().filter(|_| self.complete_once) {
             *known_until = Some(now);
         }
     }
 
-    /// It is lost; or a list runs for so long that what is not heard meanwhile is a gap.
+    /// Whether it is lost, or a list has been running for so long that the time without watch events is a gap.
     fn is_blind(&self, now: Mono, config: &NodeLifecycleConfig) -> bool {
         let late = |silent: Option<Mono>| silent.is_none_or(|since| now.since(since) > config.gap_max());
         self.lost.is_some() || self.listing.is_some_and(late)
@@ -114,37 +115,37 @@ impl StreamState {
     }
 }
 
-/// The API server takes our requests: the successes follow each other without a gap.
+/// The API server accepts the requests of this process: the successes follow each other without a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct RequestSuccesses {
     since: Mono,
     last: Mono,
 }
 
-/// How well we can observe: streams, requests, and this process.
+/// How well this process can observe: streams, requests, and the process itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Observation {
     nodes: StreamState,
     leases: StreamState,
     pods: StreamState,
     requests: Option<RequestSuccesses>,
-    /// Silence before this moment counts for nothing: the process stood still, or everything was down.
+    /// Silence before this moment does not count: the process stood still, or all zones were down.
     afresh: Option<Mono>,
     /// The last call.
     called: Option<Mono>,
-    /// When any node was last heard of.
+    /// When the last sign of life of any node was observed.
     last_renewal: Option<Mono>,
 }
 
 impl Observation {
-    /// Both lists that nodes are judged by were complete once (NL-4).
+    /// Whether both lists that nodes are judged by were complete once (NL-4).
     pub(crate) const fn is_synced(&self) -> bool {
         self.nodes.complete_once && self.leases.complete_once
     }
 
-    /// Notes a call. Whether the process stood still before it: what it did not hear meanwhile says nothing.
+    /// Records a call. Returns whether the process stood still before it: then missing heartbeats prove nothing.
     pub(crate) fn call(&mut self, now: Mono, config: &NodeLifecycleConfig) -> bool {
-        // The longest pause between two calls that is none.
+        // The longest pause between two calls that is not a gap.
         let pause_max = config.monitor_period().saturating_add(config.gap_max());
         let before = self.called.replace(now);
         let paused = before.is_some_and(|before| now.since(before) > pause_max);
@@ -154,7 +155,7 @@ impl Observation {
         paused
     }
 
-    /// The moment of the last call.
+    /// Returns the time of the last call.
     pub(crate) const fn called(&self) -> Option<Mono> {
         self.called
     }
@@ -164,7 +165,7 @@ impl Observation {
         self.afresh = Some(now);
     }
 
-    /// The process stood still since then. Whether that is a gap.
+    /// The process stood still since then. Returns whether that is a gap.
     pub(crate) fn pause(&mut self, since: Mono, now: Mono, config: &NodeLifecycleConfig) -> bool {
         let paused = now.since(since) > config.gap_max();
         if paused {
@@ -173,13 +174,13 @@ impl Observation {
         paused
     }
 
-    /// A list starts; the last moment of complete knowledge, if there ever was one.
+    /// Starts a list, with the last moment of complete knowledge, if there ever was one.
     pub(crate) fn start_list(&mut self, stream: WatchedKind, silent_since: Option<Mono>) {
         self.stream_mut(stream).begin(silent_since);
     }
 
-    /// Something happened to a stream. Of a list that ends, whether one was running; of one that broke off, whether the
-    /// watch goes on.
+    /// Applies an update of a stream. Returns, for a completed list, whether one was running; for an aborted one,
+    /// whether the watch continues.
     pub(crate) fn update(
         &mut self,
         stream: WatchedKind,
@@ -216,7 +217,7 @@ impl Observation {
         stream.listing.is_some()
     }
 
-    /// A request of ours, sent at this moment, has succeeded. Whether that ends a gap.
+    /// A request of this process, sent at this moment, has succeeded. Returns whether that ends a gap.
     pub(crate) fn request_succeeded(&mut self, sent: Mono, now: Mono, config: &NodeLifecycleConfig) -> bool {
         let sent = sent.min(now);
         match &mut self.requests {
@@ -231,20 +232,20 @@ impl Observation {
         }
     }
 
-    /// A node was heard of.
+    /// A sign of life of a node was observed.
     pub(crate) fn node_renewed(&mut self, now: Mono) {
         self.last_renewal = Some(now);
     }
 
-    /// Since when silence is a node's own (S7): the streams that would have told of it, the API server and this
-    /// process were all there. A node with a lease breaks its silence there; one without, in its object.
+    /// Since when silence is a node's own (S7): the streams that would have delivered a sign of life, the API server
+    /// and this process were all working. A node with a lease shows a sign of life there; one without, in its object.
     pub(crate) fn since(&self, has_lease: bool) -> Option<Mono> {
         let (leases, requests) = (self.leases.since?, self.requests?.since);
         let nodes = if has_lease { None } else { Some(self.nodes.since?) };
         Some(leases.max(requests)).max(nodes).max(self.afresh)
     }
 
-    /// Why no node may be called silent now.
+    /// Why no node may be declared silent now.
     pub(crate) fn doubt(&self, now: Mono, config: &NodeLifecycleConfig) -> Option<ObservationDoubt> {
         let is_answered = self.requests.is_some_and(|requests| now.since(requests.last) <= config.gap_max());
         match [&self.nodes, &self.leases] {
@@ -257,7 +258,7 @@ impl Observation {
         }
     }
 
-    /// When no node at all will have been heard of for longer than this; `None`: none ever was.
+    /// When the last sign of life of any node will be older than this; `None`: there never was one.
     pub(crate) fn all_silent_at(&self, span: Span) -> Option<Mono> {
         Some(self.last_renewal?.plus(span).plus(TICK))
     }

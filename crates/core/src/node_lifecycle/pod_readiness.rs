@@ -1,4 +1,4 @@
-//! Decides which pods are to be marked as not ready because their node is not ready (NL-17, NL-18).
+//! Decides which pods are marked as not ready because their node is not ready (NL-17, NL-18).
 //!
 //! - Invariant: each pod is marked once per transition of its node; later updates of its kubelet stand.
 
@@ -15,11 +15,11 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct TrackedPod {
     id: PodId,
-    /// It has a condition `Ready` that does not say False.
+    /// It has a condition `Ready` that is not False.
     ready: bool,
-    /// It was marked since its node went down; a kubelet that says otherwise afterwards has the last word.
+    /// It was marked since its node went down; a later update of the kubelet takes precedence.
     patched: bool,
-    /// Seen in the running list; outside one it means nothing.
+    /// Observed in the current list; meaningless outside of a list.
     seen: bool,
 }
 
@@ -30,7 +30,7 @@ const _: () = assert!(size_of::<TrackedPod>() == 16, "each engine keeps a pod's 
 struct TrackedPods(Vec<TrackedPod>);
 
 impl TrackedPods {
-    /// Takes over what a watch says; whether it is marked is remembered.
+    /// Stores a pod; whether it was marked is kept.
     fn put(&mut self, fact: PodReadinessFact) {
         let ready = fact.ready.is_some_and(|status| status != ConditionStatus::False);
         match self.position(fact.id.uid()) {
@@ -61,22 +61,22 @@ impl TrackedPods {
     }
 }
 
-/// A mark that was tried.
+/// An attempted mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct ReadinessPatchAttempt {
     failures: u32,
-    /// When it is tried again; `None`: the request is out.
+    /// When it is retried; `None`: the request is in flight.
     retry_at: Option<Mono>,
-    /// The node was not down for a while since the request was sent: the answer says nothing of this time.
+    /// The node was not down for a while since the request was sent: the response does not count.
     void: bool,
 }
 
-/// The pods of all nodes, and which of them are to be marked. A pod is applied with the node name that the nodes' own
+/// The pods of all nodes, and which of them have to be marked. A pod is applied with the node name that the nodes' own
 /// facts share ([`ReadinessMarks::shared_name`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ReadinessMarks {
     pods: BTreeMap<NodeName, TrackedPods>,
-    /// Nodes of which `Ready` says False or Unknown.
+    /// Nodes whose `Ready` is False or Unknown.
     down: BTreeSet<NodeName>,
     due: BTreeSet<PodRef>,
     later: BTreeSet<(Mono, PodRef)>,
@@ -94,14 +94,14 @@ impl ObjectIndex<PodReadinessFact> for ReadinessMarks {
         self.update(pod);
     }
 
-    /// A pod on no node was never known, so its end changes nothing.
+    /// A pod without a node was never known, so its deletion changes nothing.
     fn deleted(&mut self, pod: ObjectRef, _: Now) {
         if let Some(pod) = pod.into_pod() {
             self.remove(&pod);
         }
     }
 
-    /// What was known of it stands: the mark asks the API server first, and does it no harm.
+    /// The last known state stays: the mark's request checks the pod first, so it does no harm.
     fn undecodable(&mut self, _: ObjectRef, _: Now) {}
 
     fn list_completed(&mut self, _: Now) {
@@ -115,13 +115,13 @@ impl ObjectIndex<PodReadinessFact> for ReadinessMarks {
 }
 
 impl ReadinessMarks {
-    /// The copy of a name that the node's pods share, if there are any.
+    /// The copy of a name that the node's pods share, if it has pods.
     pub(super) fn shared_name(&self, node: &NodeName) -> Option<&NodeName> {
         self.pods.get_key_value(node).map(|(shared, _)| shared)
     }
 
-    /// A node has come, gone, or turned: its pods follow. One that is not down takes the marks' memory away: if it is down
-    /// again before the answers come, its pods are marked once more.
+    /// A node was added, removed, or changed: its pods follow. When it is no longer down, earlier marks are forgotten:
+    /// if it is down again before the responses arrive, its pods are marked once more.
     pub(super) fn set_node_down(&mut self, node: &NodeName, is_down: bool) {
         if self.down.contains(node) == is_down {
             return;
@@ -141,7 +141,7 @@ impl ReadinessMarks {
         pods.into_iter().for_each(|pod| self.update(pod));
     }
 
-    /// The next mark to make.
+    /// Returns the next mark.
     pub(super) fn next(&mut self) -> Option<(PodRef, PodName)> {
         while let Some(pod) = self.due.pop_first() {
             let Some(name) = self.tracked(&pod).map(|tracked| tracked.id.name().clone()) else {
@@ -155,7 +155,7 @@ impl ReadinessMarks {
         None
     }
 
-    /// Takes in how the request for a mark went; the pod's name if it was marked by it.
+    /// Handles the response to the request for a mark. Returns the pod's name if the request marked it.
     pub(super) fn written(
         &mut self,
         pod: &PodRef,
@@ -182,7 +182,7 @@ impl ReadinessMarks {
                 self.later.insert((retry_at, pod.clone()));
             }
         }
-        // It may be ready again, or gone.
+        // The pod may be ready again, or gone.
         self.update(pod.clone());
         marked
     }
@@ -200,7 +200,7 @@ impl ReadinessMarks {
         self.later.first().map(|(at, _)| *at)
     }
 
-    /// How many marks are still to be made; requests that are out aside.
+    /// The number of pending marks, without requests in flight.
     pub(super) fn len(&self) -> usize {
         self.due.len() + self.later.len()
     }
@@ -219,7 +219,7 @@ impl ReadinessMarks {
         self.pods.get(&pod.node)?.get(&pod.uid)
     }
 
-    /// Decides again whether a pod is to be marked.
+    /// Decides again whether a pod has to be marked.
     fn update(&mut self, pod: PodRef) {
         let is_down = self.down.contains(&pod.node);
         if !is_down || !self.tracked(&pod).is_some_and(|tracked| tracked.ready && !tracked.patched) {
@@ -229,7 +229,7 @@ impl ReadinessMarks {
         }
     }
 
-    /// Not to be made any more; one whose request is out is kept for its answer.
+    /// The pod no longer has to be marked; a mark with a request in flight is kept for its response.
     fn cancel(&mut self, pod: &PodRef) {
         self.due.remove(pod);
         if let Some(at) = self.attempts.get(pod).and_then(|attempt| attempt.retry_at) {

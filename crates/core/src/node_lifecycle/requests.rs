@@ -1,8 +1,8 @@
 //! Decides the next request when the control loop pulls an effect: removals, repairs, silent nodes, then one node per
 //! zone at its rate, then pods.
 //!
-//! - Invariant: no node is declared silent or tainted NoExecute without a fresh live read, our own observation and a
-//!   successful request of our own (S7), nor faster than the rate of its zone (S6).
+//! - Invariant: no node is declared silent or tainted NoExecute without a fresh live read, an observation and a
+//!   successful request of this process (S7), nor faster than the rate of its zone (S6).
 //! - See `responses.rs` for the handling of responses.
 
 use super::effect::NodeLifecycleEffect;
@@ -16,7 +16,7 @@ use crate::identity::NodeName;
 use crate::time::{Mono, Now};
 
 impl NodeLifecycleEngine {
-    /// The next effect, decided at this moment; `None` if there is nothing to do yet.
+    /// Returns the next effect, decided at this moment; `None` if there is nothing to do yet.
     pub(super) fn next_request(&mut self, now: Now) -> Option<NodeLifecycleEffect> {
         let pod = |(pod, name)| NodeLifecycleEffect::SetPodNotReady { pod, name };
         self.next_repair(now)
@@ -25,8 +25,8 @@ impl NodeLifecycleEngine {
             .or_else(|| self.marks.next().map(pod))
     }
 
-    /// What needs no evidence beyond what the node says: taking off, swapping, keeping new pods off, labels (NL-5 to
-    /// NL-8, NL-15, NL-16); tried again for as long as it takes (NL-7).
+    /// Effects that need no evidence beyond the node object: removing, swapping, NoSchedule taints, labels (NL-5 to
+    /// NL-8, NL-15, NL-16); retried without limit (NL-7).
     fn next_repair(&mut self, now: Now) -> Option<NodeLifecycleEffect> {
         while let Some(name) = self.queues.next_repair().cloned() {
             self.dequeue(&name);
@@ -55,7 +55,7 @@ impl NodeLifecycleEngine {
         if !self.config.removes_together() && is_ready && !remove.no_schedule().is_empty() {
             (add, remove) = (add.no_schedule(), remove.no_schedule());
         }
-        // One write does for both effects if it is the node's turn anyway (NL-45).
+        // If it is the node's turn anyway, one write covers both effects (NL-45).
         let granted = plan.queue.filter(|taint| self.has_turn(entry, *taint, now.mono));
         let token = granted.and(entry.facts.zone()).map(|(zone, _)| zone.clone());
         if let Some(taint) = granted {
@@ -83,7 +83,7 @@ impl NodeLifecycleEngine {
         Some(NodeLifecycleEffect::SetConditionsUnknown { node, version, conditions, at: now.wall })
     }
 
-    /// The node of some zone whose turn it is to be tainted NoExecute (NL-22, NL-23): the one that waits longest.
+    /// The node that has waited longest in a zone with a turn to taint NoExecute (NL-22, NL-23).
     fn next_eviction(&mut self, now: Now) -> Option<NodeLifecycleEffect> {
         let (zone, since, name) = self.next_turn(now.mono)?;
         self.zones.begin_turn(&zone, &name);
@@ -96,7 +96,7 @@ impl NodeLifecycleEngine {
         self.patch_taints(&name, (ManagedTaints::NONE.with(taint), ManagedTaints::NONE), Some(zone), now)
     }
 
-    /// A zone whose turn it is to have a node tainted, with the node that waits longest, and since when.
+    /// Returns a zone with a turn to taint a node, the node that has waited longest, and since when.
     pub(super) fn next_turn(&self, now: Mono) -> Option<(ZoneKey, Mono, NodeName)> {
         if self.zones.may_all_be_down() {
             return None;
@@ -114,7 +114,7 @@ impl NodeLifecycleEngine {
         doubt.or_else(|| all_silent().then_some(ObservationDoubt::NoNodeHeard))
     }
 
-    /// When a token will be there for which a node waits.
+    /// When a token will be available for which a node waits.
     pub(super) fn next_turn_at(&self) -> Option<Mono> {
         let now = self.observation.called()?;
         if self.zones.may_all_be_down() {
@@ -124,8 +124,8 @@ impl NodeLifecycleEngine {
         turns.filter_map(|(zone, _)| self.zones.next_token_at(zone, now)).min()
     }
 
-    /// Whether a node that is written to anyway may get its NoExecute taint in the same write: as in its turn, and no
-    /// node waits in front of it.
+    /// Whether a node that is written to anyway may get its NoExecute taint in the same write: under the conditions of
+    /// a turn, and if no node waits before it.
     fn has_turn(&self, entry: &NodeHealthEntry, taint: ManagedTaint, now: Mono) -> bool {
         let Some((zone, _)) = entry.facts.zone() else { return false };
         let for_silence = taint == ManagedTaint::UnreachableNoExecute && entry.silent.is_some();
@@ -176,7 +176,7 @@ impl NodeLifecycleEngine {
 }
 
 impl NodeHealthEntry {
-    /// Since when it is evident that it should have this NoExecute taint.
+    /// Since when it is certain that it should have this NoExecute taint.
     fn evident_since(&self, taint: ManagedTaint) -> Option<Mono> {
         let silent = self.silent.filter(|_| taint == ManagedTaint::UnreachableNoExecute);
         silent.or(self.facts.times().map(|(_, ready_since)| ready_since))

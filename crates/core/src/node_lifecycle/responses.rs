@@ -1,4 +1,4 @@
-//! Takes inputs in, among them the responses to effects: the next step, another read, or a retry.
+//! Handles inputs, among them the responses to effects: the next step, another read, or a retry.
 //!
 //! - Invariant: nothing is given up (NL-7); an uncertain write leads to a live read, not a repeat (P31); a token is
 //!   returned only if the taint was certainly not added (S6).
@@ -52,7 +52,7 @@ impl Engine for NodeLifecycleEngine {
         }
     }
 
-    /// Nodes fall silent, waits end, modes change.
+    /// Nodes become silent, waits end, modes change.
     fn tick(&mut self, now: Mono) {
         self.enter(now);
         self.period_at = Some(now.plus(self.config.monitor_period()));
@@ -92,8 +92,8 @@ impl Engine for NodeLifecycleEngine {
 }
 
 impl NodeLifecycleEngine {
-    /// Now, if the modes are no longer what they were decided to be. What is told at one moment is taken in whole before
-    /// that, so that the order does not matter (NL-43).
+    /// Now, if the modes are no longer as decided. All inputs of one moment are applied before that, so that their
+    /// order does not matter (NL-43).
     fn modes_change_at(&self) -> Option<Mono> {
         let now = self.observation.called()?;
         let all_down = self.zones.are_all_down();
@@ -101,7 +101,7 @@ impl NodeLifecycleEngine {
         (self.is_synced() && modes != (self.all_down, self.holds_countdowns)).then_some(now)
     }
 
-    /// When the last sign of life of any node will be so old that countdowns are held.
+    /// When the last sign of life of any node will be old enough to put countdowns on hold.
     fn hold_at(&self) -> Option<Mono> {
         let at = self.observation.all_silent_at(self.config.hold_after())?;
         self.observation.called().filter(|called| at > *called).map(|_| at)
@@ -146,7 +146,7 @@ impl NodeLifecycleEngine {
         self.remove_if_vacant(name);
     }
 
-    /// What a committed write did is known without waiting for the watch.
+    /// The result of a committed write is known without waiting for the watch.
     fn committed(&mut self, name: &NodeName, request: NodeRequest, version: Option<ResourceVersion>) {
         let Some(entry) = self.entries.get_mut(name) else { return };
         let Some(node) = entry.facts.node_ref(name) else { return };

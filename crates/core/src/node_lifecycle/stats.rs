@@ -1,5 +1,4 @@
-//! Reads the state of the engine for metrics and for people: counts, zones (NL-29), and why a node is or is not
-//! tainted.
+//! Reads the state of the engine for metrics and users: counts, zones (NL-29), and why a node is or is not tainted.
 
 use super::NodeLifecycleEngine;
 use super::explanation::{DelayReason, NodeHealthExplanation, NodeLifecycleStats};
@@ -11,7 +10,7 @@ use crate::identity::NodeName;
 use crate::time::Mono;
 
 impl NodeLifecycleEngine {
-    /// Counts.
+    /// Returns the counts.
     pub fn stats(&self) -> NodeLifecycleStats {
         let one = |is: bool| usize::from(is);
         let mut stats = NodeLifecycleStats { marks: self.marks.len(), ..NodeLifecycleStats::default() };
@@ -27,32 +26,32 @@ impl NodeLifecycleEngine {
         stats
     }
 
-    /// All zones.
+    /// Returns all zones.
     pub fn zones(&self) -> impl Iterator<Item = ZoneReport<'_>> {
         self.zones.reports(&self.config, |zone| self.queues.waiting_in(zone))
     }
 
-    /// All zones are down by what conditions say (NL-27).
+    /// Whether all zones are fully disrupted according to conditions (NL-27).
     pub const fn is_everything_down(&self) -> bool {
         self.all_down
     }
 
-    /// Countdowns of pods are to be held (NL-48).
+    /// Whether countdowns of pods are on hold (NL-48).
     pub const fn holds_countdowns(&self) -> bool {
         self.holds_countdowns
     }
 
-    /// Why no node may be called dead at this moment, if so (S7).
+    /// Why no node may be declared silent at this moment, if so (S7).
     pub fn doubt(&self, now: Mono) -> Option<ObservationDoubt> {
         self.silence_doubt(now)
     }
 
-    /// All nodes that exist.
+    /// Returns all nodes that exist.
     pub fn nodes(&self) -> impl Iterator<Item = &NodeName> {
         self.entries.iter().filter(|(_, entry)| entry.facts.zone().is_some()).map(|(name, _)| name)
     }
 
-    /// What is known of one node.
+    /// Returns what is known about one node.
     pub fn explain(&self, name: &NodeName, now: Mono) -> Option<NodeHealthExplanation<'_>> {
         let entry = self.entries.get(name)?;
         let (zone, _) = entry.facts.zone()?;

@@ -1,6 +1,6 @@
-//! Queues nodes for the requests that the engine owes them.
+//! Queues nodes for the requests that the engine has to send.
 //!
-//! - Invariant: a node is in at most one queue; it remembers its position itself.
+//! - Invariant: a node is in at most one queue; it stores its own position.
 
 use super::desired_taints::TaintPlan;
 use super::managed_taints::ManagedTaint;
@@ -9,27 +9,27 @@ use crate::identity::NodeName;
 use crate::time::Mono;
 use alloc::collections::{BTreeMap, BTreeSet};
 
-/// In which queue a node stands.
+/// The queue of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum QueuePosition {
-    /// In none.
+    /// No queue.
     #[default]
     NotQueued,
-    /// Its NoExecute taints are to go, which comes before all else.
+    /// Its NoExecute taints have to be removed, which precedes everything else.
     RemoveTaints,
-    /// Other taints or labels are to be written, or it is to be read again.
+    /// Other taints or labels have to be written, or it has to be read again.
     Repair,
-    /// Its conditions are to say Unknown; silent since this moment.
+    /// Its conditions have to be set to Unknown; silent since this moment.
     SetConditionsUnknown(Mono),
-    /// In its zone it waits for a NoExecute taint, since this moment, because it is `silent` or says itself that it is not
-    /// ready.
+    /// In its zone it waits for a NoExecute taint, since this moment, because it is `silent` or reports itself that it
+    /// is not ready.
     NoExecute { since: Mono, silent: bool },
-    /// It waits until then for another try.
+    /// It waits until then for a retry.
     Later(Mono),
 }
 
 impl QueuePosition {
-    /// The position of a node of which this is to be done; `stale`: it is to be read before it is written to.
+    /// Returns the position of a node with these changes; `stale`: it has to be read before it is written to.
     pub(super) fn of(
         plan: &TaintPlan,
         stale: bool,
@@ -50,7 +50,7 @@ impl QueuePosition {
     }
 }
 
-/// Nodes of one zone that wait for a NoExecute taint, by since when.
+/// Nodes of one zone that wait for a NoExecute taint, ordered by since when.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct ZoneQueue {
     silent: BTreeSet<(Mono, NodeName)>,
@@ -70,12 +70,12 @@ pub(super) struct WriteQueues {
     repairs: BTreeSet<NodeName>,
     set_unknown: BTreeSet<(Mono, NodeName)>,
     later: BTreeSet<(Mono, NodeName)>,
-    /// Zones in which a node waits.
+    /// Zones with a waiting node.
     zones: BTreeMap<ZoneKey, ZoneQueue>,
 }
 
 impl WriteQueues {
-    /// Puts a node of this zone into a queue; it is in none.
+    /// Puts a node of this zone into a queue; it is not in any.
     pub(super) fn put(&mut self, name: &NodeName, zone: &ZoneKey, position: QueuePosition) {
         let name = name.clone();
         match position {
@@ -92,7 +92,7 @@ impl WriteQueues {
         };
     }
 
-    /// Takes a node of this zone out of the queue in which it stands.
+    /// Removes a node of this zone from its queue.
     pub(super) fn remove(&mut self, name: &NodeName, zone: &ZoneKey, position: QueuePosition) {
         match position {
             QueuePosition::NotQueued => {}
@@ -119,22 +119,23 @@ impl WriteQueues {
         }
     }
 
-    /// The next node that is to be written to or read without waiting for anything.
+    /// Returns the next node that is written to or read without waiting for anything.
     pub(super) fn next_repair(&self) -> Option<&NodeName> {
         self.removals.first().or(self.repairs.first())
     }
 
-    /// The next node whose conditions are to say Unknown, and since when it is silent.
+    /// Returns the next node whose conditions have to be set to Unknown, and since when it is silent.
     pub(super) fn next_unknown(&self) -> Option<&(Mono, NodeName)> {
         self.set_unknown.first()
     }
 
-    /// The next node that is tried again, and when.
+    /// Returns the next node that is retried, and when.
     pub(super) fn next_retry(&self) -> Option<&(Mono, NodeName)> {
         self.later.first()
     }
 
-    /// In each zone, the node that has waited longest for a NoExecute taint; silent ones only if `with_silent`.
+    /// Returns, for each zone, the node that has waited longest for a NoExecute taint; silent ones only if
+    /// `with_silent`.
     pub(super) fn next_in_zones(
         &self,
         with_silent: bool,
@@ -146,12 +147,12 @@ impl WriteQueues {
         })
     }
 
-    /// How many nodes wait in a zone.
+    /// Returns how many nodes wait in a zone.
     pub(super) fn waiting_in(&self, zone: &ZoneKey) -> usize {
         self.zones.get(zone).map_or(0, |queue| queue.silent.len() + queue.not_ready.len())
     }
 
-    /// Whether another node waits in front of this one, by the same reason.
+    /// Whether another node waits before this one, for the same reason.
     pub(super) fn is_behind(&self, name: &NodeName, zone: &ZoneKey, silent: bool) -> bool {
         let queue = self.zones.get(zone).map(|queue| if silent { &queue.silent } else { &queue.not_ready });
         queue.and_then(BTreeSet::first).is_some_and(|(_, first)| first != name)

@@ -6,10 +6,10 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 
-/// Between region and zone in a key.
+/// The separator between region and zone in a key.
 const BETWEEN: &str = ":\0:";
 
-/// The labels that say where a node stands; `None`: there is no such label.
+/// The labels that name a node's region and zone; `None`: there is no such label.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ZoneLabels<'a> {
     /// `failure-domain.beta.kubernetes.io/region`.
@@ -22,12 +22,12 @@ pub struct ZoneLabels<'a> {
     pub zone: Option<&'a str>,
 }
 
-/// Which zone a node is in (NL-24); shared by its nodes.
+/// The zone of a node (NL-24); shared by its nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ZoneKey(Arc<str>);
 
 impl ZoneKey {
-    /// Region and zone, of which the old labels win; empty if a node has neither.
+    /// Makes the key from region and zone, where the deprecated labels take precedence; empty if a node has neither.
     pub fn of(labels: ZoneLabels<'_>) -> Self {
         let region = labels.beta_region.or(labels.region).unwrap_or_default();
         let zone = labels.beta_zone.or(labels.zone).unwrap_or_default();
@@ -41,7 +41,7 @@ impl ZoneKey {
         Self(key.into())
     }
 
-    /// The key as metrics carry it, with the NUL in it.
+    /// The key as metrics have it, including the NUL.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -52,7 +52,7 @@ impl ZoneKey {
     }
 }
 
-/// `region/zone` for people.
+/// Formats `region/zone` for people.
 impl fmt::Display for ZoneKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.parts() {
@@ -70,15 +70,15 @@ impl fmt::Debug for ZoneKey {
     }
 }
 
-/// How a zone is (NL-25).
+/// The state of a zone (NL-25).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ZoneState {
-    /// Well enough.
+    /// Enough nodes are ready.
     #[default]
     Normal,
-    /// More than two nodes, and at least the threshold's share of all, are not ready.
+    /// More than two nodes, and at least the threshold's fraction of all, are not ready.
     PartialDisruption,
-    /// Some node is not ready, and none is.
+    /// At least one node is not ready, and no node is ready.
     FullDisruption,
 }
 
@@ -90,17 +90,17 @@ impl TaintRate {
     /// No tokens at all.
     pub const ZERO: Self = Self(0);
 
-    /// A rate of so many millionths of a token a second.
+    /// A rate of this many millionths of a token per second.
     pub const fn from_millionths(millionths: u64) -> Self {
         Self(millionths)
     }
 
-    /// Millionths of a token a second.
+    /// Millionths of a token per second.
     pub const fn as_millionths(self) -> u64 {
         self.0
     }
 
-    /// Tokens a second, for metrics and messages.
+    /// Tokens per second, for metrics and messages.
     pub fn per_second(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -109,7 +109,7 @@ impl TaintRate {
 /// One zone, for the report at start and for metrics (NL-29).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZoneReport<'a> {
-    /// Which.
+    /// The zone.
     pub zone: &'a ZoneKey,
     /// Nodes that count.
     pub size: u32,
@@ -119,18 +119,18 @@ pub struct ZoneReport<'a> {
     pub suspects: u32,
     /// Nodes that do not count (NL-25).
     pub excluded: u32,
-    /// How it is, or, with nodes that are overdue or silent, is to be feared.
+    /// The state, or the worst possible state given nodes that are overdue or silent.
     pub state: ZoneState,
-    /// At which rate its nodes may get NoExecute taints now; none while everything is down.
+    /// The rate at which its nodes may get NoExecute taints now; zero while all zones are fully disrupted.
     pub rate: TaintRate,
     /// Nodes that wait for one.
     pub waiting: usize,
-    /// NoExecute taints put on since the start.
+    /// NoExecute taints added since the start.
     pub evictions: u64,
 }
 
 impl ZoneReport<'_> {
-    /// The share of ready nodes in percent; 100 in a zone without nodes that count.
+    /// The percentage of ready nodes; 100 in a zone without nodes that count.
     pub fn health_percent(&self) -> f64 {
         match self.size {
             0 => 100.0,

@@ -15,44 +15,45 @@ use alloc::collections::BTreeMap;
 pub(crate) enum ZoneMembership {
     /// Not at all (NL-25).
     Excluded,
-    /// Ready by its condition, and heard of.
+    /// Ready by its condition, and not overdue.
     Ready,
     /// Ready by its condition, and overdue: its grace period is nearly over.
     Overdue,
-    /// Ready by its condition, but silent for longer than the grace period; that is not declared yet.
+    /// Ready by its condition, but silent for longer than the grace period; not declared yet.
     Suspect,
-    /// The same, and an observer was told that it would be declared so: for rates it is.
+    /// The same, and an observer reported that it would be declared silent: for rates it counts as declared.
     WouldBeTainted,
     /// Not ready by its condition, or without one.
     NotReady,
 }
 
-/// What became of a node's turn in its zone.
+/// The result of a node's turn in its zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TurnResult {
     /// The node got its NoExecute taint.
     Tainted,
     /// Its token was certainly not used.
     TokenUnused,
-    /// Neither is known, or there was no token yet.
+    /// Neither is certain, or there was no token yet.
     Open,
 }
 
-/// All zones that have nodes, excluded ones among them: a zone and its token stay as long as it has any (NL-42), and no
+/// All zones that have nodes, including excluded ones: a zone and its token stay as long as it has any (NL-42), and no
 /// longer (NL-43).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Zones {
     zones: BTreeMap<ZoneKey, Zone>,
     /// Zones with a node that counts.
     counted: usize,
-    /// Of these, fully disrupted by what conditions say.
+    /// Of these, those fully disrupted according to conditions.
     declared_full: usize,
-    /// Of these, those without a node that is certainly well.
+    /// Of these, those without a certainly healthy node.
     maybe_full: usize,
 }
 
 impl Zones {
-    /// Counts a node as `after` and no longer as `before`; which zones, of those that still have nodes, changed their state.
+    /// Counts a node as `after` and no longer as `before`. Returns which zones, of those that still have nodes, changed
+    /// their state.
     pub(crate) fn move_node(
         &mut self,
         before: Option<(ZoneKey, ZoneMembership)>,
@@ -106,46 +107,46 @@ impl Zones {
         self.zones.get_key_value(key).map(|(shared, _)| shared)
     }
 
-    /// Whether there is no node.
+    /// Whether there are no nodes.
     pub(crate) fn is_empty(&self) -> bool {
         self.zones.is_empty()
     }
 
-    /// Whether conditions say of all zones that they are fully disrupted (NL-27).
+    /// Whether all zones are fully disrupted according to conditions (NL-27).
     pub(crate) const fn are_all_down(&self) -> bool {
         self.counted > 0 && self.declared_full == self.counted
     }
 
-    /// Whether no node is left that is certainly well: no NoExecute taint is put on, declared or not.
+    /// Whether no certainly healthy node is left: no NoExecute taint is added, declared or not.
     pub(crate) const fn may_all_be_down(&self) -> bool {
         self.counted > 0 && self.maybe_full == self.counted
     }
 
-    /// Whether a turn can begin in this zone that ends in a taint.
+    /// Whether a turn that ends in a taint can begin in this zone.
     pub(crate) fn has_free_token(&self, key: &ZoneKey, now: Mono) -> bool {
         self.zones.get(key).is_some_and(|zone| zone.busy.is_none() && zone.bucket.has_token(now))
     }
 
-    /// When a token comes that is not there now, in a zone where a turn could begin.
+    /// When the next token becomes available, in a zone where a turn could begin.
     pub(crate) fn next_token_at(&self, key: &ZoneKey, now: Mono) -> Option<Mono> {
         self.zones.get(key).filter(|zone| zone.busy.is_none())?.bucket.token_at(now)
     }
 
-    /// It is this node's turn: its confirming read or its write is under way.
+    /// It is this node's turn: its confirming read or its write is in flight.
     pub(crate) fn begin_turn(&mut self, key: &ZoneKey, node: &NodeName) {
         if let Some(zone) = self.zones.get_mut(key) {
             zone.busy = Some(node.clone());
         }
     }
 
-    /// Takes the zone's token; it is there.
+    /// Takes the zone's token, which must be available.
     pub(crate) fn take_token(&mut self, key: &ZoneKey, now: Mono) {
         if let Some(zone) = self.zones.get_mut(key) {
             zone.bucket.take(now);
         }
     }
 
-    /// The node's turn is over.
+    /// Ends the node's turn.
     pub(crate) fn end_turn(&mut self, key: &ZoneKey, node: &NodeName, result: TurnResult, now: Mono) {
         let Some(zone) = self.zones.get_mut(key) else { return };
         zone.busy.take_if(|busy| busy == node);
@@ -161,7 +162,7 @@ impl Zones {
         self.zones.values_mut().for_each(|zone| zone.bucket.drain(now));
     }
 
-    /// The zones as people and metrics see them (NL-29); `waiting` says how many nodes wait in a zone.
+    /// The zones for users and metrics (NL-29); `waiting` returns how many nodes wait in a zone.
     pub(crate) fn reports(
         &self,
         config: &NodeLifecycleConfig,
@@ -199,9 +200,9 @@ impl Zones {
 struct Zone {
     counts: [u32; 6],
     bucket: TokenBucket,
-    /// The one whose turn it is.
+    /// The node whose turn it is.
     busy: Option<NodeName>,
-    /// NoExecute taints put on since the start (NL-29).
+    /// NoExecute taints added since the start (NL-29).
     taints: u64,
 }
 
@@ -224,12 +225,12 @@ impl Zone {
         self.unsuspected() + self.suspected() + self.counted(ZoneMembership::NotReady)
     }
 
-    /// Those whose conditions say that they are ready, and whose grace period is not over.
+    /// Nodes whose conditions are ready, and whose grace period is not over.
     const fn unsuspected(&self) -> u32 {
         self.counted(ZoneMembership::Ready) + self.counted(ZoneMembership::Overdue)
     }
 
-    /// Those that are silent, and whose conditions say that they are ready.
+    /// Silent nodes whose conditions are ready.
     const fn suspected(&self) -> u32 {
         self.counted(ZoneMembership::Suspect) + self.counted(ZoneMembership::WouldBeTainted)
     }
@@ -241,19 +242,20 @@ impl Zone {
         [counts, declared_full, counts && self.counted(ZoneMembership::Ready) == 0]
     }
 
-    /// By what the conditions say: what taints are taken off by.
+    /// The state according to the conditions: taints are removed by it.
     fn declared_state(&self, config: &NodeLifecycleConfig) -> ZoneState {
         config.zone_state(self.unsuspected() + self.suspected(), self.counted(ZoneMembership::NotReady))
     }
 
-    /// By what may be so before it is declared: what taints are held back by (NL-47). A node that is suspected, or
-    /// overdue, may be down or not, and the doubt only ever slows: a zone of which some nodes are certainly down, and the
-    /// others are suspected, is not yet one that is down altogether and goes on at the ordinary rate.
+    /// The worst state that may hold before it is declared: taints are delayed by it (NL-47). A node that is suspected,
+    /// or overdue, may be down or not, and the doubt only ever slows: a zone where some nodes are certainly down, and
+    /// the others are suspected, does not yet count as fully disrupted, which would give it the ordinary rate again.
     fn worst_case_state(&self, config: &NodeLifecycleConfig) -> ZoneState {
         let least = self.counted(ZoneMembership::NotReady) + self.counted(ZoneMembership::WouldBeTainted);
         let most = self.size() - self.counted(ZoneMembership::Ready);
         let state = |down: u32| config.zone_state(self.size() - down, down);
-        // As many as may be down, short of all unless all certainly are: if that is not slow, no other number is.
+        // As many as may be down, but not all unless all certainly are: if that number does not slow the zone, no other
+        // does.
         let worst = most.min(self.size().saturating_sub(1)).max(least);
         match state(worst) {
             ZoneState::PartialDisruption => ZoneState::PartialDisruption,
@@ -262,15 +264,15 @@ impl Zone {
     }
 }
 
-/// One token, in the unit of the level: what a rate of one millionth a second brings in a microsecond.
+/// One token, in the unit of the level: what a rate of one millionth per second adds in a microsecond.
 const TOKEN: u64 = 1_000_000_000_000;
 
-/// A bucket of at most one token (NL-22, NL-23). It starts empty, also after a change of leader (S6, P36); no fraction of a
-/// token is lost or invented.
+/// A bucket of at most one token (NL-22, NL-23). It starts empty, also after a change of leader (S6, P36); no fraction
+/// of a token is lost or invented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct TokenBucket {
     rate: TaintRate,
-    /// What was in it at the moment `at`.
+    /// The level at the moment `at`.
     level: u64,
     at: Mono,
 }
@@ -286,7 +288,7 @@ impl TokenBucket {
         (u128::from(self.level) + gained).min(u128::from(TOKEN)) as u64
     }
 
-    /// From now on at this rate. What is in it stays, and a rate of exactly 1 is a rate like any other (NL-41).
+    /// Changes the rate from now on. The level stays, and a rate of exactly 1 is a rate like any other (NL-41).
     fn set_rate(&mut self, rate: TaintRate, now: Mono) {
         if rate != self.rate {
             *self = Self { rate, level: self.level(now), at: now };
@@ -297,22 +299,22 @@ impl TokenBucket {
         *self = Self::empty(self.rate, now);
     }
 
-    /// Whether a token may be taken; never at rate zero, whatever was left in it.
+    /// Whether a token is available; never at rate zero, whatever the level.
     fn has_token(&self, now: Mono) -> bool {
         self.rate > TaintRate::ZERO && self.level(now) == TOKEN
     }
 
     fn take(&mut self, now: Mono) {
-        assert!(self.has_token(now), "S6: a token is taken that is not there");
+        assert!(self.has_token(now), "S6: a token is taken that is not available");
         *self = Self::empty(self.rate, now);
     }
 
-    /// A token that was certainly not used.
+    /// Returns a token that was certainly not used.
     fn give_back(&mut self, now: Mono) {
         *self = Self { rate: self.rate, level: TOKEN, at: now };
     }
 
-    /// When a token will be there that is not there now; `None`: not by waiting.
+    /// When the next token becomes available; `None`: never at this rate.
     fn token_at(&self, now: Mono) -> Option<Mono> {
         let missing = TOKEN - self.level(now);
         if self.rate == TaintRate::ZERO || missing == 0 {

@@ -44,7 +44,7 @@ fn amounts() {
 }
 
 #[test]
-fn what_is_too_large_saturates() {
+fn too_large_values_saturate() {
     for text in ["9223372036854775808", "1e19", "1e2000000000", "10E", "8Ei", "99999Ei", &"9".repeat(100_000)]
     {
         assert_eq!(Quantity::parse(text).expect("a quantity").units(), i64::MAX);
@@ -57,7 +57,7 @@ fn what_is_too_large_saturates() {
 }
 
 #[test]
-fn what_is_no_quantity_says_why() {
+fn an_invalid_quantity_says_why() {
     use QuantityError::{Number, Shape, Suffix};
     for (text, error) in [
         ("", Shape),
@@ -97,7 +97,7 @@ fn what_is_no_quantity_says_why() {
     assert_eq!(Suffix.to_string(), "unable to parse quantity's suffix");
 }
 
-/// Strange, but an API server takes them.
+/// Unusual, but an API server accepts them.
 #[test]
 fn without_digits_it_is_zero() {
     for text in ["-", "+", ".", "Ki", "Ti", "e5", "m", "-.", "0Pi", "."] {
@@ -120,11 +120,11 @@ fn sums() {
 
 proptest! {
     #[test]
-    fn no_text_breaks_it(text in ".{0,40}") {
+    fn no_text_causes_a_panic(text in ".{0,40}") {
         let _ = Quantity::parse(&text);
     }
 
-    /// Against arithmetic on whole numbers.
+    /// Compares with integer arithmetic.
     #[test]
     fn units_and_thousandths_round_away_from_zero(milli in any::<i64>()) {
         let quantity = Quantity::parse(&format!("{milli}m")).expect("a quantity");

@@ -10,24 +10,24 @@ use alloc::vec::Vec;
 /// How the value of a label is compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeOperator {
-    /// It is one of these.
+    /// The value is one of these.
     In,
-    /// It is none of these, or the label is not there.
+    /// The value is none of these, or the label does not exist.
     NotIn,
-    /// The label is there.
+    /// The label exists.
     Exists,
-    /// The label is not there.
+    /// The label does not exist.
     DoesNotExist,
-    /// It is a whole number above this one.
+    /// The value is an integer greater than this one.
     Gt,
-    /// It is a whole number below this one.
+    /// The value is an integer less than this one.
     Lt,
     /// An operator this version does not know: matches nothing.
     Unknown(Box<str>),
 }
 
 impl NodeOperator {
-    /// Reads an operator; case counts.
+    /// Parses an operator, case-sensitively.
     pub fn new(text: &str) -> Self {
         match text {
             "In" => Self::In,
@@ -61,15 +61,15 @@ pub struct NodeRequirement {
     pub key: Box<str>,
     /// How it is compared.
     pub operator: NodeOperator,
-    /// What with.
+    /// The values it is compared with.
     pub values: Vec<Box<str>>,
 }
 
-/// The only field of a node that can be asked for.
+/// The only field of a node that can be selected.
 const NAME_FIELD: &str = "metadata.name";
 
 impl NodeRequirement {
-    /// Whether a number of values goes with the operator; a requirement of another form spoils its term.
+    /// Whether the number of values fits the operator; a requirement of another form makes its term invalid.
     fn makes_sense_of_a_label(&self) -> bool {
         match self.operator {
             NodeOperator::In | NodeOperator::NotIn => !self.values.is_empty(),
@@ -86,7 +86,7 @@ impl NodeRequirement {
         }
     }
 
-    /// Whether labels are as it says; `Gt` and `Lt` compare numbers.
+    /// Whether labels meet the requirement; `Gt` and `Lt` compare numbers.
     pub fn matches_label(&self, labels: &Labels) -> bool {
         let value = labels.get(&self.key);
         let number = || value.and_then(|value| value.parse::<i64>().ok());
@@ -101,7 +101,7 @@ impl NodeRequirement {
         }
     }
 
-    /// A field that a node does not have is the empty text.
+    /// A field that a node does not have counts as an empty string.
     fn matches_field(&self, name: &str) -> bool {
         let [only] = &self.values[..] else { return false };
         let value = if *self.key == *NAME_FIELD { name } else { "" };
@@ -117,7 +117,7 @@ impl NodeRequirement {
     }
 }
 
-/// One term: everything in it must match. An empty one matches nothing.
+/// One term: all of its requirements must match. An empty term matches nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeTerm {
     /// `matchExpressions`: about labels.
@@ -127,7 +127,7 @@ pub struct NodeTerm {
 }
 
 impl NodeTerm {
-    /// Whether a node with this name and these labels is meant.
+    /// Whether a node with this name and these labels matches.
     pub fn matches(&self, name: &str, labels: &Labels) -> bool {
         let empty = self.expressions.is_empty() && self.fields.is_empty();
         let expression = |one: &NodeRequirement| one.makes_sense_of_a_label() && one.matches_label(labels);
@@ -136,7 +136,7 @@ impl NodeTerm {
             && self.fields.iter().all(|one| one.matches_field(name))
     }
 
-    /// The nodes that the term names, if it names any; a node must be in every one of its lists.
+    /// The nodes that the term names, if it names any; a node must be in all of its lists.
     fn named(&self) -> Option<BTreeSet<&str>> {
         let mut lists = self.fields.iter().filter_map(NodeRequirement::names);
         let first: BTreeSet<&str> = lists.next()?.iter().map(AsRef::as_ref).collect();
@@ -146,27 +146,27 @@ impl NodeTerm {
     }
 }
 
-/// A term that is worth something.
+/// A preferred term with its weight.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PreferredTerm {
-    /// How much; an API server wants 1 to 100.
+    /// The weight; an API server requires 1 to 100.
     pub weight: i32,
-    /// What the node should be like.
+    /// The term.
     pub term: NodeTerm,
 }
 
-/// The nodes a pod asks for by name.
+/// The nodes that a pod requires by name.
 pub(super) enum NamedNodes<'w> {
-    /// It names none: any may do.
+    /// It names none: any node is possible.
     Any,
-    /// Only these may do.
+    /// Only these nodes are possible.
     Only(BTreeSet<&'w str>),
-    /// What it says of names cannot be.
+    /// The names contradict each other.
     Conflict,
 }
 
 impl PodSchedulingSpec {
-    /// Which nodes the required affinity names. One term without a name makes every node possible.
+    /// Returns which nodes the required affinity names. One term without a name makes every node possible.
     pub(super) fn named(&self) -> NamedNodes<'_> {
         let terms = self.required.as_deref().unwrap_or_default();
         let named: Option<Vec<_>> = terms.iter().map(NodeTerm::named).collect();

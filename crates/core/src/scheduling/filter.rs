@@ -8,7 +8,7 @@ use crate::toleration_matching::{NumericOperators, TaintMatch, TolerationMatch, 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Whether the pod may go to the node (SC-1, SC-4, SC-5; then affinity, then resources).
+/// Decides whether the pod may be scheduled to the node (SC-1, SC-4, SC-5; then affinity, then resources).
 pub fn filter(
     spec: &PodSchedulingSpec,
     candidate: &NodeInfo,
@@ -17,7 +17,7 @@ pub fn filter(
     filter_named(spec, &spec.named(), candidate, numeric)
 }
 
-/// [`filter`], with the names the pod asks for already known.
+/// [`filter`], with the names that the pod requires already computed.
 pub(super) fn filter_named(
     spec: &PodSchedulingSpec,
     named: &NamedNodes<'_>,
@@ -28,7 +28,7 @@ pub(super) fn filter_named(
     fits(spec, candidate)
 }
 
-/// Everything but room: what stays as it is while nodes fill up.
+/// Checks everything except resources: the part that does not change while nodes fill up.
 pub(super) fn suits(
     spec: &PodSchedulingSpec,
     named: &NamedNodes<'_>,
@@ -57,19 +57,20 @@ pub(super) fn suits(
     Ok(())
 }
 
-/// A no that no preemption can turn into a yes.
+/// A rejection that preemption cannot resolve.
 fn refuse(by: SchedulerPlugin, reason: UnschedulableReason) -> Result<(), FilterRejection> {
     Err(FilterRejection { by, reasons: vec![reason], preemption_may_help: false })
 }
 
-/// Whether the pod tolerates the taint of a cordoned node, which stands for `spec.unschedulable` itself (SC-4).
+/// Whether the pod tolerates the taint of a cordoned node, which represents `spec.unschedulable` itself (SC-4).
 fn bears_cordon(tolerations: &[Toleration], numeric: NumericOperators) -> bool {
     let (key, value) = (keys::UNSCHEDULABLE.into(), "".into());
     let taint = Taint { key, value, effect: TaintEffect::NoSchedule, time_added: None };
     tolerations.iter().any(|toleration| tolerates(toleration, &taint, numeric) == TolerationMatch::Yes)
 }
 
-/// The taints that keep a pod with these tolerations off their node: `NoSchedule` and `NoExecute` do (SC-1, MATCH-8).
+/// Returns the taints that repel a pod with these tolerations from their node: those with `NoSchedule` and `NoExecute`
+/// (SC-1, MATCH-8).
 pub fn kept_off_by<'t>(
     tolerations: &[Toleration],
     taints: &'t [Taint],
@@ -80,8 +81,8 @@ pub fn kept_off_by<'t>(
     })
 }
 
-/// The taints with such effects that the pod does not tolerate. A toleration that is not understood tolerates nothing:
-/// staying off a node evicts nobody (D11).
+/// Returns the taints with such effects that the pod does not tolerate. A toleration that is not understood tolerates
+/// nothing: repelling a pod evicts none (D11).
 pub(super) fn untolerated<'t>(
     tolerations: &[Toleration],
     taints: &'t [Taint],
@@ -101,8 +102,8 @@ pub(super) fn untolerated<'t>(
     answered.filter(|&(taint, answer)| !borne(taint, answer)).map(|(taint, _)| taint).collect()
 }
 
-/// Whether there is room. All that is missing is said; a resource of which the node has not enough even when it is
-/// empty makes preemption pointless.
+/// Checks the resources. All missing ones are reported; a resource of which even the empty node has too little makes
+/// preemption pointless.
 pub(super) fn fits(spec: &PodSchedulingSpec, candidate: &NodeInfo) -> Result<(), FilterRejection> {
     let mut reasons = Vec::new();
     let mut preemption_may_help = true;

@@ -23,10 +23,10 @@ impl fmt::Display for UnschedulableReason {
     }
 }
 
-/// Why none of the nodes is for the pod (SC-1, SC-4); `unfit` has one entry for each node there is.
+/// Returns why no node fits the pod (SC-1, SC-4); `unfit` has one entry for each existing node.
 ///
-/// Where preemption might help, the sentence says that nobody was found to make room: it is for pods of which no node
-/// holds any of lower priority.
+/// If preemption might help, the message says that no victims were found: it is for pods where no node has pods of
+/// lower priority.
 pub fn why_none(spec: &PodSchedulingSpec, unfit: &[FilterRejection]) -> String {
     if unfit.is_empty() {
         return "no nodes available to schedule pods".into();
@@ -57,7 +57,7 @@ fn preemption(spec: &PodSchedulingSpec, unfit: &[FilterRejection]) -> String {
     format!("0/{} nodes are available: {why}.", unfit.len())
 }
 
-/// How many of each, sorted as text: ten of one come before two of another.
+/// Counts the reasons, sorted as text: ten of one come before two of another.
 fn histogram(reasons: impl Iterator<Item = String>) -> String {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for reason in reasons {

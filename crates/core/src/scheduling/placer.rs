@@ -14,38 +14,38 @@ use alloc::vec::Vec;
 /// The weight of `PodTopologySpread`.
 const SPREAD_WEIGHT: i64 = 2;
 
-/// A node that everything but room leaves to pods of one kind.
+/// A node that pods of one kind may use, apart from resources.
 #[derive(Clone, Copy, Debug)]
 struct FeasibleNode {
     node: usize,
     raw: RawScore,
-    /// The node's version for which the rest holds.
+    /// The version of the node for which the other fields hold.
     seen: u64,
-    /// How well the pod would fit; `None`: there is no room.
+    /// The resource scores of the pod; `None`: there is no room.
     fit: Option<(i64, i64)>,
 }
 
-/// What is known of a kind of pods.
+/// What is known about a kind of pods.
 #[derive(Clone, Debug)]
 struct PodClass {
     offers: Vec<FeasibleNode>,
-    /// There was no room anywhere, and nobody has left any of these nodes since.
+    /// No node had room, and no pod has left any of these nodes since.
     is_full: bool,
-    /// Of each node, whether selector and affinity lead there.
+    /// For each node, whether selector and affinity match it.
     leads_to: Vec<bool>,
 }
 
-/// Who asks for a place.
+/// A pod to place.
 #[derive(Clone, Copy, Debug)]
 pub struct PodToPlace<'w> {
-    /// Pods of the same number have the same wish.
+    /// Pods with the same number have the same spec.
     pub kind: u32,
-    /// What it wants of a node.
+    /// What it requires of a node.
     pub spec: &'w PodSchedulingSpec,
-    /// The number of the ReplicaSet or StatefulSet it is of, which the scheduler spreads over hosts and zones; `None`: it is
-    /// not spread.
+    /// The number of its ReplicaSet or StatefulSet, which the scheduler spreads over hosts and zones; `None`: it is not
+    /// spread.
     pub group: Option<u32>,
-    /// Picks one of several nodes that are equally good, as in [`choose`](super::choose).
+    /// Picks one of several equally good nodes, as in [`choose`](super::choose).
     pub tie: u64,
 }
 
@@ -53,7 +53,7 @@ pub struct PodToPlace<'w> {
 #[derive(Clone, Debug)]
 pub struct Placer {
     candidates: Vec<NodeInfo>,
-    /// How often each node's load has changed, and one.
+    /// How often each node's load has changed, plus one.
     versions: Vec<u64>,
     kinds: BTreeMap<u32, PodClass>,
     spread: TopologySpread,
@@ -61,19 +61,19 @@ pub struct Placer {
 }
 
 impl Placer {
-    /// Nodes, with who is on them.
+    /// Takes the nodes, with the pods on them.
     pub fn new(candidates: Vec<NodeInfo>, numeric: NumericOperators) -> Self {
         let versions = candidates.iter().map(|_| 1).collect();
         let spread = TopologySpread::over(&candidates);
         Self { candidates, versions, kinds: BTreeMap::new(), spread, numeric }
     }
 
-    /// The nodes as they are now.
+    /// The current state of the nodes.
     pub fn candidates(&self) -> &[NodeInfo] {
         &self.candidates
     }
 
-    /// The best node for a pod. `None`: there is none.
+    /// Returns the best node for a pod. `None`: there is none.
     pub fn choose(&mut self, applicant: PodToPlace<'_>) -> Option<usize> {
         let PodToPlace { kind, spec, group, tie } = applicant;
         let Self { candidates, versions, kinds, spread, numeric } = self;
@@ -110,13 +110,13 @@ impl Placer {
         Some(best[pick(tie, best.len())])
     }
 
-    /// Why not, for each node.
+    /// Returns the rejection of each node.
     pub fn why_not(&self, spec: &PodSchedulingSpec) -> Vec<FilterRejection> {
         let ask = |candidate| filter(spec, candidate, self.numeric).err();
         self.candidates.iter().filter_map(ask).collect()
     }
 
-    /// Somebody comes to a node.
+    /// Adds a pod to a node.
     pub fn put(&mut self, node: usize, load: &ResourceRequests) {
         let candidate = &mut self.candidates[node];
         candidate.used.add(load);
@@ -124,13 +124,13 @@ impl Placer {
         self.versions[node] += 1;
     }
 
-    /// So many more pods of a group count on a node. Who is being deleted counts no more, though it takes its room until it
-    /// is gone.
+    /// Counts this many more pods of a group on a node. A pod that is being deleted no longer counts, though it uses
+    /// its resources until it is gone.
     pub fn count(&mut self, group: u32, node: usize, more: i64) {
         self.spread.add(group, node, more);
     }
 
-    /// Somebody leaves a node.
+    /// Removes a pod from a node.
     pub fn take(&mut self, node: usize, load: &ResourceRequests) {
         let candidate = &mut self.candidates[node];
         candidate.used.take_off(load);

@@ -4,8 +4,8 @@ use super::{PodSchedulingSpec, kept_off_by};
 use crate::taint::Taint;
 use crate::toleration_matching::NumericOperators;
 
-/// Whether a pod that taints kept off (SC-1) may go to this node now and could not before; `None` before means that the
-/// node is new (SC-3). A change that lets nobody in is no reason to ask again.
+/// Whether a pod that taints repelled (SC-1) may be scheduled to this node now and could not before; `None` before
+/// means that the node is new (SC-3). A change that lets no pod in is not a reason to try again.
 pub fn taints_help(
     spec: &PodSchedulingSpec,
     before: Option<&[Taint]>,

@@ -9,13 +9,13 @@ use alloc::vec::Vec;
 /// Quantities by resource.
 pub type Quantities = BTreeMap<Box<str>, Quantity>;
 
-/// What scores assume of a container that asks for no CPU, in thousandths.
+/// What scores assume for a container without a CPU request, in thousandths.
 const CPU_ASSUMED_MILLI: i64 = 100;
 
-/// What scores assume of a container that asks for no memory, in bytes.
+/// What scores assume for a container without a memory request, in bytes.
 const MEMORY_ASSUMED: i64 = 200 * 1024 * 1024;
 
-/// A resource's amount in the unit that scheduling counts it in.
+/// Converts the amount of a resource to the unit that scheduling uses for it.
 pub fn units(resource: &str, quantity: Quantity) -> i64 {
     if resource == CPU { quantity.milli() } else { quantity.units() }
 }
@@ -25,26 +25,26 @@ pub fn units(resource: &str, quantity: Quantity) -> i64 {
 pub struct ContainerRequests {
     /// `resources.requests`.
     pub requests: Quantities,
-    /// Whether it is an init container that goes on running beside the others: `restartPolicy` is `Always`.
+    /// Whether it is an init container that keeps running beside the others: `restartPolicy` is `Always`.
     pub sidecar: bool,
 }
 
-/// Everything in a pod that says what it takes.
+/// All fields of a pod that determine its requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodRequests {
     /// `spec.containers`.
     pub containers: Vec<ContainerRequests>,
     /// `spec.initContainers`, in order.
     pub init_containers: Vec<ContainerRequests>,
-    /// `spec.resources.requests`, which for CPU, memory and huge pages stands above those of the containers.
+    /// `spec.resources.requests`, which for CPU, memory and huge pages overrides those of the containers.
     pub pod: Quantities,
     /// `spec.overhead`.
     pub overhead: Quantities,
 }
 
 impl PodRequests {
-    /// What the pod takes: containers and sidecars run together; before them, each init container runs beside the
-    /// sidecars started before it. Only the sum is rounded.
+    /// Returns the pod's requests: containers and sidecars run together; before them, each init container runs beside
+    /// the sidecars started before it. Only the sum is rounded.
     pub fn load(&self) -> ResourceRequests {
         let requested = self.total(|container| container.requests.clone());
         let assumed = self.total(|container| {
@@ -82,7 +82,7 @@ impl PodRequests {
     }
 }
 
-/// Whether a pod as a whole can ask for it.
+/// Whether a resource can be requested at the pod level.
 fn is_of_the_pod(resource: &str) -> bool {
     [CPU, MEMORY].contains(&resource) || resource.starts_with("hugepages-")
 }

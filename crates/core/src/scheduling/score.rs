@@ -22,13 +22,13 @@ pub struct NodeScore {
 }
 
 impl NodeScore {
-    /// With weights; at most 700.
+    /// The weighted sum; at most 700.
     pub fn total(&self) -> i64 {
         3 * self.taints + 2 * self.affinity + self.room + self.balance
     }
 }
 
-/// The scores of nodes that have all passed the filter; they depend on who else is there.
+/// Scores nodes that have all passed the filter; the scores depend on the other nodes.
 pub fn score(
     spec: &PodSchedulingSpec,
     candidates: &[&NodeInfo],
@@ -47,23 +47,23 @@ pub fn score(
     scores.collect()
 }
 
-/// Scaled so that the highest is 100; if all are zero, they stay zero. Negative ones count as zero.
+/// Scales the scores so that the highest is 100; if all are zero, they stay zero. Negative ones count as zero.
 fn normalised(raw: Vec<i64>) -> Vec<i64> {
     let highest = raw.iter().copied().max().unwrap_or(0);
     raw.into_iter().map(|score| scaled(score, highest)).collect()
 }
 
-/// One of several, scaled by the highest of them.
+/// Scales one score by the highest.
 fn scaled(score: i64, highest: i64) -> i64 {
     if highest <= 0 { 0 } else { part(score.max(0), highest) }
 }
 
-/// What decides between nodes, before the nodes that are possible are compared with each other.
+/// The scores of a node, before they are normalised among the feasible nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RawScore {
-    /// Taints that ask to stay off.
+    /// The number of untolerated `PreferNoSchedule` taints.
     unwanted: i64,
-    /// What preferred terms are worth.
+    /// The sum of the matching preferred terms' weights.
     preference: i64,
 }
 
@@ -72,7 +72,7 @@ impl RawScore {
         Self { unwanted: unwanted(spec, candidate, numeric), preference: preference(spec, candidate) }
     }
 
-    /// The highest of both.
+    /// The maximum of both, by field.
     pub(super) fn max(self, other: Self) -> Self {
         Self {
             unwanted: self.unwanted.max(other.unwanted),
@@ -80,7 +80,7 @@ impl RawScore {
         }
     }
 
-    /// The total score, if these are the highest among the nodes that are possible.
+    /// Returns the total score, if these are the highest among the feasible nodes.
     pub(super) fn total(self, highest: Self, (room, balance): (i64, i64)) -> i64 {
         let taints = BEST - scaled(self.unwanted, highest.unwanted);
         let affinity = scaled(self.preference, highest.preference);
@@ -88,7 +88,7 @@ impl RawScore {
     }
 }
 
-/// How well a pod fits in, by what is free: room and balance.
+/// Scores the resources that are free: room and balance.
 pub(super) fn fit(spec: &PodSchedulingSpec, candidate: &NodeInfo) -> (i64, i64) {
     (room(spec, candidate), balance(spec, candidate))
 }
@@ -99,21 +99,21 @@ fn part(part: i64, whole: i64) -> i64 {
     i64::try_from(hundredths).unwrap_or(i64::MAX)
 }
 
-/// Taints that only ask to stay off and are not tolerated; a toleration of another effect never answers them (SC-2).
+/// Counts `PreferNoSchedule` taints that are not tolerated; a toleration of another effect never matches them (SC-2).
 fn unwanted(spec: &PodSchedulingSpec, candidate: &NodeInfo, numeric: NumericOperators) -> i64 {
     let preferring = |effect: &TaintEffect| *effect == TaintEffect::PreferNoSchedule;
     let count = untolerated(&spec.tolerations, &candidate.taints, numeric, preferring).len();
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// What the preferred terms that match are worth together.
+/// Sums the weights of the preferred terms that match.
 fn preference(spec: &PodSchedulingSpec, candidate: &NodeInfo) -> i64 {
     let matching =
         spec.preferred.iter().filter(|one| one.term.matches(candidate.name.as_str(), &candidate.labels));
     matching.map(|one| i64::from(one.weight)).fold(0, i64::saturating_add)
 }
 
-/// How much of CPU and memory, on average, would be left; a resource the node does not have plays no part.
+/// The average fraction of CPU and memory that would be free; a resource that the node does not have is left out.
 fn room(spec: &PodSchedulingSpec, candidate: &NodeInfo) -> i64 {
     let left = |name: &&str| {
         let whole = amount(&candidate.allocatable, name);
@@ -127,8 +127,9 @@ fn room(spec: &PodSchedulingSpec, candidate: &NodeInfo) -> i64 {
     }
 }
 
-/// Whether the pod makes the shares of CPU and memory taken more alike (towards 100) or less (towards 50). The shares
-/// are binary fractions, as in the original, so that the same nodes are equal. Nothing requested, nothing to balance.
+/// Whether the pod makes the used fractions of CPU and memory more equal (towards 100) or less (towards 50). The
+/// fractions are binary floating point, as upstream, so that the same nodes are equal. Without requests there is
+/// nothing to balance.
 fn balance(spec: &PodSchedulingSpec, candidate: &NodeInfo) -> i64 {
     if [CPU, MEMORY].iter().all(|name| amount(&spec.load.requested, name) == 0) {
         return 0;
@@ -140,7 +141,7 @@ fn balance(spec: &PodSchedulingSpec, candidate: &NodeInfo) -> i64 {
     BEST / 2 + (BEST / 2 + with - without) / 2
 }
 
-/// 100 for equal shares, down to 50 where one resource is taken wholly and the other not at all.
+/// 100 for equal fractions, down to 50 if one resource is used wholly and the other not at all.
 fn evenness(candidate: &NodeInfo, taken: impl Fn(&str) -> i64) -> i64 {
     let share = |name: &str| {
         let whole = amount(&candidate.allocatable, name);

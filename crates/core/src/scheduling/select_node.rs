@@ -7,17 +7,17 @@ use super::{FilterRejection, NodeInfo, PodSchedulingSpec, pick, score};
 use crate::toleration_matching::NumericOperators;
 use alloc::vec::Vec;
 
-/// Where a pod goes.
+/// The result for a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectedNode {
-    /// To the candidate at this position.
+    /// The candidate at this position.
     Node(usize),
-    /// Nowhere: why not, for each candidate in order.
+    /// None: the rejection of each candidate, in order.
     Unschedulable(Vec<FilterRejection>),
 }
 
-/// The possible node with the highest total score. Of several, the one that `tie` picks: any number, best a fresh one
-/// for each pod; the same number picks the same node.
+/// Chooses the feasible node with the highest total score. Of several, `tie` picks one: any number, best a new one for
+/// each pod; the same number picks the same node.
 pub fn choose(
     spec: &PodSchedulingSpec,
     candidates: &[NodeInfo],

@@ -14,15 +14,15 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 const HOST_SKEW: f64 = 3.0;
 const ZONE_SKEW: f64 = 5.0;
 
-/// Where the pods of each group are. A group: pods of one ReplicaSet or StatefulSet.
+/// Where the pods of each group run. A group: the pods of one ReplicaSet or StatefulSet.
 #[derive(Clone, Debug)]
 pub(super) struct TopologySpread {
-    /// Each node's zone, as a number; zero: it has none.
+    /// Each node's zone, as a number; zero: none.
     zones: Vec<usize>,
     zone_count: usize,
-    /// Whether the node has a name that can be spread over.
+    /// Whether the node has a host name label, over which pods can be spread.
     hosts: Vec<bool>,
-    /// How many pods of a group are on which node.
+    /// How many pods of a group are on each node.
     counts: BTreeMap<u32, BTreeMap<usize, i64>>,
 }
 
@@ -41,13 +41,14 @@ impl TopologySpread {
         Self { zones, zone_count: known.len() + 1, hosts, counts: BTreeMap::new() }
     }
 
-    /// So many more pods of a group on a node.
+    /// Adds this many pods of a group to a node.
     pub(super) fn add(&mut self, group: u32, node: usize, more: i64) {
         let count = self.counts.entry(group).or_default().entry(node).or_insert(0);
         *count = count.saturating_add(more).max(0);
     }
 
-    /// A score for each of the possible nodes; `may_count` says of a node whether the pod's own affinity leads there.
+    /// Returns a score for each feasible node; `may_count` says for each node whether the pod's own affinity matches
+    /// it.
     pub(super) fn scores(&self, group: u32, possible: &[usize], may_count: &[bool]) -> Vec<i64> {
         let none = BTreeMap::new();
         let counts = self.counts.get(&group).unwrap_or(&none);
@@ -57,7 +58,7 @@ impl TopologySpread {
             on_node[node] = count;
             in_zone[self.zones[node]] += if may_count[node] { count } else { 0 };
         }
-        // Nodes without a zone are one together in the number of zones, and are spread over none.
+        // Nodes without a zone count as one zone in the number of zones, and are not spread over.
         let mut zone_seen = alloc::vec![false; self.zone_count];
         possible.iter().for_each(|&node| zone_seen[self.zones[node]] = true);
         let zones = zone_seen.iter().filter(|seen| **seen).count();
@@ -71,7 +72,7 @@ impl TopologySpread {
                 0 => 0.0,
                 zone => in_zone[zone] as f64 * zone_weight + (ZONE_SKEW - 1.0),
             };
-            // Rounded: none is below zero.
+            // Rounds to the nearest; no value is negative.
             (host + zone + 0.5) as i64
         };
         let crowded: Vec<i64> = possible.iter().map(|&node| crowded(node)).collect();
@@ -83,7 +84,7 @@ impl TopologySpread {
     }
 }
 
-/// The more places there are, the more one pod counts: the logarithm of their number and two.
+/// The more domains there are, the more one pod counts: the logarithm of their number plus two.
 fn weight(places: usize) -> f64 {
     let mut rest = (places + 2) as f64;
     let mut halvings = 0.0;
@@ -121,20 +122,20 @@ mod tests {
         }
     }
 
-    /// Worked out by hand from the original's formulas: two zones, n1 and n2 in a, n3 in b; two pods on n1, one on n3.
+    /// Computed by hand from upstream's formulas: two zones, n1 and n2 in a, n3 in b; two pods on n1, one on n3.
     #[test]
     fn nodes_with_fewer_pods_of_the_owner_score_higher() {
         let nodes = [placed("n1", "a"), placed("n2", "a"), placed("n3", "b")];
         let mut spread = TopologySpread::over(&nodes);
         let (all, everywhere) = ([0, 1, 2], [true; 3]);
-        // Nobody is anywhere: 2 + 4 for each.
+        // Without any pods: 2 + 4 for each.
         assert_eq!(spread.scores(7, &all, &everywhere), [100, 100, 100]);
         spread.add(7, 0, 2);
         spread.add(7, 2, 1);
-        // ln 5 = 1.61 a pod on a host, ln 4 = 1.39 in a zone: 12.0, 8.8, 9.0, rounded 12, 9, 9.
+        // ln 5 = 1.61 per pod on a host, ln 4 = 1.39 in a zone: 12.0, 8.8, 9.0, rounded 12, 9, 9.
         assert_eq!(spread.scores(7, &all, &everywhere), [75, 100, 100]);
         assert_eq!(spread.scores(8, &all, &everywhere), [100, 100, 100], "others do not count");
-        // Pods where the affinity does not lead count for their host alone.
+        // Pods on nodes that the affinity does not match count only for their host.
         assert_eq!(spread.scores(7, &all, &[false, true, true]), [66, 100, 66]);
         spread.add(7, 0, -5);
         spread.add(7, 2, -1);
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_that_say_nothing_of_where_they_are_are_all_the_same() {
+    fn nodes_without_topology_labels_are_equal() {
         let nodes: Vec<NodeInfo> = (0..3).map(|at| node(&format!("n{at}"))).collect();
         let mut spread = TopologySpread::over(&nodes);
         spread.add(0, 0, 9);

@@ -21,13 +21,13 @@ fn resources(of: &[(&str, i64)]) -> Resources {
     of.iter().map(|&(name, amount)| (name.into(), amount)).collect()
 }
 
-/// What asks for so much, in thousandths of CPU and bytes.
+/// Requests of thousandths of CPU and bytes.
 fn load(cpu: i64, memory: i64) -> ResourceRequests {
     let requested = resources(&[(CPU, cpu), (MEMORY, memory)]);
     ResourceRequests { assumed: requested.clone(), requested }
 }
 
-/// A node with 4 CPUs, 8 GiB, room for 10 pods, and nothing on it.
+/// A node with 4 CPUs, 8 GiB, room for 10 pods, and none on it.
 pub(super) fn node(name: &str) -> NodeInfo {
     NodeInfo {
         name: NodeName::new(name),

@@ -1,10 +1,10 @@
-//! Names the taints that Kubernetes itself puts on nodes (MATCH-10).
+//! Names the taints that Kubernetes itself adds to nodes (MATCH-10).
 //!
 //! - Matching and eviction treat them like any other taint.
 
 /// The node is not ready.
 pub const NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// The node has not been heard of.
+/// The node is unreachable.
 pub const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 /// The node is cordoned.
 pub const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
@@ -14,15 +14,15 @@ pub const MEMORY_PRESSURE: &str = "node.kubernetes.io/memory-pressure";
 pub const DISK_PRESSURE: &str = "node.kubernetes.io/disk-pressure";
 /// The node is short of process ids.
 pub const PID_PRESSURE: &str = "node.kubernetes.io/pid-pressure";
-/// The node's network is not set up.
+/// The node's network is not configured.
 pub const NETWORK_UNAVAILABLE: &str = "node.kubernetes.io/network-unavailable";
-/// A person says that the node is off.
+/// An administrator declares that the node is shut down.
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
-/// A cloud has not looked at the node yet.
+/// The cloud provider has not initialized the node yet.
 pub const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
-/// A cloud says that the node is shut down.
+/// The cloud provider reports that the node is shut down.
 pub const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
-/// The node carries the control plane.
+/// The node belongs to the control plane.
 pub const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
 /// All of them.
@@ -40,7 +40,7 @@ pub const ALL: [&str; 11] = [
     CONTROL_PLANE,
 ];
 
-/// Names of old releases, and what stands in their place today (MATCH-10).
+/// Names from old releases, and their current replacements (MATCH-10).
 pub const OLD: [(&str, Option<&str>); 9] = [
     ("node.alpha.kubernetes.io/notReady", Some(NOT_READY)),
     ("node.alpha.kubernetes.io/unreachable", Some(UNREACHABLE)),

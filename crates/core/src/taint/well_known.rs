@@ -2,19 +2,19 @@
 
 use super::keys;
 
-/// What a taint stands for.
+/// The description of a taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WellKnownTaint {
     /// What it means.
     pub what: &'static str,
-    /// Who sets it and takes it off.
+    /// Which component sets and removes it.
     pub who: &'static str,
     /// What to do about it.
     pub then: &'static str,
 }
 
 impl WellKnownTaint {
-    /// What the taint of this key stands for, if that is known.
+    /// Returns the description of the taint with this key, if it is known.
     pub fn of(key: &str) -> Option<Self> {
         if let Some((_, today)) = keys::OLD.iter().find(|(old, _)| *old == key) {
             return Some(Self::of_old(today.is_some(), key));
@@ -56,7 +56,7 @@ const KUBELET_SAYS: &str =
 const PRESSURE: &str =
     "free resources on the node, or move pods away; the kubelet evicts pods by itself under more pressure";
 
-/// Key, what it means, who sets it, what to do.
+/// Key, what it means, which component sets it, what to do.
 const TABLE: [(&str, &str, &str, &str); 17] = [
     (
         keys::NOT_READY,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn match_10_old_names_are_told_to_be_old() {
+    fn match_10_old_names_are_reported_as_old() {
         for (key, today) in keys::OLD {
             let words = WellKnownTaint::of(key).expect(key).what;
             assert!(words.contains("old releases"), "{key}: {words}");

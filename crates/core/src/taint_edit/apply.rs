@@ -1,61 +1,61 @@
 //! Applies a [`TaintEdit`] to the taints of a node: order, overwriting, removal and kubectl's summary (KT-7, KT-8).
 //!
-//! - Invariant: other taints stay as they are, in their order. [`TaintOrigin`] tells the writer where each came from,
-//!   so that unknown fields survive.
+//! - Invariant: other taints keep their content and their order. [`TaintOrigin`] says where each came from, so that
+//!   unknown fields survive the write.
 
 use super::{TaintEdit, TaintRemoval};
 use crate::taint::Taint;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// What becomes of a node's taints.
+/// The result of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditResult {
-    /// All of them, new ones first.
+    /// All taints, new ones first.
     pub taints: Vec<Taint>,
-    /// Where each of [`EditResult::taints`] is from.
+    /// The origin of each of [`EditResult::taints`].
     pub origins: Vec<TaintOrigin>,
-    /// What is said about it.
+    /// The summary.
     pub word: EditSummary,
 }
 
-/// Where a taint of the result is from.
+/// The origin of a taint of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaintOrigin {
-    /// From [`TaintEdit::add`], at this position: new, or in the place of one it overwrites.
+    /// From [`TaintEdit::add`], at this position: new, or replacing one that it overwrites.
     Added(usize),
-    /// From what the node had, at this position: untouched.
+    /// From the node's taints, at this position: unchanged.
     Kept(usize),
 }
 
 /// kubectl's word for what was done (KT-8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EditSummary {
-    /// Taints were put on.
+    /// Taints were added.
     Tainted,
-    /// Taints were taken off, or nothing happened.
+    /// Taints were removed, or nothing happened.
     Untainted,
     /// Both, or overwriting was allowed.
     Modified,
 }
 
-/// Why nothing is done to a node (KT-7). What is said of it: [`EditError::messages`].
+/// Why a node is not changed (KT-7); [`EditError::messages`] has the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditError {
-    /// Taints with these keys are there and may not be overwritten, not even by the same value.
+    /// Taints with these keys exist and may not be overwritten, not even with the same value.
     Exists(Vec<Box<str>>),
-    /// Nothing there is taken off by these.
+    /// These removals match no taint.
     NotFound(Vec<TaintRemoval>),
 }
 
 impl TaintEdit {
-    /// The node's taints after this change (KT-7, KT-8): new ones in the order they were typed, then the old ones in
-    /// theirs, then what is removed taken off.
+    /// Returns the node's taints after the edit (KT-7, KT-8): new ones in the order of the arguments, then the old ones
+    /// in theirs, without those that are removed.
     ///
-    /// A taint that is overwritten loses its `timeAdded`.
+    /// An overwritten taint loses its `timeAdded`.
     ///
     /// # Errors
-    /// Why the node stays as it is.
+    /// Why the node stays unchanged.
     pub fn apply(&self, taints: &[Taint], overwrite: bool) -> Result<EditResult, EditError> {
         if !overwrite {
             self.collide(taints)?;
@@ -86,7 +86,7 @@ impl TaintEdit {
         if keys.is_empty() { Ok(()) } else { Err(EditError::Exists(keys)) }
     }
 
-    /// Whether the last removal found something to remove.
+    /// Returns whether the last removal found something to remove.
     fn take_off(&self, places: &mut Vec<(TaintOrigin, &Taint)>) -> Result<bool, EditError> {
         let mut missing = Vec::new();
         let mut removed = false;

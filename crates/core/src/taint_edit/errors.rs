@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 impl GrammarError {
-    /// What is wrong at the place that is pointed at, in a few words.
+    /// Says what is wrong at the marked position, in a few words.
     pub fn hint(&self) -> &'static str {
         match &self.fault {
             GrammarFault::Colons { .. } => "a second ':'; a taint is key=value:Effect",
@@ -27,7 +27,7 @@ impl GrammarError {
         }
     }
 
-    /// Whether the arguments are right one by one, and contradict each other (KT-5).
+    /// Whether each argument is valid, but some contradict each other (KT-5).
     pub const fn is_contradiction(&self) -> bool {
         matches!(self.fault, GrammarFault::Contradiction(_))
     }
@@ -66,7 +66,7 @@ impl fmt::Display for GrammarError {
 impl core::error::Error for GrammarError {}
 
 impl EditError {
-    /// One message for each thing that is wrong with this node.
+    /// Returns one message for each error of this node.
     pub fn messages(&self, node: &str) -> Vec<String> {
         match self {
             Self::Exists(keys) => {

@@ -7,12 +7,12 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Why arguments are no change. As text it is what kubectl says.
+/// Why arguments are not a valid edit. Its text is kubectl's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrammarError {
     /// Which argument, counted from 0.
     pub argument: usize,
-    /// Where in it, in bytes: the first character that cannot be there, or the end if something is missing.
+    /// Where in it, in bytes: the first invalid character, or the end if something is missing.
     pub at: usize,
     /// What is wrong there.
     pub fault: GrammarFault,
@@ -23,59 +23,59 @@ pub struct GrammarError {
 pub enum GrammarFault {
     /// More than one `:`.
     Colons {
-        /// What was typed.
+        /// The argument.
         spec: Box<str>,
     },
     /// More than one `=`.
     Equals {
-        /// What was typed.
+        /// The argument.
         spec: Box<str>,
     },
-    /// An addition that names no effect.
+    /// An addition without an effect.
     NoEffect {
-        /// What was typed.
+        /// The argument.
         spec: Box<str>,
     },
-    /// An effect that is none of the three; it may be empty.
+    /// An unknown effect; it may be empty.
     Effect {
-        /// What stands in its place.
+        /// The text in its place.
         effect: Box<str>,
     },
-    /// A value that cannot be one.
+    /// An invalid value.
     Value {
-        /// What was typed.
+        /// The argument.
         spec: Box<str>,
-        /// What an API server would say of it.
+        /// The API server's messages.
         faults: Vec<String>,
     },
-    /// A key that cannot be one.
+    /// An invalid key.
     Key {
-        /// What was typed.
+        /// The argument.
         spec: Box<str>,
-        /// What an API server would say of it.
+        /// The API server's messages.
         faults: Vec<String>,
     },
     /// The same taint is added twice.
     Twice(
-        /// As the second argument says it.
+        /// As written in the second argument.
         Taint,
     ),
-    /// The same taints are added and removed (KT-5): all removals that meet an addition.
+    /// The same taints are added and removed (KT-5): all removals that match an addition.
     Contradiction(
-        /// One for each addition that it meets.
+        /// One for each matching addition.
         Vec<TaintRemoval>,
     ),
 }
 
-/// Whether an argument is one of the grammar, rather than the name of something (KT-2).
+/// Whether an argument is an edit, rather than a name (KT-2).
 pub fn is_change(argument: &str) -> bool {
     argument.contains(['=', ':']) || argument.ends_with('-')
 }
 
-/// Reads arguments, each an addition or a removal (KT-3). No argument is no change, and no error.
+/// Parses arguments, each an addition or a removal (KT-3). Without arguments the edit is empty, which is not an error.
 ///
 /// # Errors
-/// The first argument that is wrong by itself or repeats another; then what contradicts itself (KT-5).
+/// The first argument that is invalid by itself or repeats another; then contradictions (KT-5).
 pub fn parse(arguments: &[&str]) -> Result<TaintEdit, GrammarError> {
     let mut change = TaintEdit::default();
     let mut removals_at = Vec::new();
@@ -99,10 +99,10 @@ pub fn parse(arguments: &[&str]) -> Result<TaintEdit, GrammarError> {
     contradiction(&change, &removals_at).map_or(Ok(change), Err)
 }
 
-/// Where a fault is, and which.
+/// The position of a fault, and the fault.
 type PositionedFault = (usize, GrammarFault);
 
-/// What stands in one argument.
+/// The parts of one argument.
 struct SpecPart<'a> {
     key: &'a str,
     value: &'a str,
@@ -115,7 +115,7 @@ fn addition(text: &str) -> Result<Taint, PositionedFault> {
     Ok(Taint { key: key.into(), value: value.into(), effect, time_added: None })
 }
 
-/// Effect, value and key are looked at in kubectl's order, so that of several faults the same one is told.
+/// Effect, value and key are validated in kubectl's order, so that of several errors the same one is reported.
 fn piece(spec: &str) -> Result<SpecPart<'_>, PositionedFault> {
     let mut parts = spec.split(':');
     let before = parts.next().unwrap_or_default();

@@ -14,7 +14,7 @@ fn wrong(arguments: &[&str]) -> (usize, usize, String) {
     (error.argument, error.at, error.to_string())
 }
 
-/// Taints as text, the word.
+/// Returns the taints as text, and the summary.
 fn applied(
     change: &[&str],
     node: &[&str],
@@ -29,7 +29,7 @@ fn applied(
 
 /// KT-2.
 #[test]
-fn what_is_a_change_and_what_a_name() {
+fn edits_are_distinguished_from_names() {
     for change in ["a=b", "a:b", "a-", "=", ":", "-", "a=b:c-"] {
         assert!(is_change(change), "{change}");
     }
@@ -40,7 +40,7 @@ fn what_is_a_change_and_what_a_name() {
 
 /// KT-3.
 #[test]
-fn additions_and_removals_are_read() {
+fn additions_and_removals_are_parsed() {
     let change = parse(&["a=b:NoSchedule", "x/c:NoExecute", "d-", "e:PreferNoSchedule-", "f=g:NoExecute-"]);
     let change = change.unwrap();
     assert_eq!(
@@ -48,14 +48,18 @@ fn additions_and_removals_are_read() {
         ["a=b:NoSchedule", "x/c:NoExecute"]
     );
     let removals: Vec<String> = change.remove.iter().map(ToString::to_string).collect();
-    assert_eq!(removals, ["d", "e:PreferNoSchedule", "f:NoExecute"], "a removal's value does not count");
+    assert_eq!(
+        removals,
+        ["d", "e:PreferNoSchedule", "f:NoExecute"],
+        "the value of a removal does not matter"
+    );
     assert_eq!(taint("a=:NoExecute"), taint("a:NoExecute"));
     assert_eq!(parse(&[]), Ok(TaintEdit::default()));
 }
 
 /// KT-3.
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn errors_are_reported_with_their_position() {
     let spec = |at, text: &str| (0, at, format!("invalid taint spec: {text}"));
     assert_eq!(wrong(&["a"]), spec(1, "a"));
     assert_eq!(wrong(&["a:b:NoExecute"]), spec(3, "a:b:NoExecute"));
@@ -66,7 +70,7 @@ fn what_is_wrong_is_told_with_its_place() {
     assert_eq!(wrong(&["a=b:noexecute"]), effect(4, "noexecute"));
     assert_eq!(wrong(&["a:"]), effect(2, ""));
     assert_eq!(wrong(&["a:-"]), effect(2, ""));
-    assert_eq!(wrong(&["a=b=c:x"]), effect(6, "x"), "the effect is looked at first");
+    assert_eq!(wrong(&["a=b=c:x"]), effect(6, "x"), "the effect is validated first");
     for (argument, at, start) in [
         ("a=b", 1, "invalid taint spec: a=b, name part must consist of"),
         ("a=b-", 1, "invalid taint spec: a=b, name part must consist of"),
@@ -99,13 +103,13 @@ fn nothing_is_both_added_and_removed() {
     assert!(parse(&["a:NoExecute", "a:NoSchedule-"]).is_ok());
     assert!(parse(&["a:NoExecute", "a-"]).unwrap_err().is_contradiction());
     assert!(!parse(&["a"]).unwrap_err().is_contradiction());
-    // What an argument is by itself is told first.
+    // Errors of single arguments are reported first.
     assert_eq!(wrong(&["a:NoExecute", "a-", "c:x"]).0, 2);
 }
 
 /// KT-8.
 #[test]
-fn new_ones_stand_first_and_the_word_follows() {
+fn new_taints_come_first_and_the_summary_follows() {
     let ok = |taints: &[&str], word| Ok((taints.iter().map(ToString::to_string).collect(), word));
     let node = ["a=1:NoSchedule", "b:NoExecute"];
     for (change, overwrite, result) in [
@@ -132,7 +136,7 @@ fn new_ones_stand_first_and_the_word_follows() {
 
 /// KT-7.
 #[test]
-fn what_is_there_and_what_is_not_is_refused() {
+fn existing_additions_and_missing_removals_are_refused() {
     let node = ["a=1:NoSchedule", "b:NoExecute"];
     let exists = |keys: &str| {
         Err([format!("node n1 already has {keys} taint(s) with same effect(s) and --overwrite is false")]
@@ -144,12 +148,12 @@ fn what_is_there_and_what_is_not_is_refused() {
         |texts: &[&str]| Err(texts.iter().map(|text| format!("taint \"{text}\" not found")).collect());
     assert_eq!(applied(&["c-", "a-"], &node, false), missing(&["c"]));
     assert_eq!(applied(&["a:NoExecute-", "c-"], &node, true), missing(&["a:NoExecute", "c"]));
-    assert_eq!(applied(&["a-", "a-"], &node, false), missing(&["a"]), "the first one took it");
+    assert_eq!(applied(&["a-", "a-"], &node, false), missing(&["a"]), "the first removal removed it");
 }
 
 /// KT-9.
 #[test]
-fn an_overwritten_taint_is_a_new_one_and_others_keep_their_time() {
+fn an_overwritten_taint_is_new_and_others_keep_their_time() {
     let at = |text: &str| Taint { time_added: Some(crate::time::Wall::from_secs(9)), ..taint(text) };
     let node = [at("a=1:NoExecute"), at("b:NoExecute")];
     let applied = parse(&["a=2:NoExecute"]).unwrap().apply(&node, true).unwrap();
@@ -170,9 +174,10 @@ fn arguments() -> impl Strategy<Value = Vec<String>> {
 }
 
 proptest! {
-    /// Whatever is typed: no panic; an error points into its argument, at a character; a change reads as it was written.
+    /// For any arguments: no panic; an error points into its argument, at a character; an edit's text form parses to
+    /// the same edit.
     #[test]
-    fn anything_can_be_typed(arguments in arguments()) {
+    fn any_arguments_can_be_parsed(arguments in arguments()) {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         match parse(&arguments) {
             Err(error) => {
@@ -188,9 +193,9 @@ proptest! {
         }
     }
 
-    /// A change that is carried out leaves what it does not name, in its order, and a second time finds nothing to remove.
+    /// An applied edit keeps other taints, in their order, and applied again finds nothing to remove.
     #[test]
-    fn what_is_not_named_stays(arguments in arguments(), node in arguments(), overwrite: bool) {
+    fn other_taints_stay(arguments in arguments(), node in arguments(), overwrite: bool) {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let taints: Vec<Taint> =
             node.iter().filter_map(|text| parse(&[text]).ok()?.add.pop()).collect();

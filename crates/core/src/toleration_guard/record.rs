@@ -1,30 +1,31 @@
-//! Defines what a guarded pod's record remembers: the own seconds of each toleration that has the ceiling.
+//! Defines the record of a guarded pod: the own seconds of each toleration that has the ceiling.
 
 use crate::toleration::Toleration;
 use crate::toleration_hold::HeldToleration;
 use alloc::vec::Vec;
 
-/// What the annotation of a guarded pod says; never empty.
+/// The annotation of a guarded pod; never empty.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GuardRecord {
     tolerations: Vec<HeldToleration>,
 }
 
 impl GuardRecord {
-    /// As the annotation says; `None` if there is no toleration, or one that was not given more than its own seconds.
+    /// Makes the record of an annotation; `None` if there is no toleration, or one that was not given more than its own
+    /// seconds.
     pub fn recorded(tolerations: Vec<HeldToleration>) -> Option<Self> {
         let is_whole =
             !tolerations.is_empty() && tolerations.iter().all(|held| held.given() > Some(held.own()));
         is_whole.then_some(Self { tolerations })
     }
 
-    /// The tolerations concerned.
+    /// The tolerations in the record.
     pub fn tolerations(&self) -> &[HeldToleration] {
         &self.tolerations
     }
 
-    /// Those that the pod still has with the seconds that they were given, and where they stand in its list. What another
-    /// writer changed meanwhile is its own again.
+    /// Those that the pod still has with the seconds that they were given, and their positions in its list. A
+    /// toleration that another writer changed meanwhile belongs to that writer again.
     pub(crate) fn applying_to<'a>(
         &'a self,
         tolerations: &'a [Toleration],
@@ -40,14 +41,15 @@ impl GuardRecord {
         self.tolerations.iter().all(|held| held.is_in(tolerations))
     }
 
-    /// Whether this record, found in the place of an earlier one of a pod with these tolerations, names all that is left of
-    /// the earlier one, with no fewer seconds. More may be another leader's: so two processes agree.
+    /// Whether this record, which replaced an earlier one of a pod with these tolerations, names all that is left of
+    /// the earlier one, with no fewer seconds. Additional ones may come from another leader; accepting them lets two
+    /// processes agree.
     pub(crate) fn continues(&self, earlier: &Self, tolerations: &[Toleration]) -> bool {
         let is_named = |held: &HeldToleration| self.tolerations.iter().any(|one| one.continues(held));
         earlier.applying_to(tolerations).all(|(_, held)| is_named(held))
     }
 
-    /// Whether one of these has not its own seconds for this record's sake.
+    /// Whether one of these still has other seconds than its own because of this record.
     pub(crate) fn still_applies(&self, tolerations: &[Toleration]) -> bool {
         self.applying_to(tolerations).next().is_some()
     }

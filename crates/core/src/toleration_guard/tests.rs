@@ -29,7 +29,7 @@ fn write(
     guard_write(tolerations, record, ceiling, &vec![])
 }
 
-/// What a pod has after a write.
+/// Returns the tolerations of a pod after a write.
 fn written(tolerations: &[Toleration], write: &GuardWrite) -> Vec<Toleration> {
     let mut after = tolerations.to_vec();
     for (at, seconds) in &write.seconds {
@@ -55,7 +55,7 @@ fn a_pod_gets_the_ceiling_and_its_own_seconds_back() {
 }
 
 #[test]
-fn what_has_no_fewer_seconds_than_the_ceiling_is_left_alone() {
+fn a_toleration_with_no_fewer_seconds_than_the_ceiling_is_unchanged() {
     let ceiling = GuardCeiling::Seconds(3600);
     assert_eq!(write(&both(None, None), None, ceiling), None);
     assert_eq!(write(&both(Some(3600), Some(9999)), None, ceiling), None);
@@ -131,7 +131,7 @@ fn pod(tolerations: Vec<Toleration>) -> PodFact {
 }
 
 #[test]
-fn taint_eviction_judges_guarded_pods_by_their_own_seconds_and_leaves_others_alone() {
+fn taint_eviction_judges_guarded_pods_by_their_own_seconds_and_ignores_others() {
     let own = both(Some(300), Some(300));
     let on = write(&own, None, GuardCeiling::Seconds(3600)).unwrap();
     let guarded = guarded_pod(pod(written(&own, &on)), on.record.as_ref());
@@ -141,7 +141,7 @@ fn taint_eviction_judges_guarded_pods_by_their_own_seconds_and_leaves_others_alo
     assert_eq!(
         guarded_pod(marked.clone(), None).unwrap().tolerations,
         [every_taint()],
-        "its mark is taken off"
+        "its mark is removed"
     );
     assert_eq!(guarded_pod(PodFact { marked_by_another: true, ..marked }, None), None);
     let taint = |key: &str, effect| Taint { key: key.into(), value: "".into(), effect, time_added: None };
@@ -173,8 +173,8 @@ fn some_tolerations() -> impl Strategy<Value = Vec<Toleration>> {
 }
 
 proptest! {
-    /// Whatever ceilings follow each other, no toleration ever has fewer seconds than its own, and without a ceiling each
-    /// has its own again.
+    /// With any sequence of ceilings, no toleration ever has fewer seconds than its own, and without a ceiling each has
+    /// its own again.
     #[test]
     fn ceilings_come_and_go_without_a_trace(
         own in some_tolerations(),
@@ -187,7 +187,7 @@ proptest! {
                 tolerations = written(&tolerations, &write);
                 record = write.record;
             }
-            prop_assert_eq!(write(&tolerations, record.as_ref(), order), None, "once is enough");
+            prop_assert_eq!(write(&tolerations, record.as_ref(), order), None, "the second write changes nothing");
             prop_assert_eq!(&own_tolerations(&tolerations, record.as_ref()), &own);
             for (is, own) in tolerations.iter().zip(&own) {
                 prop_assert!(is.seconds == own.seconds || is.seconds == ceiling && is.seconds > own.seconds);

@@ -10,26 +10,27 @@ use alloc::vec::Vec;
 /// Why a hold cannot stop a countdown of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UncoveredReason {
-    /// No toleration answers the taint: the pod leaves at once, and a running pod cannot be told otherwise.
+    /// No toleration matches the taint: the pod is evicted at once, and tolerations of a running pod cannot change
+    /// that.
     Untolerated,
-    /// The toleration with the seconds is for every key: without seconds it would tolerate every taint for ever.
+    /// The toleration with the seconds is for every key: without seconds it would tolerate every taint indefinitely.
     EveryKey,
-    /// A toleration that stands before the one with seconds has an operator or effect that is not known here.
+    /// A toleration before the one with seconds has an unknown operator or effect.
     NotUnderstood,
 }
 
-/// What a hold can do for a pod.
+/// Which countdowns of a pod a hold can stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HoldCoverage {
     /// Positions of the tolerations whose seconds it clears, in ascending order; none twice.
     pub positions: Vec<usize>,
-    /// The worst reason why one of the two countdowns goes on.
+    /// The worst reason why one of the two countdowns continues.
     pub uncovered: Option<UncoveredReason>,
 }
 
 impl HoldCoverage {
-    /// Of a pod with these tolerations: for each of `not-ready` and `unreachable`, the first that matches counts
-    /// (MATCH-9).
+    /// Returns the coverage of a pod with these tolerations: for each of `not-ready` and `unreachable`, the first match
+    /// counts (MATCH-9).
     pub fn of(tolerations: &[Toleration]) -> Self {
         let mut coverage = Self::default();
         for key in [keys::NOT_READY, keys::UNREACHABLE] {

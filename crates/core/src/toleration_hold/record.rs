@@ -1,6 +1,7 @@
-//! Defines what a held pod's record remembers: each toleration's own seconds, and since and until when it is held.
+//! Defines the record of a held pod: each toleration's own seconds, and since and until when it is held.
 //!
-//! - Invariant: a toleration that another writer changed meanwhile is no longer ours; it is dropped, never overwritten.
+//! - Invariant: a toleration that another writer changed meanwhile is no longer in the record; it is dropped, never
+//!   overwritten.
 
 use super::{HoldOrder, HoldOrigin};
 use crate::taint::TaintEffect;
@@ -9,17 +10,17 @@ use crate::toleration::{Toleration, TolerationOperator};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// No hold lasts longer, whatever its record says: a forged one ends, too.
+/// The maximum length of a hold, whatever its record says: a forged one ends, too.
 pub const MAX_HOLD: Span = Span::from_secs(24 * 60 * 60);
 
-/// What is written as now may lie so far in the future when it is read: clocks step back a little when they are set.
-/// Beyond that, a time in the future is forged.
+/// How far in the future a time written as "now" may be when it is read: clocks step back a little when they are set. A
+/// time further in the future is forged.
 pub(super) const CLOCK_STEP_MAX: Span = Span::from_secs(30);
 
-/// A released pod gets at least so many seconds, or its own if those are fewer.
+/// A released pod gets at least this many seconds, or its own if those are fewer.
 pub const REMAINDER_MIN: i64 = 30;
 
-/// A toleration with its own seconds, and those that Taintward has given it.
+/// A toleration with its own seconds, and those that Taintward has set.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HeldToleration {
     key: Box<str>,
@@ -31,13 +32,13 @@ pub struct HeldToleration {
 }
 
 impl HeldToleration {
-    /// Of a toleration that has seconds.
+    /// Makes it from a toleration that has seconds.
     pub fn of(toleration: &Toleration) -> Option<Self> {
         let Toleration { key, operator, value, effect, seconds } = toleration.clone();
         Some(Self { key, operator, value, effect, own: seconds?, given: seconds })
     }
 
-    /// As a record says: the toleration with its own seconds, and the seconds it has now (`None`: held).
+    /// Makes it from a record: the toleration with its own seconds, and the seconds it has now (`None`: held).
     pub fn recorded(toleration: &Toleration, given: Option<i64>) -> Option<Self> {
         Self::of(toleration).map(|held| Self { given, ..held })
     }
@@ -58,24 +59,24 @@ impl HeldToleration {
         Toleration { key, operator, value, effect, seconds: Some(own) }
     }
 
-    /// What it gets back after its countdown ran so long: whole seconds, rounded up.
+    /// Returns what it gets back after its countdown ran for this long: whole seconds, rounded up.
     pub(super) fn remainder(&self, ran: Span) -> i64 {
         let ran = ran.as_micros() / Span::from_secs(1).as_micros();
         self.own.saturating_sub(ran).max(self.own.min(REMAINDER_MIN))
     }
 
-    /// Whether it is the same toleration, with no fewer seconds of its own.
+    /// Whether it is the same toleration, with at least as many seconds of its own.
     pub(crate) fn continues(&self, earlier: &Self) -> bool {
         let Self { own, given, .. } = *earlier;
         Self { own, given, ..self.clone() } == *earlier && self.own >= own
     }
 
-    /// Whether the pod has it as it is said here.
+    /// Whether the pod has it with the recorded seconds.
     pub(crate) fn is_in(&self, tolerations: &[Toleration]) -> bool {
         self.position_in(tolerations).is_some_and(|at| tolerations[at].seconds == self.given)
     }
 
-    /// The first toleration of this identity: of equal ones, only the first counts (MATCH-9).
+    /// Returns the position of the first toleration with this identity: of equal ones, only the first counts (MATCH-9).
     pub(crate) fn position_in(&self, tolerations: &[Toleration]) -> Option<usize> {
         tolerations.iter().position(|one| {
             one.key == self.key
@@ -86,7 +87,7 @@ impl HeldToleration {
     }
 }
 
-/// What the annotation of a held or released pod says.
+/// The annotation of a held or released pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HoldRecord {
     since: Wall,
@@ -102,7 +103,7 @@ impl HoldRecord {
         Self { since, until, changed: since, ran: Span::ZERO, counted_since: None, tolerations }
     }
 
-    /// As the annotation says; `changed` is when the seconds were last written.
+    /// Makes the record of an annotation; `changed` is when the seconds were last written.
     pub const fn recorded(
         tolerations: Vec<HeldToleration>,
         [since, until, changed]: [Wall; 3],
@@ -117,7 +118,7 @@ impl HoldRecord {
         self.since
     }
 
-    /// Until when it was to be held when the record was written.
+    /// The end of the hold when the record was written.
     pub const fn until(&self) -> Wall {
         self.until
     }
@@ -127,17 +128,17 @@ impl HoldRecord {
         self.changed
     }
 
-    /// For how long the countdown had run before.
+    /// For how long the countdown had already run.
     pub const fn ran(&self) -> Span {
         self.ran
     }
 
-    /// Since when the countdown counted that [`Self::ran`] is about; `None`: the node was not silent.
+    /// Since when the countdown of [`Self::ran`] counted; `None`: the node was not silent.
     pub const fn counted_since(&self) -> Option<Wall> {
         self.counted_since
     }
 
-    /// The tolerations concerned.
+    /// The tolerations in the record.
     pub fn tolerations(&self) -> &[HeldToleration] {
         &self.tolerations
     }
@@ -147,7 +148,7 @@ impl HoldRecord {
         self.tolerations.iter().any(|held| held.given.is_some())
     }
 
-    /// Whether these have not their own seconds for this record's sake.
+    /// Whether these still have other seconds than their own because of this record.
     pub(crate) fn still_applies(&self, tolerations: &[Toleration]) -> bool {
         !self.has_own_seconds() && self.names_any_of(tolerations)
     }
@@ -162,15 +163,16 @@ impl HoldRecord {
         self.tolerations.iter().all(|held| held.is_in(tolerations))
     }
 
-    /// Whether this record, found in the place of an earlier one of a pod with these tolerations, names all that is left of
-    /// the earlier one, with no fewer seconds. More may be another leader's: so two processes agree.
+    /// Whether this record, which replaced an earlier one of a pod with these tolerations, names all that is left of
+    /// the earlier one, with no fewer seconds. Additional ones may come from another leader; accepting them lets two
+    /// processes agree.
     pub(crate) fn continues(&self, earlier: &Self, tolerations: &[Toleration]) -> bool {
         let is_named = |held: &HeldToleration| self.tolerations.iter().any(|one| one.continues(held));
         earlier.without_changed_by_others(tolerations).tolerations.iter().all(is_named)
     }
 
-    /// When the hold of this pod ends under this order. A person's newer order may prolong it, and any may shorten it.
-    /// A record that claims to begin in the future ends now, unless a clock may have stepped back.
+    /// When this pod's hold ends under this order. An administrator's newer order may prolong it, and any order may
+    /// shorten it. A record that claims to start in the future ends now, unless a clock may have stepped back.
     pub fn ends_at(&self, order: HoldOrder, now: Wall) -> Wall {
         if self.since > now.plus(CLOCK_STEP_MAX) {
             return now;
@@ -183,7 +185,7 @@ impl HoldRecord {
         self.tolerations.iter().all(|held| held.given == Some(held.own))
     }
 
-    /// Those that the pod still has as this record says.
+    /// Keeps the tolerations that the pod still has as recorded.
     pub(super) fn without_changed_by_others(&self, tolerations: &[Toleration]) -> Self {
         let mut record = self.clone();
         record.tolerations.retain(|held| held.is_in(tolerations));
@@ -205,17 +207,17 @@ impl HoldRecord {
         Self { changed: now, ..self }
     }
 
-    /// For how long the countdown ran that counts since then.
+    /// Sets for how long the countdown that counts since then has run.
     pub(super) fn with_ran(&self, ran: Span, counted_since: Option<Wall>) -> Self {
         Self { ran, counted_since, ..self.clone() }
     }
 
-    /// Held once more.
+    /// The record of another hold.
     pub(super) fn again(&self, now: Wall, until: Wall) -> Self {
         Self { since: now, until, changed: now, ..self.clone() }
     }
 
-    /// Where each toleration stands in the pod's list, and the seconds that the record gives it.
+    /// Returns each toleration's position in the pod's list, and the seconds that the record sets.
     pub(super) fn seconds_in(&self, tolerations: &[Toleration]) -> Vec<(usize, Option<i64>)> {
         self.tolerations
             .iter()

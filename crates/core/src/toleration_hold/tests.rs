@@ -1,4 +1,4 @@
-//! Tests what is held, what is given back, and what is left alone.
+//! Tests what is held, what is restored, and what is never changed.
 
 use super::*;
 use crate::taint::{TaintEffect, keys};
@@ -25,7 +25,7 @@ fn order(origin: HoldOrigin, since: i64, until: i64) -> HoldIntent {
 const RELEASE: HoldIntent = HoldIntent::Release(ReleaseMode::Remainder);
 const FULL: HoldIntent = HoldIntent::Release(ReleaseMode::Full);
 
-/// A pod whose tolerations and record a step is carried out on.
+/// A pod to whose tolerations and record steps are applied.
 struct Pod {
     tolerations: Vec<Toleration>,
     record: Option<HoldRecord>,
@@ -59,14 +59,14 @@ fn a_hold_clears_both_and_release_gives_the_remainder() {
     pod.step(Some(0), by_limit, 81);
     assert_eq!(pod.seconds(), [None, None]);
     assert_eq!(pod.step(Some(0), by_limit, 200), HoldStep::Wait(Some(at(3600))));
-    // 80 s ran for certain; 20 s are left of the second, which is less than the least that is given back.
+    // 80 s have certainly run; 20 s are left of the second, which is less than the minimum that is restored.
     pod.step(Some(0), RELEASE, 201);
     assert_eq!(pod.seconds(), [Some(220), Some(30)]);
     assert_eq!(pod.step(Some(0), RELEASE, 210), HoldStep::Wait(None));
 }
 
 #[test]
-fn fewer_seconds_than_the_least_are_never_made_more() {
+fn fewer_seconds_than_the_minimum_are_never_raised() {
     let mut pod = Pod::new(both(Some(10), Some(0)));
     pod.step(Some(0), order(HoldOrigin::Person, 0, 100), 8);
     assert_eq!(pod.seconds(), [None, None]);
@@ -75,7 +75,7 @@ fn fewer_seconds_than_the_least_are_never_made_more() {
 }
 
 #[test]
-fn release_in_full_gives_back_all() {
+fn release_in_full_restores_all_seconds() {
     let mut pod = Pod::new(both(Some(300), Some(300)));
     pod.step(Some(0), order(HoldOrigin::Person, 0, 1000), 200);
     pod.step(Some(0), FULL, 210);
@@ -83,7 +83,7 @@ fn release_in_full_gives_back_all() {
 }
 
 #[test]
-fn seconds_stay_away_for_the_pause() {
+fn seconds_stay_removed_for_the_pause() {
     let mut pod = Pod::new(both(Some(300), Some(300)));
     pod.step(Some(0), order(HoldOrigin::Person, 0, 1000), 200);
     assert_eq!(pod.step(Some(0), RELEASE, 201), HoldStep::Wait(Some(at(205))));
@@ -94,14 +94,14 @@ fn seconds_stay_away_for_the_pause() {
 }
 
 #[test]
-fn a_node_that_recovers_gives_all_back_by_way_of_none() {
+fn a_node_that_recovers_restores_all_seconds_after_removing_them() {
     let mut pod = Pod::new(both(Some(300), Some(300)));
     pod.step(Some(0), order(HoldOrigin::Limit, 0, 1000), 200);
     pod.step(Some(0), RELEASE, 300);
     assert_eq!(pod.seconds(), [Some(101), Some(101)]);
     pod.step(None, RELEASE, 310);
     assert_eq!(pod.seconds(), [None, None]);
-    // The node falls silent again before they are back: the pod's own seconds count, not what was left.
+    // The node becomes silent again before they are restored: the pod's own seconds count, not the remainder.
     pod.step(Some(312), RELEASE, 315);
     assert_eq!(pod.seconds(), [Some(300), Some(300)]);
     pod.step(None, RELEASE, 320);
@@ -117,7 +117,7 @@ fn a_hold_ends_by_itself_and_the_limit_does_not_hold_twice() {
     pod.step(Some(0), renewed, 500);
     assert_eq!(pod.seconds(), [Some(200), Some(200)]);
     assert_eq!(pod.step(Some(0), renewed, 600), HoldStep::Wait(None));
-    // A person may, and then what ran since the release is taken off as well.
+    // An administrator may, and then the time that ran since the release is subtracted as well.
     pod.step(Some(0), order(HoldOrigin::Person, 550, 9000), 601);
     assert_eq!(pod.seconds(), [None, None]);
     pod.step(Some(0), RELEASE, 700);
@@ -125,7 +125,7 @@ fn a_hold_ends_by_itself_and_the_limit_does_not_hold_twice() {
 }
 
 #[test]
-fn a_taint_that_came_after_the_hold_has_not_run() {
+fn a_countdown_of_a_taint_newer_than_the_hold_has_not_run() {
     let mut pod = Pod::new(both(Some(300), Some(300)));
     pod.step(Some(0), order(HoldOrigin::Person, 0, 1000), 200);
     pod.step(Some(400), RELEASE, 500);
@@ -133,7 +133,7 @@ fn a_taint_that_came_after_the_hold_has_not_run() {
 }
 
 #[test]
-fn no_seconds_of_its_own_are_never_touched() {
+fn tolerations_without_seconds_never_change() {
     let by_person = order(HoldOrigin::Person, 0, 1000);
     let mut pod = Pod::new(both(None, None));
     assert_eq!(pod.step(Some(0), by_person, 1), HoldStep::Wait(None));
@@ -145,7 +145,7 @@ fn no_seconds_of_its_own_are_never_touched() {
 }
 
 #[test]
-fn what_cannot_be_held_is_named() {
+fn a_countdown_that_cannot_be_held_is_reported() {
     let of = |tolerations: &[Toleration]| {
         let HoldCoverage { positions, uncovered } = HoldCoverage::of(tolerations);
         (positions, uncovered)
@@ -154,7 +154,7 @@ fn what_cannot_be_held_is_named() {
     assert_eq!(of(&[]), (vec![], Some(UncoveredReason::Untolerated)));
     assert_eq!(of(&[toleration("", Some(60))]), (vec![], Some(UncoveredReason::EveryKey)));
     assert_eq!(of(&[toleration("", None)]), (vec![], None));
-    // The first that matches counts: behind it, the one for every key does no harm.
+    // The first match counts: a later toleration for every key does no harm.
     let mut behind = both(Some(300), Some(300));
     behind.push(toleration("", Some(60)));
     assert_eq!(of(&behind), (vec![0, 1], None));
@@ -179,7 +179,7 @@ fn a_toleration_that_another_writer_changed_is_left_to_it() {
     let mut released = Pod { tolerations: pod.tolerations.clone(), record: pod.record.clone() };
     released.step(Some(0), RELEASE, 3);
     assert_eq!((released.seconds(), &released.record), (vec![Some(7), Some(8)], &None));
-    // None is left of the hold that goes on: it begins anew, with what the other writer wants.
+    // None is left of the current hold: it starts again, with the other writer's seconds.
     pod.step(Some(0), by_person, 3);
     assert_eq!(pod.seconds(), [None, None]);
     let own = |record: &HoldRecord| record.tolerations().iter().map(HeldToleration::own).collect::<Vec<_>>();
@@ -200,7 +200,7 @@ fn a_forged_record_ends_too() {
     assert_eq!(pod.step(Some(0), by_person, day - 1), HoldStep::Wait(Some(at(day))));
     pod.step(Some(0), by_person, day);
     assert_eq!(pod.seconds(), [Some(300), None]);
-    // One from the future.
+    // A record from the future.
     let mut pod = Pod::new(both(None, None));
     pod.record = Some(forged(5000, 9000));
     pod.step(Some(0), by_person, 10);

@@ -9,12 +9,12 @@ use crate::toleration::{Toleration, TolerationOperator};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Taints by the hash of one thing about them. Hashes are deterministic and only find candidates; what they find is
-/// compared in full, so a collision costs time and nothing else.
+/// Taints by the hash of one of their properties. Hashes are deterministic and only find candidates; candidates are
+/// compared in full, so a collision only costs time.
 struct HashIndex {
     /// Sorted by hash.
     places: Vec<(u64, u32)>,
-    /// Where in `places` the hashes with given leading bits begin.
+    /// Where the hashes with the same leading bits begin in `places`.
     starts: Vec<u32>,
     shift: u32,
 }
@@ -46,7 +46,7 @@ impl HashIndex {
     }
 }
 
-/// Where the taints of a given key, key and value, or value are.
+/// The taints by key, by key and value, and by value.
 struct TaintIndexes {
     by_key: HashIndex,
     by_key_and_value: HashIndex,
@@ -62,7 +62,7 @@ impl TaintIndexes {
         }
     }
 
-    /// The taints this toleration could match, apart from its effect; `None` means: any of them.
+    /// Returns the taints that this toleration could match, apart from its effect; `None` means any of them.
     fn candidates(&self, toleration: &Toleration) -> Option<&[(u64, u32)]> {
         let equal = matches!(toleration.operator, TolerationOperator::Unset | TolerationOperator::Equal);
         let (index, hash) = match (&toleration.operator, toleration.key.is_empty()) {
@@ -76,7 +76,7 @@ impl TaintIndexes {
     }
 }
 
-/// A hash of both texts, eight bytes at a time, told apart by their lengths.
+/// Returns a hash of both texts, eight bytes at a time; their lengths separate them.
 fn hash(key: &str, value: &str) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |hash: u64, word: u64| {
@@ -94,7 +94,7 @@ fn hash(key: &str, value: &str) -> u64 {
     mix(text(text(FACTOR, key), value), 0)
 }
 
-/// How many kinds of effects there are: the three, and all that are not known.
+/// The number of kinds of effects: the three, and all unknown ones.
 const EFFECTS: usize = 4;
 
 fn effect_index(effect: &TaintEffect) -> usize {
@@ -111,9 +111,10 @@ struct MatchPass<'t> {
     numeric: NumericOperators,
     /// The first toleration that matches, or might, settles a taint: if it only might, no later one changes that (D11).
     settled: Vec<Option<TaintMatch>>,
-    /// How many are not.
+    /// How many taints are not settled.
     unsettled: usize,
-    /// The taints of each effect that no toleration for any taint of that effect was offered to, settled or not.
+    /// The taints of each effect that were not yet compared with a toleration for any taint of that effect, settled or
+    /// not.
     open: [Vec<u32>; EFFECTS],
 }
 
@@ -140,9 +141,9 @@ impl<'t> MatchPass<'t> {
         self.unsettled -= 1;
     }
 
-    /// Offers a toleration that may match any taint of its effect to those still open, and forgets the settled ones: all
-    /// of them, unless it compares values without a key, which no API server accepts. So a taint is offered at most one
-    /// such toleration, however many there are.
+    /// Compares a toleration that may match any taint of its effect with those still open, and removes the settled
+    /// ones: all of them, unless it compares values without a key, which no API server accepts. So a taint is compared
+    /// with at most one such toleration, however many there are.
     fn offer_to_all(&mut self, position: usize, toleration: &Toleration) {
         let effects = match &toleration.effect {
             None | Some(TaintEffect::Unknown(_)) => 0..EFFECTS,

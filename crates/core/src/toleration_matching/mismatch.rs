@@ -1,48 +1,48 @@
 //! Explains why no toleration matches a taint: which fields differ, and which toleration is nearest.
 //!
-//! - Invariant: there is a mismatch exactly where [`tolerates`] says no.
+//! - Invariant: there is a mismatch exactly if [`tolerates`] returns no.
 
 use super::{NumericOperators, TolerationMatch, canonical_integer, tolerates};
 use crate::lint::distance;
 use crate::taint::{Taint, TaintEffect};
 use crate::toleration::{Toleration, TolerationOperator, TolerationPeriod};
 
-/// Letters that a key may be away from the taint's and still be taken for a slip of the pen.
+/// The maximum edit distance between a key and the taint's that still counts as a typing error.
 const LETTERS_MOST: usize = 2;
 
-/// Keys as short as this are not called misspelt: every other short key is a letter or two away.
+/// Keys up to this length are not called misspelled: every other short key is a letter or two away.
 const SHORT: usize = 4;
 
-/// What of a toleration does not fit a taint; at least one part.
+/// Which parts of a toleration do not match a taint; at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// It is for another effect.
     pub effect: bool,
-    /// Its key is another.
+    /// It has another key.
     pub key: Option<KeyMismatch>,
-    /// Its operator and value do not let the taint's value pass; looked at as if the key were right.
+    /// Its operator and value do not match the taint's value; compared as if the key were right.
     pub value: Option<ValueMismatch>,
 }
 
-/// How far away a key is.
+/// How different a key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyMismatch {
-    /// A letter or two.
+    /// By a letter or two.
     Similar,
     /// Another word.
     Other,
 }
 
-/// Why a value does not pass.
+/// Why a value does not match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueMismatch {
     /// It has to be equal, and is not.
     Differs,
     /// `Lt` and `Gt` are compared only with the gate on (MATCH-6).
     GateOff,
-    /// The taint's value is no whole number in its canonical form (MATCH-6).
+    /// The taint's value is not an integer in its canonical form (MATCH-6).
     TaintNoNumber,
-    /// The toleration's value is no whole number in its canonical form (MATCH-6).
+    /// The toleration's value is not an integer in its canonical form (MATCH-6).
     OwnNoNumber,
     /// `Lt`, and the taint's number is not smaller.
     NotLess,
@@ -50,17 +50,17 @@ pub enum ValueMismatch {
     NotGreater,
 }
 
-/// The toleration that comes nearest, of those that do not answer.
+/// The nearest of the tolerations that do not match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NearestToleration {
     /// Its position.
     pub position: usize,
-    /// What of it does not fit.
+    /// Which parts do not match.
     pub miss: Mismatch,
 }
 
 impl Mismatch {
-    /// What does not fit; `None` where the toleration tolerates the taint, or might (D11).
+    /// Returns the mismatch; `None` if the toleration tolerates the taint, or might (D11).
     pub fn of(toleration: &Toleration, taint: &Taint, numeric: NumericOperators) -> Option<Self> {
         if tolerates(toleration, taint, numeric) != TolerationMatch::No {
             return None;
@@ -69,7 +69,7 @@ impl Mismatch {
             None | Some(TaintEffect::Unknown(_)) => false,
             Some(effect) => *effect != taint.effect,
         };
-        // What an unknown operator makes of key and value is not known.
+        // The meaning of key and value for an unknown operator is unknown.
         if matches!(toleration.operator, TolerationOperator::Unknown(_)) {
             return Some(Self { effect, key: None, value: None });
         }
@@ -78,7 +78,7 @@ impl Mismatch {
         Some(Self { effect, key, value: value(toleration, taint, numeric) })
     }
 
-    /// Parts that do not fit; a key that is another word altogether is nowhere near.
+    /// The number of parts that do not match; `None` if the key is a different word.
     const fn distance(self) -> Option<usize> {
         let key = match self.key {
             None => 0,
@@ -117,8 +117,8 @@ fn value(toleration: &Toleration, taint: &Taint, numeric: NumericOperators) -> O
     }
 }
 
-/// The toleration with the fewest parts that do not fit, the first of equals; `None` where each is for another key, or
-/// one of them answers.
+/// Returns the toleration with the fewest parts that do not match, the first of equal ones; `None` if each is for
+/// another key, or one of them matches.
 pub fn nearest(
     tolerations: &[Toleration],
     taint: &Taint,
@@ -135,8 +135,8 @@ pub fn nearest(
     best.map(|(_, near)| near)
 }
 
-/// The most patient of the tolerations behind `used` that would answer this taint too and let the pod stay longer, if
-/// they were not too late (MATCH-9).
+/// Returns the most patient of the tolerations after `used` that would also match this taint and let the pod stay
+/// longer if they came first (MATCH-9).
 pub fn more_patient(
     tolerations: &[Toleration],
     used: usize,

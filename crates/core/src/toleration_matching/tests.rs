@@ -48,7 +48,7 @@ fn match_4_effect_key_operator_value() {
 }
 
 #[test]
-fn match_5_seconds_play_no_part() {
+fn match_5_seconds_do_not_matter() {
     let taint = taint("k", "v", "NoExecute");
     for seconds in [None, Some(0), Some(-1), Some(i64::MAX)] {
         for (operator, expected) in [("Equal", TolerationMatch::Yes), ("Gt", TolerationMatch::No)] {
@@ -59,7 +59,7 @@ fn match_5_seconds_play_no_part() {
 }
 
 #[test]
-fn match_6_numbers_compare_strictly_and_only_with_the_switch() {
+fn match_6_numbers_compare_strictly_and_only_with_the_gate_on() {
     for (operator, bound, value, expected) in [
         ("Lt", "10", "9", true),
         ("Lt", "10", "10", false),
@@ -127,7 +127,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn the_fast_way_gives_the_plain_answers(
+    fn the_index_gives_the_same_results_as_the_plain_comparison(
         tolerations in prop::collection::vec(any_toleration(), 0..12),
         taints in prop::collection::vec(any_taint(), 0..6),
         on in any::<bool>(),

@@ -1,8 +1,8 @@
-//! Finds the pods that have other seconds than their policies, or the ceilings of their namespaces, say; paces their patches.
+//! Finds the pods whose seconds differ from their policies or the ceilings of their namespaces; paces their patches.
 //!
-//! - Invariant: nothing is written before namespaces and policies were listed once; nor for a policy while one cannot be
-//!   decoded, because which namespaces that one is for is unknown (D11).
-//! - Invariant: a pod whose node is silent, or that bears a record of a hold, waits.
+//! - Invariant: nothing is written before namespaces and policies were listed once; nor for a policy while one cannot
+//!   be decoded, because it is unknown which namespaces that one is for (D11).
+//! - Invariant: a pod whose node is silent, or that has a record of a hold, waits.
 
 use super::effect_queue::HeldPodKey;
 use super::held_pod_entry::HeldPodEntry;
@@ -24,7 +24,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-/// Between two rounds of writing the progress of policies.
+/// The interval between two writes of the policies' progress.
 const PROGRESS_PAUSE: Span = Span::from_secs(5);
 
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ struct PolicyEntry {
     list: u64,
 }
 
-/// What pods should have, and which of them are to be patched for it.
+/// The seconds that pods should have, and which pods need a patch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DesiredSeconds {
     /// `None`: no pod is backfilled.
@@ -50,32 +50,32 @@ pub(crate) struct DesiredSeconds {
     /// `None`: no pod gets a ceiling, and those that have one keep it.
     guard: Option<GuardSettings>,
     namespaces: BTreeMap<Box<str>, NamespaceEntry>,
-    /// In the order of their names.
+    /// Sorted by name.
     policies: Vec<PolicyEntry>,
-    /// The same without what decides nothing.
+    /// The same without the fields that decide nothing.
     rules: Vec<TolerationPolicy>,
-    /// Those that cannot be decoded, and the list they were last in.
+    /// Policies that cannot be decoded, and the list they were last in.
     undecodable: BTreeMap<Box<str>, u64>,
     namespace_list: u64,
     policy_list: u64,
     namespaces_synced: bool,
     policies_synced: bool,
-    /// Namespaces whose pods are to be looked at again.
+    /// Namespaces whose pods have to be checked again.
     changed: BTreeSet<Box<str>>,
     policies_changed: bool,
-    /// Pods that are to be patched, and what for.
+    /// Pods to patch, with the purpose.
     pending: BTreeMap<HeldPodKey, PatchPurpose>,
     pending_for_guard: usize,
     /// No patch before then.
     next_at: Option<Mono>,
-    /// Progress may have changed since it was last looked at.
+    /// Progress may have changed since the last check.
     has_progressed: bool,
     progress_at: Option<Mono>,
     writes: Vec<PolicyStatusWrite>,
 }
 
 impl DesiredSeconds {
-    /// `None`, if there is nothing to do.
+    /// `None` if there is nothing to do.
     pub(crate) fn new(backfill: Option<BackfillSettings>, guard: Option<GuardSettings>) -> Option<Self> {
         let has_work = backfill.is_some() || guard.is_some();
         has_work.then(|| Self { backfill, guard, ..Self::default() })
@@ -95,12 +95,13 @@ impl DesiredSeconds {
         self.backfill.is_some() && self.is_synced() && self.undecodable.is_empty()
     }
 
-    /// How many pods are to be patched for backfill, and for the guard.
+    /// How many pods need a patch of backfill, and of the guard.
     pub(crate) fn pending(&self) -> (usize, usize) {
         (self.pending.len() - self.pending_for_guard, self.pending_for_guard)
     }
 
-    /// The patch that gives a pod what it should have, and what it is for; `None`: it has that, or that is not known.
+    /// Returns the patch that gives a pod its desired seconds, and the purpose; `None`: it has them, or they are
+    /// unknown.
     pub(crate) fn write(&self, pod: &HeldPodEntry) -> Option<(SecondsWrite, PatchPurpose)> {
         let namespace = self.namespaces.get(pod.id().name().namespace()).filter(|_| self.is_synced())?;
         let record = pod.guard_record();
@@ -118,7 +119,7 @@ impl DesiredSeconds {
         Some((write.into(), if is_guard { PatchPurpose::Guard } else { PatchPurpose::Backfill }))
     }
 
-    /// What backfill finds of a pod; `None`: that is not known.
+    /// Returns the result of backfill for a pod; `None`: unknown.
     fn verdict(&self, pod: &HeldPodEntry) -> Option<BackfillVerdict> {
         let namespaces = Some(&self.namespaces).filter(|_| self.can_backfill())?;
         let replaced = &self.backfill.as_ref()?.replaced;
@@ -133,7 +134,7 @@ impl DesiredSeconds {
         Some(backfill(&pod.own_tolerations(), defaults, decision.durations(), replaced))
     }
 
-    /// A pod was looked at: it is to be patched for this, or is not.
+    /// Records whether a pod needs a patch, and for what.
     pub(crate) fn set(&mut self, key: &HeldPodKey, wanted: Option<PatchPurpose>) {
         self.has_progressed = true;
         let before = match wanted {
@@ -144,7 +145,7 @@ impl DesiredSeconds {
         self.pending_for_guard -= usize::from(before == Some(PatchPurpose::Guard));
     }
 
-    /// The next pod to be patched, if its time has come.
+    /// Returns the next pod to patch, if it is due.
     pub(crate) fn pop(&mut self, now: Mono) -> Option<HeldPodKey> {
         if !self.is_synced() || self.next_at.is_some_and(|at| now < at) {
             return None;
@@ -154,7 +155,7 @@ impl DesiredSeconds {
         Some(key)
     }
 
-    /// A patch goes out: the next one has to wait.
+    /// A patch is sent: the next one has to wait.
     pub(crate) fn sent(&mut self, now: Mono) {
         self.has_progressed = true;
         let guard = self.guard.map(|guard| guard.per_second);
@@ -163,14 +164,14 @@ impl DesiredSeconds {
         self.next_at = Some(now.plus(Span::from_micros(pause)));
     }
 
-    /// When the next pod may be patched, if one waits for that.
+    /// When the next pod may be patched, if one is pending.
     pub(crate) fn next_wakeup(&self) -> Option<Mono> {
         let patch = self.next_at.filter(|_| self.is_synced() && !self.pending.is_empty());
         let progress = self.progress_at.filter(|_| self.can_backfill() && self.has_progressed);
         patch.into_iter().chain(progress).min()
     }
 
-    /// The namespaces whose pods are to be looked at again.
+    /// Returns the namespaces whose pods have to be checked again.
     pub(crate) fn take_changed(&mut self) -> BTreeSet<Box<str>> {
         if !self.is_synced() {
             return BTreeSet::new();
@@ -185,7 +186,7 @@ impl DesiredSeconds {
         core::mem::take(&mut self.changed)
     }
 
-    /// Counts anew, at most once in [`PROGRESS_PAUSE`], and has those policies written whose status says something else.
+    /// Counts again, at most once per [`PROGRESS_PAUSE`], and queues a write for each policy whose status differs.
     pub(crate) fn count(&mut self, cache: &SecondsCache, now: Mono) {
         let is_early = self.progress_at.is_some_and(|at| now < at);
         if !self.has_progressed || is_early || !self.can_backfill() {
@@ -219,12 +220,12 @@ impl DesiredSeconds {
             .collect();
     }
 
-    /// The next status to be written.
+    /// Returns the next status to write.
     pub(crate) fn pop_status(&mut self) -> Option<PolicyStatusWrite> {
         self.writes.pop()
     }
 
-    /// What was written; `false`: it was not, and is tried again after a pause.
+    /// Records whether it was written; `false`: the write is retried after a pause.
     pub(crate) fn status_done(&mut self, write: &PolicyStatusWrite, is_written: bool) {
         let entry = self.policies.iter_mut().find(|entry| entry.fact.uid == write.uid);
         match entry.filter(|_| is_written) {
@@ -240,7 +241,7 @@ impl DesiredSeconds {
     }
 }
 
-/// Where the policy of a namespace stands.
+/// Returns the position of a namespace's policy.
 fn position(rules: &[TolerationPolicy], facts: &NamespaceFact) -> Option<usize> {
     let policy = policy_for(rules, &facts.labels)?;
     rules.iter().position(|rule| rule.name == policy.name)

@@ -1,6 +1,6 @@
-//! Queues the pods that are to be looked at, the most urgent first, and those that wait for a moment.
+//! Queues the pods to check, the most urgent first, and those that wait for a time.
 //!
-//! - Invariant: a pod stands in one place at most: ready, waiting, or in flight. Retries never end (L2), and none comes
+//! - Invariant: a pod is in at most one place: ready, waiting, or in flight. Retries never end (L2), and none is made
 //!   without a pause (D3).
 
 use crate::api_error::ApiFailure;
@@ -19,29 +19,29 @@ pub(crate) struct HeldPodKey {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum QueuePlace {
-    /// To be looked at; the countdown ends then.
+    /// To be checked; with the end of the countdown.
     Ready(Wall),
-    /// To be looked at from then on.
+    /// To be checked from then on.
     Waiting(Mono),
-    /// Under way.
+    /// In flight.
     InFlight,
 }
 
-/// All pods that are not at rest.
+/// All pods with pending work.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PodPatchQueue {
     places: BTreeMap<HeldPodKey, QueuePlace>,
     ready: BTreeSet<(Wall, HeldPodKey)>,
     waiting: BTreeSet<(Mono, HeldPodKey)>,
     in_flight: usize,
-    /// How often in a row a patch of a pod failed.
+    /// The number of consecutive failures of a pod's patch.
     failures: BTreeMap<HeldPodKey, u32>,
-    /// Those that failed and may be tried again.
+    /// Pods whose patch failed and may be retried.
     retries: BTreeSet<(Wall, HeldPodKey)>,
 }
 
 impl PodPatchQueue {
-    /// Has a pod looked at; one that failed waits for its pause, and one in flight is added again when it has ended.
+    /// Queues a pod; one that failed waits for its pause, and one in flight is queued again when its patch has ended.
     pub(crate) fn add(&mut self, key: HeldPodKey, deadline: Wall) {
         let is_retry = self.failures.contains_key(&key);
         match self.places.get(&key) {
@@ -55,19 +55,19 @@ impl PodPatchQueue {
         self.places.insert(key, QueuePlace::Ready(deadline));
     }
 
-    /// Has a pod looked at then.
+    /// Queues a pod for that time.
     pub(crate) fn wait_until(&mut self, key: HeldPodKey, at: Mono) {
         self.take_out(&key);
         self.waiting.insert((at, key.clone()));
         self.places.insert(key, QueuePlace::Waiting(at));
     }
 
-    /// Time has passed.
+    /// Advances the time.
     pub(crate) fn tick(&mut self, now: Mono) {
         while let Some((at, key)) = self.waiting.first().cloned().filter(|(at, _)| *at <= now) {
             self.waiting.remove(&(at, key.clone()));
             self.places.remove(&key);
-            // Its moment has come: nothing is more urgent.
+            // It is due now: nothing is more urgent.
             let deadline = Wall::from_micros(i64::MIN);
             let lane = if self.failures.contains_key(&key) { &mut self.retries } else { &mut self.ready };
             lane.insert((deadline, key.clone()));
@@ -75,7 +75,7 @@ impl PodPatchQueue {
         }
     }
 
-    /// The next pod of a lane.
+    /// Returns the next pod of a lane.
     pub(crate) fn pop(&mut self, lane: Lane) -> Option<HeldPodKey> {
         let retry = if lane == Lane::All { self.retries.pop_first() } else { None };
         let (_, key) = retry.or_else(|| self.ready.pop_first())?;
@@ -83,13 +83,13 @@ impl PodPatchQueue {
         Some(key)
     }
 
-    /// A patch of a pod is under way.
+    /// A patch of a pod is in flight.
     pub(crate) fn begin(&mut self, key: HeldPodKey) {
         self.places.insert(key, QueuePlace::InFlight);
         self.in_flight += 1;
     }
 
-    /// It has ended, well as long as [`Self::fail`] does not say otherwise; whether it was under way.
+    /// The patch has ended, successfully unless [`Self::fail`] follows. Returns whether it was in flight.
     pub(crate) fn end(&mut self, key: &HeldPodKey) -> bool {
         if self.places.get(key) != Some(&QueuePlace::InFlight) {
             return false;
@@ -107,7 +107,7 @@ impl PodPatchQueue {
         self.wait_until(key, at);
     }
 
-    /// Nothing is known against a pod any more.
+    /// Forgets a pod's failures.
     pub(crate) fn succeed(&mut self, key: &HeldPodKey) {
         self.failures.remove(key);
     }
@@ -116,7 +116,7 @@ impl PodPatchQueue {
         self.in_flight
     }
 
-    /// Pods that are to be patched as far as is known, and those that are.
+    /// The number of pods that may need a patch, plus those in flight.
     pub(crate) fn waiting(&self) -> usize {
         self.ready.len() + self.retries.len() + self.in_flight
     }

@@ -1,5 +1,4 @@
-//! Remembers one pod in as little space as that takes: 48 bytes beside its identity. Its tolerations and what its annotations
-//! say are shared by all pods with the same.
+//! Stores a pod compactly: 48 bytes beside its identity. Pods with the same tolerations and annotations share these.
 
 use super::objects::{HeldPodFact, RecordAnnotations, RecordState};
 use crate::admission::policy::RequestedSeconds;
@@ -20,28 +19,28 @@ pub(crate) struct HeldPodEntry {
     id: PodId,
     tolerations: Arc<Vec<Toleration>>,
     version: Option<NonZeroU64>,
-    /// Far in the past, if it is unknown.
+    /// Far in the past if unknown.
     bound: Wall,
     /// Most pods have none.
     annotations: Option<Arc<PodAnnotations>>,
-    /// The list that it was in last.
+    /// The last list that contained it.
     list: u32,
     is_annotated: bool,
     records: RecordAnnotations,
-    /// The record is not the object's: another writer took that away, or replaced it.
+    /// The object does not have this record: another writer removed or replaced it.
     lost: bool,
 }
 
-/// Where a fact about a pod comes from.
+/// The source of a fact about a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FactSource {
-    /// A watch: it may tell what another writer did.
+    /// A watch: the fact may include another writer's changes.
     Watch,
-    /// The response to a patch of ours.
+    /// The response to the engine's patch.
     Response,
 }
 
-/// What the annotations of a pod say.
+/// The annotations of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct PodAnnotations {
     record: RecordState,
@@ -53,7 +52,7 @@ static NO_ANNOTATIONS: PodAnnotations = PodAnnotations {
     asked: RequestedSeconds { not_ready: None, unreachable: None },
 };
 
-/// What pods share.
+/// The shared parts of pods.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SharedPodParts {
     tolerations: SharedInterner<Vec<Toleration>>,
@@ -61,7 +60,7 @@ pub(super) struct SharedPodParts {
 }
 
 impl SharedPodParts {
-    /// A pod is dropped.
+    /// A pod is removed.
     pub(super) fn give_back(&mut self, pod: &HeldPodEntry) {
         self.tolerations.give_back(&pod.tolerations);
         pod.annotations.iter().for_each(|annotations| self.annotations.give_back(annotations));
@@ -69,8 +68,8 @@ impl SharedPodParts {
 }
 
 impl HeldPodEntry {
-    /// A pod as it is told of; `before` is what was known of it, whose record stays as long as it applies and the object's
-    /// does not continue it.
+    /// Makes the entry of a pod; `before` is the previous one, whose record stays as long as it applies and the
+    /// object's does not continue it.
     pub(super) fn new(
         fact: HeldPodFact,
         source: FactSource,
@@ -96,7 +95,7 @@ impl HeldPodEntry {
         }
     }
 
-    /// Whether nothing that decides is different.
+    /// Whether no field that decides differs.
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
         self.tolerations == other.tolerations
             && self.annotations == other.annotations
@@ -127,7 +126,7 @@ impl HeldPodEntry {
         &self.tolerations
     }
 
-    /// The version that was seen.
+    /// The version that was observed.
     pub(crate) fn version(&self) -> Option<ResourceVersion> {
         self.version.map(|version| ResourceVersion(version.get()))
     }
@@ -140,7 +139,7 @@ impl HeldPodEntry {
         self.annotations.as_deref().unwrap_or(&NO_ANNOTATIONS)
     }
 
-    /// What its annotations say about the seconds of its default tolerations.
+    /// Its annotations about the seconds of its default tolerations.
     pub(crate) fn asked(&self) -> &RequestedSeconds {
         &self.annotations().asked
     }
@@ -177,14 +176,14 @@ impl HeldPodEntry {
         self.records
     }
 
-    /// Whether what is known of its record counts more than what another writer made of it.
+    /// Whether the known record takes precedence over what another writer made of it.
     fn outlives(&self, fact: &HeldPodFact) -> bool {
         let tolerations = &fact.tolerations;
         match (self.record(), &fact.record) {
             (RecordState::Known(known), RecordState::Known(record)) => {
                 known.names_any_of(tolerations) && !record.continues(known, tolerations)
             }
-            // With its own seconds a pod needs no record; one that cannot be decoded is to go all the same.
+            // With its own seconds a pod needs no record; one that cannot be decoded is removed anyway.
             (RecordState::Known(known), RecordState::Undecodable) => known.names_any_of(tolerations),
             (RecordState::Known(known), _) => known.still_applies(tolerations),
             (RecordState::Guarded(known), RecordState::Guarded(record)) => {
@@ -209,12 +208,12 @@ impl HeldPodEntry {
         self.lost
     }
 
-    /// Since when its countdown would count.
+    /// Returns since when its countdown would count.
     pub(crate) fn counts_since(&self, silent_since: Option<Wall>) -> Option<Wall> {
         silent_since.map(|since| self.bound.max(since))
     }
 
-    /// When its countdown ends, as far as the seconds say; far off if it has none.
+    /// Returns when its countdown ends according to the seconds; far in the future without a countdown.
     pub(crate) fn deadline(&self, silent_since: Option<Wall>) -> Wall {
         let seconds = self.own_tolerations().iter().filter_map(|one| one.seconds).min();
         let ends = self.counts_since(silent_since).zip(seconds);

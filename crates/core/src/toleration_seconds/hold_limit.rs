@@ -1,6 +1,6 @@
 //! Decides in which zones, or whether in the whole cluster, so many nodes are silent that their pods are held.
 //!
-//! - Invariant: a pure function of nodes and configuration: a restart comes to the same end of a hold.
+//! - Invariant: a pure function of nodes and configuration: after a restart a hold ends at the same time.
 
 use super::object_cache::HoldNodeEntry;
 use crate::identity::NodeName;
@@ -13,16 +13,16 @@ use alloc::vec::Vec;
 /// How many nodes may be silent, in each zone and in the cluster, before their pods are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HoldLimit {
-    /// So many; `None`: any number.
+    /// The number; `None`: any.
     pub nodes: Option<u32>,
-    /// So many of a hundred, rounded down, one at least; `None`: all.
+    /// The percentage, rounded down, but at least one node; `None`: all.
     pub percent: Option<u8>,
-    /// A hold ends so long after the limit was exceeded.
+    /// A hold ends this long after the limit was exceeded.
     pub hold_for: Span,
 }
 
 impl HoldLimit {
-    /// How many nodes of so many may be silent: the lower of the two counts.
+    /// Returns how many of `nodes` may be silent: the lower limit applies.
     pub fn allowed(&self, nodes: usize) -> usize {
         let share = |percent: u8| (nodes * usize::from(percent) / 100).max(1);
         let share = self.percent.map_or(usize::MAX, share);
@@ -42,7 +42,7 @@ pub enum LimitScope {
 /// More nodes are silent than the limit allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitExceeded {
-    /// Where.
+    /// The scope.
     pub scope: LimitScope,
     /// How many are silent.
     pub silent: usize,
@@ -50,26 +50,26 @@ pub struct LimitExceeded {
     pub nodes: usize,
     /// How many may be silent.
     pub allowed: usize,
-    /// Since when there are more.
+    /// Since when it has been exceeded.
     pub since: Wall,
-    /// When a hold for it ends.
+    /// When the hold ends.
     pub until: Wall,
 }
 
-/// What changed about a limit.
+/// A change of a limit's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LimitChange {
-    /// It is exceeded, or by other numbers than before.
+    /// It is exceeded, or the numbers have changed.
     Exceeded(LimitExceeded),
-    /// It is exceeded no longer.
+    /// It is no longer exceeded.
     Kept(LimitScope),
 }
 
-/// Where limits are exceeded.
+/// The limits that are exceeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LimitPlan(BTreeMap<LimitScope, LimitExceeded>);
 
-/// The nodes of a zone, or all.
+/// The nodes of a zone, or all nodes.
 #[derive(Clone, Debug, Default)]
 struct ScopeNodes {
     nodes: usize,
@@ -106,7 +106,7 @@ impl LimitPlan {
         self.0.values()
     }
 
-    /// The order for the silent nodes of a zone: of zone and cluster the one that lasts longer.
+    /// Returns the hold for the silent nodes of a zone: of zone and cluster the one that lasts longer.
     pub(crate) fn order(&self, zone: &ZoneKey) -> Option<HoldOrder> {
         let scopes = [LimitScope::Cluster, LimitScope::Zone(zone.clone())];
         let exceeded = scopes.iter().filter_map(|scope| self.0.get(scope)).max_by_key(|one| one.until)?;
@@ -114,7 +114,7 @@ impl LimitPlan {
         Some(HoldOrder { origin: HoldOrigin::Limit, since, until })
     }
 
-    /// What is not as before.
+    /// Returns the differences from the previous plan.
     pub(crate) fn changes_since(&self, before: &Self) -> Vec<LimitChange> {
         let exceeded = self.0.iter().filter(|(scope, is)| before.0.get(scope) != Some(is));
         let exceeded = exceeded.map(|(_, is)| LimitChange::Exceeded(is.clone()));
@@ -128,11 +128,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lower_of_number_and_share_counts_and_a_share_is_one_at_least() {
+    fn the_lower_of_number_and_percentage_counts_and_a_percentage_is_at_least_one() {
         let limit = |nodes, percent| HoldLimit { nodes, percent, hold_for: Span::from_secs(3600) };
         assert_eq!(limit(Some(10), Some(30)).allowed(20), 6);
         assert_eq!(limit(Some(10), Some(30)).allowed(100), 10);
-        assert_eq!(limit(Some(0), Some(30)).allowed(100), 0, "a limit of none is none");
+        assert_eq!(limit(Some(0), Some(30)).allowed(100), 0, "a limit of zero allows no silent node");
         assert_eq!(limit(None, Some(30)).allowed(2), 1);
         assert_eq!(limit(None, None).allowed(2), usize::MAX);
     }

@@ -1,7 +1,7 @@
 //! Caches nodes and their pods from the watches, and collects which of them changed.
 //!
-//! - Invariant: an older version never replaces a newer one, except in a list; the pods of a node that is unknown or
-//!   undecodable are left alone (D11); tolerations are stored once, however many pods have them.
+//! - Invariant: an older version never replaces a newer one, except in a list; the pods of an unknown or undecodable
+//!   node never change (D11); tolerations are stored once, however many pods have them.
 
 use super::effect_queue::HeldPodKey;
 use super::held_pod_entry::{FactSource, HeldPodEntry, SharedPodParts};
@@ -19,17 +19,17 @@ use alloc::vec::Vec;
 pub struct TolerationSecondsStats {
     /// Pods whose seconds are cleared.
     pub held: usize,
-    /// Pods that have seconds again while their node is silent, and may have others than their own.
+    /// Pods that have seconds again while their node is silent, perhaps others than their own.
     pub released: usize,
     /// Pods whose record cannot be decoded.
     pub undecodable: usize,
-    /// Pods that are to be looked at, or are being patched.
+    /// Pods to check, or with a patch in flight.
     pub waiting: usize,
-    /// Pods whose default tolerations are to get other seconds.
+    /// Pods whose default tolerations need other seconds.
     pub backfill_pending: usize,
     /// Pods that have a ceiling.
     pub guarded: usize,
-    /// Pods that are to get a ceiling, or their own seconds back.
+    /// Pods that need a ceiling, or their own seconds back.
     pub guard_pending: usize,
 }
 
@@ -106,7 +106,7 @@ impl SecondsCache {
         TolerationSecondsStats { waiting, ..self.stats }
     }
 
-    /// How many nodes and pods there are.
+    /// Returns the number of nodes and of pods.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.nodes.values().filter(|node| node.is_known()).count(), self.pods)
     }
@@ -131,7 +131,7 @@ impl SecondsCache {
         core::mem::take(&mut self.undecodable_records).into_iter()
     }
 
-    /// A pod that a patch was answered with, if it is still there.
+    /// Stores a pod from the response to a patch, if it still exists.
     pub(crate) fn put_response(&mut self, fact: HeldPodFact) {
         if self.nodes.get(&fact.node).is_some_and(|node| node.pod(fact.id.uid()).is_some()) {
             self.put_pod(fact, false, FactSource::Response);
@@ -183,7 +183,7 @@ impl SecondsCache {
         }
     }
 
-    /// An entry is taken out.
+    /// An entry is removed.
     fn forget(&mut self, pod: &HeldPodEntry) {
         Self::count(&mut self.stats, pod.record(), -1);
         self.pods -= 1;
@@ -201,7 +201,7 @@ impl SecondsCache {
         *count = count.saturating_add_signed(by);
     }
 
-    /// Nothing is known of a node any more.
+    /// A node is gone or cannot be decoded.
     fn forget_node(&mut self, name: &NodeName, uid: Option<&Uid>) {
         let Some(entry) = self.nodes.get_mut(name) else { return };
         let Some(fact) = &entry.fact else { return };
@@ -228,7 +228,7 @@ impl ObjectIndex<HoldNodeFact> for SecondsCache {
         if before.is_some_and(|before| !listed && fact.version.is_some() && fact.version < before.version) {
             return;
         }
-        // Taints without a time count from when they were first seen.
+        // Taints without a time count from when they were first observed.
         let seen = entry.silent_since.filter(|_| before.is_some());
         let silent_since =
             fact.is_silent.then(|| fact.silent_since.unwrap_or_else(|| seen.unwrap_or(now.wall)));

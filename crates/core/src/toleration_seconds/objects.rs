@@ -12,7 +12,7 @@ use crate::toleration_hold::{HoldRecord, ReleaseMode};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// What a person asks for a node, by an annotation.
+/// What an administrator requests for a node, by an annotation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum NodeHoldRequest {
     /// Nothing, or nothing that can be understood.
@@ -25,11 +25,11 @@ pub enum NodeHoldRequest {
         /// Until when.
         until: Wall,
     },
-    /// Hold no pod of it, not for the limit either, as long as it is silent since before then.
+    /// Hold none of its pods, not for the limit either, as long as it is silent since before then.
     Release {
-        /// When that was asked for.
+        /// When that was requested.
         at: Wall,
-        /// What its held pods get back.
+        /// Which seconds its held pods get back.
         mode: ReleaseMode,
     },
 }
@@ -45,16 +45,16 @@ pub struct HoldNodeFact {
     pub version: Option<ResourceVersion>,
     /// The failure zone.
     pub zone: ZoneKey,
-    /// It bears the NoExecute taint `not-ready` or `unreachable`.
+    /// It has the NoExecute taint `not-ready` or `unreachable`.
     pub is_silent: bool,
     /// Since when, if the taints say so; the latest of them.
     pub silent_since: Option<Wall>,
-    /// What a person asks for it.
+    /// What an administrator requests for it.
     pub request: NodeHoldRequest,
 }
 
 impl HoldNodeFact {
-    /// Of a node's taints, zone and annotation.
+    /// Makes it from a node's taints, zone and annotation.
     pub fn new(node: &NodeFact, zone: ZoneKey, request: NodeHoldRequest) -> Self {
         let silence = |key: &str| [keys::NOT_READY, keys::UNREACHABLE].contains(&key);
         let taints = node.taints.iter();
@@ -67,7 +67,7 @@ impl HoldNodeFact {
     }
 }
 
-/// What a pod's annotations say of its seconds.
+/// The record in a pod's annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordState {
     /// There is none.
@@ -75,9 +75,9 @@ pub enum RecordState {
     Absent,
     /// It is held, or was released.
     Known(Box<HoldRecord>),
-    /// It is guarded.
+    /// It cannot be decoded, or there are two (D11): the pod never changes.
     Guarded(Box<GuardRecord>),
-    /// It cannot be decoded, or there are two (D11): the pod is left alone.
+    /// Which record annotations a pod has.
     Undecodable,
 }
 
@@ -90,7 +90,7 @@ pub struct RecordAnnotations {
     pub guard: bool,
 }
 
-/// A pod that is bound to a node and can still leave it.
+/// A pod that is bound to a node and can still be evicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldPodFact {
     /// `metadata.uid`, `metadata.namespace` and `metadata.name`.
@@ -101,20 +101,20 @@ pub struct HeldPodFact {
     pub version: Option<ResourceVersion>,
     /// `spec.tolerations`, in the pod's order.
     pub tolerations: Vec<Toleration>,
-    /// When it came to the node, if it says so.
+    /// When it was bound, if known.
     pub bound: Option<Wall>,
-    /// What its annotations say.
+    /// The record in its annotations.
     pub record: RecordState,
-    /// Which of them it has.
+    /// Which record annotations it has.
     pub records: RecordAnnotations,
-    /// It has annotations, this one or others.
+    /// It has annotations, these or others.
     pub is_annotated: bool,
     /// Its annotations about the seconds of its default tolerations, if it has any.
     pub asked: Option<Box<RequestedSeconds>>,
 }
 
 impl HeldPodFact {
-    /// Of a pod and its annotations.
+    /// Makes it from a pod and its annotations.
     pub fn new(
         pod: &PodFact,
         (record, records): (RecordState, RecordAnnotations),

@@ -1,4 +1,4 @@
-//! Defines what goes into the engine of toleration seconds, and what comes out: patches and notices.
+//! Defines the inputs and outputs of the engine of toleration seconds: patches and notices.
 
 use super::effect_queue::HeldPodKey;
 use super::held_pod_entry::HeldPodEntry;
@@ -17,7 +17,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// What a patch is for.
+/// The purpose of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PatchPurpose {
     /// A hold, or its end.
@@ -33,9 +33,9 @@ pub enum PatchPurpose {
 pub enum PatchedRecord {
     /// None.
     None,
-    /// Of a hold.
+    /// That of a hold.
     Hold(HoldRecord),
-    /// Of a guarded pod.
+    /// That of a guarded pod.
     Guard(GuardRecord),
 }
 
@@ -60,23 +60,23 @@ impl From<GuardWrite> for SecondsWrite {
     }
 }
 
-/// A patch of one pod: it applies only if UID, tolerations and, where a record is written, whether there is one, are what
-/// was seen.
+/// A patch of one pod: it applies only if UID, tolerations and, if a record is written, the existence of one, are as
+/// observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecondsPatch {
     /// The pod.
     pub pod: PodId,
     /// Its node.
     pub node: NodeName,
-    /// Its tolerations as they were seen.
+    /// Its tolerations as observed.
     pub tolerations: Arc<Vec<Toleration>>,
     /// Whether it had annotations.
     pub is_annotated: bool,
-    /// Which annotations with a record it had.
+    /// Which record annotations it had.
     pub records: RecordAnnotations,
-    /// What is written.
+    /// The content.
     pub write: SecondsWrite,
-    /// What for.
+    /// The purpose.
     pub purpose: PatchPurpose,
     /// Another writer has changed the pod's seconds or its record meanwhile.
     pub is_contested: bool,
@@ -85,31 +85,31 @@ pub struct SecondsPatch {
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TolerationSecondsEffect {
-    /// Patches a pod; answered by [`TolerationSecondsInput::PatchDone`].
+    /// Patches a pod; [`TolerationSecondsInput::PatchDone`] returns the result.
     PatchPod(Box<SecondsPatch>),
-    /// Writes the status of a policy; answered by [`TolerationSecondsInput::StatusDone`].
+    /// Writes the status of a policy; [`TolerationSecondsInput::StatusDone`] returns the result.
     WriteStatus(PolicyStatusWrite),
 }
 
-/// Everything the engine can be told.
+/// An input of the engine.
 #[derive(Clone, Debug)]
 pub enum TolerationSecondsInput {
-    /// What the watch of nodes says.
+    /// An event of the node watch.
     Nodes(ObjectEvent<HoldNodeFact>),
-    /// What the watch of pods says; mirror pods and those that are over or leave are gone.
+    /// An event of the pod watch; mirror pods and those that have terminated or are terminating are gone.
     Pods(ObjectEvent<HeldPodFact>),
-    /// What came of a patch.
+    /// The result of a patch.
     PatchDone {
         /// The patch.
         patch: Box<SecondsPatch>,
         /// The pod afterwards.
         result: Result<HeldPodFact, ApiFailure>,
     },
-    /// What the watch of namespaces says, for backfill and the guard.
+    /// An event of the namespace watch, for backfill and the guard.
     Namespaces(ObjectEvent<SecondsNamespaceFact>),
-    /// What the watch of policies says, for backfill.
+    /// An event of the policy watch, for backfill.
     Policies(Box<ObjectEvent<BackfillPolicyFact>>),
-    /// What came of a status.
+    /// The result of a status write.
     StatusDone {
         /// The status.
         write: PolicyStatusWrite,
@@ -118,14 +118,14 @@ pub enum TolerationSecondsInput {
     },
 }
 
-/// What people may want to know. Losing one changes nothing.
+/// A report for users. Losing one changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TolerationSecondsNotice {
-    /// Everything was listed once.
+    /// All objects were listed once.
     Synced {
-        /// Nodes there are.
+        /// The number of nodes.
         nodes: usize,
-        /// Pods there are.
+        /// The number of pods.
         pods: usize,
     },
     /// A pod's seconds are cleared.
@@ -137,7 +137,7 @@ pub enum TolerationSecondsNotice {
         /// Until when.
         until: Wall,
     },
-    /// Another writer changed the seconds or the record of a pod, which was answered.
+    /// Another writer changed the seconds or the record of a pod, and the engine restored them.
     SecondsContested {
         /// The pod.
         pod: PodId,
@@ -150,7 +150,7 @@ pub enum TolerationSecondsNotice {
         pod: PodId,
         /// Its node.
         node: NodeName,
-        /// The fewest that one of its tolerations has now.
+        /// The fewest seconds of its tolerations now.
         seconds: i64,
     },
     /// A pod has the seconds that new pods get.
@@ -166,10 +166,10 @@ pub enum TolerationSecondsNotice {
         pod: PodId,
         /// Its node.
         node: NodeName,
-        /// It has the ceiling.
+        /// Whether it has the ceiling.
         is_guarded: bool,
     },
-    /// A limit of silent nodes is exceeded, or no longer.
+    /// A limit of silent nodes is exceeded, or no longer so.
     LimitChanged(LimitChange),
     /// A pod's record cannot be decoded.
     RecordUndecodable(PodId),
@@ -198,7 +198,7 @@ impl SecondsPatch {
         HeldPodKey { node: self.node.clone(), uid: self.pod.uid().clone() }
     }
 
-    /// What it says to people once it is carried out. A pause between two writes is none of their business.
+    /// Returns the notice of a completed patch. The pause between two writes is not reported.
     pub(crate) fn notice(&self) -> Option<TolerationSecondsNotice> {
         let (pod, node) = (self.pod.clone(), self.node.clone());
         match self.purpose {

@@ -1,4 +1,4 @@
-//! Defines what backfill and the guard are told of namespaces and policies, and what backfill says of its progress.
+//! Defines the facts about namespaces and policies for backfill and the guard, and the progress of backfill.
 
 use crate::admission::DefaultSeconds;
 use crate::admission::policy::TolerationPolicy;
@@ -7,13 +7,13 @@ use crate::identity::{ResourceVersion, Uid};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// By what backfill goes.
+/// The settings of backfill.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BackfillSettings {
-    /// What counts as the seconds of a default toleration. The first is what the API server's own admission gives, and
-    /// what counts where no policy and no annotation says anything.
+    /// The seconds that count as those of a default toleration. The first are those of the API server's own admission,
+    /// which apply if no policy and no annotation sets any.
     pub replaced: Vec<DefaultSeconds>,
-    /// Pods that are patched in a second, at most.
+    /// Maximum number of pods patched per second.
     pub per_second: u32,
 }
 
@@ -23,10 +23,10 @@ impl Default for BackfillSettings {
     }
 }
 
-/// By what the guard goes.
+/// The settings of the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GuardSettings {
-    /// Pods that are patched in a second, at most; those of backfill included, where both run.
+    /// Maximum number of pods patched per second; including those of backfill, if both run.
     pub per_second: u32,
 }
 
@@ -36,16 +36,16 @@ impl Default for GuardSettings {
     }
 }
 
-/// A namespace, as far as seconds depend on it.
+/// The fields of a namespace that seconds depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecondsNamespaceFact {
     /// `metadata.name`.
     pub name: Box<str>,
-    /// What admission wants to know of it, too.
+    /// The fields that admission needs, too.
     pub facts: NamespaceFact,
 }
 
-/// A policy, as backfill asks.
+/// The fields of a policy that backfill needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackfillPolicyFact {
     /// `metadata.uid`.
@@ -56,14 +56,14 @@ pub struct BackfillPolicyFact {
     pub generation: i64,
     /// `metadata.name` and `spec`.
     pub policy: TolerationPolicy,
-    /// `status.backfill`, if it is there and can be decoded.
+    /// `status.backfill`, if it exists and can be decoded.
     pub progress: Option<BackfillProgress>,
 }
 
-/// How far backfill has come with the pods of a policy's namespaces.
+/// The progress of backfill for the pods of a policy's namespaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BackfillProgress {
-    /// The generation of the policy that this is about.
+    /// The generation of the policy that it is about.
     pub generation: i64,
     /// Pods whose default tolerations have the seconds that new pods get.
     pub current: i64,
@@ -73,13 +73,13 @@ pub struct BackfillProgress {
     pub own: i64,
 }
 
-/// The status of a policy is to be written.
+/// A write of a policy's status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyStatusWrite {
     /// `metadata.name`.
     pub name: Box<str>,
     /// `metadata.uid`.
     pub uid: Uid,
-    /// What is written.
+    /// The content.
     pub progress: BackfillProgress,
 }

@@ -45,7 +45,7 @@ fn until(at: i64) -> Outcome {
 }
 
 #[test]
-fn te_17_and_te_19_patience_decides() {
+fn te_17_and_te_19_the_toleration_period_decides() {
     let taint = [instance("a", T0)];
     for (tolerations, expected) in [
         (vec![], goes(T0)),
@@ -65,14 +65,14 @@ fn te_17_and_te_19_patience_decides() {
 }
 
 #[test]
-fn a_deadline_is_reached_exactly_when_it_is() {
+fn a_deadline_is_reached_exactly_on_time() {
     let (taint, tolerations) = ([instance("a", T0)], [bears("a", Some(60))]);
     assert_eq!(judged(&tolerations, 0, &taint, T0 + 59).outcome, until(T0 + 60));
     assert_eq!(judged(&tolerations, 0, &taint, T0 + 60).outcome, goes(T0 + 60));
 }
 
 #[test]
-fn te_17_the_smallest_over_the_taints_decides_each_from_its_own_start() {
+fn te_17_the_earliest_due_date_of_all_taints_decides() {
     let taints = [instance("a", T0), instance("b", T0 + 40)];
     let verdict = judged(&[bears("a", Some(60)), bears("b", Some(10))], 0, &taints, T0 + 41);
     assert_eq!((verdict.outcome, verdict.decisive), (until(T0 + 50), Some(1)));
@@ -83,7 +83,7 @@ fn te_17_the_smallest_over_the_taints_decides_each_from_its_own_start() {
 }
 
 #[test]
-fn d1_nobody_is_sent_away_the_moment_it_arrives() {
+fn d1_no_pod_is_evicted_the_moment_it_arrives() {
     let (taint, tolerations) = ([instance("a", T0)], [bears("a", Some(60))]);
     let verdict = judged(&tolerations, T0 + 500, &taint, T0 + 500);
     assert_eq!(verdict.outcome, until(T0 + 560));
@@ -92,7 +92,7 @@ fn d1_nobody_is_sent_away_the_moment_it_arrives() {
 }
 
 #[test]
-fn d6_out_of_reach_whatever_the_taints_say() {
+fn d6_exempt_pods_stay_whatever_their_taints() {
     let arrival = PodBinding { at: Mono::from_secs(0), source: BindingSource::SeenLive };
     for (standing, mirror, exemption) in [
         (PodLifePhase::Finished, false, Some(EvictionExemption::Finished)),
@@ -109,7 +109,7 @@ fn d6_out_of_reach_whatever_the_taints_say() {
 }
 
 #[test]
-fn d11_what_is_not_understood_sends_nobody_away() {
+fn d11_a_toleration_that_is_not_understood_evicts_no_pod() {
     let unknown = Toleration { operator: TolerationOperator::new("Like"), ..bears("a", Some(5)) };
     let taint = [instance("a", T0)];
     assert_eq!(
@@ -127,7 +127,7 @@ fn d11_what_is_not_understood_sends_nobody_away() {
 }
 
 #[test]
-fn te_21_no_taint_no_reason() {
+fn te_21_without_taints_there_are_no_reasons() {
     let verdict = judged(&[], 0, &[], T0);
     assert_eq!(
         verdict,
@@ -135,12 +135,12 @@ fn te_21_no_taint_no_reason() {
     );
 }
 
-/// NL-48: which of both taints sends away, when, and what is said of each, while time is held and after it.
+/// NL-48: which of both taints evicts, when, and the reasons, during a hold and after it.
 #[test]
-fn nl_48_held_time_stops_two_taints_and_moves_what_they_decide() {
+fn nl_48_held_time_stops_two_taints_and_moves_their_due_dates() {
     const NOT_READY: &str = "node.kubernetes.io/not-ready";
     let held = |key, taint_at, other_at, tolerations: &[Toleration], arrival: i64, at: i64| {
-        // From T0 + 20 to T0 + 50, and again from T0 + 100 on.
+        // On hold from T0 + 20 to T0 + 50, and again from T0 + 100 on.
         let mut holds = HoldHistory::default();
         holds.begin(Mono::from_secs(T0 + 20));
         if at >= T0 + 50 {
@@ -162,14 +162,14 @@ fn nl_48_held_time_stops_two_taints_and_moves_what_they_decide() {
         assert_eq!(
             outcome(&subject, &taints, &holds, &answers, at),
             verdict.outcome,
-            "both are one decision"
+            "both calls make the same decision"
         );
         (verdict.outcome, verdict.decisive)
     };
     let stays = (Outcome::Stays(StayReason::OnHold), None);
     let both = |own, other| vec![bears(NOT_READY, own), bears("k", other)];
     for (tolerations, arrival, at, expected) in [
-        // While it is held, patience or not; somebody else's taint sends away as ever.
+        // During the hold, with or without a period; a taint of another origin evicts as usual.
         (both(Some(60), None), 0, T0 + 30, stays),
         (both(Some(0), None), 0, T0 + 30, stays),
         (both(Some(10), None), 0, T0 + 30, stays),
@@ -178,7 +178,7 @@ fn nl_48_held_time_stops_two_taints_and_moves_what_they_decide() {
         (both(Some(60), Some(0)), 0, T0 + 30, (goes(T0), Some(1))),
         (vec![bears("k", None)], 0, T0 + 30, stays),
         (vec![bears(NOT_READY, Some(60))], 0, T0 + 30, (goes(T0), Some(1))),
-        // After it: thirty seconds later, or what was left of them when the pod came.
+        // After it: thirty seconds later, or what was left of them when the pod was bound.
         (both(Some(60), None), 0, T0 + 50, (until(T0 + 90), Some(0))),
         (both(Some(60), None), 0, T0 + 90, (goes(T0 + 90), Some(0))),
         (both(Some(60), None), T0 + 40, T0 + 60, (until(T0 + 110), Some(0))),
@@ -193,16 +193,16 @@ fn nl_48_held_time_stops_two_taints_and_moves_what_they_decide() {
         let told = held(NOT_READY, T0, T0, &tolerations, arrival, at);
         assert_eq!(told, expected, "{tolerations:?} from {arrival} at {at}");
     }
-    // A taint that is put on in the hold; and one that is none of node health's.
+    // A taint that is added during the hold; and one that is not from node health.
     assert_eq!(held(NOT_READY, T0 + 40, T0, &both(Some(60), None), 0, T0 + 60), (until(T0 + 110), Some(0)));
     let tolerations = [bears("mine", Some(60)), bears("k", None)];
     assert_eq!(held("mine", T0, T0, &tolerations, 0, T0 + 30), (until(T0 + 60), Some(0)));
     assert_eq!(held("mine", T0, T0, &tolerations, 0, T0 + 60), (goes(T0 + 60), Some(0)));
 }
 
-/// What is held, and not understood besides: held, since that is what ends; out of reach is out of reach.
+/// On hold and also not understood: on hold, because that ends; exempt takes precedence over both.
 #[test]
-fn nl_48_held_goes_before_not_understood_and_exemptions_before_both() {
+fn nl_48_a_hold_precedes_not_understood_and_exemptions_precede_both() {
     let mut holds = HoldHistory::default();
     holds.begin(Mono::from_secs(T0));
     let taints = [instance("a", T0), instance("node.kubernetes.io/unreachable", T0)];

@@ -29,7 +29,7 @@ proptest! {
     #![proptest_config(runs())]
 
     #[test]
-    fn the_nodes_meant_are_the_old_ones_of_the_pools(
+    fn the_selected_nodes_are_the_old_ones_that_belong_to_the_pools(
         terms in any_terms(),
         pools in prop::collection::vec(any_pool(), 1..4),
     ) {

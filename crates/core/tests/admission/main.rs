@@ -10,7 +10,7 @@ mod worlds;
 
 use proptest::test_runner::Config as Runs;
 
-/// How many cases a property is tried with, unless the environment asks for another number.
+/// The default number of cases of a property.
 const CASES: u32 = 2_000;
 
 fn runs() -> Runs {

@@ -16,7 +16,7 @@ fn taint(key: &str, value: &str, effect: &str) -> Taint {
     Taint { key: key.into(), value: value.into(), effect: TaintEffect::new(effect), time_added: None }
 }
 
-/// What somebody else does to the node.
+/// A change of the node by another client.
 #[derive(Clone, Debug)]
 enum Foreign {
     Taint(Taint),
@@ -56,7 +56,11 @@ fn disturb(node: &mut PoolNode, foreign: &Foreign) {
 
 fn apply(node: &mut PoolNode, edits: &NodeEdits) {
     for gone in &edits.remove_taints {
-        let at = node.taints.iter().position(|one| one == gone).expect("only what is there is taken off");
+        let at = node
+            .taints
+            .iter()
+            .position(|one| one == gone)
+            .expect("only an existing taint or label is removed");
         node.taints.remove(at);
     }
     for new in &edits.add_taints {
@@ -88,7 +92,7 @@ fn marks(node: &PoolNode) -> BTreeSet<AppliedMark> {
     node.taints.iter().map(taint).chain(labels).collect()
 }
 
-/// What a record says that pools have put there, as far as it is there.
+/// Returns the recorded marks that exist on the node.
 fn ours(node: &PoolNode) -> BTreeSet<AppliedMark> {
     let record = node.record.as_deref().map(NodeRecordAnnotation::parse).unwrap_or_default();
     let there = marks(node);
@@ -99,8 +103,8 @@ fn theirs(node: &PoolNode) -> BTreeSet<AppliedMark> {
     marks(node).difference(&ours(node)).cloned().collect()
 }
 
-/// Labels that lead the pods of pools to this node, which is not theirs. A key by which some pool selects is no such label,
-/// nor the one of the pool that wants the node.
+/// Labels that attract pods of pools to this node, which is outside of these pools. A key by which some pool selects
+/// does not count, nor that of the pool that claims the node.
 fn strays(
     node: &PoolNode,
     pools: &[DedicatedPool],
@@ -124,7 +128,7 @@ fn strays(
     theirs(node).intersection(&labels).cloned().collect()
 }
 
-/// One round of the controller, with what it has to remember; what of others is lost by it.
+/// Runs one round of the controller, with what it has to remember. Returns the foreign marks that are lost.
 fn round(pools: &mut [DedicatedPool], node: &mut PoolNode, trust: RecordTrust) -> BTreeSet<AppliedMark> {
     for pool in pools.iter_mut() {
         pool.applied_marks = remembered(pool, core::slice::from_ref(node));
@@ -135,8 +139,8 @@ fn round(pools: &mut [DedicatedPool], node: &mut PoolNode, trust: RecordTrust) -
     let before = node.clone();
     let outcome = reconcile(pools, &standing, node, trust);
     apply(node, &outcome.edits);
-    // What others have put there is there, and nothing but a pool's own was added. A pool that is refused since it was
-    // changed keeps what it had.
+    // Foreign marks stay, and only a pool's own were added. A pool that is refused since it was changed keeps what it
+    // had.
     let lost: BTreeSet<AppliedMark> = theirs(&before).difference(&theirs(node)).cloned().collect();
     assert!(theirs(node).is_subset(&theirs(&before)));
     let strays = strays(&before, pools, &standing, &outcome);
@@ -146,7 +150,7 @@ fn round(pools: &mut [DedicatedPool], node: &mut PoolNode, trust: RecordTrust) -
     assert!(ours(node).is_subset(&own), "{node:?}");
     let again = reconcile(pools, &standing, node, trust);
     assert!(again.edits.is_empty() && again.pool == outcome.pool, "{again:?}");
-    // A node that is a pool's has everything that the pool puts on it.
+    // A node that belongs to a pool has all of the pool's marks.
     if let Some(pool) = outcome.pool {
         assert!(pools[pool].marks().iter().all(|mark| marks(node).contains(mark)));
     }
@@ -156,10 +160,10 @@ fn round(pools: &mut [DedicatedPool], node: &mut PoolNode, trust: RecordTrust) -
 proptest! {
     #![proptest_config(runs())]
 
-    /// From creation to deletion no trace is left, whatever was there before and whatever others do in between; and nothing
-    /// of others is lost but labels that lead pods of pools to nodes that are not theirs.
+    /// From creation to deletion no trace is left, whatever was there before and whatever other clients do in between;
+    /// and no foreign mark is lost but labels that attract pods of pools to nodes outside of them.
     #[test]
-    fn nothing_is_left_and_nothing_is_taken(
+    fn nothing_is_left_behind_and_no_foreign_mark_is_removed(
         before in vec(any_foreign(), 0..4),
         mut pools in vec(any_pool(), 1..3),
         meanwhile in vec((any_foreign(), any::<bool>()), 0..6),
@@ -177,7 +181,7 @@ proptest! {
         for (foreign, rests) in &meanwhile {
             let kept = theirs(&node);
             disturb(&mut node, foreign);
-            // What somebody puts where ours is just the same cannot be told from ours.
+            // A foreign mark that replaces an identical one of a pool cannot be distinguished from it.
             let mut expected = kept;
             expected.extend(theirs(&node));
             let there = marks(&node);
@@ -202,7 +206,7 @@ proptest! {
         prop_assert!(pools.iter().all(|pool| remembered(pool, &[]).is_empty()));
     }
 
-    /// Any text in the annotation is read, and never takes away what is Kubernetes' own.
+    /// Any text in the annotation is parsed, and never removes what is Kubernetes' own.
     #[test]
     fn any_record_is_harmless(record in "\\PC{0,60}|a( (taint|label):[a-z./]{0,30}=[a-z]{0,3}(:NoExecute)?){0,3}", pools in vec(any_pool(), 0..2)) {
         let mut node = PoolNode { name: "n".into(), record: Some(record.into()), ..PoolNode::default() };

@@ -48,14 +48,14 @@ impl World {
         request
     }
 
-    /// The request as it is after a mutation.
+    /// Returns the request after a mutation.
     fn after(&self, made: &Mutation) -> PodRequest {
         let mut request = self.with(made.tolerations.clone());
         request.pod.required.clone_from(&made.required);
         request
     }
 
-    /// What upstream's plugins make of it, in their order.
+    /// Returns the result of upstream's plugins, in their order.
     fn upstream(&self, request: &PodRequest, plugins: Plugins) -> Vec<Toleration> {
         let mut all = request.pod.tolerations.clone();
         if plugins.defaults {
@@ -97,7 +97,7 @@ proptest! {
 
     /// Reinvocation changes nothing (S13).
     #[test]
-    fn twice_is_once(world in any_world(true)) {
+    fn mutating_twice_equals_mutating_once(world in any_world(true)) {
         let rules = settings(MergeMode::KeepsOwn);
         let once = world.made(&world.request, &rules);
         let twice = world.made(&world.after(&once), &rules);
@@ -106,7 +106,8 @@ proptest! {
         prop_assert!(twice.acts.is_empty(), "{:?}", twice.acts);
     }
 
-    /// All that was there is there, in its order and as it was, but for the seconds of upstream's defaults (S13).
+    /// All existing tolerations stay, in their order and unchanged, except for the seconds of upstream's defaults
+    /// (S13).
     #[test]
     fn nothing_of_the_authors_is_lost_or_changed(world in any_world(true)) {
         let made = world.made(&world.request, &settings(MergeMode::KeepsOwn));
@@ -117,23 +118,23 @@ proptest! {
             prop_assert_eq!(before, &reset);
             prop_assert!(before == after || is_upstreams(before), "{:?} {:?}", before, after);
         }
-        // On update, not even of those that were there before.
+        // On update, not even the seconds of those that existed before.
         if let Some(old) = &world.request.old {
             prop_assert!(old.tolerations.iter().all(|one| made.tolerations.contains(one)));
         }
     }
 
-    /// As upstream merges, what goes is covered by what stays (AD-10).
+    /// With upstream's merge, removed tolerations are covered by remaining ones (AD-10).
     #[test]
-    fn ad_10_what_goes_is_covered(world in any_world(true)) {
+    fn ad_10_removed_tolerations_are_covered(world in any_world(true)) {
         let rules = ReviewSettings { defaults: None, ..settings(MergeMode::AsUpstream) };
         let made = world.made(&world.request, &rules);
         prop_assert!(covers(&made.tolerations, &world.request.pod.tolerations), "{:?}", made.tolerations);
     }
 
-    /// With nobody asking for other seconds, and no pools, we do what upstream's plugins do (AD-2, AD-7 to AD-10).
+    /// Without configured seconds, and without pools, the result is that of upstream's plugins (AD-2, AD-7 to AD-10).
     #[test]
-    fn ad_1_without_wishes_the_result_is_upstreams(mut world in any_world(true)) {
+    fn ad_1_without_configuration_the_result_is_upstreams(mut world in any_world(true)) {
         world.pools.clear();
         world.policies.clear();
         world.namespace.asked = Default::default();
@@ -143,7 +144,8 @@ proptest! {
         prop_assert_eq!(ours, world.upstream(&world.request, all));
     }
 
-    /// Upstream's plugins, whichever of them run beside the default one, before us or after us or both: the same.
+    /// Whichever of upstream's plugins run beside the default one, before us or after us or both: the result is the
+    /// same.
     #[test]
     fn ad_1_the_order_does_not_matter(
         world in any_world(false),
@@ -159,12 +161,12 @@ proptest! {
         let plain = world.made(&world.request, &rules);
         let before = world.upstream(&world.request, plugins);
         if !before.starts_with(&world.request.pod.tolerations) {
-            // Of what upstream's merge has taken from the author there is no trace.
+            // What upstream's merge has removed from the author's tolerations leaves no trace.
             return Ok(());
         }
         let behind = world.made(&world.with(before), &rules);
-        // Called again, a merge as upstream's drops what the tolerations for hardware cover by now; and these stand
-        // before those of the namespace where upstream has put them but not those.
+        // Called again, a merge like upstream's drops what the tolerations for extended resources cover by now; and
+        // these are placed before those of the namespace if upstream added them but not those.
         if !extended || (restriction.is_some() && merging == MergeMode::KeepsOwn) {
             prop_assert_eq!(&behind.tolerations, &plain.tolerations);
         } else {
@@ -180,10 +182,10 @@ proptest! {
         }
     }
 
-    /// Whatever is asked for: there is an answer, the same one each time, and what is unknown refuses no pod but one that
-    /// would be let onto the nodes of a pool that denies.
+    /// For any request: there is a result, the same one each time, and an unknown fact refuses no pod but one that
+    /// could get onto the nodes of a pool that denies.
     #[test]
-    fn what_is_not_known_keeps_out_of_pools_and_refuses_nothing_else(world in any_world(true)) {
+    fn unknown_facts_keep_pods_out_of_pools_and_refuse_nothing_else(world in any_world(true)) {
         let rules = settings(MergeMode::KeepsOwn);
         let known = review(world.request.clone(), &world.around(), &rules);
         prop_assert_eq!(&known, &review(world.request.clone(), &world.around(), &rules));
@@ -200,9 +202,10 @@ proptest! {
         prop_assert!(review(world.request.clone(), &lost, &rules).ruling.denial.is_none());
     }
 
-    /// Where pools are the only rule that refuses, an installation has API servers ask about the others only.
+    /// If pools are the only rule that refuses, an installation has API servers call the webhook only for pods that may
+    /// enter one.
     #[test]
-    fn who_lets_itself_in_nowhere_is_not_judged(mut world in any_world(true)) {
+    fn a_pod_that_can_enter_no_pool_is_not_judged(mut world in any_world(true)) {
         world.request.pod.node = None;
         world.request.pod.tolerations.retain(|one| one.key.starts_with("node.kubernetes.io/"));
         let rules = ReviewSettings { restriction: None, advice: None, ..settings(MergeMode::KeepsOwn) };

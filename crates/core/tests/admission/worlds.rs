@@ -60,7 +60,7 @@ fn any_toleration() -> impl Strategy<Value = Toleration> {
     prop_oneof![3 => odd, 1 => upstreams]
 }
 
-/// What a namespace gives; nothing that has to do with a node that is gone.
+/// A namespace's default toleration; unrelated to lost nodes.
 fn other_default() -> impl Strategy<Value = Toleration> {
     let key = select(vec!["own", "dedicated", GPU]);
     let operator = select(vec!["Equal", "Exists"]);
@@ -166,7 +166,7 @@ fn any_pod() -> impl Strategy<Value = AdmittedPod> {
     )
 }
 
-/// A request, and all around it.
+/// A request and its surroundings.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) request: PodRequest,
@@ -175,7 +175,7 @@ pub(crate) struct World {
     pub(crate) pools: Vec<DedicatedPool>,
 }
 
-/// With `touching`, a namespace's defaults may be about the very taints that default tolerations are about.
+/// With `touching`, a namespace's defaults may be for the same taints as default tolerations.
 pub(crate) fn any_world(touching: bool) -> impl Strategy<Value = World> {
     let default = if touching { any_toleration().boxed() } else { other_default().boxed() };
     let defaults = prop_oneof![

@@ -1,6 +1,6 @@
 //! Simulates a cluster and its API server with exact knowledge of what may be deleted.
 //!
-//! - Panics where a DELETE is committed that must not be (S1, S2, S3, S10). Deadlines are computed here taint by taint,
+//! - Panics if a DELETE is committed that must not be (S1, S2, S3, S10). Deadlines are computed here taint by taint,
 //!   without code of the engine.
 
 mod requests;
@@ -45,11 +45,11 @@ pub struct Pod {
     pub unreadable: bool,
     /// It stays terminating after its DELETE, instead of vanishing at once.
     pub lingers: bool,
-    /// Its DELETE was cut in two: it is terminating, and nothing is waited for (P31).
+    /// Its DELETE was interrupted: it is terminating, and nothing is waited for (P31).
     pub half_deleted: bool,
-    /// The last moment at which it had to go (S2).
+    /// The last moment at which its eviction was due (S2).
     pub justified: Option<i64>,
-    /// Since when it bears the mark without having to go (S9).
+    /// Since when it has the mark without being due (S9).
     pub stray: Option<i64>,
 }
 
@@ -69,27 +69,27 @@ pub struct Cluster {
     pub deleted: Vec<Deleted>,
     /// Watch events since they were last taken.
     pub news: VecDeque<EvictionInput>,
-    /// When the truth last changed.
+    /// When the true state last changed.
     pub changed: i64,
     /// How old the justification of a DELETE may be when it is committed (S2's W).
     pub window: i64,
-    /// When time stood still for those who decide (NL-48).
+    /// When time was on hold for the engine (NL-48).
     pub hold: Hold,
-    /// By how much the wall clock of those who decide is ahead of the server's.
+    /// By how much the engine's wall clock is ahead of the server's.
     pub clock_error: i64,
-    /// How far they allow it to be off, either way; `None`: they know nothing of the server's.
+    /// The maximum error that the engine assumes, either way; `None`: the server's clock is unknown to it.
     pub skew_max: Option<i64>,
-    /// Earlier states not older than the window, for a DELETE that demands the UID only (P45).
+    /// Earlier states not older than the window, for a DELETE with only the UID as precondition (P45).
     past: Vec<(i64, Option<Node>, Option<Pod>)>,
     /// Earlier holds, for the same.
     past_holds: Vec<(i64, Hold)>,
-    /// What a restored store is like.
+    /// The state of a restored store.
     backup: Option<Box<Backup>>,
     version: u64,
     serial: u64,
 }
 
-/// Nodes and pods as they were.
+/// Earlier nodes and pods.
 type Backup = (BTreeMap<u8, Node>, BTreeMap<u8, Pod>);
 
 pub fn node_name(id: u8) -> NodeName {
@@ -139,7 +139,7 @@ impl Cluster {
         Uid::new(&format!("00000000-0000-4000-8000-{:012x}", self.serial))
     }
 
-    /// Called before every change of the truth: what was true until now is remembered.
+    /// Called before every change of the true state: records the state until now.
     fn change(&mut self) -> u64 {
         self.note();
         self.changed = self.now;
@@ -147,7 +147,7 @@ impl Cluster {
         self.version
     }
 
-    /// Notes which pods have to go at this moment.
+    /// Records which pods are due at this moment.
     pub fn note(&mut self) {
         for id in self.pods.keys().copied().collect::<Vec<_>>() {
             let goes = self.due(id).is_some_and(|due| due <= self.now);
@@ -159,7 +159,7 @@ impl Cluster {
         }
     }
 
-    /// Called after every change: who bears a mark without reason from now on.
+    /// Called after every change: records which pods have a mark without reason from now on.
     fn changed(&mut self) {
         for id in self.pods.keys().copied().collect::<Vec<_>>() {
             let goes = self.due(id).is_some_and(|due| due <= self.now);
@@ -177,7 +177,7 @@ impl Cluster {
         self.past.push((self.now, node, pod));
     }
 
-    // What happens.
+    // Events.
 
     pub fn set_hold(&mut self, set: impl FnOnce(&mut Hold, i64)) {
         self.change();
@@ -192,8 +192,8 @@ impl Cluster {
         self.backup = Some(Box::new((self.nodes.clone(), self.pods.clone())));
     }
 
-    /// The store is put back to what it was; nobody is told. False if there is nothing to put back, or if a pod that was
-    /// deleted since would come back.
+    /// Restores the store to an earlier state, without any watch event. False if there is no backup, or if a pod that
+    /// was deleted since would exist again.
     pub fn restore(&mut self) -> bool {
         let Some(backup) = self.backup.clone() else { return false };
         if backup
@@ -207,7 +207,7 @@ impl Cluster {
         let before = std::mem::take(&mut self.pods);
         (self.nodes, self.pods) = *backup;
         for (id, pod) in &mut self.pods {
-            // What justified a request that is under way justified it in the history that it was sent in.
+            // What justified a request in flight justified it in the history that it was sent in.
             let then = before.get(id).filter(|then| *then.fact.id.uid() == *pod.fact.id.uid());
             pod.justified = then.and_then(|then| then.justified).max(pod.justified);
         }
@@ -271,7 +271,7 @@ impl Cluster {
         self.edit_node(id, |node, _| node.taints.retain(|held| &*held.taint.key != key));
     }
 
-    /// Somebody writes a new `timeAdded` on a taint that goes on (P46).
+    /// Writes a new `timeAdded` on a taint that continues, as another client (P46).
     pub fn refresh(&mut self, id: u8, key: &str) {
         self.edit_node(id, |node, now| {
             let stamped = node.taints.iter_mut().filter(|held| held.taint.time_added.is_some());
@@ -337,7 +337,7 @@ impl Cluster {
         self.tell_pod(id);
     }
 
-    // What is told.
+    // Watch events.
 
     fn tell_node(&mut self, id: u8) {
         let told = self.node_told(id, false);
@@ -357,14 +357,14 @@ impl Cluster {
             LiveRead::Undecodable => {
                 EvictionInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(&node_name(id), None)))
             }
-            LiveRead::NotFound => panic!("told of a node that is not there"),
+            LiveRead::NotFound => panic!("an event about a node that does not exist"),
         }
     }
 
     pub fn pod_told(&self, id: u8, listed: bool) -> EvictionInput {
         let pod = &self.pods[&id];
         match pod.unreadable {
-            // Whether the node can be read varies.
+            // Whether the node can be decoded varies.
             true => {
                 let node = id.is_multiple_of(2).then(|| pod.fact.node.clone());
                 EvictionInput::Pods(ObjectEvent::Undecodable(ObjectRef::pod(pod.fact.id.uid().clone(), node)))

@@ -88,7 +88,7 @@ pub fn pod(pod: usize, node: NodeName, tolerations: Vec<Toleration>) -> PodFact 
     }
 }
 
-/// An engine that has listed so many nodes with so many pods each.
+/// Returns an engine that has listed this many nodes with this many pods each.
 pub fn engine(nodes: usize, pods_each: usize, patience: i64) -> EvictionEngine {
     loaded(nodes, pods_each, patience).0
 }
@@ -123,7 +123,7 @@ pub fn loaded(nodes: usize, pods_each: usize, patience: i64) -> (EvictionEngine,
     (engine, taken)
 }
 
-/// Answers everything the engine asks for, until it asks for nothing more; says how many pods were deleted.
+/// Responds to all effects of the engine until there are none left. Returns how many pods were deleted.
 pub fn evict_all(engine: &mut EvictionEngine, read: impl Fn(&NodeName) -> NodeFact) -> usize {
     let mut deleted = 0;
     while let Some(effect) = engine.next_effect(Lane::All, now()) {
@@ -163,8 +163,8 @@ pub fn hostile(tolerations: usize, taints: usize) -> (PodFact, NodeFact) {
     (pod(1, node_name(0), list.collect()), node(0, 2, &keys))
 }
 
-/// The same, with tolerations that have no key, for another effect: what an API server accepts any number of, and no
-/// taint is tolerated by.
+/// The same, with tolerations without a key, for another effect: an API server accepts any number of them, and they
+/// tolerate no taint.
 pub fn hostile_wildcards(tolerations: usize, taints: usize) -> (PodFact, NodeFact) {
     let (mut pod, node) = hostile(0, taints);
     let effects = [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule];

@@ -17,14 +17,14 @@ impl Held {
         self.0.last().is_some_and(|(_, end)| end.is_none())
     }
 
-    /// Another process knows only of the hold that goes on, and of that since now.
+    /// Another process knows only the active hold, and that one only from now on.
     pub fn forget(&mut self, now: i64) {
         let is_on = self.is_on();
         self.0.clear();
         self.set(is_on, now);
     }
 
-    /// How much of the time since `from` did not count for a taint; `None`: it does not count now.
+    /// Returns how much of the time since `from` did not count for a taint; `None`: it is on hold now.
     pub fn spent(&self, key: &str, from: i64) -> Option<i64> {
         let concerned = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].contains(&key);
         let holds = self.0.iter().filter(|_| concerned);

@@ -17,7 +17,7 @@ pub(crate) fn name(at: usize) -> NodeName {
     NodeName::new(&format!("node-{at:06}.example.com"))
 }
 
-/// Nodes, and no lease yet.
+/// Nodes without leases.
 pub(crate) fn engine(nodes: usize) -> NodeLifecycleEngine {
     let now = now(0);
     let mut engine = NodeLifecycleEngine::new(NodeLifecycleConfig::default());

@@ -54,23 +54,23 @@ pub struct World {
     pub config: EvictionConfig,
     pub nodes: BTreeMap<String, TruthNode>,
     pub pods: BTreeMap<String, TruthPod>,
-    /// Watch events the engine has not heard yet.
+    /// Watch events that the engine has not received yet.
     pub wire: VecDeque<EvictionInput>,
     /// While true, events stay on the wire.
     pub deaf: bool,
-    /// What the next effects meet instead of success; `None`: success.
+    /// The results of the next effects; `None`: success.
     pub faults: VecDeque<Option<ApiFailure>>,
     /// Deleted pods by name with the time in microseconds.
     pub deleted: Vec<(String, i64)>,
     pub effects: Vec<EvictionEffect>,
     pub notices: Vec<EvictionNotice>,
-    /// Whether taints carry `timeAdded`.
+    /// Whether taints have a `timeAdded`.
     pub stamped: bool,
-    /// When time stood still (NL-48).
+    /// When time was on hold (NL-48).
     pub held: held::Held,
     /// By how much the engine's wall clock is ahead of the server's, in microseconds.
     pub clock_error: i64,
-    /// How far it is known to be off at most; `None`: nothing is known.
+    /// The known maximum of that error; `None`: unknown.
     pub skew_max: Option<Span>,
     version: u64,
     next_uid: u64,
@@ -218,7 +218,7 @@ impl World {
         self.work();
     }
 
-    // What the engine hears.
+    // The engine's inputs.
 
     pub fn node_fact(&self, name: &str) -> Option<NodeFact> {
         let node = self.nodes.get(name)?;
@@ -244,7 +244,7 @@ impl World {
         self.hear();
     }
 
-    /// Delivers what is on the wire, unless deaf.
+    /// Delivers the events on the wire, unless `deaf`.
     pub fn hear(&mut self) {
         if self.deaf {
             return;
@@ -256,7 +256,7 @@ impl World {
         self.work();
     }
 
-    /// A complete list of everything; the wire is lost. `first`: the engine has never listed before.
+    /// A complete list of everything; events on the wire are lost. `first`: the engine has never listed before.
     pub fn list(&mut self, first: bool) {
         self.wire.clear();
         self.deaf = false;
@@ -286,7 +286,7 @@ impl World {
         self.work();
     }
 
-    /// The process dies and a new one starts.
+    /// The process crashes and a new one starts.
     pub fn restart(&mut self) {
         self.engine = EvictionEngine::new(self.config.clone());
         self.held.forget(self.now);
@@ -312,7 +312,7 @@ impl World {
                 && before == self.effects.len()
                 && self.engine.next_wakeup() == Some(Mono::from_micros(wake))
             {
-                panic!("the engine wants to be woken for nothing at {wake}");
+                panic!("a wakeup without any work at {wake}");
             }
         }
         self.now = until;
@@ -320,7 +320,8 @@ impl World {
         self.work();
     }
 
-    /// When a pod must go by the truth alone, in microseconds: the plain rule, taint by taint (MATCH-9, TE-17, D1, NL-48).
+    /// When a pod is due by the true state alone, in microseconds: the plain rule, taint by taint (MATCH-9, TE-17, D1,
+    /// NL-48).
     pub fn true_due(&self, name: &str) -> Option<i64> {
         let pod = self.pods.get(name)?;
         let node = self.nodes.get(pod.fact.node.as_str())?;

@@ -60,7 +60,7 @@ pub fn reference(uid: &str) -> PodRef {
     PodRef { node: NodeName::new("n"), uid: Uid::new(uid) }
 }
 
-/// What is said to an effect that goes well: the node is tainted with `k`, a pod is as it was.
+/// The response to a successful effect: the node is tainted with `k`, a pod is unchanged.
 pub fn well(effect: &EvictionEffect, sent: Mono) -> EvictionInput {
     match effect.clone() {
         EvictionEffect::ReadNode { node: name } => EvictionInput::NodeConfirmed {
@@ -80,7 +80,7 @@ pub fn well(effect: &EvictionEffect, sent: Mono) -> EvictionInput {
     }
 }
 
-/// What is said to an effect that fails.
+/// The response to a failed effect.
 pub fn failed(effect: &EvictionEffect, sent: Mono, failure: ApiFailure) -> EvictionInput {
     match effect.clone() {
         EvictionEffect::ReadNode { node } => {
@@ -102,10 +102,10 @@ pub fn failed(effect: &EvictionEffect, sent: Mono, failure: ApiFailure) -> Evict
 pub struct Script {
     pub engine: EvictionEngine,
     pub now: f64,
-    /// What was asked, and when.
+    /// The effects, and when they were pulled.
     pub asked: Vec<(f64, EvictionEffect)>,
     pub notices: Vec<EvictionNotice>,
-    /// Answers on their way: when they arrive.
+    /// Responses in flight: when they arrive.
     flights: Vec<(f64, EvictionInput)>,
 }
 
@@ -148,7 +148,7 @@ impl Script {
         Some(effect)
     }
 
-    /// Goes on in steps of 10 ms; `serve` says what comes of each effect, and after how many seconds.
+    /// Continues in steps of 10 ms; `serve` returns the response to each effect, and after how many seconds it arrives.
     pub fn run(&mut self, until: f64, mut serve: impl FnMut(f64, &EvictionEffect) -> (EvictionInput, f64)) {
         while self.now < until {
             self.now = ((self.now * 100.0).round() + 1.0) / 100.0;

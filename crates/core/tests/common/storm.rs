@@ -1,6 +1,6 @@
 //! Drives an engine on virtual time, with lagging watches and delayed or failing requests.
 //!
-//! - Panics where the engine breaks its contract (D5, S12) or never comes to rest.
+//! - Panics if the engine violates its contract (D5, S12) or never comes to rest.
 
 mod flights;
 
@@ -18,21 +18,22 @@ pub const REQUEST_MAX: i64 = 2 * SECOND;
 /// How old the justification of a committed DELETE may be: the confirmation's age and the request's time (S2).
 pub const WINDOW: i64 = 2 * SECOND + REQUEST_MAX;
 
-/// Requests within one run that can't be explained by what happened: an effect storm.
+/// The maximum number of requests within one run that the events can explain: more are an effect storm.
 const EFFECTS_MAX: usize = 50_000;
 
-/// What becomes of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Fate {
     Done,
     Fails(ApiFailure),
-    /// Carried out, but the answer is lost (P31).
+    /// Carried out, but the response is lost (P31).
     DoneUnheard,
-    /// A DELETE of which only the first half is carried out (P31); anything else is carried out unheard.
+    /// A DELETE of which only the first half is carried out (P31); any other request is carried out and its response
+    /// lost.
     Half,
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Flight {
     effect: EvictionEffect,
@@ -41,19 +42,19 @@ struct Flight {
     answers: i64,
     fate: Fate,
     answer: Option<EvictionInput>,
-    /// The process that sent it is dead.
+    /// The process that sent it has crashed.
     orphan: bool,
 }
 
-/// Nodes or pods on their way to the engine.
+/// Events of nodes or pods on their way to the engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stream {
-    /// What was emitted when, and becomes audible when.
+    /// When each event was emitted, and when it can be delivered.
     items: VecDeque<(i64, i64, EvictionInput)>,
     pub lag: i64,
-    /// The last moment whose truth the engine knows completely.
+    /// The last moment of which the engine knows the complete state.
     heard: Option<i64>,
-    /// A list is under way: nothing is complete before its end.
+    /// A list is in progress: nothing is complete before its end.
     listing: bool,
     /// Nothing more arrives.
     stalled: bool,
@@ -70,10 +71,10 @@ pub struct Storm {
     flights: Vec<Flight>,
     pub capacity: usize,
     pub tape: VecDeque<u8>,
-    /// The last facts heard, for hearing them again.
+    /// The last events delivered, for repeating them.
     recent: VecDeque<EvictionInput>,
     pub effects: usize,
-    /// How late a pod may leave, where that is to be checked at every moment.
+    /// How late a pod may be evicted, if that is checked at every moment.
     pub grace: Option<i64>,
 }
 
@@ -97,9 +98,9 @@ impl Storm {
         storm
     }
 
-    // What the engine hears.
+    // The engine's inputs.
 
-    /// Puts what happened on its way, and lets the engine do what it can at this moment.
+    /// Emits the events, and lets the engine do what it can at this moment.
     pub fn settle(&mut self) {
         self.send_news();
         self.work();
@@ -141,7 +142,7 @@ impl Storm {
         self.settle();
     }
 
-    /// The process dies; what it sent may still be carried out. A new one lists everything.
+    /// The process crashes; its requests may still be carried out. A new one lists everything.
     pub fn restart(&mut self) {
         self.engine = EvictionEngine::new(self.config.clone());
         self.cluster.set_hold(super::held::Held::forget);
@@ -159,14 +160,14 @@ impl Storm {
         self.engine.handle(EvictionInput::CountdownHold(on), self.cluster.clock());
     }
 
-    /// The nodes' stream goes silent, without anybody knowing, until the next list. One that leaves out single events
-    /// is no watch: what was then seen of a taint would prove nothing.
+    /// The nodes' stream stalls, undetected, until the next list. A stream that loses single events would not be a
+    /// watch: what it shows of a taint would prove nothing.
     pub fn stall(&mut self) {
         self.nodes.items.clear();
         self.nodes.stalled = true;
     }
 
-    /// One of the pod events on their way is lost, and nobody knows.
+    /// One of the pod events in flight is lost, undetected.
     pub fn lose(&mut self, which: usize) {
         let Some(at) = which.checked_rem(self.pods.items.len()) else { return };
         if !matches!(
@@ -178,7 +179,7 @@ impl Storm {
         }
     }
 
-    /// The engine is told again what it was told before.
+    /// Delivers an old event again.
     pub fn repeat(&mut self, which: usize) {
         let Some(at) = which.checked_rem(self.recent.len()) else { return };
         let mut input = self.recent[at].clone();
@@ -191,7 +192,7 @@ impl Storm {
         self.settle();
     }
 
-    /// Delivers one event whose time has come.
+    /// Delivers one event that is due.
     fn deliver(&mut self) -> bool {
         let now = self.cluster.now;
         for stream in [&mut self.nodes, &mut self.pods] {
@@ -224,7 +225,7 @@ impl Storm {
         false
     }
 
-    /// With nothing on its way, hearing nothing means that nothing happened.
+    /// With no events in flight, the absence of events means that nothing happened.
     fn listen(&mut self) {
         let now = self.cluster.now;
         for stream in [&mut self.nodes, &mut self.pods] {
@@ -236,7 +237,7 @@ impl Storm {
 
     // Time.
 
-    /// Lets time pass, stopping wherever something happens by itself.
+    /// Lets time pass, and stops wherever something happens by itself.
     pub fn pass(&mut self, micros: i64) {
         self.settle();
         let until = self.cluster.now.saturating_add(micros);
@@ -250,7 +251,7 @@ impl Storm {
         assert!(to >= self.cluster.now, "time goes back to {to}");
         if let Some(grace) = self.grace {
             let late = self.overdue(grace).filter(|due| *due < to);
-            assert_eq!(late.collect::<Vec<_>>(), [], "nobody is to be left behind until {to}");
+            assert_eq!(late.collect::<Vec<_>>(), [], "no pod may be overdue until {to}");
         }
         self.cluster.now = to;
         self.listen();
@@ -258,7 +259,7 @@ impl Storm {
         self.listen();
     }
 
-    /// The due dates of pods that have to go, each with a grace.
+    /// The due dates of pods to be evicted, each with a grace.
     pub fn overdue(&self, grace: i64) -> impl Iterator<Item = i64> {
         let due = move |id: &u8| self.cluster.due(*id).map(|due| due.saturating_add(grace));
         self.cluster.pods.keys().filter_map(due)
@@ -274,13 +275,13 @@ impl Storm {
         audible.chain(flights).chain(wake.filter(|wake| *wake > now)).min()
     }
 
-    /// What the engine was not told yet.
+    /// The events that the engine has not received yet.
     pub fn unheard(&self) -> Vec<EvictionInput> {
         let items = self.nodes.items.iter().chain(&self.pods.items);
         items.map(|(.., input)| input.clone()).collect()
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     pub fn in_flight(&self) -> usize {
         self.flights.len()
     }

@@ -1,4 +1,4 @@
-//! Records nodes and pods as they really are, and since when.
+//! Records the true state of nodes and pods, and since when it holds.
 
 use taintward_core::fact::PodFact;
 use taintward_core::identity::Uid;

@@ -1,6 +1,6 @@
 //! Simulates an API server as exactly as dedicated pools need it: versions, watches and the requests of effects.
 //!
-//! - Panics where a request breaks a rule that must always hold.
+//! - Panics if a request violates a rule that must always hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::scheduling::Labels;
 
-/// What a watch says, before it is delivered.
+/// Watch events that are not delivered yet.
 pub type Events = Vec<DedicatedPoolInput>;
 
 #[derive(Default)]
@@ -27,9 +27,10 @@ pub struct ApiServer {
     pub namespaces: BTreeMap<String, PoolNamespaceFact>,
     pub pods: BTreeMap<Uid, PodOnNodeFact>,
     pub guard: Option<PoolGuard>,
-    /// Pools of which no client can decode what they say.
+    /// Pools that no client can decode.
     pub undecodable: Vec<Uid>,
-    /// Pools that had the label when somebody else changed the guard: until that is noticed they are kept by nothing.
+    /// Pools that had the label when another client changed the guard: until the controller notices, nothing keeps pods
+    /// out of them.
     pub exposed: BTreeSet<Uid>,
     /// Undelivered events, in order.
     pub events: Events,
@@ -47,7 +48,7 @@ impl ApiServer {
         Some(ResourceVersion(self.version))
     }
 
-    /// Writes a pool as a user or a controller does; without finalizers one that is being deleted is gone.
+    /// Writes a pool as a user or a controller does; a pool that is being deleted and has no finalizers is removed.
     pub fn put_pool(&mut self, mut fact: PoolFact) -> Option<PoolFact> {
         fact.version = self.next_version();
         if fact.pool.leaving && fact.finalizers.is_empty() {
@@ -105,7 +106,7 @@ impl ApiServer {
         }
     }
 
-    /// A list of pools; and of everything else, if that is watched, too.
+    /// Lists the pools; and all other kinds, if they are watched.
     pub fn list_all(&mut self, others: bool) {
         self.events.clear();
         let mut events =
@@ -126,7 +127,7 @@ impl ApiServer {
         self.nodes.values().map(|fact| fact.node.clone()).collect()
     }
 
-    /// Carries an effect out.
+    /// Carries out an effect.
     pub fn execute(&mut self, effect: &PoolEffect) -> Result<PoolResponse, PoolEffectFailure> {
         match effect {
             PoolEffect::AddFinalizer(seen) => {
@@ -209,14 +210,14 @@ impl ApiServer {
         }
     }
 
-    /// Puts something else in the place of the guard, as an administrator can.
+    /// Replaces the guard, as an administrator can.
     pub fn tamper(&mut self, guard: Option<PoolGuard>) {
         self.guard = guard;
         let labelled = self.pools.values().filter(|fact| fact.has_guard_label);
         self.exposed.extend(labelled.map(|fact| fact.uid.clone()));
     }
 
-    /// Each pool is judged by the guard, or by the policy for pools without the label.
+    /// Asserts that either the guard or the policy for pools without the label judges each pool's pods.
     pub fn assert_kept(&mut self) {
         let exposed = std::mem::take(&mut self.exposed);
         let unguarded = |fact: &&PoolFact| fact.has_guard_label && !self.is_guarded(&fact.uid);
@@ -226,7 +227,7 @@ impl ApiServer {
         self.exposed = unguarded;
     }
 
-    /// Whether pods are judged for this pool by the guard.
+    /// Whether the guard judges pods for this pool.
     pub fn is_guarded(&self, uid: &Uid) -> bool {
         self.guard.as_ref().is_some_and(|guard| guard.pools.iter().any(|pool| pool.uid == *uid))
     }
@@ -252,7 +253,7 @@ impl ApiServer {
         if same { Ok(live.clone()) } else { Err(failed(ApiFailure::Conflict)) }
     }
 
-    /// As the client demands it before it writes a node for a pool, or evicts a pod for it.
+    /// The precondition that the client checks before it writes a node for a pool, or evicts a pod for it.
     fn same_as_decided(&self, seen: &PoolFact) -> Result<(), PoolEffectFailure> {
         let same = |live: &&PoolFact| {
             live.generation == seen.generation
@@ -278,7 +279,7 @@ impl ApiServer {
             let live = &self.pools[&pool.uid];
             assert!(
                 live.has_finalizer(),
-                "{:?} is written before {} has our finalizer",
+                "{:?} is written before {} has the finalizer",
                 edits,
                 live.pool.name
             );
@@ -308,7 +309,7 @@ impl ApiServer {
     }
 }
 
-/// A list of these.
+/// Lists these objects.
 pub fn list<F>(facts: impl Iterator<Item = F>) -> impl Iterator<Item = ObjectEvent<F>> {
     let applied = facts.map(|fact| ObjectEvent::Applied { fact, listed: true });
     [ObjectEvent::ListStarted { silent_since: None }]

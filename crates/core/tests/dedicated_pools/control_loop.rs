@@ -10,12 +10,12 @@ use taintward_core::engine::{Engine, Lane};
 use taintward_core::identity::Uid;
 use taintward_core::time::{Mono, Now, Span, Wall};
 
-/// How requests go.
+/// The outcomes of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestOutcomes {
-    /// All are answered after 10 ms, and watches are 20 ms late.
+    /// All get a response after 10 ms, and watches are 20 ms late.
     Answered,
-    /// Some fail, some answers are lost, and all take their time.
+    /// Some fail, some responses are lost, and all take some time.
     Unreliable,
     /// All are refused.
     Forbidden,
@@ -29,13 +29,13 @@ pub struct ControlLoop {
     pub leading: bool,
     pub notices: Vec<DedicatedPoolNotice>,
     pub pulled: Vec<PoolEffect>,
-    /// When each is carried out, and whether this process is still there to learn how it went.
+    /// When each is carried out, and whether the process still exists to receive the response.
     requests: Vec<(Mono, PoolEffect, bool)>,
     deliver_at: Option<Mono>,
     status_writes: BTreeMap<Uid, Mono>,
     /// Since when each pool is in the guard.
     guarded: BTreeMap<Uid, Mono>,
-    /// Somebody else has changed the guard.
+    /// Another client has changed the guard.
     pub tampered: bool,
     watches_others: bool,
     random: u64,
@@ -80,7 +80,7 @@ impl ControlLoop {
         Now::exact(self.now, Wall::from_secs(1_800_000_000).plus(self.now.since(Mono::from_secs(0))))
     }
 
-    /// The process dies, and another one begins; requests that are out are carried out all the same.
+    /// The process crashes, and another one starts; requests in flight are still carried out.
     pub fn restart(&mut self) {
         self.engine = engine();
         self.requests.iter_mut().for_each(|(_, _, mine)| *mine = false);
@@ -97,7 +97,7 @@ impl ControlLoop {
             let wakeup = self.engine.next_wakeup();
             assert!(
                 wakeup.is_none_or(|at| at > self.now),
-                "it would turn for ever: {wakeup:?} at {:?}",
+                "it would loop without end: {wakeup:?} at {:?}",
                 self.now
             );
             let requests = self.requests.iter().map(|(at, _, _)| *at);
@@ -108,7 +108,7 @@ impl ControlLoop {
             }
             self.now = next.max(self.now.plus(Span::from_micros(1)));
         }
-        panic!("it never rests");
+        panic!("it never comes to rest");
     }
 
     fn turn(&mut self) {
@@ -153,12 +153,15 @@ impl ControlLoop {
             && !self.tampered
         {
             let since = self.guarded.get(&pool.uid).expect("it is in the guard");
-            assert!(self.now >= since.plus(Span::from_secs(5)), "not every API server knows: {since:?}");
+            assert!(
+                self.now >= since.plus(Span::from_secs(5)),
+                "not every API server has observed it: {since:?}"
+            );
         }
         if let PoolEffect::RemoveFinalizer(_) | PoolEffect::PruneStatus(_) = effect {
             let is_node = |effect: &PoolEffect| matches!(effect, PoolEffect::ReconcileNode { .. });
             let is_writing = self.requests.iter().any(|(_, effect, mine)| *mine && is_node(effect));
-            assert!(!is_writing, "what a list of nodes says may be different by then: {effect:?}");
+            assert!(!is_writing, "a list of nodes may be outdated by then: {effect:?}");
         }
         if let PoolEffect::ReconcileNode { node, plan } = effect
             && let Some(live) = self.server.nodes.get(node.as_str())

@@ -38,7 +38,7 @@ pub fn pool(name: &str, nodes: &[&str]) -> PoolFact {
     }
 }
 
-/// The same with our finalizer and a memory of what it puts on nodes.
+/// The same with the finalizer and the marks in its status.
 pub fn prepared(name: &str, nodes: &[&str]) -> PoolFact {
     let mut fact = pool(name, nodes);
     fact.finalizers = vec!["other/one".into(), FINALIZER.into()];
@@ -55,7 +55,7 @@ pub fn node(name: &str) -> PoolNodeFact {
     }
 }
 
-/// A node as a pool of this name leaves it.
+/// A node as a pool of this name writes it.
 pub fn dedicated(name: &str, pool: &str) -> PoolNodeFact {
     let mut fact = node(name);
     let record = format!("{pool} taint:dedicated={pool}:NoSchedule label:dedicated={pool}");

@@ -22,7 +22,7 @@ fn runs() -> Config {
     Config { cases, failure_persistence: None, ..Config::default() }
 }
 
-/// What a user does.
+/// An action of a user.
 type Command = (u8, u8, u8);
 
 fn uid_of(server: &ApiServer, name: &str) -> Option<Uid> {
@@ -180,7 +180,7 @@ proptest! {
     #![proptest_config(runs())]
 
     #[test]
-    fn it_ends_as_the_rules_say_and_is_quiet_then(
+    fn it_ends_as_the_rules_say_without_further_writes(
         commands in vec((0..24_u8, 0..8_u8, 0..8_u8), 0..40),
         seed: u64,
     ) {

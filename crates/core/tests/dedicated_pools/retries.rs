@@ -15,7 +15,7 @@ fn at(micros: i64) -> Now {
     Now::exact(Mono::from_micros(micros), Wall::from_secs(1_800_000_000))
 }
 
-/// An engine that has everything listed, at 0.
+/// An engine that has listed everything, at 0.
 fn engine(nodes: usize) -> DedicatedPoolEngine {
     let names: Vec<String> = (0..nodes).map(|at| format!("n{at}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -43,18 +43,18 @@ fn fail(engine: &mut DedicatedPoolEngine, effect: PoolEffect, failure: ApiFailur
     engine.handle(DedicatedPoolInput::EffectDone { effect, result: Err(failed(failure)) }, now);
 }
 
-/// The pauses, in seconds, of a node that fails so often.
+/// The pauses, in seconds, of a node that fails this often.
 fn pauses(failure: ApiFailure, times: usize) -> Vec<f64> {
     let (mut engine, mut now) = (engine(1), 0);
     let mut pauses = Vec::new();
     for _ in 0..times {
-        let effect = next_node(&mut engine, Lane::All, at(now)).expect("its time has come");
+        let effect = next_node(&mut engine, Lane::All, at(now)).expect("it is due");
         fail(&mut engine, effect, failure, at(now));
         let failed_at = now;
         loop {
-            assert!(next_node(&mut engine, Lane::Fresh, at(now)).is_none(), "it is no first try");
-            let wakeup = engine.next_wakeup().expect("it is tried again").as_micros();
-            assert!(next_node(&mut engine, Lane::All, at(wakeup - 1)).is_none(), "not before its time");
+            assert!(next_node(&mut engine, Lane::Fresh, at(now)).is_none(), "it is not a first attempt");
+            let wakeup = engine.next_wakeup().expect("it is retried").as_micros();
+            assert!(next_node(&mut engine, Lane::All, at(wakeup - 1)).is_none(), "not before it is due");
             now = wakeup;
             let mut copy = engine.clone();
             if next_node(&mut copy, Lane::All, at(now)).is_some() {
@@ -68,7 +68,7 @@ fn pauses(failure: ApiFailure, times: usize) -> Vec<f64> {
 }
 
 #[test]
-fn pauses_grow_to_the_longest_and_never_end() {
+fn pauses_grow_to_the_maximum_and_retries_never_end() {
     for failure in [ApiFailure::Unavailable, ApiFailure::Conflict, ApiFailure::Forbidden] {
         let pauses = pauses(failure, 30);
         assert!((0.075..0.126).contains(&pauses[0]), "{pauses:?}");
@@ -76,11 +76,11 @@ fn pauses_grow_to_the_longest_and_never_end() {
         assert!(pauses.windows(2).all(|two| two[1] > two[0] || two[1] >= 22.5), "{pauses:?}");
     }
     let asked = pauses(ApiFailure::Throttled(Some(Span::from_secs(9))), 1);
-    assert!(asked[0] >= 9.0, "the server's wish: {asked:?}");
+    assert!(asked[0] >= 9.0, "the server's Retry-After: {asked:?}");
 }
 
 #[test]
-fn what_a_watch_says_ends_the_pause_after_a_conflict_only() {
+fn a_watch_event_ends_the_pause_only_after_a_conflict() {
     for (failure, waits) in [(ApiFailure::Conflict, false), (ApiFailure::Forbidden, true)] {
         let mut engine = engine(1);
         let effect = next_node(&mut engine, Lane::All, at(0)).unwrap();
@@ -93,7 +93,7 @@ fn what_a_watch_says_ends_the_pause_after_a_conflict_only() {
 }
 
 #[test]
-fn no_more_is_in_flight_than_there_may_be() {
+fn in_flight_limits_are_kept() {
     let mut engine = engine(20);
     let all: Vec<PoolEffect> = std::iter::from_fn(|| engine.next_effect(Lane::All, at(0))).collect();
     let nodes = all.iter().filter(|effect| matches!(effect, PoolEffect::ReconcileNode { .. })).count();
@@ -103,7 +103,7 @@ fn no_more_is_in_flight_than_there_may_be() {
 }
 
 #[test]
-fn a_response_to_what_an_older_plan_decided_does_not_settle_a_node() {
+fn a_response_to_an_effect_of_an_older_plan_does_not_settle_a_node() {
     for is_newer in [false, true] {
         let mut engine = engine(1);
         let effect = next_node(&mut engine, Lane::All, at(0)).unwrap();

@@ -36,7 +36,7 @@ fn ready(run: &ControlLoop, name: &str) -> (String, String) {
 }
 
 #[test]
-fn a_pool_touches_no_node_before_it_is_held_and_remembers() {
+fn a_pool_changes_no_node_before_it_has_the_finalizer_and_marks() {
     let mut held = pool("a", &["n1"]);
     held.finalizers = vec![FINALIZER.into()];
     let mut remembering = prepared("a", &["n1"]);
@@ -60,14 +60,14 @@ fn a_pool_touches_no_node_before_it_is_held_and_remembers() {
 }
 
 #[test]
-fn a_new_taint_is_remembered_before_it_is_put_on_and_the_old_one_forgotten_after_it_is_off() {
+fn a_new_taint_is_recorded_before_it_is_added_and_the_old_one_forgotten_after_its_removal() {
     let mut changed = prepared("a", &["n1"]);
     changed.pool.taint.value = "b".into();
     changed.pool.label.as_mut().unwrap().value = "b".into();
     let mut run = ControlLoop::new(server(&[changed.clone()], &[dedicated("n1", "a")]), 7);
     run.run_for(Span::from_millis(60));
     let Some(PoolEffect::UpdateStatus { marks, .. }) = run.pulled.first() else { panic!("{:?}", run.pulled) };
-    assert_eq!(marks.len(), 4, "what it puts on now, and what is still on nodes: {marks:?}");
+    assert_eq!(marks.len(), 4, "the marks it adds now, and those still on nodes: {marks:?}");
     run.run_for(Span::from_secs(60));
     assert_eq!(run.server.nodes["n1"].node.taints, [taint("b")]);
     assert_eq!(run.server.pools[&changed.uid].pool.applied_marks, changed.pool.marks());
@@ -75,7 +75,7 @@ fn a_new_taint_is_remembered_before_it_is_put_on_and_the_old_one_forgotten_after
 }
 
 #[test]
-fn a_pool_that_is_deleted_gives_its_nodes_back_and_goes() {
+fn a_deleted_pool_releases_its_nodes_and_is_removed() {
     let mut leaving = prepared("a", &["n1"]);
     leaving.finalizers = vec![FINALIZER.into()];
     leaving.pool.leaving = true;
@@ -86,9 +86,9 @@ fn a_pool_that_is_deleted_gives_its_nodes_back_and_goes() {
 }
 
 #[test]
-fn d11_nodes_of_a_pool_that_cannot_be_decoded_or_is_not_known_stay() {
+fn d11_nodes_of_an_undecodable_or_unknown_pool_stay() {
     let (odd, mut other) = (prepared("odd", &["n1"]), prepared("b", &["n1"]));
-    // Nothing of the one is in the way of the other.
+    // The two pools do not conflict.
     other.pool.taint.key = "other".into();
     other.pool.label.as_mut().unwrap().key = "other".into();
     other.pool.applied_marks = other.pool.marks();
@@ -96,11 +96,15 @@ fn d11_nodes_of_a_pool_that_cannot_be_decoded_or_is_not_known_stay() {
     let mut server = server(&[odd, other], &[dedicated("n1", "odd")]);
     server.undecodable.push(uid);
     let run = after(60, server);
-    assert_eq!(run.server.nodes["n1"].node, dedicated("n1", "odd").node, "the other does not take it over");
+    assert_eq!(
+        run.server.nodes["n1"].node,
+        dedicated("n1", "odd").node,
+        "the other pool does not take it over"
+    );
     assert_eq!(run.engine.stats().undecodable, 1);
     let explained = run.engine.explain(&NodeName::new("n1")).unwrap();
     assert_eq!(explained.delayed_by, Some(PoolNodeDelay::PoolNotKnown), "{explained:?}");
-    // Gone by force: its record stays, unless another pool takes the node.
+    // Removed by force: its record stays, unless another pool takes the node.
     let run = after(60, self::server(&[prepared("b", &["n9"])], &[dedicated("n1", "odd")]));
     assert_eq!(run.server.nodes["n1"].node, dedicated("n1", "odd").node);
 }
@@ -132,11 +136,11 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
     assert_eq!(ready(&run, "a").0, "Applied");
     let evictions: Vec<&String> =
         run.server.writes.iter().filter(|write| write.starts_with("eviction")).collect();
-    assert_eq!(evictions, ["eviction of shop/other"], "its own stays, and so does one that is elsewhere");
+    assert_eq!(evictions, ["eviction of shop/other"], "its own pod stays, and so does one on another node");
 }
 
 #[test]
-fn a_status_says_why_nodes_are_still_to_be_written() {
+fn a_status_says_why_nodes_are_not_written_yet() {
     let mut run = ControlLoop::new(server(&[prepared("a", &["n1"])], &[node("n1")]), 7);
     run.run_for(Span::from_millis(25));
     run.outcomes = RequestOutcomes::Forbidden;
@@ -149,7 +153,7 @@ fn a_status_says_why_nodes_are_still_to_be_written() {
     );
     let Some(PoolNodeDelay::Retry { at, message }) = explained.delayed_by else { panic!("{explained:?}") };
     assert!(at > run.now && message == Some("Forbidden"));
-    // From now on what a node needs is refused only.
+    // From now on only writes of nodes are refused.
     run.outcomes = RequestOutcomes::Answered;
     run.run_for(Span::from_secs(60));
     assert_eq!(ready(&run, "a").0, "Applied");
@@ -164,7 +168,7 @@ fn a_status_says_why_nodes_are_still_to_be_written() {
 }
 
 #[test]
-fn a_follower_pulls_nothing_and_finds_all_that_is_due_when_it_leads() {
+fn a_follower_pulls_nothing_and_finds_all_due_effects_when_it_leads() {
     let mut run = ControlLoop::new(server(&[pool("a", &["n1"])], &[node("n1")]), 7);
     run.leading = false;
     run.run_for(Span::from_secs(300));
@@ -185,7 +189,7 @@ fn a_known_node_and_its_pool_are_in_one_write() {
     assert_eq!((guard.nodes, guard.unknown), (names(&["n1", "n2", "open"]), UnknownNodePolicy::Deny));
     let [pool] = &guard.pools[..] else { panic!("{:?}", guard.pools) };
     assert_eq!((&*pool.name, pool.keeps_out, &pool.members), ("a", true, &names(&["n1"])));
-    // Where no pool keeps anything out, unknown nodes are open, and no names are needed.
+    // If no pool denies other pods, unknown nodes are open, and no names are needed.
     let mut idle = prepared("a", &["n1"]);
     idle.pool.enforcement = PoolEnforcement::Warn;
     let guard = after(10, server(&[idle], &[node("n1")])).server.guard.unwrap();
@@ -205,10 +209,10 @@ fn a_pool_has_the_label_while_the_guard_contains_it() {
     let uid = prepared("a", &[]).uid;
     let labelled = |run: &ControlLoop| run.server.pools[&uid].has_guard_label;
     run.run_for(Span::from_secs(5));
-    assert!(run.server.is_guarded(&uid) && !labelled(&run), "some API server may not know of it");
+    assert!(run.server.is_guarded(&uid) && !labelled(&run), "an API server may not have observed it");
     run.run_for(Span::from_millis(200));
     assert!(labelled(&run));
-    // Anyone may have written there: it is looked at again, and filled again.
+    // Any client may have changed it: it is checked and written again.
     run.server.tamper(Some(PoolGuard::default()));
     run.run_for(Span::from_secs(61));
     assert!(run.server.is_guarded(&uid) && labelled(&run));
@@ -222,7 +226,7 @@ fn a_pool_has_the_label_while_the_guard_contains_it() {
     assert!(run.server.is_guarded(&uid) && !labelled(&run));
     run.run_for(Span::from_secs(6));
     assert!(labelled(&run));
-    // A pool that was made with the label, which the guard does not contain, loses it for as long.
+    // A pool that was created with the label, and that the guard does not contain, loses it until it is contained.
     let mut copy = prepared("b", &["n1"]);
     copy.has_guard_label = true;
     let copied = copy.uid.clone();
@@ -235,7 +239,7 @@ fn a_pool_has_the_label_while_the_guard_contains_it() {
 }
 
 #[test]
-fn a_pool_that_cannot_be_decoded_stays_in_the_guard_and_one_that_is_gone_does_not() {
+fn an_undecodable_pool_stays_in_the_guard_and_a_deleted_one_does_not() {
     let (odd, gone) = (prepared("a", &["n1"]), prepared("b", &["n2"]));
     let mut run = ControlLoop::new(server(&[odd.clone(), gone.clone()], &[node("n1"), node("n2")]), 7);
     run.run_for(Span::from_secs(10));
@@ -251,7 +255,7 @@ fn a_pool_that_cannot_be_decoded_stays_in_the_guard_and_one_that_is_gone_does_no
 }
 
 #[test]
-fn while_there_is_no_definition_nothing_is_done() {
+fn without_the_definition_nothing_is_done() {
     let mut run = ControlLoop::new(server(&[pool("a", &["n1"])], &[node("n1")]), 7);
     let now = run.time();
     run.engine.handle(taintward_core::dedicated_pools::DedicatedPoolInput::DefinitionAbsent(true), now);

@@ -33,11 +33,11 @@ fn pools(engine: &mut DedicatedPoolEngine, names: &[&str], seconds: i64) {
 }
 
 #[test]
-fn they_are_needed_until_it_is_known_that_there_are_no_pools_and_a_while_after_the_last() {
+fn watches_are_needed_until_it_is_known_that_there_are_no_pools_and_a_while_after_the_last() {
     let mut none = engine();
-    assert!(needs_others(&mut none, 0) && needs_others(&mut none, 1), "the first list may serve");
+    assert!(needs_others(&mut none, 0) && needs_others(&mut none, 1), "the first list may be needed");
     pools(&mut none, &[], 2);
-    assert!(!needs_others(&mut none, 2), "at once: nothing was ever needed");
+    assert!(!needs_others(&mut none, 2), "at once: no watch was ever needed");
     pools(&mut none, &["a"], 100);
     assert!(needs_others(&mut none, 100));
     assert!(needs_others(&mut none, 159));
@@ -45,7 +45,7 @@ fn they_are_needed_until_it_is_known_that_there_are_no_pools_and_a_while_after_t
     assert!(needs_others(&mut none, 218));
     assert_eq!(none.next_wakeup(), Some(Mono::from_secs(219)));
     assert!(!needs_others(&mut none, 219));
-    // It is not known whether there are pools: what they would need is not kept for ever.
+    // It is unknown whether there are pools: what they would need is not kept indefinitely.
     let mut unknown = engine();
     assert!(
         needs_others(&mut unknown, 0) && needs_others(&mut unknown, 59) && !needs_others(&mut unknown, 60)
@@ -53,7 +53,7 @@ fn they_are_needed_until_it_is_known_that_there_are_no_pools_and_a_while_after_t
 }
 
 #[test]
-fn without_a_pool_nothing_is_kept_and_half_a_list_is_not_believed() {
+fn without_a_pool_nothing_is_stored_and_an_incomplete_list_does_not_count() {
     let mut server = ApiServer::default();
     server.put_pool(prepared("a", &["n1"]));
     [node("n1"), node("open")].into_iter().for_each(|fact| _ = server.put_node(fact));
@@ -67,7 +67,7 @@ fn without_a_pool_nothing_is_kept_and_half_a_list_is_not_believed() {
     run.run_for(Span::from_secs(62));
     assert!(!run.engine.needs_other_watches() && run.engine.is_synced());
     let now = run.time();
-    // The end of a list of which the beginning is forgotten.
+    // The end of a list whose beginning was forgotten.
     run.engine
         .handle(DedicatedPoolInput::Nodes(ObjectEvent::Applied { fact: node("n1"), listed: true }), now);
     run.engine.handle(DedicatedPoolInput::Nodes(ObjectEvent::ListCompleted), now);
@@ -78,7 +78,7 @@ fn without_a_pool_nothing_is_kept_and_half_a_list_is_not_believed() {
 }
 
 #[test]
-fn everything_is_reconciled_five_times_a_second_at_most_and_no_longer_than_a_fifth_of_the_time() {
+fn everything_is_reconciled_at_most_five_times_a_second_and_a_fifth_of_the_time() {
     for (took, pause) in [(1_000, 200_000), (100_000, 400_000)] {
         let mut engine = engine();
         pools(&mut engine, &["a"], 0);

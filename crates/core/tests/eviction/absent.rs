@@ -1,5 +1,5 @@
-//! Tests objects that a response or watch reports as absent: one report alone forgets no pod, and a successor is not
-//! touched.
+//! Tests objects that a response or watch reports as absent: one report alone forgets no pod, and a successor stays
+//! unchanged.
 
 use crate::common::bears;
 use crate::common::script::{Script, at, failed, node, pod, reference, well};
@@ -15,7 +15,7 @@ fn never() -> EvictionConfig {
     EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
 }
 
-/// A node that the watch knows is said not to be there, by one read or for half a minute.
+/// A node that the watch knows is reported as absent, by one read or for half a minute.
 #[test]
 fn d3_a_read_that_finds_no_node_forgets_no_eviction() {
     for lasts in [0.0, 30.0] {
@@ -32,9 +32,9 @@ fn d3_a_read_that_finds_no_node_forgets_no_eviction() {
     }
 }
 
-/// A pod is said not to be there by what refuses to mark or delete it: it is looked at.
+/// The response to a mark or a DELETE reports a pod as absent: the pod is read.
 #[test]
-fn d3_a_write_that_finds_no_pod_is_followed_by_a_look() {
+fn d3_a_write_that_finds_no_pod_is_followed_by_a_read() {
     for which in 0..2 {
         let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
         let mut first = true;
@@ -60,9 +60,9 @@ fn d3_a_write_that_finds_no_pod_is_followed_by_a_look() {
     }
 }
 
-/// A look that finds none ends the attempt.
+/// A read that finds no pod ends the attempt.
 #[test]
-fn te_15_a_look_that_finds_no_pod_forgets_it() {
+fn te_15_a_read_that_finds_no_pod_forgets_it() {
     let mut script = Script::tainted(never(), pod("p", 40, &[]));
     script.run(60.0, |when, effect| match effect {
         EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::NotFound), 0.0),
@@ -76,7 +76,7 @@ fn te_15_a_look_that_finds_no_pod_forgets_it() {
 }
 
 #[test]
-fn d4_a_look_that_finds_a_successor_on_the_same_node_takes_it_for_another_pod() {
+fn d4_a_read_that_finds_a_successor_on_the_same_node_takes_it_for_another_pod() {
     let mut script = Script::tainted(never(), pod("p", 40, &[]));
     script.run(60.0, |when, effect| match effect {
         EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::Conflict), 0.0),
@@ -100,16 +100,16 @@ fn d4_a_look_that_finds_a_successor_on_the_same_node_takes_it_for_another_pod() 
     assert!(script.engine.explain(&reference("p"), at(60.0)).is_none());
 }
 
-/// The answer is about a node that was replaced while it was read: it confirms nothing of the new one.
+/// The response is about a node that was replaced while it was read: it confirms nothing about the new one.
 #[test]
-fn d5_an_answer_about_the_node_before_this_one_confirms_nothing() {
+fn d5_a_response_about_the_previous_node_confirms_nothing() {
     let mut script = Script::tainted(never(), pod("p", 40, &[]));
     let Some(EvictionEffect::ReadNode { .. }) = script.next() else { panic!("the node is read first") };
     script.tell(1.1, EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&NodeName::new("n"), None))));
     let mut replaced = node(101, &[("k", None)]);
     replaced.uid = Uid::new("another");
     script.tell(1.2, EvictionInput::Nodes(ObjectEvent::Applied { fact: replaced, listed: false }));
-    // Sent after the new node became known, by a clock that is not to be relied on for this.
+    // Sent after the new node became known, by a clock that is not reliable for this.
     let old = Ok(LiveRead::Found(node(100, &[("k", None)])));
     script.tell(
         1.3,
@@ -118,9 +118,10 @@ fn d5_an_answer_about_the_node_before_this_one_confirms_nothing() {
     assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })), "{:?}", script.asked);
 }
 
-/// When it was known to be due is not forgotten when the pod's rank changes: the latency metric and S2 count from it.
+/// The time at which it was known to be due survives a change of the pod's order: the latency metric and S2 count from
+/// it.
 #[test]
-fn d9_when_it_was_known_to_be_due_outlives_a_change_of_its_rank() {
+fn d9_the_time_it_was_known_to_be_due_survives_a_change_of_its_order() {
     let mut script = Script::tainted(never(), pod("p", 40, &[]));
     let mut ranked = pod("p", 41, &[]);
     ranked.priority = 7;

@@ -8,20 +8,20 @@ use taintward_core::fact::{PodFact, PodLifePhase};
 use taintward_core::identity::ResourceVersion;
 use taintward_core::object_event::ObjectEvent;
 
-/// The pod, marked, as the watch tells it.
+/// The marked pod, as the watch delivers it.
 fn told(version: u64, by_another: bool, standing: PodLifePhase) -> EvictionInput {
     let fact = PodFact { marked: true, marked_by_another: by_another, standing, ..pod("p", version, &[]) };
     EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false })
 }
 
-/// What was noticed of another: marks, deletions.
+/// The signs of another controller: marks, deletions.
 fn signs(script: &Script) -> (usize, usize) {
     let all = |kind: fn(&EvictionNotice) -> bool| script.notices.iter().filter(|notice| kind(notice)).count();
     let marks = all(|notice| matches!(notice, EvictionNotice::OtherControllerDetected { .. }));
     (marks, all(|notice| matches!(notice, EvictionNotice::EvictedByOther { .. })))
 }
 
-/// Runs for two seconds; with the first DELETE the watch tells `news`, and `answer` is what becomes of it.
+/// Runs for two seconds; with the first DELETE the watch delivers `news`, and `answer` is the response to it.
 fn at_our_delete(news: &[EvictionInput], answer: Result<(), ApiFailure>) -> Script {
     let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     let mut first = true;
@@ -47,7 +47,7 @@ fn at_our_delete(news: &[EvictionInput], answer: Result<(), ApiFailure>) -> Scri
 const TERMINATING: PodLifePhase = PodLifePhase::Terminating;
 
 #[test]
-fn a_mark_of_another_is_told_once_whoever_was_first() {
+fn a_mark_of_another_controller_is_reported_once_in_any_order() {
     for ours_first in [false, true] {
         let mut script = Script::new(EvictionConfig::default());
         script
@@ -62,9 +62,9 @@ fn a_mark_of_another_is_told_once_whoever_was_first() {
     }
 }
 
-/// Our own request to mark it is out, and comes second.
+/// The engine's own request to mark it is in flight, and comes second.
 #[test]
-fn a_mark_of_another_is_told_while_ours_is_on_its_way() {
+fn a_mark_of_another_controller_is_reported_while_the_own_mark_is_in_flight() {
     let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     script.run(1.5, |when, effect| match effect {
         EvictionEffect::SetDisruptionTarget { .. } => {
@@ -80,9 +80,10 @@ fn a_mark_of_another_is_told_while_ours_is_on_its_way() {
     assert_eq!(signs(&script), (1, 0));
 }
 
-/// Neither ours, nor our replica's, nor a predecessor's; nor one that was found, which may be older than we are.
+/// Neither the engine's own, nor another replica's, nor that of the previous process; nor one that was found, which may
+/// be older than this process.
 #[test]
-fn no_other_mark_is_taken_for_it() {
+fn no_other_mark_is_mistaken_for_it() {
     let mut script = Script::new(EvictionConfig::default());
     script.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 10, &[]), listed: false }));
     script.tell(1.1, told(11, false, PodLifePhase::Live));
@@ -98,14 +99,14 @@ fn no_other_mark_is_taken_for_it() {
 }
 
 #[test]
-fn who_deletes_before_us_what_we_marked_is_told() {
+fn a_deletion_by_another_client_before_the_own_one_is_reported() {
     let gone = [EvictionInput::Pods(ObjectEvent::Deleted(reference("p").into()))];
     let going = [told(300, false, TERMINATING)];
     for news in [&gone, &going] {
         for failure in [ApiFailure::NotFound, ApiFailure::Conflict] {
             let script = at_our_delete(news, Err(failure));
             assert_eq!(signs(&script), (0, 1), "{news:?} {failure:?}");
-            // The answer may be there before the watch says so.
+            // The response may arrive before the watch event.
             let script = at_our_delete(&[], Err(failure));
             assert_eq!(signs(&script), (0, 1), "{failure:?}");
         }
@@ -113,11 +114,11 @@ fn who_deletes_before_us_what_we_marked_is_told() {
 }
 
 #[test]
-fn our_own_deletions_are_ours() {
+fn own_deletions_are_not_reported() {
     let gone = EvictionInput::Pods(ObjectEvent::Deleted(reference("p").into()));
     let going = told(300, false, TERMINATING);
     for news in [vec![gone.clone()], vec![going.clone()], vec![going, gone], vec![]] {
-        // Accepted; or unanswered, and perhaps carried out.
+        // Accepted; or without a response, and perhaps carried out.
         for answer in [Ok(()), Err(ApiFailure::Unavailable)] {
             let script = at_our_delete(&news, answer);
             assert_eq!(signs(&script), (0, 0), "{news:?} {answer:?}");
@@ -125,9 +126,9 @@ fn our_own_deletions_are_ours() {
     }
 }
 
-/// An API-initiated eviction, a preemption and podgc put their own reason in place of ours.
+/// An API-initiated eviction, a preemption and podgc replace the mark's reason by their own.
 #[test]
-fn who_says_why_is_somebody_else() {
+fn another_reason_is_not_another_controller() {
     let mut fact = pod("p", 300, &[]);
     (fact.standing, fact.version) = (TERMINATING, Some(ResourceVersion(300)));
     let script = at_our_delete(
@@ -137,9 +138,9 @@ fn who_says_why_is_somebody_else() {
     assert_eq!(signs(&script), (0, 0));
 }
 
-/// Where something else went wrong first, there was time for anybody to delete it.
+/// If another request failed first, any client had the time to delete it.
 #[test]
-fn after_a_refusal_a_deletion_says_nothing() {
+fn after_a_refusal_a_deletion_proves_nothing() {
     let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     script.run(1.5, |when, effect| match effect {
         EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::Rejected), 0.0),

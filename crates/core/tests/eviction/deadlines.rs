@@ -1,4 +1,4 @@
-//! Tests which pods leave and when: toleration periods, taint starts, and what moves a deadline.
+//! Tests which pods are evicted and when: toleration periods, taint starts, and what moves a deadline.
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;
@@ -9,7 +9,7 @@ use taintward_core::taint::TaintEffect;
 use taintward_core::time::Span;
 
 #[test]
-fn te_17_untolerated_goes_at_once_tolerated_stays() {
+fn te_17_an_untolerated_taint_evicts_at_once_and_a_tolerated_one_never() {
     let mut world = one_node();
     world.add_pod("goes", "n1", &[]);
     world.add_pod("stays", "n1", &[bears("k", None)]);
@@ -23,7 +23,7 @@ fn te_17_untolerated_goes_at_once_tolerated_stays() {
 }
 
 #[test]
-fn te_22_other_effects_send_nobody_away() {
+fn te_22_other_effects_evict_no_pod() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[]);
     world.taint_as("n1", "a", TaintEffect::NoSchedule);
@@ -34,7 +34,7 @@ fn te_22_other_effects_send_nobody_away() {
 }
 
 #[test]
-fn te_25_a_countdown_ends_exactly_when_it_ends() {
+fn te_25_a_countdown_ends_exactly_on_time() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[bears("k", Some(60))]);
     world.taint("n1", "k");
@@ -46,7 +46,7 @@ fn te_25_a_countdown_ends_exactly_when_it_ends() {
 }
 
 #[test]
-fn te_13_untainted_in_time_stays_and_says_so() {
+fn te_13_a_taint_removed_in_time_cancels_the_countdown_with_a_notice() {
     let mut world = one_node();
     let pod = world.add_pod("p", "n1", &[bears("k", Some(60))]);
     world.taint("n1", "k");
@@ -55,7 +55,7 @@ fn te_13_untainted_in_time_stays_and_says_so() {
     world.pass(seconds(1000.0));
     assert!(world.left().is_empty());
     assert!(world.notices.contains(&EvictionNotice::CountdownCancelled { pod }));
-    // A new taint starts a full new window.
+    // A new taint starts a full new period.
     world.taint("n1", "k");
     let due = world.now + seconds(60.0);
     world.pass(seconds(100.0));
@@ -128,7 +128,7 @@ fn d1_a_restart_moves_no_deadline_earlier_and_hardly_later() {
 }
 
 #[test]
-fn d1_a_new_leader_sends_nobody_away_early_by_its_own_clock() {
+fn d1_a_new_leader_evicts_no_pod_early_by_its_own_clock() {
     for ahead in [-3600.0, -600.0, -2.0, 2.0, 30.0, 600.0, 3600.0] {
         for known in [true, false] {
             let mut world = one_node();
@@ -145,7 +145,7 @@ fn d1_a_new_leader_sends_nobody_away_early_by_its_own_clock() {
             world.restart();
             world.pass(seconds(1_000.0));
             let at = world.deleted_at("p").expect("it goes");
-            // One that knows nothing counts from first sight.
+            // A leader to which the clocks are unknown counts from its first observation.
             let latest = if known { due + seconds(1.0 + 2.0 * off) } else { seen_again + seconds(300.0) };
             assert!(at >= due && at <= latest, "{ahead} {known}: {at} {due}");
         }
@@ -153,7 +153,7 @@ fn d1_a_new_leader_sends_nobody_away_early_by_its_own_clock() {
 }
 
 #[test]
-fn d1_without_any_source_a_restart_counts_from_first_sight() {
+fn d1_without_any_source_a_restart_counts_from_the_first_observation() {
     let mut world = one_node();
     world.stamped = false;
     world.add_pod("p", "n1", &[bears("k", Some(300))]);
@@ -167,7 +167,7 @@ fn d1_without_any_source_a_restart_counts_from_first_sight() {
 }
 
 #[test]
-fn d1_a_pod_that_comes_later_has_its_whole_time() {
+fn d1_a_later_pod_has_its_whole_period() {
     let mut world = one_node();
     world.taint("n1", "k");
     world.pass(seconds(500.0));
@@ -181,7 +181,7 @@ fn d1_a_pod_that_comes_later_has_its_whole_time() {
 }
 
 #[test]
-fn d1_a_taint_removed_and_put_back_during_a_gap_is_another_one() {
+fn d1_a_taint_removed_and_added_again_during_a_gap_is_another_instance() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[bears("k", Some(60))]);
     world.taint("n1", "k");
@@ -198,10 +198,10 @@ fn d1_a_taint_removed_and_put_back_during_a_gap_is_another_one() {
     assert!(at >= due && at <= due + seconds(1.0), "{at} {due}");
 }
 
-/// D1: what was not watched can't be told apart without `timeAdded`; then the countdown begins again with the last change of
-/// the list, as late as that may have been. With `timeAdded`, or watched, nothing moves.
+/// D1: without `timeAdded`, changes that were not watched cannot be distinguished; then the countdown restarts with the
+/// last change of the list, at the latest time that it may have had. With `timeAdded`, or if watched, nothing moves.
 #[test]
-fn d1_an_unwatched_change_of_the_list_restarts_what_does_not_say_its_beginning() {
+fn d1_an_unwatched_change_of_the_list_restarts_taints_without_a_time() {
     for (stamped, watched) in [(false, false), (true, false), (false, true)] {
         let mut world = one_node();
         world.stamped = stamped;
@@ -228,9 +228,9 @@ fn d1_an_unwatched_change_of_the_list_restarts_what_does_not_say_its_beginning()
     }
 }
 
-/// S3: the second that was said already before the gap has room for another beginning, also of a taint that was older.
+/// S3: the second that was reported before the gap leaves room for another start, also of a taint that was older.
 #[test]
-fn d1_a_taint_put_back_within_the_second_of_the_last_change_is_another_one() {
+fn d1_a_taint_added_again_within_the_second_of_the_last_change_is_another_instance() {
     let mut world = one_node();
     world.stamped = false;
     world.add_pod("p", "n1", &[bears("k", Some(300))]);
@@ -251,7 +251,7 @@ fn d1_a_taint_put_back_within_the_second_of_the_last_change_is_another_one() {
     assert!(due <= at && at <= due + seconds(1.0), "{at} {due}");
 }
 
-/// S4, L4: the same version of a node in a list says nothing new, whatever was heard since its second.
+/// S4, L4: the same version of a node in a list is not a change, whatever was observed since its second.
 #[test]
 fn l4_a_list_of_the_same_version_moves_no_start() {
     for stamped in [true, false] {
@@ -270,7 +270,7 @@ fn l4_a_list_of_the_same_version_moves_no_start() {
 }
 
 #[test]
-fn l4_a_list_in_between_moves_no_countdown_and_holds_nobody_back() {
+fn l4_a_list_in_between_moves_no_countdown_and_delays_no_pod() {
     for breaks_off in [false, true] {
         for stamped in [true, false] {
             let mut world = one_node();
@@ -284,10 +284,10 @@ fn l4_a_list_in_between_moves_no_countdown_and_holds_nobody_back() {
             world.pass(seconds(60.0));
             world.hear();
             let before = (world.engine.stats(), world.notices.len());
-            // A whole list of what is known already.
+            // A complete list without any change.
             world.list(false);
             assert_eq!((world.engine.stats(), world.notices.len()), before);
-            // Another, in the middle of which a pod is due, and a third one vanishes whose deletion was lost.
+            // A second list, during which one pod becomes due, and another is gone whose deletion event was lost.
             world.pass(seconds(30.0));
             world.hear();
             world.deaf = true;
@@ -305,10 +305,10 @@ fn l4_a_list_in_between_moves_no_countdown_and_holds_nobody_back() {
             world.pass(seconds(9.999));
             assert!(world.left().is_empty());
             world.pass(seconds(50.0));
-            assert_eq!(world.deleted_at("first"), Some(start + seconds(100.0)), "not held back");
+            assert_eq!(world.deleted_at("first"), Some(start + seconds(100.0)), "not delayed");
             assert!(
                 world.engine.explain(&vanished, world.clock()).is_some(),
-                "nobody is gone before the list ends"
+                "no pod is gone before the list ends"
             );
             if !breaks_off {
                 world.list(false);
@@ -322,7 +322,7 @@ fn l4_a_list_in_between_moves_no_countdown_and_holds_nobody_back() {
 }
 
 #[test]
-fn te_9_and_te_10_what_does_not_matter_moves_nothing() {
+fn te_9_and_te_10_irrelevant_changes_move_nothing() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[bears("k", Some(60))]);
     world.taint("n1", "k");
@@ -337,7 +337,7 @@ fn te_9_and_te_10_what_does_not_matter_moves_nothing() {
 }
 
 #[test]
-fn te_16_and_te_44_news_of_a_pod_whose_node_is_not_tainted_any_more_plans_nothing() {
+fn te_16_and_te_44_an_event_of_a_pod_on_an_untainted_node_plans_nothing() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[bears("k", Some(60))]);
     world.taint("n1", "k");
@@ -349,7 +349,7 @@ fn te_16_and_te_44_news_of_a_pod_whose_node_is_not_tainted_any_more_plans_nothin
 }
 
 #[test]
-fn te_8_pods_are_found_by_their_node_whatever_comes_first() {
+fn te_8_pods_are_found_by_their_node_in_any_order_of_events() {
     let mut world = World::new();
     world.add_pod("early", "n1", &[]);
     world.add_node("n1");

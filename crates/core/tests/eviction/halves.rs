@@ -7,16 +7,16 @@ use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput, Ev
 use taintward_core::fact::PodLifePhase;
 use taintward_core::identity::{ResourceVersion, Uid};
 
-/// What a look finds.
+/// The result of a read.
 #[derive(Clone, Copy, PartialEq)]
 enum Found {
-    /// On its way out, and nothing is waited for.
+    /// Terminating, and waiting for nothing.
     Half,
-    /// On its way out: its grace period runs, or somebody has a finalizer on it.
+    /// Terminating: its grace period runs, or it has a finalizer.
     Ending,
 }
 
-/// One pod; the first `which` request goes unanswered, and a look finds it on its way out.
+/// One pod; the first `which` request gets no response, and a read finds it terminating.
 fn looked_at(which: fn(&EvictionEffect) -> bool, found: Found, again: Result<(), ApiFailure>) -> Script {
     let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     let mut lost = false;
@@ -44,32 +44,36 @@ fn is_delete(effect: &EvictionEffect) -> bool {
 }
 
 #[test]
-fn p31_a_deletion_by_halves_is_brought_to_its_end() {
+fn p31_an_interrupted_deletion_is_completed() {
     let script = looked_at(is_delete, Found::Half, Ok(()));
     let deletes: Vec<_> = script.asked.iter().filter(|(_, effect)| is_delete(effect)).collect();
     let [_, (when, EvictionEffect::DeletePod { pod, version, confirmed, .. })] = deletes[..] else {
         panic!("{:?}", script.asked)
     };
-    assert_eq!((&pod.uid, *version), (&Uid::new("p"), Some(ResourceVersion(300))), "as it was looked at");
-    assert_eq!(*confirmed, at(*when).mono, "by what was seen just now");
+    assert_eq!(
+        (&pod.uid, *version),
+        (&Uid::new("p"), Some(ResourceVersion(300))),
+        "with the version that was read"
+    );
+    assert_eq!(*confirmed, at(*when).mono, "confirmed by the read just now");
     assert!(script.notices.iter().any(|notice| matches!(notice, EvictionNotice::Evicted { .. })));
-    // It is asked for again until it is done.
+    // It is retried until it succeeds.
     let script = looked_at(is_delete, Found::Half, Err(ApiFailure::Unavailable));
     assert!(script.deletes().len() > 5, "{:?}", script.asked);
 }
 
 #[test]
-fn s10_whoever_ends_by_himself_is_left_alone() {
+fn s10_a_pod_that_terminates_by_itself_is_skipped() {
     assert_eq!(looked_at(is_delete, Found::Ending, Ok(())).deletes().len(), 1);
-    // Somebody else's deletion, found because a mark went unanswered.
+    // Another client's deletion, found because a mark got no response.
     let script =
         looked_at(|effect| matches!(effect, EvictionEffect::SetDisruptionTarget { .. }), Found::Half, Ok(()));
     assert!(script.deletes().is_empty(), "{:?}", script.asked);
 }
 
-/// A server that was too slow for a DELETE gets longer for the next.
+/// After a DELETE got no response, the server gets longer for the next.
 #[test]
-fn p44_who_went_unanswered_asks_with_more_patience() {
+fn p44_the_request_after_a_lost_response_has_a_longer_timeout() {
     let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     let mut slow = Vec::new();
     script.run(60.0, |when, effect| match effect {

@@ -15,7 +15,7 @@ fn patience(for_seconds: Option<i64>) -> impl FnOnce(&mut PodFact) {
     move |fact| fact.tolerations[0].seconds = for_seconds
 }
 
-/// Notices about single pods, since the last call.
+/// Notices about single pods since the last call.
 fn spoken(world: &mut World) -> Vec<EvictionNotice> {
     let single = |notice: &EvictionNotice| {
         !matches!(notice, EvictionNotice::CountdownsHeld { .. } | EvictionNotice::CountdownsResumed { .. })
@@ -24,7 +24,7 @@ fn spoken(world: &mut World) -> Vec<EvictionNotice> {
 }
 
 #[test]
-fn nl_48_time_stands_still_and_everybody_goes_as_much_later_as_it_did() {
+fn nl_48_time_is_on_hold_and_all_pods_are_evicted_later_by_it() {
     for key in [NOT_READY, UNREACHABLE] {
         let mut world = one_node();
         world.add_pod("p", "n1", &[bears(key, Some(60))]);
@@ -33,17 +33,17 @@ fn nl_48_time_stands_still_and_everybody_goes_as_much_later_as_it_did() {
         world.pass(seconds(20.0));
         world.hold(true);
         world.pass(seconds(1000.0));
-        assert!(world.left().is_empty() && world.effects.is_empty(), "not even asked about");
+        assert!(world.left().is_empty() && world.effects.is_empty(), "not even a read");
         world.hold(false);
         world.pass(seconds(39.999));
-        assert!(world.left().is_empty(), "no mass eviction at the release");
+        assert!(world.left().is_empty(), "no mass eviction when the hold ends");
         world.pass(seconds(1.0));
         assert_eq!(world.deleted_at("p"), Some(due + seconds(1000.0)));
     }
 }
 
 #[test]
-fn nl_48_who_bears_nothing_stays_for_as_long_as_it_lasts_and_not_longer() {
+fn nl_48_a_pod_that_tolerates_nothing_stays_only_during_the_hold() {
     let mut world = one_node();
     world.hold(true);
     world.add_pod("p", "n1", &[]);
@@ -57,7 +57,7 @@ fn nl_48_who_bears_nothing_stays_for_as_long_as_it_lasts_and_not_longer() {
 }
 
 #[test]
-fn nl_48_other_taints_send_away_as_ever() {
+fn nl_48_other_taints_evict_as_usual() {
     let mut world = one_node();
     world.add_node("n2");
     for (name, node) in [("p", "n1"), ("q", "n2")] {
@@ -70,9 +70,9 @@ fn nl_48_other_taints_send_away_as_ever() {
     world.pass(seconds(10.0));
     world.hold(true);
     world.pass(seconds(1000.0));
-    assert_eq!(world.deleted_at("p"), Some(start + seconds(100.0)), "for the other one");
+    assert_eq!(world.deleted_at("p"), Some(start + seconds(100.0)), "because of the other taint");
     assert_eq!(world.deleted_at("q"), Some(start + seconds(100.0)));
-    // One that is untolerated, of a person who says that the node is off.
+    // A taint that is not tolerated and that an administrator sets on a node that is off.
     world.add_pod("r", "n1", &[bears(UNREACHABLE, Some(60)), bears("k", None)]);
     world.pass(seconds(10.0));
     let at = world.now;
@@ -81,7 +81,7 @@ fn nl_48_other_taints_send_away_as_ever() {
 }
 
 #[test]
-fn nl_48_several_holds_add_up_and_twice_is_once() {
+fn nl_48_several_holds_add_up_and_a_repeated_one_counts_once() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[bears(NOT_READY, Some(60))]);
     world.hold(false);
@@ -120,11 +120,15 @@ fn nl_48_held_from_the_later_of_the_hold_and_the_taint_or_the_pod() {
     world.pass(seconds(1000.0));
     assert_eq!(world.deleted_at("late"), Some(release + seconds(60.0)));
     assert_eq!(world.deleted_at("other"), Some(release + seconds(60.0)));
-    assert_eq!(world.deleted_at("after"), Some(after), "what was held before it came is none of its");
+    assert_eq!(
+        world.deleted_at("after"),
+        Some(after),
+        "a pod does not get the time held before it was bound"
+    );
 }
 
 #[test]
-fn nl_48_a_taint_removed_and_put_on_again_starts_afresh() {
+fn nl_48_a_taint_removed_and_added_again_starts_again() {
     for in_the_hold in [false, true] {
         let mut world = one_node();
         let pod = world.add_pod("p", "n1", &[bears(NOT_READY, Some(60))]);
@@ -135,7 +139,7 @@ fn nl_48_a_taint_removed_and_put_on_again_starts_afresh() {
         world.untaint("n1", NOT_READY);
         assert!(
             spoken(&mut world).contains(&EvictionNotice::CountdownCancelled { pod }),
-            "it does not go any more"
+            "it is no longer evicted"
         );
         if in_the_hold {
             world.taint("n1", NOT_READY);
@@ -152,7 +156,7 @@ fn nl_48_a_taint_removed_and_put_on_again_starts_afresh() {
 }
 
 #[test]
-fn nl_48_and_d2_a_toleration_that_changes_counts_from_the_same_start() {
+fn nl_48_and_d2_a_changed_toleration_counts_from_the_same_start() {
     let mut world = one_node();
     for name in ["longer", "shorter", "zero", "forever"] {
         world.add_pod(name, "n1", &[bears(NOT_READY, Some(100))]);
@@ -196,7 +200,7 @@ fn nl_48_and_d1_lists_and_gaps_change_nothing() {
     assert_eq!(world.deleted_at("p"), Some(due + seconds(80.0)));
 }
 
-/// A node that only a list told of, whose taint is older than the hold: its time stood still as well.
+/// A node found only by a list, with a taint older than the hold: its time was on hold as well.
 #[test]
 fn nl_48_and_l4_a_node_found_after_the_hold_was_held_too() {
     let mut world = one_node();
@@ -216,9 +220,9 @@ fn nl_48_and_l4_a_node_found_after_the_hold_was_held_too() {
     assert!(at >= due + seconds(40.0) && at <= due + seconds(41.0), "{at} {due}");
 }
 
-/// What a process held is not written anywhere: the next one counts from the starts.
+/// Held time is not stored anywhere: the next process counts from the starts.
 #[test]
-fn nl_48_a_restart_forgets_what_was_held_before_and_holds_what_it_is_told_to() {
+fn nl_48_a_restart_forgets_held_time_and_follows_the_current_hold() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[bears(NOT_READY, Some(100))]);
     world.pass(seconds(0.75));
@@ -245,7 +249,7 @@ fn nl_48_and_s9_a_pod_marked_and_not_deleted_loses_its_mark() {
     world.taint("n1", UNREACHABLE);
     assert!(world.left().is_empty() && world.pods["p"].fact.marked);
     world.hold(true);
-    assert!(!world.pods["p"].fact.marked, "it need not go for now");
+    assert!(!world.pods["p"].fact.marked, "it is not due for now");
     let asked = world.effects.len();
     world.pass(seconds(500.0));
     assert_eq!(world.effects.len(), asked);
@@ -256,12 +260,12 @@ fn nl_48_and_s9_a_pod_marked_and_not_deleted_loses_its_mark() {
         .iter()
         .filter(|effect| matches!(effect, EvictionEffect::SetDisruptionTarget { .. }))
         .count();
-    assert_eq!(marks, 2, "marked again before it went");
+    assert_eq!(marks, 2, "marked again before the eviction");
 }
 
-/// A pod whose mark is on its way when the hold begins: marked, not deleted, and the mark withdrawn.
+/// A pod whose mark is in flight when the hold begins: it is marked, not deleted, and the mark is removed.
 #[test]
-fn nl_48_an_eviction_under_way_stops_at_its_next_step() {
+fn nl_48_an_eviction_in_progress_stops_at_its_next_step() {
     use taintward_core::engine::{Lane, LiveRead};
     let mut world = one_node();
     world.add_pod("p", "n1", &[]);
@@ -274,7 +278,7 @@ fn nl_48_an_eviction_under_way_stops_at_its_next_step() {
     let Some(EvictionEffect::ReadNode { node }) = world.engine.next_effect(Lane::All, now) else {
         panic!("it is due")
     };
-    let result = Ok(LiveRead::Found(world.node_fact("n1").expect("it is there")));
+    let result = Ok(LiveRead::Found(world.node_fact("n1").expect("the node exists")));
     world.engine.handle(EvictionInput::NodeConfirmed { node, sent: now.mono, result }, now);
     let Some(EvictionEffect::SetDisruptionTarget { pod, .. }) = world.engine.next_effect(Lane::All, now)
     else {
@@ -292,7 +296,7 @@ fn nl_48_an_eviction_under_way_stops_at_its_next_step() {
 }
 
 #[test]
-fn nl_48_it_is_told_once_each_time_and_of_nobody_twice() {
+fn nl_48_each_hold_is_reported_once_and_no_pod_twice() {
     let mut world = one_node();
     for at in 0..3 {
         world.add_pod(&format!("p{at}"), "n1", &[bears(NOT_READY, Some(60))]);
@@ -318,9 +322,9 @@ fn nl_48_it_is_told_once_each_time_and_of_nobody_twice() {
     assert_eq!((world.engine.stats().counting, world.engine.stats().held), (4, 0));
 }
 
-/// Who was due already, because nobody pulled (an observer, a follower), is not said to be due once more.
+/// For a pod that was already due, because no effects were pulled (an observer, a follower), there is no second notice.
 #[test]
-fn nl_48_who_was_due_before_is_due_again_without_a_word() {
+fn nl_48_a_pod_that_was_due_before_is_due_again_without_a_notice() {
     let mut world = one_node();
     let pod = world.add_pod("p", "n1", &[]);
     world.deaf = true;
@@ -339,19 +343,19 @@ fn nl_48_who_was_due_before_is_due_again_without_a_word() {
     let told = world.engine.take_notices();
     assert!(!told.iter().any(|notice| matches!(notice, EvictionNotice::BecameDue { .. })), "{told:?}");
     assert_eq!((world.engine.stats().due, world.engine.stats().held), (1, 0));
-    let (_, verdict, _) = world.engine.explain(&pod, world.clock()).expect("it is there");
+    let (_, verdict, _) = world.engine.explain(&pod, world.clock()).expect("the pod exists");
     assert_eq!(verdict.outcome, Outcome::Leaves { due: world.clock().mono });
     world.work();
     assert_eq!(world.left(), ["p"]);
 }
 
 #[test]
-fn nl_48_an_explanation_says_what_is_held_and_what_was() {
+fn nl_48_an_explanation_reports_held_time() {
     let mut world = one_node();
     let pod = world.add_pod("p", "n1", &[bears(NOT_READY, Some(60))]);
     world.taint("n1", NOT_READY);
     let start = world.now;
-    let explain = |world: &World| world.engine.explain(&pod, world.clock()).expect("it is there").1;
+    let explain = |world: &World| world.engine.explain(&pod, world.clock()).expect("the pod exists").1;
     world.pass(seconds(10.0));
     assert_eq!(world.engine.held_since(), None);
     world.hold(true);
@@ -364,7 +368,7 @@ fn nl_48_an_explanation_says_what_is_held_and_what_was() {
     assert_eq!(
         (world.engine.pending().count(), world.engine.next_wakeup()),
         (0, None),
-        "nothing happens by itself"
+        "nothing happens by the passing of time"
     );
     world.hold(false);
     let verdict = explain(&world);

@@ -8,7 +8,7 @@ use taintward_core::fact::{PodLifePhase, PodOwnerKind};
 use taintward_core::object_event::ObjectEvent;
 
 #[test]
-fn d4_the_successor_of_the_same_name_is_somebody_else() {
+fn d4_a_successor_of_the_same_name_is_another_pod() {
     let mut world = one_node();
     world.add_pod("web-0", "n1", &[bears("k", Some(60))]);
     world.taint("n1", "k");
@@ -23,7 +23,7 @@ fn d4_the_successor_of_the_same_name_is_somebody_else() {
 }
 
 #[test]
-fn d4_a_successor_not_yet_heard_of_is_not_touched() {
+fn d4_a_successor_without_an_event_yet_stays() {
     let mut world = one_node();
     world.add_node("n2");
     world.add_pod("web-0", "n1", &[]);
@@ -31,7 +31,7 @@ fn d4_a_successor_not_yet_heard_of_is_not_touched() {
     world.remove_pod("web-0");
     world.add_pod("web-0", "n2", &[]);
     world.taint("n1", "k");
-    // Only the node's event arrives; the pod's are late.
+    // Only the node's event arrives; the pod's is late.
     let node = world.node_fact("n1").expect("the node");
     let clock = world.clock();
     world.engine.handle(
@@ -48,7 +48,7 @@ fn d4_a_successor_not_yet_heard_of_is_not_touched() {
 }
 
 #[test]
-fn d5_a_taint_that_is_gone_by_the_live_read_evicts_nobody() {
+fn d5_a_taint_that_the_live_read_does_not_find_evicts_no_pod() {
     let mut world = one_node();
     world.deaf = true;
     world.taint("n1", "k");
@@ -71,7 +71,7 @@ fn d5_a_taint_that_is_gone_by_the_live_read_evicts_nobody() {
 }
 
 #[test]
-fn d5_one_read_serves_all_pods_of_a_node_and_an_old_one_none() {
+fn d5_one_read_serves_all_pods_of_a_node_and_an_old_read_none() {
     let mut world = one_node();
     for at in 0..50 {
         world.add_pod(&format!("p{at}"), "n1", &[bears("k", Some(if at < 25 { 0 } else { 10 }))]);
@@ -85,7 +85,7 @@ fn d5_one_read_serves_all_pods_of_a_node_and_an_old_one_none() {
 }
 
 #[test]
-fn d6_finished_terminating_and_mirror_pods_are_left_alone() {
+fn d6_finished_terminating_and_mirror_pods_are_skipped() {
     let mut world = one_node();
     world.add_pod("finished", "n1", &[]);
     world.edit_pod("finished", |fact| fact.standing = PodLifePhase::Finished);
@@ -99,7 +99,7 @@ fn d6_finished_terminating_and_mirror_pods_are_left_alone() {
 }
 
 #[test]
-fn te_30_condition_first_then_delete_with_the_version_that_came_of_it() {
+fn te_30_the_condition_first_then_a_delete_with_the_resulting_version() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[]);
     world.taint("n1", "k");
@@ -116,7 +116,7 @@ fn te_30_condition_first_then_delete_with_the_version_that_came_of_it() {
 }
 
 #[test]
-fn s1_a_change_not_yet_heard_of_is_not_deleted_over() {
+fn s1_a_pod_changed_without_an_event_yet_is_not_deleted() {
     for edit in [
         |fact: &mut taintward_core::fact::PodFact| fact.tolerations = vec![bears("k", None)],
         |fact: &mut taintward_core::fact::PodFact| fact.standing = PodLifePhase::Terminating,
@@ -156,7 +156,7 @@ fn condition_policies() {
 }
 
 #[test]
-fn d10_a_node_that_goes_takes_its_countdowns_along() {
+fn d10_a_deleted_node_cancels_its_countdowns() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[bears("k", Some(60))]);
     world.taint("n1", "k");
@@ -164,7 +164,7 @@ fn d10_a_node_that_goes_takes_its_countdowns_along() {
     world.remove_node("n1");
     world.pass(seconds(1000.0));
     assert!(world.left().is_empty());
-    // A node of the same name without taints changes nothing; with one, it starts anew.
+    // A node of the same name without taints changes nothing; with one, the countdown starts again.
     world.add_node("n1");
     world.pass(seconds(100.0));
     world.taint("n1", "k");
@@ -174,7 +174,7 @@ fn d10_a_node_that_goes_takes_its_countdowns_along() {
 }
 
 #[test]
-fn te_15_a_pod_that_is_gone_takes_its_countdown_along() {
+fn te_15_a_deleted_pod_cancels_its_countdown() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[bears("k", Some(60))]);
     world.taint("n1", "k");

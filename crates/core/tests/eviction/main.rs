@@ -1,4 +1,4 @@
-//! Tests the eviction engine with one scenario per rule: the pod left when it should, and not before.
+//! Tests the eviction engine with one scenario per rule: the pod is evicted when it should be, and not before.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -12,7 +12,7 @@ fn never() -> EvictionConfig {
     EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
 }
 
-/// We may not take a mark off; the pod's deadline comes meanwhile.
+/// Removing a mark is not permitted; the pod's deadline comes meanwhile.
 #[test]
 fn l1_a_withdrawal_that_fails_delays_no_deadline() {
     for patience in (60..600).step_by(7) {
@@ -31,9 +31,10 @@ fn l1_a_withdrawal_that_fails_delays_no_deadline() {
     }
 }
 
-/// A deadline that comes while a withdrawal waits is a first try: retries that may not be sent do not hold it up.
+/// A deadline that comes while the removal of a mark waits is a first attempt: retries that may not be sent do not
+/// delay it.
 #[test]
-fn l6_a_deadline_during_a_withdrawal_is_a_first_try() {
+fn l6_a_deadline_during_a_withdrawal_is_a_first_attempt() {
     use taintward_core::engine::Lane;
     let mut fact = pod("p", 10, &[bears("k", Some(20))]);
     fact.marked = true;
@@ -46,7 +47,7 @@ fn l6_a_deadline_during_a_withdrawal_is_a_first_try() {
 }
 
 #[test]
-fn s9_a_mark_whose_deletion_is_refused_is_taken_off_within_a_minute_and_put_on_again() {
+fn s9_a_mark_whose_deletion_is_refused_is_removed_within_a_minute_and_set_again() {
     for failure in
         [ApiFailure::Forbidden, ApiFailure::Rejected, ApiFailure::Throttled(None), ApiFailure::Unavailable]
     {
@@ -83,9 +84,9 @@ fn s9_a_mark_whose_deletion_is_refused_is_taken_off_within_a_minute_and_put_on_a
     }
 }
 
-/// Neither the mark nor the deletion nor the withdrawal is permitted any more: no hot loop.
+/// Neither the mark nor the deletion nor the removal of the mark is permitted any more: there is no hot loop.
 #[test]
-fn d3_a_withdrawal_that_fails_too_does_not_hurry_the_next_try() {
+fn d3_a_withdrawal_that_fails_too_does_not_hasten_the_next_attempt() {
     let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     script.run(1200.0, |when, effect| match effect {
         EvictionEffect::DeletePod { .. } | EvictionEffect::ClearDisruptionTarget { .. } => {
@@ -108,9 +109,9 @@ fn kinds(script: &Script) -> String {
     script.asked.iter().map(|(_, effect)| kind(effect)).collect()
 }
 
-/// Read and mark are under way at the same time; the DELETE waits for both, whichever is slower.
+/// Read and mark are in flight at the same time; the DELETE waits for both, whichever is slower.
 #[test]
-fn te_30_a_taint_seen_live_is_confirmed_while_the_pod_is_marked() {
+fn te_30_a_taint_observed_live_is_confirmed_while_the_pod_is_marked() {
     for (read, mark) in [(0.05, 0.2), (0.2, 0.05), (0.1, 0.1)] {
         let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
         script.run(5.0, |when, effect| {
@@ -128,9 +129,9 @@ fn te_30_a_taint_seen_live_is_confirmed_while_the_pod_is_marked() {
     }
 }
 
-/// What was found, and what a pod came to later, is confirmed before anything is written.
+/// A taint that was found in a list, or that was there before the pod, is confirmed before anything is written.
 #[test]
-fn d5_a_taint_that_was_not_seen_just_now_is_confirmed_first() {
+fn d5_a_taint_that_was_not_just_observed_is_confirmed_first() {
     let tainted =
         |listed| EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed });
     let mut listed = Script::new(EvictionConfig::default());
@@ -147,9 +148,9 @@ fn d5_a_taint_that_was_not_seen_just_now_is_confirmed_first() {
     }
 }
 
-/// The read says that the taint is gone, before or after the mark is there: the mark goes again, and nobody is deleted.
+/// The read shows that the taint is gone, before or after the mark is set: the mark is removed, and no pod is deleted.
 #[test]
-fn s9_a_mark_that_turns_out_to_be_unfounded_is_taken_off_at_once() {
+fn s9_an_unfounded_mark_is_removed_at_once() {
     for (read, mark) in [(0.05, 0.2), (0.2, 0.05), (0.1, 0.1)] {
         let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
         script.run(60.0, |when, effect| match effect {
@@ -166,9 +167,9 @@ fn s9_a_mark_that_turns_out_to_be_unfounded_is_taken_off_at_once() {
     }
 }
 
-/// The read says nothing, for long: the mark does not stand for a minute.
+/// The read fails for a long time: the mark does not stay for a minute.
 #[test]
-fn s9_a_mark_whose_confirmation_fails_for_long_is_taken_off() {
+fn s9_a_mark_whose_confirmation_keeps_failing_is_removed() {
     let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     script.run(300.0, |when, effect| match effect {
         EvictionEffect::ReadNode { .. } => (failed(effect, at(when).mono, ApiFailure::Unavailable), 0.05),

@@ -34,7 +34,7 @@ fn te_46_order_among_pods_due_at_the_same_instant() {
 }
 
 #[test]
-fn p34_nothing_is_lost_while_nobody_pulls() {
+fn p34_nothing_is_lost_while_effects_are_not_pulled() {
     let mut world = one_node();
     let mut idle = taintward_core::eviction::EvictionEngine::new(EvictionConfig::default());
     std::mem::swap(&mut idle, &mut world.engine);
@@ -53,7 +53,7 @@ fn p34_nothing_is_lost_while_nobody_pulls() {
 }
 
 #[test]
-fn equal_facts_make_equal_engines_whatever_their_order() {
+fn equal_facts_make_equal_engines_in_any_order() {
     let build = |order: &[usize]| {
         let mut world = one_node();
         world.deaf = true;
@@ -78,7 +78,7 @@ fn equal_facts_make_equal_engines_whatever_their_order() {
 }
 
 #[test]
-fn te_7_nobody_goes_before_both_lists_are_complete() {
+fn te_7_no_pod_is_evicted_before_both_lists_are_complete() {
     use taintward_core::engine::Lane;
     use taintward_core::eviction::{EvictionEngine, EvictionInput};
     let mut world = one_node();
@@ -102,10 +102,10 @@ fn te_7_nobody_goes_before_both_lists_are_complete() {
     assert!(matches!(engine.next_effect(Lane::All, clock), Some(EvictionEffect::ReadNode { .. })));
 }
 
-/// Both streams run on their own: whichever is ahead, the end is the same. A pod told of before its node is not lost,
-/// and nobody leaves a node because of a taint that the node, if not yet its news, has lost.
+/// Both streams are independent: whichever is ahead, the end is the same. A pod whose event arrives before its node's
+/// is not lost, and no pod is evicted because of a taint that the node has lost but whose event is late.
 #[test]
-fn te_6_whichever_stream_is_ahead_the_end_is_the_same() {
+fn te_6_the_end_is_the_same_whichever_stream_is_ahead() {
     use taintward_core::eviction::{EvictionEngine, EvictionInput};
     for untainted in [false, true] {
         let mut ends = Vec::new();
@@ -129,7 +129,7 @@ fn te_6_whichever_stream_is_ahead_the_end_is_the_same() {
             let (first, second) = if nodes_first { (nodes, pods) } else { (pods, nodes) };
             for input in first.into_iter().chain(second) {
                 world.engine.handle(input, world.clock());
-                // All that may be done between any two pieces of news is done.
+                // All effects are carried out between any two events.
                 world.work();
             }
             world.deaf = false;

@@ -9,7 +9,7 @@ use taintward_core::object_event::ObjectEvent;
 const PODS: u32 = 40;
 const AWAY_FROM: f64 = 10.0;
 
-/// Pods whose time ends while nobody answers, and some that are due after that.
+/// Pods whose period ends while the API server does not respond, and some that are due after that.
 fn crowd() -> Script {
     let mut script = Script::new(EvictionConfig::default());
     script.tell(
@@ -23,10 +23,10 @@ fn crowd() -> Script {
     script
 }
 
-/// L2: a pod that became due while the API server was away leaves within two seconds of its return, however long it was
-/// away; until then one read a second goes out, besides what each pod's own pauses allow.
+/// L2: a pod that became due during an outage of the API server is evicted within two seconds of its end, however long
+/// it was; until then one read per second is sent, besides those that each pod's own pauses allow.
 #[test]
-fn l2_after_an_outage_of_any_length_those_who_are_due_go_within_two_seconds() {
+fn l2_after_an_outage_of_any_length_due_pods_are_evicted_within_two_seconds() {
     for away in [5.0, 30.0, 60.0, 600.0] {
         let back = AWAY_FROM + away;
         let mut script = crowd();
@@ -45,9 +45,9 @@ fn l2_after_an_outage_of_any_length_those_who_are_due_go_within_two_seconds() {
     }
 }
 
-/// L6: a server that answers some reads and not others is overloaded: the pauses of what goes unanswered stand.
+/// L6: a server that answers some reads and not others is overloaded: pauses of requests without a response stay.
 #[test]
-fn l6_a_server_that_answers_some_reads_is_not_away() {
+fn l6_a_server_that_answers_some_reads_is_not_unavailable() {
     let mut script = crowd();
     script.run(300.0, |when, effect| {
         let now = crate::common::script::at(when).mono;
@@ -68,9 +68,9 @@ fn l6_a_server_that_answers_some_reads_is_not_away() {
     assert!((10..=24).contains(&looks.len()), "{looks:?}");
 }
 
-/// A write that fails is no outage: a webhook that cannot be reached for one pod hurries nobody else.
+/// A write that fails is not an outage: a webhook that cannot be reached for one pod hastens no other pod.
 #[test]
-fn d3_a_write_that_fails_hurries_nobody() {
+fn d3_a_write_that_fails_hastens_no_pod() {
     let mut script = crowd();
     script.run(300.0, |when, effect| {
         let now = crate::common::script::at(when).mono;
@@ -83,9 +83,9 @@ fn d3_a_write_that_fails_hurries_nobody() {
     assert!((10..=22).contains(&tries.len()), "{tries:?}");
 }
 
-/// D3: failures of long ago do not make the pause after a new one long.
+/// D3: old failures do not make the pause after a new one long.
 #[test]
-fn d3_failures_of_long_ago_are_forgotten() {
+fn d3_old_failures_are_forgotten() {
     let mut script = Script::new(EvictionConfig::default());
     script.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("old", 100, &[]), listed: false }));
     script.tell(

@@ -13,7 +13,7 @@ fn confirmed(when: f64, version: u64, taints: &[(&str, Option<i64>)]) -> Evictio
 }
 
 #[test]
-fn s2_an_older_read_without_the_taint_evicts_nobody() {
+fn s2_an_older_read_without_the_taint_evicts_no_pod() {
     let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
     script.tell(1.1, confirmed(1.0, 60, &[]));
@@ -33,7 +33,7 @@ fn s2_an_older_read_without_the_taint_evicts_nobody() {
         }
     }
     assert_eq!((script.engine.stats().pods, script.engine.stats().in_hand), (1, 0));
-    // It stays until the node is tainted in the store that there is now.
+    // It stays until the node is tainted in the current store.
     script.tell(
         400.0,
         EvictionInput::Nodes(ObjectEvent::Applied { fact: node(61, &[("k", None)]), listed: false }),
@@ -56,13 +56,13 @@ fn s2_an_older_read_with_the_taint_confirms_nothing_by_itself() {
     script.now = 1.1;
     assert!(
         matches!(script.next(), Some(EvictionEffect::ReadNode { .. })),
-        "asked again, of the store that there is now"
+        "read again from the current store"
     );
     script.tell(1.2, confirmed(1.1, 60, &[("k", None)]));
     assert!(matches!(script.next(), Some(EvictionEffect::DeletePod { .. })));
 }
 
-/// The watch may overtake a read that is under way; then the read is no older than what was known when it was sent.
+/// The watch may overtake a read in flight; then the read is no older than what was known when it was sent.
 #[test]
 fn d5_a_read_that_the_watch_overtook_confirms() {
     let never = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
@@ -76,15 +76,15 @@ fn d5_a_read_that_the_watch_overtook_confirms() {
     assert!(matches!(script.next(), Some(EvictionEffect::DeletePod { .. })));
 }
 
-/// A look that is older than what is known of the pod is what there is now: the pod stays if that says so.
+/// A read that is older than what is known about the pod shows the current state: the pod stays if that says so.
 #[test]
-fn s1_an_older_look_is_what_the_pod_is_judged_by() {
+fn s1_an_older_read_decides_about_the_pod() {
     let never = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
     let mut script = Script::tainted(never, pod("p", 90, &[]));
     let mut looks = 0;
     script.run(100.0, |when, effect| match effect {
         EvictionEffect::DeletePod { pod, version, .. } => {
-            assert!(looks == 0, "deleted by what was known before: {version:?}");
+            assert!(looks == 0, "deleted by the state known before: {version:?}");
             (EvictionInput::Deleted { pod: pod.clone(), result: Err(ApiFailure::Conflict) }, 0.0)
         }
         EvictionEffect::ReadPod { .. } => {

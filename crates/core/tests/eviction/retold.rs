@@ -40,7 +40,7 @@ fn node(version: u64, taints: &[(&str, Option<i64>)]) -> NodeFact {
     }
 }
 
-/// A pod that bears the taint `k` for so long; `None`: not at all.
+/// A pod that tolerates the taint `k` for this long; `None`: not at all.
 fn pod(version: u64, patience: Option<i64>) -> PodFact {
     PodFact {
         id: PodId::new(Uid::new("p"), PodName::new("default", "p")),
@@ -89,7 +89,7 @@ fn synced(condition: DisruptionConditionPolicy) -> EvictionEngine {
     engine
 }
 
-/// An engine that knows of the tainted node and the pod, and what it asked for.
+/// An engine that knows the tainted node and the pod, with its first effect pulled.
 fn tainted(patience: Option<i64>) -> EvictionEngine {
     let mut engine = synced(DisruptionConditionPolicy::Never);
     engine.handle(
@@ -104,7 +104,7 @@ fn confirmed(now: Now, result: Result<LiveRead<NodeFact>, ApiFailure>) -> Evicti
     EvictionInput::NodeConfirmed { node: name(), sent: now.mono, result }
 }
 
-/// Lets everything succeed at this moment; says how many pods were deleted.
+/// Lets every request succeed at this moment. Returns how many pods were deleted.
 fn evict(engine: &mut EvictionEngine, now: Now) -> usize {
     engine.tick(now.mono);
     let mut deleted = 0;
@@ -122,10 +122,10 @@ fn evict(engine: &mut EvictionEngine, now: Now) -> usize {
     deleted
 }
 
-/// A pod that vanishes while its node is being read, and is told of again in another place of the queue: the place that it
-/// had before is worth nothing, neither to the counts nor to a second DELETE.
+/// A pod that disappears while its node is being read, and appears again at another place in the queue: its previous
+/// place counts neither in the counts nor for a second DELETE.
 #[test]
-fn a_place_in_the_queue_ends_with_what_was_known_of_the_pod() {
+fn a_place_in_the_queue_ends_with_the_knowledge_of_the_pod() {
     for stays in [true, false] {
         let mut engine = tainted(None);
         assert!(matches!(engine.next_effect(Lane::All, at(1.0)), Some(EvictionEffect::ReadNode { .. })));
@@ -143,9 +143,9 @@ fn a_place_in_the_queue_ends_with_what_was_known_of_the_pod() {
     }
 }
 
-/// D11, D1: what can't be decoded when it is found, and can be later, did not begin then.
+/// D11, D1: an object that cannot be decoded when it is found, and can be later, did not start then.
 #[test]
-fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
+fn an_object_that_could_not_be_decoded_did_not_start_when_it_could() {
     let node_unreadable = || EvictionInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(&name(), None)));
     let pod_unreadable =
         |node| EvictionInput::Pods(ObjectEvent::Undecodable(ObjectRef::pod(Uid::new("p"), node)));
@@ -161,7 +161,7 @@ fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
         (seconds(taints[0].start.at), seconds(verdict.reasons[0].counts_from))
     };
     for pods_node in [Some(name()), None] {
-        // Both are there at the start.
+        // Both exist at the start.
         let mut engine = EvictionEngine::new(EvictionConfig::default());
         listed(&mut engine, at(1_000.0), vec![node_unreadable()], vec![pod_unreadable(pods_node.clone())]);
         engine.handle(
@@ -171,7 +171,7 @@ fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
         engine.handle(live(arrived.clone()), at(1_500.0));
         assert_eq!(begun(&engine), (101, 201));
         assert!(engine.take_notices().iter().all(|notice| !format!("{notice:?}").starts_with("Unstamped")));
-        // Both come while everything is watched: not before they came, whatever they say.
+        // Both appear while everything is watched: they did not start before they appeared, whatever their times.
         let mut engine = synced(DisruptionConditionPolicy::Never);
         engine.handle(node_unreadable(), at(1_000.0));
         engine.handle(pod_unreadable(pods_node.clone()), at(1_200.0));
@@ -181,7 +181,7 @@ fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
         );
         engine.handle(live(arrived.clone()), at(1_500.0));
         assert_eq!(begun(&engine), (1_000, 1_200));
-        // They go, unreadable to the last, and others come.
+        // They are deleted, undecodable to the end, and others appear.
         for lost in [false, true] {
             let mut engine = EvictionEngine::new(EvictionConfig::default());
             let pod_gone = EvictionInput::Pods(ObjectEvent::Deleted(reference().into()));
@@ -208,7 +208,7 @@ fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
             assert_eq!(begun(&engine), (1_500, 1_500));
         }
     }
-    // A taint that was put on while its node could not be decoded.
+    // A taint that was added while its node could not be decoded.
     let mut engine = synced(DisruptionConditionPolicy::Never);
     engine.handle(EvictionInput::Nodes(ObjectEvent::Applied { fact: node(1, &[]), listed: false }), at(1.0));
     engine.handle(live(arrived), at(1.0));
@@ -217,7 +217,7 @@ fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
     assert_eq!(begun(&engine), (101, 101));
 }
 
-/// L6: whoever has no room for retries still knows when the next deadline comes.
+/// L6: a caller that has no capacity for retries still knows when the next deadline comes.
 #[test]
 fn l6_a_retry_that_is_due_hides_no_deadline() {
     let mut engine = synced(DisruptionConditionPolicy::Never);
@@ -244,9 +244,9 @@ fn l6_a_retry_that_is_due_hides_no_deadline() {
     assert_eq!(engine.deadline_at(), None);
 }
 
-/// L2: a pod whose deletion was accepted, and that newer news shows alive, is judged again; news from before does nothing.
+/// L2: a pod whose deletion was accepted, and that a newer event shows alive, is judged again; older events do nothing.
 #[test]
-fn l2_a_deletion_that_is_undone_is_made_again() {
+fn l2_a_deletion_that_is_undone_is_repeated() {
     let begin = |s: f64| EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: Some(at(s).mono) });
     let found =
         |version| EvictionInput::Pods(ObjectEvent::Applied { fact: pod(version, None), listed: true });
@@ -284,7 +284,8 @@ fn l2_a_deletion_that_is_undone_is_made_again() {
     }
 }
 
-/// A DELETE that demanded no version was accepted for one that nobody knows: no event tells whether it is from before.
+/// A DELETE without a version as precondition was accepted for an unknown version: no event shows whether it is from
+/// before.
 #[test]
 fn p45_after_a_deletion_by_uid_only_a_list_shows_that_it_was_undone() {
     let mut engine = tainted(None);
@@ -326,18 +327,19 @@ fn p45_after_a_deletion_by_uid_only_a_list_shows_that_it_was_undone() {
     assert_eq!(evict(&mut engine, at(61.0)), 1);
 }
 
-/// S1: older news of a pod is no news, whatever it says.
+/// S1: an older event of a pod changes nothing, whatever its content.
 #[test]
-fn s1_an_older_version_of_a_pod_is_not_taken() {
+fn s1_an_older_version_of_a_pod_is_ignored() {
     let mut engine = tainted(Some(100));
     engine.handle(live(pod(9, None)), at(2.0));
     assert_eq!((engine.stats().counting, evict(&mut engine, at(3.0))), (1, 0));
     assert_eq!(evict(&mut engine, at(101.0)), 1);
 }
 
-/// A pod that was said to be gone while a request was out, and is told of again, has not gone: its eviction goes on.
+/// A pod that was reported as gone while a request was in flight, and appears again, is not gone: its eviction
+/// continues.
 #[test]
-fn l2_a_pod_told_of_again_while_a_request_is_out_is_not_gone() {
+fn l2_a_pod_that_appears_again_while_a_request_is_in_flight_is_not_gone() {
     let mut engine = tainted(None);
     let now = at(2.0);
     assert!(matches!(engine.next_effect(Lane::All, now), Some(EvictionEffect::ReadNode { .. })));
@@ -349,7 +351,7 @@ fn l2_a_pod_told_of_again_while_a_request_is_out_is_not_gone() {
     assert_eq!(evict(&mut engine, at(60.0)), 1);
 }
 
-/// D2: a toleration that is taken away counts at once, and so does a shorter one than any other of the node.
+/// D2: a removed toleration counts at once, and so does a shorter one than any other of the node.
 #[test]
 fn d2_fewer_and_shorter_tolerations_are_judged_at_once() {
     let mut engine = tainted(Some(100));

@@ -1,4 +1,4 @@
-//! Tests late responses and watch events: due pods still leave, and the API server is not polled without end.
+//! Tests late responses and watch events: due pods are still evicted, and the API server is not polled without end.
 
 use crate::common::bears;
 use crate::common::script::{Script, at, failed, node, pod, reference, well};
@@ -13,9 +13,9 @@ fn never() -> EvictionConfig {
     EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
 }
 
-/// Each live read is ahead of the watch, within the second that the taint's `timeAdded` names.
+/// Each live read is ahead of the watch, within the second of the taint's `timeAdded`.
 #[test]
-fn l1_a_busy_node_whose_news_is_late_is_left_all_the_same() {
+fn l1_pods_are_evicted_from_a_busy_node_whose_events_are_late() {
     for (lag, every) in [(50, 1000), (500, 1000), (1000, 1000), (1500, 1000), (3000, 1000), (11_000, 10_000)]
     {
         let taint = [("k", Some(10))];
@@ -29,7 +29,7 @@ fn l1_a_busy_node_whose_news_is_late_is_left_all_the_same() {
                 listed: false,
             }),
         );
-        // The taint is put on at 10.3 s, and told of within its own second.
+        // The taint is added at 10.3 s, and delivered within its own second.
         let (seen_from, mut told) = (10_300 + lag.min(600), 1);
         for millis in (10_310..60_000).step_by(10) {
             script.now = millis as f64 / 1000.0;
@@ -66,8 +66,8 @@ fn l1_a_busy_node_whose_news_is_late_is_left_all_the_same() {
     }
 }
 
-/// A node that says another `timeAdded` than is known may bear another taint: the watch gets time to tell (P46); if it
-/// does not, what was read counts.
+/// A node with another `timeAdded` than the known one may have another taint: the watch gets time to show it (P46); if
+/// it does not, the read counts.
 #[test]
 fn p46_a_refresh_that_a_read_sees_before_the_watch_moves_nothing() {
     for (told_at, gone) in [(Some(31.0), 31.0..32.5), (None, 51.0..51.1)] {
@@ -104,7 +104,7 @@ fn p46_a_refresh_that_a_read_sees_before_the_watch_moves_nothing() {
 }
 
 #[test]
-fn d3_reads_that_come_too_late_to_count_are_failures() {
+fn d3_reads_that_are_too_late_to_count_are_failures() {
     for (latency, goes) in [(1.9, true), (2.1, false), (2.9, false)] {
         let mut script = Script::tainted(never(), pod("p", 40, &[]));
         let mut blocked = false;
@@ -117,7 +117,7 @@ fn d3_reads_that_come_too_late_to_count_are_failures() {
         let reads = script.times(|effect| matches!(effect, EvictionEffect::ReadNode { .. })).len();
         assert_eq!((script.deletes().len(), blocked), (usize::from(goes), !goes), "{latency} s");
         assert!(reads < 150, "{reads} reads in an hour");
-        // As soon as the server answers in time, it goes.
+        // As soon as the server responds in time, the pod is evicted.
         let until = script.now + 40.0;
         script.run(until, |when, effect| (well(effect, at(when).mono), 0.01));
         assert_eq!(script.deletes().len(), 1, "{latency} s");
@@ -125,7 +125,7 @@ fn d3_reads_that_come_too_late_to_count_are_failures() {
 }
 
 #[test]
-fn d3_looks_that_come_too_late_for_a_deletion_without_a_version_are_failures() {
+fn d3_reads_that_are_too_late_for_a_deletion_without_a_version_are_failures() {
     let mut fact = pod("p", 40, &[]);
     fact.version = None;
     let mut script = Script::tainted(never(), fact.clone());
@@ -144,9 +144,9 @@ fn d3_looks_that_come_too_late_for_a_deletion_without_a_version_are_failures() {
     assert!(script.deletes().is_empty() && (100..200).contains(&looks), "{looks} looks in an hour");
 }
 
-/// An outage is over: a pod that becomes due does not wait for the pause that its neighbours' failures have earned.
+/// After an outage, a pod that becomes due does not wait for the pause that its neighbours' failures have caused.
 #[test]
-fn d3_a_first_try_does_not_wait_for_its_nodes_pause() {
+fn d3_a_first_attempt_does_not_wait_for_its_nodes_pause() {
     for deadline in (40..200).step_by(7) {
         let (due, well_from) = (1.0 + f64::from(deadline), f64::from(deadline));
         let mut script = Script::new(never());
@@ -170,9 +170,9 @@ fn d3_a_first_try_does_not_wait_for_its_nodes_pause() {
     }
 }
 
-/// However many pods of a node become due while it cannot be read, it is asked at a bounded rate.
+/// However many pods of a node become due while it cannot be read, it is read at a bounded rate.
 #[test]
-fn d3_first_tries_of_one_node_ask_at_a_bounded_rate() {
+fn d3_first_attempts_on_one_node_read_it_at_a_bounded_rate() {
     let mut script = Script::new(never());
     for millis in 0..2_000 {
         let mut fact = pod(&format!("p{millis:04}"), 10, &[bears("k", Some(100))]);
@@ -186,7 +186,7 @@ fn d3_first_tries_of_one_node_ask_at_a_bounded_rate() {
         30.0,
         EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("other", None)]), listed: false }),
     );
-    // Each bears it for another time.
+    // Each tolerates it for another period.
     script.tell(
         30.0,
         EvictionInput::Nodes(ObjectEvent::Applied { fact: node(101, &[("k", None)]), listed: false }),
@@ -201,9 +201,9 @@ fn d3_first_tries_of_one_node_ask_at_a_bounded_rate() {
     assert!(reads < 450, "{reads} reads of one node in 30 s");
 }
 
-/// `Retry-After` is kept, up to 30 s (D3).
+/// `Retry-After` is respected, up to 30 s (D3).
 #[test]
-fn d3_a_server_that_asks_for_patience_gets_it() {
+fn d3_retry_after_of_the_server_is_respected() {
     let asks = |seconds| ApiFailure::Throttled(Some(taintward_core::time::Span::from_secs(seconds)));
     for (seconds, waits) in [(7, 7.0), (1_000_000, 30.0)] {
         let mut script = Script::tainted(never(), pod("p", 40, &[]));
@@ -219,15 +219,15 @@ fn d3_a_server_that_asks_for_patience_gets_it() {
     }
 }
 
-/// In the lane of all, too, a pod that was never tried goes before one that failed.
+/// In the lane of all, too, a pod without an attempt precedes one that failed.
 #[test]
-fn l6_first_tries_go_before_retries() {
+fn l6_first_attempts_precede_retries() {
     let mut script = Script::tainted(never(), pod("a", 40, &[]));
     script.run(1.5, |when, effect| match effect {
         EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::Rejected), 0.0),
         other => (well(other, at(when).mono), 0.0),
     });
-    // The retry's time has come, and so has another pod's.
+    // The retry is due, and so is another pod.
     script.tell(40.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("b", 41, &[]), listed: false }));
     script.engine.tick(Mono::from_secs(40));
     let mut order = Vec::new();
@@ -240,10 +240,11 @@ fn l6_first_tries_go_before_retries() {
     assert_eq!(order, ["b", "a"]);
 }
 
-/// After five conflicts a DELETE demands the UID only, with its node confirmed anew (D4).
+/// After five conflicts a DELETE has only the UID as precondition, with a new confirmation of its node (D4).
 #[test]
 fn d4_a_deletion_by_the_uid_alone_has_a_confirmation_of_its_own() {
-    // Another pod of the node is due, and has it confirmed, at any moment before and after the last conflict.
+    // Another pod of the node becomes due, and has the node confirmed, at any moment before and after the last
+    // conflict.
     for tenths in 10..60 {
         let other = f64::from(tenths) / 10.0;
         let mut script = Script::tainted(never(), pod("p", 40, &[]));
@@ -278,7 +279,7 @@ fn d4_a_deletion_by_the_uid_alone_has_a_confirmation_of_its_own() {
             EvictionInput::Pods(ObjectEvent::Applied { fact: pod("q", 60, &[]), listed: false }),
         );
         script.run(15.0, &mut serve);
-        let anew = by_uid.expect("it goes in the end");
+        let anew = by_uid.expect("it is evicted in the end");
         assert!(anew >= 1, "another pod at {other}: the node was not read again");
     }
 }

@@ -8,7 +8,7 @@ use taintward_core::eviction::EvictionEffect;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 
 #[test]
-fn d3_failures_are_retried_for_ever_and_each_time_asked_again() {
+fn d3_failures_are_retried_without_limit_and_confirmed_again_each_time() {
     for failure in
         [ApiFailure::Rejected, ApiFailure::Unavailable, ApiFailure::Forbidden, ApiFailure::Throttled(None)]
     {
@@ -38,7 +38,7 @@ fn s9_a_mark_is_not_left_behind() {
     world.faults = [None, None].into_iter().chain([Some(ApiFailure::Rejected); 3]).collect();
     world.taint("n1", "k");
     assert!(world.pods["p"].fact.marked);
-    // The unmarking meets the two faults that are left; nothing else is waited for.
+    // Removing the mark meets the two remaining faults; nothing else is pending.
     world.untaint("n1", "k");
     world.pass(seconds(1.0));
     assert!(!world.pods["p"].fact.marked);
@@ -47,13 +47,13 @@ fn s9_a_mark_is_not_left_behind() {
 }
 
 #[test]
-fn s9_a_mark_left_by_a_predecessor_that_crashed_is_withdrawn_within_a_minute() {
+fn s9_a_mark_of_a_crashed_process_is_removed_within_a_minute() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[bears("k", Some(600))]);
     world.edit_pod("p", |fact| fact.marked = true);
     world.restart();
     world.pass(seconds(10.0));
-    assert!(world.pods["p"].fact.marked, "a request of the predecessor may still be under way");
+    assert!(world.pods["p"].fact.marked, "a request of the previous process may still be in flight");
     world.pass(seconds(50.0));
     assert!(!world.pods["p"].fact.marked);
     world.taint("n1", "k");
@@ -63,10 +63,10 @@ fn s9_a_mark_left_by_a_predecessor_that_crashed_is_withdrawn_within_a_minute() {
 }
 
 #[test]
-fn p45_a_pod_that_changes_all_the_time_goes_all_the_same() {
+fn p45_a_pod_that_changes_all_the_time_is_still_evicted() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[]);
-    // Confirm and mark succeed; every DELETE that demands a version fails; reads succeed.
+    // Read and mark succeed; every DELETE with a version as precondition fails; reads succeed.
     world.faults =
         [None, None].into_iter().chain((0..20).flat_map(|_| [Some(ApiFailure::Conflict), None])).collect();
     world.taint("n1", "k");
@@ -77,7 +77,7 @@ fn p45_a_pod_that_changes_all_the_time_goes_all_the_same() {
 }
 
 #[test]
-fn d11_an_unreadable_pod_or_node_evicts_nobody_until_it_is_readable() {
+fn d11_an_undecodable_pod_or_node_evicts_no_pod_until_it_is_decodable() {
     use taintward_core::eviction::EvictionInput;
     let mut world = one_node();
     let pod = world.add_pod("p", "n1", &[bears("k", Some(60))]);

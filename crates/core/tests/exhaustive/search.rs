@@ -4,7 +4,7 @@ use super::{STEPS, State, Step};
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// From one in so many states a fair run is tried.
+/// A fair run starts from one in this many states.
 const FAIR_RUNS: usize = 32;
 
 /// How each state was reached: its predecessor and the step.
@@ -22,7 +22,7 @@ impl Paths {
     }
 }
 
-/// What exploring one scope came to.
+/// The result of exploring one scope.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) states: usize,

@@ -9,14 +9,14 @@ use taintward_core::taint::TaintEffect;
 use taintward_core::time::Mono;
 
 impl State {
-    /// The next state; `None` where the step is not possible.
+    /// Returns the next state; `None` if the step is not possible.
     pub(super) fn step(&self, step: Step) -> Option<Self> {
         let mut next = self.clone();
         next.take(step)?;
         next.engine.tick(next.cluster.clock().mono);
         next.engine.take_notices();
         let wake = next.engine.next_wakeup().is_some_and(|at| at <= next.cluster.clock().mono);
-        // A retry whose time has come may be waiting for its pull; nothing else may.
+        // A retry that is due may wait for its pull; nothing else may.
         assert!(!wake || next.engine.has_work(Lane::All, next.cluster.clock().mono));
         Some(next)
     }
@@ -26,7 +26,7 @@ impl State {
         match step {
             Step::Taint if !tainted => {
                 spend(&mut self.left.taints)?;
-                // The first is stamped, the second is not.
+                // The first has a `timeAdded`, the second has none.
                 let stamped = self.left.taints > 0;
                 self.happens(|cluster| cluster.taint(0, KEY, TaintEffect::NoExecute, stamped));
             }
@@ -71,7 +71,7 @@ impl State {
                 self.cluster.set_hold(common::held::Held::forget);
                 self.hold(self.cluster.hold.is_on());
                 self.heard = None;
-                // What nobody waits for matters only if it can still be committed.
+                // A request without a process that waits for its response matters only if it can still be committed.
                 self.flights.retain(|flight| flight.answer.is_none());
                 self.flights.iter_mut().for_each(|flight| flight.orphan = true);
                 self.list();
@@ -85,7 +85,7 @@ impl State {
         Some(())
     }
 
-    /// What servers, and what stands in front of them, do wrong.
+    /// Faults of servers, and of proxies before them.
     fn go_wrong(&mut self, step: Step) -> Option<()> {
         match step {
             Step::Restore => {
@@ -112,7 +112,7 @@ impl State {
                 spend(&mut self.left.denials)?;
                 let flight =
                     self.flights.get(at).filter(|flight| flight.answer.is_none() && !flight.orphan)?;
-                // Of a look the client would not believe it.
+                // For a read the client would not accept it.
                 let denied = (!matches!(flight.effect, EvictionEffect::ReadPod { .. }))
                     .then(|| failed(flight, ApiFailure::NotFound))?;
                 self.flights.remove(at);

@@ -10,7 +10,7 @@ use taintward_core::identity::PodRef;
 use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::time::Mono;
 
-/// Longer than every patience, every backoff and every mark may last.
+/// Longer than every toleration period, every backoff and every mark.
 const END: i64 = 600_000_000;
 
 struct Server<'a> {
@@ -19,7 +19,7 @@ struct Server<'a> {
 }
 
 impl Server<'_> {
-    /// Does what an effect says, in the history's next version.
+    /// Carries out an effect, in the history's next version.
     fn answer(&mut self, effect: EvictionEffect, next: ResourceVersion, now: Mono) -> EvictionInput {
         match effect {
             EvictionEffect::ReadNode { node } => {

@@ -24,7 +24,7 @@ fn pod_uid(pod: u64) -> Uid {
     Uid::new(&format!("p{pod}"))
 }
 
-/// Numbers that look random, the same for the same seed.
+/// Pseudorandom numbers, the same for the same seed.
 struct Choices(u64);
 
 impl Choices {
@@ -45,10 +45,10 @@ pub(crate) struct History {
     pub(crate) now: i64,
     version: u64,
     pub(crate) engine: EvictionEngine,
-    /// Effects without an answer.
+    /// Effects without a response.
     pub(crate) asked: Vec<EvictionEffect>,
     pub(crate) log: Vec<String>,
-    /// The end of pods is told of also while they are there.
+    /// Deletions of pods are also reported while the pods exist.
     lies: bool,
 }
 
@@ -71,7 +71,7 @@ impl History {
         self.engine.handle(input, self.clock());
     }
 
-    /// What always holds.
+    /// Checks the invariants.
     pub(crate) fn check(&self) -> Result<(), String> {
         let census = self.engine.stats();
         let (pending, concerned) =
@@ -90,7 +90,7 @@ impl History {
         ResourceVersion(self.version)
     }
 
-    /// Mostly a newer one.
+    /// Returns a version, mostly a newer one.
     fn some_version(&mut self) -> ResourceVersion {
         let version = self.next_version();
         match self.choices.in_hundred(85) {
@@ -189,7 +189,7 @@ impl History {
         ][usize::try_from(self.choices.below(6)).expect("it is small")]
     }
 
-    /// Answers one of the effects, as it pleases.
+    /// Responds to one of the effects, in a random way.
     fn answer(&mut self) {
         let Some(which) = (!self.asked.is_empty()).then(|| self.choices.below(self.asked.len() as u64))
         else {
@@ -244,12 +244,12 @@ impl History {
         true
     }
 
-    /// The last moment of complete knowledge, or what is said to be that.
+    /// Returns the last moment of complete knowledge, or a wrong one.
     fn some_past(&mut self) -> Option<Mono> {
         Some(Mono::from_micros(self.now - self.choices.below(5_000_000).cast_signed()))
     }
 
-    /// Anything.
+    /// Takes a random step.
     pub(crate) fn step(&mut self) {
         let (node, pod) = (self.choices.below(NODES), self.choices.below(PODS));
         match self.choices.below(100) {

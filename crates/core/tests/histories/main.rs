@@ -8,15 +8,15 @@ mod history;
 
 use history::History;
 
-/// How many histories each change is tried with, unless the environment asks for another number.
+/// The default number of histories.
 const HISTORIES: u64 = if cfg!(debug_assertions) { 1_000 } else { 10_000 };
 
-/// How many are tried at night.
+/// The number of histories in the nightly run.
 const ALL_HISTORIES: u64 = 80_000;
 
 fn run(histories: u64) {
     for seed in 1..=histories {
-        // With what is lies only, and with the end of objects that are told of again.
+        // Without and with false deletions, of objects that appear again.
         for lies in [false, true] {
             let mut history = History::new(seed, lies);
             let fails = |what: String, history: &History| {
@@ -36,7 +36,7 @@ fn run(histories: u64) {
 }
 
 #[test]
-fn whatever_was_told_in_the_end_those_are_gone_who_must_and_nobody_else() {
+fn after_any_history_exactly_the_pods_that_must_be_evicted_are_gone() {
     let wanted = std::env::var("HISTORIES").ok().map(|text| text.parse().expect("HISTORIES is a number"));
     run(wanted.unwrap_or(HISTORIES));
 }

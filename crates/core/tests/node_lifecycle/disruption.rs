@@ -29,7 +29,7 @@ fn zones(world: &World) -> Vec<(String, u32, u32, ZoneState, TaintRate)> {
 const FULL: TaintRate = TaintRate::from_millionths(100_000);
 const SECONDARY: TaintRate = TaintRate::from_millionths(10_000);
 
-/// NL-25, NL-26: most of a small zone is down: nobody of it is tainted any more; the other zone goes on.
+/// NL-25, NL-26: most of a small zone is down: none of its nodes is tainted any more; the other zone continues.
 #[test]
 fn most_of_a_small_zone_stops_its_tainting() {
     let mut world = World::new(&[("a", 10), ("b", 10)]);
@@ -38,7 +38,7 @@ fn most_of_a_small_zone_stops_its_tainting() {
     world.pass(300);
     assert_eq!(zones(&world)[0], ("a".into(), 10, 6, ZoneState::PartialDisruption, TaintRate::ZERO));
     assert_eq!(zones(&world)[1], ("b".into(), 10, 1, ZoneState::Normal, FULL));
-    // Those that fell silent before it was the sixth's turn had their turn at the ordinary rate.
+    // Those that became silent before it was the sixth's turn had their turn at the ordinary rate.
     let of_a = world.tainted().iter().filter(|name| name.starts_with('a')).count();
     assert!(of_a <= 2, "{:?}", world.tainted());
     assert!(world.tainted().contains(&"b0"));
@@ -55,8 +55,8 @@ fn most_of_a_small_zone_stops_its_tainting() {
     assert_eq!(world.tainted(), ["b0"]);
 }
 
-/// NL-26, NL-47: three of five fall silent in the same instant, as far as anybody can tell: their last words came
-/// milliseconds apart, or as far apart as leases are renewed. Nobody is tainted, not even the first.
+/// NL-26, NL-47: three of five become silent in the same instant, as far as can be observed: their last heartbeats were
+/// milliseconds apart, or as far apart as lease renewals. No node is tainted, not even the first.
 #[test]
 fn most_of_a_small_zone_in_the_same_instant() {
     for (apart, down) in [(0, 3), (4_000, 3), (1_000_000, 3), (4_900_000, 3), (4_000, 2)] {
@@ -75,13 +75,17 @@ fn most_of_a_small_zone_in_the_same_instant() {
         let first = world
             .when("a0", ManagedTaint::UnreachableNoExecute)
             .zip(world.when("a0", ManagedTaint::Unreachable));
-        assert!(first.is_none_or(|(away, off)| away == off), "who is not held back does not wait: {first:?}");
+        assert!(
+            first.is_none_or(|(away, off)| away == off),
+            "a node that is not delayed does not wait: {first:?}"
+        );
     }
 }
 
-/// NL-47: three of five are overdue, and one of them is heard of just in time: the others are tainted to the second.
+/// NL-47: three of five are overdue, and one of them sends a heartbeat just in time: the others are tainted to the
+/// second.
 #[test]
-fn who_is_overdue_and_speaks_holds_nobody_back() {
+fn an_overdue_node_that_sends_a_heartbeat_delays_no_other() {
     let mut world = World::new(&[("a", 5), ("b", 3)]);
     world.revive(&["a0", "a1", "a2"]);
     let from = world.now / SECOND;
@@ -110,7 +114,7 @@ fn most_of_a_large_zone_slows_its_tainting() {
     assert!((9..=11).contains(&gained), "{gained} in 1,000 s");
 }
 
-/// NL-26: a zone that is down altogether keeps the ordinary rate while another one is well.
+/// NL-26: a zone that is fully disrupted keeps the ordinary rate while another one is healthy.
 #[test]
 fn a_whole_zone_is_tainted_at_the_ordinary_rate() {
     let mut world = World::new(&[("a", 5), ("b", 5)]);
@@ -121,10 +125,10 @@ fn a_whole_zone_is_tainted_at_the_ordinary_rate() {
     assert_eq!(world.judge.evictions.len(), 1);
 }
 
-/// NL-26, NL-47: most of a small zone is down, and the rest is suspected. That is not yet a zone that is down altogether:
-/// nobody of it is tainted before the last one is declared silent, too.
+/// NL-26, NL-47: most of a small zone is down, and the rest is suspected. That zone does not yet count as fully
+/// disrupted: none of its nodes is tainted before the last one is declared silent, too.
 #[test]
-fn suspicion_does_not_let_a_stopped_zone_go_on() {
+fn suspicion_does_not_restart_a_stopped_zone() {
     let flags = NodeLifecycleFlags { eviction_rate: 1.0, ..NodeLifecycleFlags::default() };
     let mut world = World::unsettled(&[("a", 4), ("b", 2)], flags);
     world.pass(100);
@@ -135,23 +139,23 @@ fn suspicion_does_not_let_a_stopped_zone_go_on() {
     assert!(before < 3, "the third makes the zone stop");
     world.kill(&["a3"]);
     world.commits.clear();
-    // The live read of it fails, and is tried again.
+    // The live read of it fails, and is retried.
     world.faults = vec![Some(ApiFailure::Unavailable)].into();
     world.pass(70);
     let is_declared = |it: &Commit| it.node == "a3" && matches!(it.what, What::Declare(_));
     let is_taint = |it: &Commit| matches!(&it.what, What::Taint { add, .. } if !add.no_execute().is_empty());
-    let declared = world.commits.iter().position(is_declared).expect("it is declared");
-    let tainted = world.commits.iter().position(is_taint).expect("the zone goes on");
+    let declared = world.commits.iter().position(is_declared).expect("it is declared silent");
+    let tainted = world.commits.iter().position(is_taint).expect("the zone continues");
     assert!(world.faults.is_empty() && declared < tainted, "{:?}", world.commits);
     let all = TaintRate::from_millionths(1_000_000);
     assert_eq!(zones(&world)[0], ("a".into(), 4, 4, ZoneState::FullDisruption, all));
     assert_eq!(world.tainted(), names("a", 0..4));
 }
 
-/// NL-27, NL-47, NL-48: everything is down: nobody is tainted, not even the first; what was tainted before is freed.
-/// When some come back, the rest has a whole grace period, and is tainted then.
+/// NL-27, NL-47, NL-48: all nodes are down: none is tainted, not even the first; existing taints are removed. When some
+/// nodes return, the rest has a whole grace period, and is tainted then.
 #[test]
-fn everything_down_and_back() {
+fn all_nodes_down_and_back() {
     let mut world = World::new(&[("a", 4), ("b", 4)]);
     world.kill(&["a0"]);
     world.pass(100);
@@ -160,7 +164,10 @@ fn everything_down_and_back() {
     kill(&mut world, &names("a", 1..4));
     kill(&mut world, &names("b", 0..4));
     world.pass(30);
-    assert!(world.engine.as_ref().expect("it runs").holds_countdowns(), "held before anybody is declared");
+    assert!(
+        world.engine.as_ref().expect("it runs").holds_countdowns(),
+        "on hold before any node is declared silent"
+    );
     world.pass(600);
     assert_eq!(world.tainted(), Vec::<&str>::new(), "NL-27");
     assert_eq!(world.judge.evictions, before, "NL-47: no new one");
@@ -184,10 +191,10 @@ fn everything_down_and_back() {
     assert_eq!(told, [true, false]);
 }
 
-/// NL-47: nobody is left who is known to be well, though nobody has written that yet, and nobody can: a node that says it
-/// is not ready is not tainted either.
+/// NL-47: no node is left that is known to be healthy, though that is not written yet, and cannot be: a node that
+/// reports itself as not ready is not tainted either.
 #[test]
-fn what_is_to_be_feared_holds_back() {
+fn the_worst_possible_state_delays_taints() {
     let mut world = World::new(&[("a", 2)]);
     world.leading = false;
     world.kill(&["a1"]);
@@ -200,14 +207,15 @@ fn what_is_to_be_feared_holds_back() {
     assert!(world.own("a0").has(ManagedTaint::NotReady), "NL-5 does not wait");
     assert_eq!(world.tainted(), Vec::<&str>::new());
     let engine = world.engine.as_ref().expect("it runs");
-    assert!(!engine.is_everything_down(), "by what conditions say");
-    let held = engine.explain(&NodeName::new("a0"), world.clock().mono).expect("it is known").delayed_by;
+    assert!(!engine.is_everything_down(), "according to conditions");
+    let held =
+        engine.explain(&NodeName::new("a0"), world.clock().mono).expect("the node is known").delayed_by;
     assert_eq!(held, Some(DelayReason::EverythingDown));
 }
 
-/// NL-27: all nodes say of themselves that they are not ready: no new taint, the old ones go.
+/// NL-27: all nodes report themselves as not ready: no new taint is added, the old ones are removed.
 #[test]
-fn everything_not_ready() {
+fn all_nodes_not_ready() {
     let mut world = World::new(&[("a", 3)]);
     world.set_ready("a0", false);
     world.pass(30);
@@ -221,7 +229,7 @@ fn everything_not_ready() {
     assert_eq!(world.tainted(), ["a0", "a1"]);
 }
 
-/// NL-28: a single node that is down is everything that is down.
+/// NL-28: a single node that is down means that all nodes are down.
 #[test]
 fn a_single_node_is_never_tainted() {
     let mut world = World::new(&[("a", 1)]);
@@ -268,7 +276,7 @@ fn nl_41_a_rate_of_one_recovers() {
     assert_eq!(world.tainted(), names("a", 3..7));
 }
 
-/// NL-43: a node that moves waits in its new zone only; a zone without nodes is gone.
+/// NL-43: a node that moves waits only in its new zone; a zone without nodes is removed.
 #[test]
 fn nl_43_a_node_that_moves_waits_once() {
     let mut world = World::new(&[("a", 4), ("b", 4)]);
@@ -298,11 +306,11 @@ fn nl_43_a_node_that_moves_waits_once() {
     assert!(names("a", 0..4).iter().all(|name| puts(name) == 1));
 }
 
-/// NL-48: leases are renewed every ten seconds, whatever the grace period. In a healthy cluster of few nodes, that nobody
-/// was heard of for nearly as long holds nothing; in one where nobody is heard of any more, countdowns are held, and
-/// nobody is tainted.
+/// NL-48: leases are renewed every ten seconds, whatever the grace period. In a healthy cluster of few nodes, silence
+/// of nearly that length puts nothing on hold; if no node sends heartbeats any more, countdowns are put on hold, and no
+/// node is tainted.
 #[test]
-fn nl_48_short_grace_periods_hold_nothing_while_all_are_well() {
+fn nl_48_short_grace_periods_hold_nothing_while_all_nodes_are_healthy() {
     for (grace, nodes) in [(12, 1), (12, 3), (16, 2), (20, 1), (25, 1)] {
         let flags =
             NodeLifecycleFlags { monitor_grace_micros: grace * SECOND, ..NodeLifecycleFlags::default() };
@@ -339,9 +347,9 @@ fn nl_48_short_grace_periods_hold_nothing_while_all_are_well() {
     }
 }
 
-/// 10,000 nodes vanish at once: from the list, with all their leases. Nobody is written to, and nothing is left.
+/// 10,000 nodes disappear at once: from the list, with all their leases. No node is written to, and nothing is left.
 #[test]
-fn ten_thousand_vanish_at_once() {
+fn ten_thousand_nodes_disappear_at_once() {
     let mut world = World::unsettled(&[("a", 10_000)], NodeLifecycleFlags::default());
     world.pass(60);
     world.stored.clear();
@@ -356,9 +364,9 @@ fn ten_thousand_vanish_at_once() {
     world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
 }
 
-/// 10,000 nodes fall silent at once, ten live on: all are declared, and tainted at the secondary rate only.
+/// 10,000 nodes become silent at once, ten do not: all are declared silent, and tainted at the secondary rate only.
 #[test]
-fn ten_thousand_fall_silent_at_once() {
+fn ten_thousand_nodes_become_silent_at_once() {
     let mut world = World::unsettled(&[("a", 10_010)], NodeLifecycleFlags::default());
     world.pass(110);
     kill(&mut world, &names("a", 0..10_000));

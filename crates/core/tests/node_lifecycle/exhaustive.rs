@@ -27,19 +27,19 @@ const GRACE: i64 = 50 * SECOND;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Step {
-    /// The second node speaks; the first always does.
+    /// The second node sends a heartbeat; the first always does.
     Beat,
     HearLease,
     HearNode,
     Pull,
     Commit,
     Answer,
-    /// The answer is lost, committed or not.
+    /// The response is lost, committed or not.
     Lose,
     Pass(i64),
     Restart,
     List,
-    /// A list begins and breaks off; the watch goes on.
+    /// A list starts and is aborted; the watch continues.
     BreakList,
 }
 
@@ -64,7 +64,7 @@ struct State {
     nodes: [NodeHealthFact; 2],
     leases: [LeaseFact; 2],
     beat: i64,
-    /// When it last was silent for longer than the grace period, and then spoke.
+    /// When it last was silent for longer than the grace period, and then sent a heartbeat.
     silent_at: Option<i64>,
     version: u64,
     tainted: Vec<i64>,
@@ -126,7 +126,7 @@ impl State {
             lists,
         };
         state.list();
-        // Known and well for as long as a grace period, then silent for most of another.
+        // Known and healthy for as long as a grace period, then silent for most of another.
         (0..5).for_each(|_| state.pass(12));
         state.renew(1);
         state.lease_news.drain(..).for_each(drop);
@@ -162,7 +162,7 @@ impl State {
         self.tell(Input::Leases(ObjectEvent::ListCompleted));
     }
 
-    /// A node renews its lease, and says that it is ready if its object says otherwise.
+    /// A node renews its lease, and posts that it is ready if its object says otherwise.
     fn renew(&mut self, which: usize) {
         self.version += 2;
         let wall = self.clock().wall;
@@ -283,7 +283,7 @@ impl State {
                     .write(&node.name, *version, |fact| fact.conditions[0].status = ConditionStatus::Unknown);
                 Input::Written { node: node.name.clone(), result }
             }
-            other => panic!("nobody asks for {other:?} here"),
+            other => panic!("no {other:?} is expected here"),
         };
         self.flight.as_mut()?.2 = Some(answer);
         Some(())
@@ -295,7 +295,7 @@ impl State {
         version: Option<ResourceVersion>,
         write: impl FnOnce(&mut NodeHealthFact),
     ) -> Result<Option<ResourceVersion>, ApiFailure> {
-        assert_eq!(name.as_str(), "n1", "the first is well");
+        assert_eq!(name.as_str(), "n1", "the first is healthy");
         let fact = &mut self.nodes[1];
         if version != fact.version {
             return Err(ApiFailure::Conflict);
@@ -307,10 +307,10 @@ impl State {
         self.node_news.push_back(fact.clone());
         let after = ManagedTaints::of(&fact.taints).no_execute();
         if before.is_empty() && !after.is_empty() {
-            // A read may be two seconds old, and a request ten on its way.
+            // A read may be two seconds old, and a request in flight for ten.
             let was_silent = self.silent_at.is_some_and(|at| self.now - at <= 12 * SECOND);
             let is_silent = self.now - self.beat > GRACE;
-            assert!(is_silent || was_silent, "S7: heard of {} ago", self.now - self.beat);
+            assert!(is_silent || was_silent, "S7: a heartbeat {} ago", self.now - self.beat);
             assert!(self.tainted.last().is_none_or(|last| self.now - last >= 10 * SECOND), "S6");
             self.tainted.push(self.now);
         }
@@ -382,7 +382,7 @@ fn lost(effect: &NodeLifecycleEffect, sent: i64) -> Input {
 }
 
 #[test]
-fn no_interleaving_taints_wrongly_and_from_anywhere_all_ends_well() {
+fn no_interleaving_taints_wrongly_and_every_state_ends_well() {
     let states_max = std::env::var("EXHAUSTIVE_STATES").ok().and_then(|text| text.parse().ok());
     let mut states = 0;
     for (beats, passes, losses, restarts, lists) in
@@ -393,7 +393,7 @@ fn no_interleaving_taints_wrongly_and_from_anywhere_all_ends_well() {
         println!(
             "beats {beats}, passes {passes}, losses {losses}, restarts {restarts}, lists {lists}: {found} states, {tainted} tainted"
         );
-        assert!(tainted > 0, "nobody is tainted: the scope shows nothing");
+        assert!(tainted > 0, "no node is tainted: the scope shows nothing");
         states += found;
     }
     println!("{states} states");

@@ -1,5 +1,5 @@
-//! Tests gaps in our own observation (pauses, lost and late watches): no live node is tainted, every dead one is in
-//! time.
+//! Tests gaps in the observation of this process (pauses, lost and late watches): no live node is tainted, every dead
+//! one is in time.
 
 use crate::world::{What, World};
 use crate::{list_aborted, list_started};
@@ -11,15 +11,15 @@ use taintward_core::node_lifecycle::{
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Mono;
 
-/// A lag after which nothing comes while a test runs.
+/// A lag after which no event arrives while a test runs.
 const NEVER: i64 = 1 << 50;
 
 fn is_declared(world: &World, name: &str) -> bool {
     world.commits.iter().any(|commit| commit.node == name && matches!(commit.what, What::Declare(_)))
 }
 
-/// S7(b), P37: the process stands still for ten minutes. What it did not hear is nobody's silence, whether it knows
-/// of the pause or only finds out by its own calls.
+/// S7(b), P37: the process stands still for ten minutes. The heartbeats it missed do not count as silence, whether it
+/// knows about the pause or only detects it by its own calls.
 #[test]
 fn a_pause_of_ten_minutes() {
     for told in [false, true] {
@@ -33,9 +33,9 @@ fn a_pause_of_ten_minutes() {
         if told {
             world.tell(NodeLifecycleInput::ProcessPaused { since });
         }
-        // What the stream had in store arrives late, as if it were new.
+        // Events buffered in the stream arrive late, as if they were new.
         world.pass(48);
-        assert_eq!(world.commits, [], "nobody yet");
+        assert_eq!(world.commits, [], "no commits yet");
         world.pass(15);
         assert_eq!(world.tainted(), ["a4"], "told: {told}");
         assert!(["a0", "a1", "a2", "a3"].iter().all(|name| !is_declared(&world, name)));
@@ -43,10 +43,10 @@ fn a_pause_of_ten_minutes() {
     }
 }
 
-/// Who was silent for too long before the pause, and not declared so, has a whole grace period as well; also if another
-/// task of this process went on renewing our own lease while the loop was starved.
+/// A node that was silent for too long before the pause, and not declared so, has a whole grace period as well; also if
+/// another task of this process kept renewing its lease while the loop was starved.
 #[test]
-fn a_pause_with_somebody_silent_before_it() {
+fn a_pause_with_a_silent_node_before_it() {
     for renewed in [false, true] {
         let mut world = World::new(&[("a", 5)]);
         world.leading = false;
@@ -61,13 +61,13 @@ fn a_pause_with_somebody_silent_before_it() {
         }
         world.leading = true;
         world.pass(48);
-        assert_eq!(world.commits, [], "nobody yet");
+        assert_eq!(world.commits, [], "no commits yet");
         world.pass(15);
         assert_eq!(world.tainted(), ["a4"], "renewed: {renewed}");
     }
 }
 
-/// A pause shorter than the tolerance is none.
+/// A pause shorter than the tolerance does not count.
 #[test]
 fn a_short_pause_changes_nothing() {
     let mut world = World::new(&[("a", 5)]);
@@ -80,10 +80,10 @@ fn a_short_pause_changes_nothing() {
     assert_eq!(world.tainted(), ["a4"]);
 }
 
-/// The API server is cut off for ten minutes, from kubelets as well: noticed by the streams, or not at all. Afterwards
-/// the dead one is tainted, and nobody else.
+/// The API server is disconnected for ten minutes, also from kubelets: detected by the streams, or not at all.
+/// Afterwards the dead node is tainted, and no other.
 #[test]
-fn the_api_server_is_cut_off_for_ten_minutes() {
+fn the_api_server_is_disconnected_for_ten_minutes() {
     for noticed in [false, true] {
         for kubelets_first in [false, true] {
             let mut world = World::new(&[("a", 5)]);
@@ -99,8 +99,8 @@ fn the_api_server_is_cut_off_for_ten_minutes() {
             let engine = world.engine.as_ref().expect("it runs");
             let doubt = if noticed { ObservationDoubt::WatchLost } else { ObservationDoubt::NoAnswer };
             assert_eq!(engine.doubt(world.clock().mono), Some(doubt));
-            assert!(engine.holds_countdowns(), "NL-48: nobody is heard of");
-            assert_eq!(world.reads, 0, "nobody is even asked for");
+            assert!(engine.holds_countdowns(), "NL-48: no node sends heartbeats");
+            assert_eq!(world.reads, 0, "no node is even read");
             world.api = true;
             if kubelets_first {
                 world.pass_micros(1);
@@ -115,9 +115,9 @@ fn the_api_server_is_cut_off_for_ten_minutes() {
     }
 }
 
-/// S7(c): only our own requests fail: we may be the ones who are cut off.
+/// S7(c): only the requests of this process fail: this process may be the one that is disconnected.
 #[test]
-fn without_a_witness_nobody_is_declared() {
+fn without_successful_requests_no_node_is_declared_silent() {
     let mut world = World::new(&[("a", 5)]);
     world.kill(&["a4"]);
     let mut engine = world.engine.take().expect("it runs");
@@ -126,7 +126,7 @@ fn without_a_witness_nobody_is_declared() {
         now.mono = now.mono.plus(taintward_core::time::Span::from_secs(5));
         engine.tick(now.mono);
         for (at, name) in ["a0", "a1", "a2", "a3"].iter().enumerate() {
-            let mut fact = world.stored[*name].lease.clone().expect("it has one");
+            let mut fact = world.stored[*name].lease.clone().expect("it has a lease");
             fact.version = None;
             fact.renewed = Some(taintward_core::time::Wall::from_micros(now.mono.as_micros() + at as i64));
             engine.handle(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }), now);
@@ -136,28 +136,28 @@ fn without_a_witness_nobody_is_declared() {
     assert_eq!(engine.doubt(now.mono), Some(ObservationDoubt::NoAnswer));
 }
 
-/// S7(a), P16: renewals arrive minutes late on the watch. The live read knows better, each time.
+/// S7(a), P16: renewals arrive minutes late on the watch. The live read shows the current one each time.
 #[test]
-fn a_late_stream_of_leases_taints_nobody() {
+fn a_late_stream_of_leases_taints_no_node() {
     let mut world = World::new(&[("a", 5)]);
     world.lease_lag = 180_000_000;
     world.pass(1_200);
-    assert!(world.reads > 0, "they were asked for");
+    assert!(world.reads > 0, "they were read");
     assert_eq!(world.commits, []);
 }
 
-/// The stream of leases stalls, and nobody notices: no node is heard of. Nobody is tainted.
+/// The stream of leases stalls undetected: there are no heartbeats. No node is tainted.
 #[test]
-fn a_stalled_stream_of_leases_taints_nobody() {
+fn a_stalled_stream_of_leases_taints_no_node() {
     let mut world = World::new(&[("a", 5)]);
     world.lease_lag = 100_000_000_000;
     world.pass(1_200);
     assert_eq!(world.commits, []);
 }
 
-/// A list that confirms the watch is no gap: the dead are tainted as soon as without it.
+/// A list that confirms the watch is not a gap: dead nodes are tainted as soon as without it.
 #[test]
-fn a_relist_delays_nobody() {
+fn a_relist_delays_no_taint() {
     let mut world = World::new(&[("a", 5)]);
     world.kill(&["a4"]);
     for _ in 0..6 {
@@ -167,7 +167,7 @@ fn a_relist_delays_nobody() {
     assert_eq!(world.tainted(), ["a4"]);
 }
 
-/// A list that takes long is a gap: nobody is called silent by what is not heard meanwhile.
+/// A list that takes long is a gap: no node is declared silent for missing heartbeats during it.
 #[test]
 fn a_list_that_stalls_is_a_gap() {
     let mut world = World::new(&[("a", 5)]);
@@ -185,7 +185,7 @@ fn a_list_that_stalls_is_a_gap() {
         Some(ObservationDoubt::WatchLost)
     );
     for name in ["a0", "a1", "a2", "a3", "a4"] {
-        let fact = world.stored[name].lease.clone().expect("it has one");
+        let fact = world.stored[name].lease.clone().expect("it has a lease");
         world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }));
     }
     world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
@@ -195,10 +195,10 @@ fn a_list_that_stalls_is_a_gap() {
     assert_eq!(world.tainted(), ["a4"]);
 }
 
-/// A list beside a watch that goes on is no gap, however long it takes: who dies is tainted in time. If the watch falls
-/// silent meanwhile it is one: what the list shows of some says nothing of those whom it has yet to show.
+/// A list beside a continuing watch is not a gap, however long it takes: a node that dies is tainted in time. If the
+/// watch stalls meanwhile it is one: items that the list has shown prove nothing about those that it has not.
 #[test]
-fn a_list_beside_the_watch_is_a_gap_only_if_the_watch_is_silent() {
+fn a_list_beside_the_watch_is_a_gap_only_if_the_watch_stalls() {
     for watch_goes_on in [true, false] {
         let mut world = World::new(&[("a", 5)]);
         world.kill(&["a4"]);
@@ -209,7 +209,7 @@ fn a_list_beside_the_watch_is_a_gap_only_if_the_watch_is_silent() {
         for second in 0..75 {
             world.pass(1);
             if second == 20 {
-                let fact = world.stored["a0"].lease.clone().expect("it has one");
+                let fact = world.stored["a0"].lease.clone().expect("it has a lease");
                 world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }));
             }
         }
@@ -221,18 +221,18 @@ fn a_list_beside_the_watch_is_a_gap_only_if_the_watch_is_silent() {
     }
 }
 
-/// A list for its age breaks off half-way, sooner or later, and the watch goes on where it stood: its word counts again.
-/// Who died meanwhile is tainted: in time if the list was no gap, else a whole grace period after it. Nobody whom the
-/// broken list did not show is taken for gone.
+/// A relist is aborted half-way, sooner or later, and the watch continues where it was: its events count again. A node
+/// that died meanwhile is tainted: in time if the list was not a gap, else a whole grace period after it. No node that
+/// the aborted list did not show counts as gone.
 #[test]
-fn a_list_that_breaks_off_gives_the_word_back_to_the_watch() {
+fn after_an_aborted_list_the_watch_counts_again() {
     for stream in [WatchedKind::Leases, WatchedKind::Nodes] {
         for (length, lost_first) in [(0, true), (0, false), (10, true), (30, true), (30, false)] {
             let mut world = World::new(&[("a", 5)]);
             world.kill(&["a4"]);
             let since = world.clock().mono;
             world.tell(list_started(stream, Some(since)));
-            let lease = world.stored["a0"].lease.clone().expect("it has one");
+            let lease = world.stored["a0"].lease.clone().expect("it has a lease");
             let node = world.stored["a0"].node.clone();
             world.tell(match stream {
                 WatchedKind::Leases => {
@@ -241,7 +241,7 @@ fn a_list_that_breaks_off_gives_the_word_back_to_the_watch() {
                 _ => NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact: node, listed: true }),
             });
             world.pass(length);
-            // The streams' health and their news come by different ways.
+            // The streams' health and their events arrive on different paths.
             let mut told = [
                 NodeLifecycleInput::StreamLost { stream, since },
                 NodeLifecycleInput::StreamRecovered { stream },
@@ -264,9 +264,9 @@ fn a_list_that_breaks_off_gives_the_word_back_to_the_watch() {
     }
 }
 
-/// The first list breaks off: nothing is known of all the others, and nobody is judged by it.
+/// The first list is aborted: nothing is known about the remaining nodes, and no node is judged by it.
 #[test]
-fn a_first_list_that_breaks_off_is_none() {
+fn an_aborted_first_list_does_not_count() {
     let mut world = World::unsettled(&[("a", 3)], NodeLifecycleFlags::default());
     world.engine = Some(NodeLifecycleEngine::new(NodeLifecycleConfig::default()));
     world.tell(NodeLifecycleInput::Nodes(ObjectEvent::ListStarted { silent_since: None }));
@@ -281,9 +281,9 @@ fn a_first_list_that_breaks_off_is_none() {
     );
 }
 
-/// A stream that was lost for longer than the tolerance begins a whole grace period.
+/// A stream that was lost for longer than the tolerance starts a whole grace period.
 #[test]
-fn a_lost_stream_begins_afresh() {
+fn a_lost_stream_restarts_grace_periods() {
     let mut world = World::new(&[("a", 5)]);
     world.kill(&["a4"]);
     world.pass(30);
@@ -298,9 +298,9 @@ fn a_lost_stream_begins_afresh() {
     assert_eq!(world.tainted(), ["a4"]);
 }
 
-/// A witness of long ago is none.
+/// An old successful request does not count.
 #[test]
-fn a_witness_from_the_future_or_the_past_proves_nothing_more() {
+fn a_successful_request_from_the_future_or_the_past_proves_nothing_more() {
     let mut world = World::new(&[("a", 3)]);
     let past = Mono::from_micros(0);
     world.tell(NodeLifecycleInput::OwnRequestSucceeded { sent: past });
@@ -313,8 +313,8 @@ fn a_witness_from_the_future_or_the_past_proves_nothing_more() {
     );
 }
 
-/// The stream of leases is lost, and the list that follows shows half of them only: those who renew theirs are well, and
-/// whoever is dead has a whole grace period from the list on, with a lease or without.
+/// The stream of leases is lost, and the list that follows shows only half of them: nodes that renew theirs are
+/// healthy, and any dead node has a whole grace period from the list on, with a lease or without.
 #[test]
 fn a_lost_stream_and_a_list_without_half_of_the_leases() {
     let mut world = World::new(&[("a", 10)]);
@@ -335,9 +335,10 @@ fn a_lost_stream_and_a_list_without_half_of_the_leases() {
     assert!(["a0", "a1", "a2", "a3", "a9"].iter().all(|name| !is_declared(&world, name)));
 }
 
-/// Nothing is pulled for an hour, with dead nodes, failed writes, without a witness: nobody is woken for nothing.
+/// Nothing is pulled for an hour, with dead nodes, failed writes, without successful requests: there are no wakeups
+/// without work.
 #[test]
-fn who_does_not_pull_is_woken_a_few_times_in_each_period() {
+fn without_pulls_there_are_a_few_wakeups_in_each_period() {
     for (observing, api, failing) in [
         (false, true, false),
         (true, true, false),

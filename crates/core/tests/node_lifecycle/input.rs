@@ -11,37 +11,38 @@ use taintward_core::node_lifecycle::{
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::Wall;
 
-/// NL-10: a renewal is compared, not believed: the past, the future, and steps back are signs of life all the same.
+/// NL-10: renew times are compared, not trusted: times in the past, in the future, and steps back are still signs of
+/// life.
 #[test]
-fn nl_10_times_in_leases_are_not_believed() {
+fn nl_10_times_in_leases_are_not_trusted() {
     let mut world = World::new(&[("a", 4)]);
     let year_1 = -62_135_596_800;
     world.kill(&["a1"]);
     for round in 0..20 {
         world.pass(30);
         let seconds = [253_402_300_799 - round, year_1 + round, 0][round as usize % 3];
-        let mut fact = world.stored["a1"].lease.clone().expect("it has one");
+        let mut fact = world.stored["a1"].lease.clone().expect("it has a lease");
         fact.version = None;
         fact.renewed = Some(Wall::from_secs(seconds));
         world.stored.get_mut("a1").expect("it exists").lease = Some(fact.clone());
         world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
     }
     assert_eq!(world.commits, []);
-    // The same again and again is no renewal, whatever it says: year 9999 does not keep a node alive.
+    // The same time again and again is not a renewal, whatever it is: year 9999 does not keep a node alive.
     world.pass(60);
     assert!(world.own("a1").has(ManagedTaint::UnreachableNoExecute));
 }
 
-/// NL-10: a renewal that is older than what was seen is no sign of life, by the watch or in a list: the node is tainted as
-/// if it had not been told.
+/// NL-10: a renewal that is older than the observed one is not a sign of life, from the watch or in a list: the node is
+/// tainted as without it.
 #[test]
-fn nl_10_an_older_lease_told_late_is_no_sign_of_life() {
+fn nl_10_an_older_lease_delivered_late_is_not_a_sign_of_life() {
     for listed in [false, true] {
         let mut world = World::new(&[("a", 4)]);
         world.pass(20);
-        let old = world.stored["a1"].lease.clone().expect("it has one");
+        let old = world.stored["a1"].lease.clone().expect("it has a lease");
         world.pass(20);
-        let last = world.stored["a1"].lease.clone().expect("it has one");
+        let last = world.stored["a1"].lease.clone().expect("it has a lease");
         assert!(old.version < last.version && old.renewed < last.renewed);
         world.kill(&["a1"]);
         world.pass(30);
@@ -55,9 +56,9 @@ fn nl_10_an_older_lease_told_late_is_no_sign_of_life() {
     }
 }
 
-/// A lease without a time says nothing; the node's own heartbeat does.
+/// A lease without a time proves nothing; the node's own heartbeat does.
 #[test]
-fn a_lease_without_a_time_is_none() {
+fn a_lease_without_a_time_does_not_count() {
     let mut world = World::new(&[("a", 4)]);
     world.kill(&["a1"]);
     for _ in 0..8 {
@@ -69,9 +70,9 @@ fn a_lease_without_a_time_is_none() {
     assert_eq!(world.tainted(), ["a1"]);
 }
 
-/// D11: what can't be decoded taints nobody and frees nobody; it is counted, and told once.
+/// D11: an undecodable object causes no taint and no removal; it is counted, and reported once.
 #[test]
-fn d11_unreadable_objects_move_nothing() {
+fn d11_undecodable_objects_change_nothing() {
     let mut world = World::new(&[("a", 5)]);
     world.kill(&["a1", "a2", "a3"]);
     world.tell(NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(
@@ -93,7 +94,7 @@ fn d11_unreadable_objects_move_nothing() {
     let told =
         world.notices.iter().filter(|(_, it)| matches!(it, NodeLifecycleNotice::NotUnderstood(_))).count();
     assert_eq!(told, 2);
-    // A tainted node that can't be read any more keeps its taint; when it can be, all goes on.
+    // A tainted node that cannot be decoded any more keeps its taint; when it can be, everything continues.
     world.tell(NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(
         &NodeName::new("a3"),
         None,
@@ -106,7 +107,7 @@ fn d11_unreadable_objects_move_nothing() {
     assert_eq!(world.engine.as_ref().expect("it runs").stats().not_understood, 0);
 }
 
-/// Two `Ready` conditions that contradict each other: nothing moves.
+/// Two `Ready` conditions that contradict each other: nothing changes.
 #[test]
 fn d11_two_ready_conditions() {
     let mut world = World::new(&[("a", 4)]);
@@ -120,9 +121,9 @@ fn d11_two_ready_conditions() {
     assert_eq!(world.engine.as_ref().expect("it runs").stats().not_understood, 1);
 }
 
-/// A node without conditions that renews its lease is fine (NL-10).
+/// A node without conditions that renews its lease is healthy (NL-10).
 #[test]
-fn a_node_without_conditions_that_renews_is_fine() {
+fn a_node_without_conditions_that_renews_is_healthy() {
     let mut world = World::new(&[("a", 4)]);
     world.add_node("a9", "a");
     for _ in 0..60 {
@@ -132,7 +133,7 @@ fn a_node_without_conditions_that_renews_is_fine() {
     assert!(!world.commits.iter().any(|commit| commit.node == "a9"), "{:?}", world.commits);
 }
 
-/// NL-12: the other conditions of a silent node say Unknown too, and their taints go.
+/// NL-12: the other conditions of a silent node become Unknown too, and their taints are removed.
 #[test]
 fn pressure_of_a_silent_node_is_unknown() {
     let mut world = World::new(&[("a", 4)]);
@@ -151,7 +152,7 @@ fn pressure_of_a_silent_node_is_unknown() {
     );
 }
 
-/// A node created again under its old name is another node: what was decided for the old one is not done to it.
+/// A node recreated under its old name is another node: decisions for the old one are not applied to it.
 #[test]
 fn another_node_of_the_same_name() {
     let mut world = World::new(&[("a", 4)]);
@@ -167,9 +168,9 @@ fn another_node_of_the_same_name() {
     assert_eq!(told(|it| matches!(it, NodeLifecycleNotice::Registered(_))), 5);
 }
 
-/// S6: a write that certainly did not happen gives its token back; one whose answer is lost does not.
+/// S6: a write that certainly did not happen returns its token; one whose response is lost does not.
 #[test]
-fn s6_only_certain_failures_give_the_token_back() {
+fn s6_only_certain_failures_return_the_token() {
     for (failure, within, later) in [(ApiFailure::Rejected, 5, true), (ApiFailure::Unavailable, 5, false)] {
         let mut world = World::new(&[("a", 8)]);
         world.kill(&["a1"]);
@@ -185,12 +186,12 @@ fn s6_only_certain_failures_give_the_token_back() {
     }
 }
 
-/// What arrives late is no sign of life, however often: the dead one is tainted in time.
+/// A late event is not a sign of life, however often it arrives: the dead node is tainted in time.
 #[test]
-fn late_and_repeated_leases_keep_nobody_alive() {
+fn late_and_repeated_leases_keep_no_node_alive() {
     let mut world = World::new(&[("a", 4)]);
     world.kill(&["a1"]);
-    let lease = world.stored["a1"].lease.clone().expect("it has one");
+    let lease = world.stored["a1"].lease.clone().expect("it has a lease");
     for round in 0..60 {
         world.pass(1);
         let old = Some(taintward_core::identity::ResourceVersion(2));
@@ -201,7 +202,7 @@ fn late_and_repeated_leases_keep_nobody_alive() {
     assert_eq!(world.tainted(), ["a1"]);
 }
 
-/// NL-7: an event is lost, so that what a write demands is not there any more: a live read finds out.
+/// NL-7: an event is lost, so that a write's preconditions no longer hold: a live read detects it.
 #[test]
 fn a_conflict_is_followed_by_a_live_read() {
     let mut world = World::new(&[("a", 3)]);
@@ -217,9 +218,9 @@ fn a_conflict_is_followed_by_a_live_read() {
     assert!(world.own("a0").has(ManagedTaint::DiskPressure));
 }
 
-/// D11: what was planned for a node that can't be read any more is not done.
+/// D11: a plan for a node that cannot be decoded any more is not carried out.
 #[test]
-fn d11_nothing_is_written_to_an_unreadable_node() {
+fn d11_nothing_is_written_to_an_undecodable_node() {
     let mut world = World::new(&[("a", 3)]);
     world.leading = false;
     world.edit("a0", |node| node.unschedulable = true);
@@ -261,10 +262,10 @@ fn nl_22_one_candidate_at_a_time() {
     );
 }
 
-/// AD-6, NL-5: what a node is created with stays until it says that it is ready, or is called silent: pods go to no node
-/// that has not said a word.
+/// AD-6, NL-5: the taint that a node is created with stays until the node reports that it is ready, or is declared
+/// silent: no pod is scheduled to a node that has not reported anything.
 #[test]
-fn ad_6_a_node_that_has_not_spoken_is_not_ready() {
+fn ad_6_a_node_that_has_not_reported_is_not_ready() {
     for speaks in [true, false] {
         let mut world = World::new(&[("a", 4)]);
         world.add_node("a9", "a");
@@ -291,7 +292,7 @@ fn ad_6_a_node_that_has_not_spoken_is_not_ready() {
     }
 }
 
-/// NL-24: nodes without a zone are a zone of their own; a label is a text like any other, and may change.
+/// NL-24: nodes without a zone form a zone of their own; a label is a text like any other, and may change.
 #[test]
 fn nl_24_no_zone_odd_zones_and_zones_that_change() {
     let mut world = World::new(&[("", 4), ("\u{e9}:\0:\n", 4)]);
@@ -307,5 +308,5 @@ fn nl_24_no_zone_odd_zones_and_zones_that_change() {
     world.pass(60);
     assert_eq!((zones(&world), world.tainted().len()), (2, 2));
     let evictions = world.engine.as_ref().expect("it runs").zones().map(|zone| zone.evictions);
-    assert_eq!(evictions.sum::<u64>(), 1, "those of a zone that is gone are not counted any more");
+    assert_eq!(evictions.sum::<u64>(), 1, "nodes of a removed zone no longer count");
 }

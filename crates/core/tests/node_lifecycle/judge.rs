@@ -12,7 +12,7 @@ pub struct Judge {
     started: i64,
     /// NoExecute taints on nodes that had none, by zone.
     pub evictions: BTreeMap<ZoneKey, Vec<i64>>,
-    /// A test in which silence is not death: kubelets whose words are late.
+    /// A test in which silence does not mean death: kubelets whose heartbeats are late.
     pub silence_counts: bool,
 }
 
@@ -43,9 +43,13 @@ impl Judge {
         if is.has(ManagedTaint::UnreachableNoExecute) && was.no_execute().is_empty() {
             let heard = self.heard.get(after.name.as_str()).copied().unwrap_or(i64::MIN / 2);
             let silent = now - heard;
-            assert!(silent > flags.monitor_grace_micros, "{} was heard of {silent} µs ago", after.name);
+            assert!(
+                silent > flags.monitor_grace_micros,
+                "the last heartbeat of {} was {silent} µs ago",
+                after.name
+            );
             assert!(!kubelet.alive || self.silence_counts, "{} is alive", after.name);
-            assert!(now - self.started > flags.monitor_grace_micros, "S7: watched for too short");
+            assert!(now - self.started > flags.monitor_grace_micros, "S7: observed for too short a time");
         }
         if is.has(ManagedTaint::NotReadyNoExecute) && was.no_execute().is_empty() {
             let ready = before.conditions.iter().find(|it| it.kind == ConditionKind::Ready);
@@ -53,13 +57,17 @@ impl Judge {
             assert!(says_so, "{} does not say that it is not ready", after.name);
         }
         if was.no_execute().is_empty() && !is.no_execute().is_empty() {
-            assert!(!all_down, "NL-27: {} is tainted at {now} while everything is down", after.name);
+            assert!(
+                !all_down,
+                "NL-27: {} is tainted at {now} while all zones are fully disrupted",
+                after.name
+            );
             self.evictions.entry(after.zone.clone()).or_default().push(now);
             self.assert_rate(flags);
         }
     }
 
-    /// S6: in any window at most one, and the rate's worth.
+    /// S6: in any window at most one, plus as many as the rate allows.
     fn assert_rate(&self, flags: &NodeLifecycleFlags) {
         for (zone, times) in &self.evictions {
             let Some((last, before)) = times.split_last() else { continue };

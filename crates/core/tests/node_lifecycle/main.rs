@@ -38,7 +38,7 @@ fn list_completed(kind: WatchedKind) -> NodeLifecycleInput {
     }
 }
 
-/// A list of a kind was given up.
+/// A list of a kind was aborted.
 fn list_aborted(kind: WatchedKind) -> NodeLifecycleInput {
     match kind {
         WatchedKind::Nodes => NodeLifecycleInput::Nodes(ObjectEvent::ListAborted),

@@ -12,7 +12,7 @@ fn observer(zones: &[(&str, usize)]) -> World {
     world
 }
 
-/// Which taints would be put on and taken off, of which node and why.
+/// Which taints would be added and removed, on which node and why.
 fn would(world: &World) -> Vec<(String, ManagedTaints, ManagedTaints, TaintCause)> {
     let told = world.notices.iter().filter_map(|(_, notice)| match notice {
         NodeLifecycleNotice::WouldTaint { node, add, remove, why, .. } => {
@@ -44,9 +44,9 @@ fn declared(world: &World) -> usize {
 
 const ONE: ManagedTaints = ManagedTaints::NONE;
 
-/// S6, NL-22: nodes would be tainted when whoever acts would taint them: each once, one in ten seconds.
+/// S6, NL-22: nodes would be tainted when a leader would taint them: each once, one in ten seconds.
 #[test]
-fn it_tells_of_each_node_once_and_at_the_moment_it_would_be_served() {
+fn each_node_is_reported_once_and_at_the_moment_it_would_be_tainted() {
     let dead = ["a1", "a2", "a3"];
     let mut world = observer(&[("a", 8), ("b", 2)]);
     let mut acting = world.clone();
@@ -64,31 +64,31 @@ fn it_tells_of_each_node_once_and_at_the_moment_it_would_be_served() {
         assert_eq!(done, Some(*at), "{name}");
     }
     assert_eq!((declared(&world), world.commits.len(), world.reads), (3, 0, 0));
-    let silent = would(&world).into_iter().find(|(name, ..)| name == "a1").expect("it was told");
+    let silent = would(&world).into_iter().find(|(name, ..)| name == "a1").expect("it was reported");
     assert_eq!((silent.1, silent.2), (ONE.with(ManagedTaint::Unreachable), ONE));
     let whys: Vec<_> = would(&world).into_iter().filter(|told| !told.1.no_execute().is_empty()).collect();
     assert!(whys.iter().all(|(name, .., why)| (name == "b0") == (*why == TaintCause::NotReady)), "{whys:?}");
 }
 
-/// Who comes back is told of anew when there is reason anew; what would have been written need not be taken back.
+/// A node that recovers is reported again when there is a reason again; simulated writes need not be reverted.
 #[test]
-fn a_reason_that_goes_and_comes_back_is_told_again() {
+fn a_reason_that_disappears_and_returns_is_reported_again() {
     let mut world = observer(&[("a", 8)]);
     world.kill(&["a1"]);
     world.pass(70);
     assert_eq!((declared(&world), away(&world).len(), would(&world).len()), (1, 1, 2));
     world.revive(&["a1"]);
     world.pass(100);
-    assert_eq!((declared(&world), would(&world).len()), (1, 2), "nothing was there to be taken off");
+    assert_eq!((declared(&world), would(&world).len()), (1, 2), "there was nothing to remove");
     world.kill(&["a1"]);
     world.pass(70);
     assert_eq!((declared(&world), away(&world).len(), would(&world).len()), (2, 2, 4));
 }
 
-/// NL-9: conditions and cordons, at once and once each time; a label that would be written holds nothing up, and no
-/// pod either.
+/// NL-9: conditions and cordons are reported at once and once each time; a label that would be written delays nothing,
+/// and neither does a pod.
 #[test]
-fn what_need_not_wait_is_told_at_once() {
+fn changes_without_a_wait_are_reported_at_once() {
     let mut world = observer(&[("a", 4)]);
     world.bind("p", "a1");
     for round in 1..4 {
@@ -111,9 +111,9 @@ fn what_need_not_wait_is_told_at_once() {
     assert_eq!(told[1].1, ONE.with(ManagedTaint::NotReadyNoExecute));
 }
 
-/// Beside somebody who acts, it tells of what that one did not do.
+/// Beside an active controller, it reports what that one did not do.
 #[test]
-fn what_others_have_written_goes_before_what_would_have_been() {
+fn writes_of_others_take_precedence_over_simulated_ones() {
     let mut world = observer(&[("a", 8)]);
     let write = |world: &mut World, taints: &[ManagedTaint]| {
         world.edit("a1", |node| {
@@ -130,20 +130,20 @@ fn what_others_have_written_goes_before_what_would_have_been() {
     world.kubelets.get_mut("a1").expect("it exists").ready = false;
     write(&mut world, &[ManagedTaint::NotReady, ManagedTaint::NotReadyNoExecute]);
     world.pass(60);
-    assert_eq!(would(&world), [], "it was faster");
-    // It takes one off that belongs there, and puts one on that does not.
+    assert_eq!(would(&world), [], "the other controller was faster");
+    // The other controller removes a taint that should be there, and adds one that should not.
     write(&mut world, &[ManagedTaint::NotReady, ManagedTaint::Unschedulable]);
     world.pass(60);
     let told: Vec<_> = would(&world).into_iter().map(|(_, add, remove, _)| (add, remove)).collect();
     let put_on = (ONE.with(ManagedTaint::NotReadyNoExecute), ONE);
     assert_eq!(told, [(ONE, ONE.with(ManagedTaint::Unschedulable)), put_on]);
-    // As it is now, it ought to be; and once more not.
+    // The node is as it should be; and then again not.
     write(&mut world, &[ManagedTaint::NotReady, ManagedTaint::NotReadyNoExecute]);
     world.pass(60);
     write(&mut world, &[ManagedTaint::NotReady]);
     world.pass(60);
     assert_eq!(away(&world).len(), 2);
-    // The other one goes on and off: each time it is told of what does not belong there, and of nothing else.
+    // The other taint is added and removed repeatedly: each time the wrong one is reported, and nothing else.
     for round in 2..5 {
         write(&mut world, &[ManagedTaint::NotReady, ManagedTaint::Unschedulable]);
         world.pass(60);
@@ -154,9 +154,9 @@ fn what_others_have_written_goes_before_what_would_have_been() {
     }
 }
 
-/// NL-26: a zone that is down altogether: an observer takes those for declared who would be.
+/// NL-26: a fully disrupted zone: for an observer, nodes that would be declared silent count as declared.
 #[test]
-fn it_tells_of_a_whole_zone_at_the_moment_it_would_be_served() {
+fn a_whole_zone_is_reported_at_the_moment_it_would_be_tainted() {
     let mut world = observer(&[("a", 5), ("b", 2)]);
     let mut acting = world.clone();
     (acting.leading, acting.observing) = (true, false);
@@ -171,27 +171,27 @@ fn it_tells_of_a_whole_zone_at_the_moment_it_would_be_served() {
     }
 }
 
-/// S7, NL-27, NL-47: whoever would not be served is not told of.
+/// S7, NL-27, NL-47: a node that would not be tainted is not reported.
 #[test]
-fn nobody_is_told_of_who_would_not_be_served() {
+fn a_node_that_would_not_be_tainted_is_not_reported() {
     let mut world = observer(&[("a", 4)]);
     world.kill(&["a0", "a1", "a2", "a3"]);
     world.pass(300);
-    assert_eq!(away(&world), [], "everything is down");
+    assert_eq!(away(&world), [], "all nodes are down");
     let mut world = observer(&[("a", 8)]);
     world.kill(&["a1"]);
     world.api = false;
     world.pass(300);
-    assert_eq!((declared(&world), would(&world).len()), (0, 0), "we are cut off");
+    assert_eq!((declared(&world), would(&world).len()), (0, 0), "this process is disconnected");
     let mut world = observer(&[("a", 8)]);
     world.kill(&["a1", "a2", "a3", "a4", "a5"]);
     world.pass(300);
     assert!(declared(&world) == 5 && away(&world).len() <= 2, "NL-26: the zone stops");
 }
 
-/// Whoever was an observer and may act from now on does what it told of.
+/// An observer that becomes the leader does what it reported.
 #[test]
-fn what_was_told_is_not_taken_for_done() {
+fn reported_changes_are_not_taken_for_done() {
     let mut world = observer(&[("a", 8)]);
     world.kill(&["a1"]);
     world.edit("a2", |node| node.unschedulable = true);

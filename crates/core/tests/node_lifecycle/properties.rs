@@ -154,10 +154,10 @@ fn world() -> World {
 proptest! {
     #![proptest_config(runs())]
 
-    /// S6, S7, S8, NL-27, NL-45 at every commit, whatever goes wrong; and when it has stopped going wrong, all who are
-    /// dead are tainted, nobody else is, and nothing more is written.
+    /// S6, S7, S8, NL-27, NL-45 at every commit, whatever goes wrong; and when nothing goes wrong any more, all dead
+    /// nodes are tainted, no other is, and nothing more is written.
     #[test]
-    fn nobody_by_mistake_and_in_the_end_all_who_must(commands in commands()) {
+    fn no_node_is_tainted_by_mistake_and_in_the_end_all_dead_ones_are(commands in commands()) {
         let mut world = world();
         for command in commands {
             perform(&mut world, command);
@@ -165,7 +165,7 @@ proptest! {
         world.faults.clear();
         world.lease_lag = 0;
         world.list(false);
-        // Most of each zone live, so that no zone stops and not everything is down.
+        // Most nodes of each zone are alive, so that no zone stops and not all nodes are down.
         for node in 0..NODES {
             let name = name(node);
             world.edit(&name, |fact| (fact.zone, fact.excluded) = (crate::world::zone(&name[..1]), false));
@@ -185,7 +185,7 @@ proptest! {
         prop_assert_eq!(written, world.commits.len(), "nothing changes, nothing is written");
     }
 
-    /// The same facts at one moment make the same engine, in whatever order and however often they are told (NL-43).
+    /// The same facts at one moment make the same engine, in any order and any number of repetitions (NL-43).
     #[test]
     fn order_and_number_of_facts_do_not_matter(
         facts in prop::collection::vec(fact(), 1..30),
@@ -278,7 +278,7 @@ fn retold(facts: &[NodeLifecycleInput], choices: &[u8]) -> Vec<NodeLifecycleInpu
         NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, .. }) => (1, fact.node.clone()),
         NodeLifecycleInput::Leases(ObjectEvent::Undecodable(lease)) => (1, lease.node_name()),
         NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, .. }) => (2, fact.node.clone()),
-        other => panic!("no fact: {other:?}"),
+        other => panic!("not a fact: {other:?}"),
     };
     let mut left: Vec<NodeLifecycleInput> = facts.to_vec();
     let mut choices = choices.iter().copied().cycle();
@@ -286,7 +286,7 @@ fn retold(facts: &[NodeLifecycleInput], choices: &[u8]) -> Vec<NodeLifecycleInpu
     while !left.is_empty() {
         let choice = usize::from(choices.next().expect("a cycle does not end"));
         let chosen = object(&left[choice % left.len()]);
-        let first = left.iter().position(|fact| object(fact) == chosen).expect("it is there");
+        let first = left.iter().position(|fact| object(fact) == chosen).expect("the fact exists");
         let fact = left.remove(first);
         told.push(fact.clone());
         if choice % 3 == 0 {
@@ -299,10 +299,10 @@ fn retold(facts: &[NodeLifecycleInput], choices: &[u8]) -> Vec<NodeLifecycleInpu
 proptest! {
     #![proptest_config(Runs { cases: 300, ..runs() })]
 
-    /// A node whose lease advances within the grace period is never tainted, however late and however often what it
-    /// says arrives: the live read is asked before.
+    /// A node whose lease advances within the grace period is never tainted, however late and however often its events
+    /// arrive: the live read comes first.
     #[test]
-    fn who_renews_in_time_is_never_tainted(
+    fn a_node_that_renews_in_time_is_never_tainted(
         lags in prop::collection::vec(0i64..200, 1..12),
         repeats in prop::collection::vec(any::<bool>(), 12),
     ) {
@@ -312,7 +312,7 @@ proptest! {
             world.lease_lag = lag * SECOND;
             world.pass(45);
             if repeat {
-                let again = world.stored["a0"].lease.clone().expect("it has one");
+                let again = world.stored["a0"].lease.clone().expect("it has a lease");
                 let old = LeaseFact { version: Some(ResourceVersion(2)), renewed: Some(Wall::from_secs(0)), ..again.clone() };
                 world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: again, listed: false }));
                 world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: old, listed: false }));
@@ -322,7 +322,7 @@ proptest! {
     }
 }
 
-/// The sequences are worth something: in most of them somebody is tainted NoExecute.
+/// The sequences are meaningful: in most of them some node is tainted NoExecute.
 #[test]
 fn sequences_taint() {
     use proptest::strategy::ValueTree;

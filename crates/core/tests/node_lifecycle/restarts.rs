@@ -4,10 +4,10 @@ use crate::world::{What, World};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::node_lifecycle::{ManagedTaint, NodeLifecycleInput};
 
-/// NL-40: at every second of a node's death a restart takes off nothing, and the node is tainted in time: a grace
-/// period of observation and a token later at most.
+/// NL-40: at every second of a node's death a restart removes nothing, and the node is tainted in time: after at most a
+/// grace period of observation and one token.
 #[test]
-fn nl_40_a_restart_in_each_phase_untaints_nobody() {
+fn nl_40_a_restart_in_each_phase_untaints_no_node() {
     for second in (0..130).step_by(3) {
         let mut world = World::new(&[("a", 5), ("b", 5)]);
         world.kill(&["a1", "a3"]);
@@ -34,7 +34,7 @@ fn nl_40_a_restart_in_each_phase_untaints_nobody() {
     }
 }
 
-/// A crash after each number of requests, the answer lost.
+/// A crash after each number of requests, with the response lost.
 #[test]
 fn a_crash_at_each_request() {
     for crash_at in 0..8 {
@@ -51,7 +51,7 @@ fn a_crash_at_each_request() {
     }
 }
 
-/// S6, P36: crashing every minute makes nobody faster; the judge counts over all lives.
+/// S6, P36: crashing every minute does not speed up taints; the checker counts over all processes.
 #[test]
 fn s6_a_crash_loop_is_not_faster_than_the_rate() {
     let mut world = World::new(&[("a", 40), ("b", 3)]);
@@ -65,9 +65,9 @@ fn s6_a_crash_loop_is_not_faster_than_the_rate() {
     assert!(!world.tainted().is_empty());
 }
 
-/// S6: whoever gains the lead begins with an empty bucket.
+/// S6: a new leader starts with an empty bucket.
 #[test]
-fn s6_a_new_leader_begins_with_an_empty_bucket() {
+fn s6_a_new_leader_starts_with_an_empty_bucket() {
     let mut world = World::new(&[("a", 10)]);
     world.leading = false;
     world.kill(&["a1"]);
@@ -82,9 +82,10 @@ fn s6_a_new_leader_begins_with_an_empty_bucket() {
     assert_eq!(world.tainted(), ["a1"]);
 }
 
-/// A node comes back while nobody watches: both taints go at first sight, because it says itself that it is ready.
+/// A node recovers while no process watches: both taints are removed at the first observation, because it reports
+/// itself that it is ready.
 #[test]
-fn a_node_that_came_back_unseen_is_freed() {
+fn a_node_that_recovered_unobserved_is_untainted() {
     let mut world = World::new(&[("a", 4)]);
     world.kill(&["a1"]);
     world.pass(70);
@@ -97,9 +98,9 @@ fn a_node_that_came_back_unseen_is_freed() {
     assert_eq!(world.tainted(), Vec::<&str>::new());
 }
 
-/// A restart while everything is down: nothing is put on, nothing is left on.
+/// A restart while all nodes are down: nothing is added, nothing is left.
 #[test]
-fn a_restart_while_everything_is_down() {
+fn a_restart_while_all_nodes_are_down() {
     let mut world = World::new(&[("a", 3)]);
     world.kill(&["a0", "a1", "a2"]);
     world.pass(100);

@@ -1,20 +1,20 @@
-//! Tests a zone whose kubelets are hostile: fall silent, come back, report not ready, in any order.
+//! Tests a zone whose kubelets are hostile: they become silent, recover, or report not ready, in any order.
 //!
 //! - Their own zone's rate holds and no live node is tainted as silent (S6); other zones behave as without them, to the
 //!   microsecond.
 
 use crate::world::{Commit, World};
 
-/// More than all others together, and a zone that is small; so that theirs counts for as much as it can.
+/// A hostile zone larger than all others together, and a small one; so that the hostile zone has the most influence.
 const ZONES: [(&str, usize); 3] = [("hostile", 30), ("b", 6), ("c", 4)];
 const HOSTILE: usize = ZONES[0].1;
-/// Two honest nodes die, each in its own zone, in the midst of it.
+/// Two honest nodes die meanwhile, each in its own zone.
 const DEATHS: [(i64, &str); 2] = [(40, "b2"), (400, "c0")];
 /// In seconds.
 const LASTS: i64 = 1200;
 const SEEDS: u64 = if cfg!(debug_assertions) { 30 } else { 300 };
 
-/// What a hostile kubelet does next.
+/// The next action of a hostile kubelet.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Silence,
@@ -33,7 +33,7 @@ fn act(world: &mut World, number: usize, act: Act) {
     }
 }
 
-/// Lets time pass while others act; what was written to the nodes of others.
+/// Lets time pass while others act. Returns what was written to the nodes of others.
 fn history(mut acts: impl FnMut(i64, &mut World)) -> (World, Vec<Commit>) {
     let mut world = World::new(&ZONES);
     for second in 0..LASTS {
@@ -51,7 +51,7 @@ fn history(mut acts: impl FnMut(i64, &mut World)) -> (World, Vec<Commit>) {
 
 fn assert_nobody_else_pays(what: &str, acts: impl FnMut(i64, &mut World)) -> World {
     let (calm, expected) = history(|_, _| ());
-    assert_eq!(calm.tainted(), ["b2", "c0"], "who dies is sent away, and nobody else");
+    assert_eq!(calm.tainted(), ["b2", "c0"], "pods are evicted from the dead nodes only");
     let (world, found) = history(acts);
     assert_eq!(found, expected, "{what}");
     let honest: Vec<_> = world.tainted().into_iter().filter(|name| !name.starts_with("hostile")).collect();
@@ -63,9 +63,10 @@ fn all(world: &mut World, what: Act) {
     (0..HOSTILE).for_each(|number| act(world, number, what));
 }
 
-/// The moments that serve them best: as the first of the others dies, before, when it is declared, when it is its turn.
+/// The moments that are best for them: when the first of the others dies, before, when it is declared silent, when it
+/// is its turn.
 #[test]
-fn a_zone_that_falls_silent_at_once_hastens_and_stops_nothing_elsewhere() {
+fn a_zone_that_becomes_silent_at_once_hastens_and_stops_nothing_elsewhere() {
     for moment in [0, 39, 40, 41, 80, 89, 90, 91, 100, 399, 450] {
         for what in [Act::Silence, Act::NotReady] {
             let world = assert_nobody_else_pays(&format!("{what:?} at {moment}"), |second, world| {
@@ -73,14 +74,14 @@ fn a_zone_that_falls_silent_at_once_hastens_and_stops_nothing_elsewhere() {
                     all(world, what);
                 }
             });
-            // The judge counted: one in ten seconds. It is what they asked for.
+            // The checker counted: one in ten seconds. That is the result of their own silence.
             let gone = world.tainted().iter().filter(|name| name.starts_with("hostile")).count();
             assert!((1..=HOSTILE).contains(&gone), "{what:?} at {moment}: {gone}");
         }
     }
 }
 
-/// In and out of every state a zone can have, as often as each takes.
+/// Into and out of every state of a zone, at the fastest possible pace.
 #[test]
 fn a_zone_that_comes_and_goes_hastens_and_stops_nothing_elsewhere() {
     for period in [11, 41, 45, 51, 60, 97] {
@@ -93,7 +94,7 @@ fn a_zone_that_comes_and_goes_hastens_and_stops_nothing_elsewhere() {
 }
 
 #[test]
-fn whatever_each_of_them_does_nothing_elsewhere_is_hastened_or_stopped() {
+fn whatever_hostile_kubelets_do_nothing_elsewhere_is_hastened_or_stopped() {
     for seed in 1..=SEEDS {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut random = move |below: u64| {

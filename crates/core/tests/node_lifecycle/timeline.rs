@@ -1,4 +1,4 @@
-//! Tests one node after the other: when it is declared silent, tainted and untainted.
+//! Tests nodes one by one: when each is declared silent, tainted and untainted.
 
 use crate::world::{Commit, SECOND, What, World};
 use taintward_core::api_error::ApiFailure;
@@ -14,7 +14,7 @@ fn at(world: &World, which: impl Fn(&Commit) -> bool) -> Option<f64> {
     world.commits.iter().find(|commit| which(commit)).map(|commit| commit.at as f64 / SECOND as f64)
 }
 
-/// NL-46: a node dies; 50 s after it was last heard of its conditions say so, and both taints are there at once.
+/// NL-46: a node dies; 50 s after its last heartbeat its conditions are Unknown, and both taints are added at once.
 #[test]
 fn nl_46_the_timeline_to_the_second() {
     let mut world = World::new(&[("a", 4)]);
@@ -33,7 +33,7 @@ fn nl_46_the_timeline_to_the_second() {
     assert!((tainted - last - 50.0).abs() < 0.001, "{tainted}");
     assert_eq!(world.commits.len(), 3, "conditions, both taints in one write, the pod: {:?}", world.commits);
     assert_eq!(world.commits[2].what, What::Mark("web".into()));
-    // NL-49, L7: it comes back, and both go at once, in one write.
+    // NL-49, L7: it recovers, and both are removed at once, in one write.
     world.pass(100);
     assert_eq!(world.commits.len(), 3, "nothing is written while nothing changes");
     let back = world.now;
@@ -44,7 +44,7 @@ fn nl_46_the_timeline_to_the_second() {
     assert_eq!((lifted.at, &lifted.what), (back, &What::Taint { add: ManagedTaints::NONE, remove: both }));
 }
 
-/// NL-23: the first at once, then one each ten seconds.
+/// NL-23: the first at once, then one every ten seconds.
 #[test]
 fn nl_23_one_node_in_ten_seconds() {
     let mut world = World::new(&[("a", 12)]);
@@ -63,7 +63,7 @@ fn nl_23_one_node_in_ten_seconds() {
     }
 }
 
-/// NL-16: between False and Unknown the taints change places, in one write and without waiting (NL-45).
+/// NL-16: between False and Unknown one taint replaces the other, in one write and without waiting (NL-45).
 #[test]
 fn nl_16_nl_45_a_swap_is_one_write_and_is_not_limited() {
     let mut world = World::new(&[("a", 4)]);
@@ -92,7 +92,7 @@ fn nl_16_nl_45_a_swap_is_one_write_and_is_not_limited() {
     assert_eq!(world.own("a1"), not_ready, "and back");
 }
 
-/// NL-7: a write that fails is tried again until it succeeds.
+/// NL-7: a write that fails is retried until it succeeds.
 #[test]
 fn nl_7_failed_condition_taints_are_retried() {
     let mut world = World::new(&[("a", 3)]);
@@ -108,7 +108,8 @@ fn nl_7_failed_condition_taints_are_retried() {
     assert_eq!(world.own("a0"), ManagedTaints::NONE.with(ManagedTaint::MemoryPressure));
 }
 
-/// NL-9, NL-6: cordoned and not; a taint of ours that somebody else put on without a reason goes, others stay.
+/// NL-9, NL-6: cordoned and uncordoned; a managed taint that another client added without a reason is removed, others
+/// stay.
 #[test]
 fn nl_9_cordon_and_nl_6_foreign_taints() {
     let mut world = World::new(&[("a", 3)]);
@@ -135,7 +136,7 @@ fn nl_9_cordon_and_nl_6_foreign_taints() {
     assert_eq!(world.stored["a0"].node.taints, [foreign]);
 }
 
-/// NL-8: the labels of old follow those of today.
+/// NL-8: the deprecated labels follow the current ones.
 #[test]
 fn nl_8_labels_follow() {
     let mut world = World::new(&[("a", 2)]);
@@ -152,8 +153,8 @@ fn nl_8_labels_follow() {
     assert_eq!(world.commits.len(), 1);
 }
 
-/// NL-11, NL-12: a node that never posted anything has the startup grace period from its creation; one that renews its
-/// lease is fine (NL-10).
+/// NL-11, NL-12: a node that never posted a status has the startup grace period from its creation; one that renews its
+/// lease is healthy (NL-10).
 #[test]
 fn nl_11_a_node_that_never_posted() {
     let mut world = World::new(&[("a", 3)]);
@@ -170,10 +171,11 @@ fn nl_11_a_node_that_never_posted() {
     assert_eq!(conditions.len(), 4);
     assert!(conditions.iter().all(|(_, expiry)| *expiry == ConditionExpiry::NeverPosted));
     assert_eq!(world.tainted(), ["a8"]);
-    // The heartbeat that the declaration invents is the node's creation, and nobody's heartbeat.
+    // The heartbeat that the declaration invents is the node's creation, and not a sign of life.
     world.pass(10);
     let engine = world.engine.as_ref().expect("it runs");
-    let heard = engine.explain(&NodeName::new("a8"), world.clock().mono).expect("it is known").last_renewal;
+    let heard =
+        engine.explain(&NodeName::new("a8"), world.clock().mono).expect("the node is known").last_renewal;
     assert_eq!(heard.as_micros() / SECOND, 100);
     let declarations = world.commits.iter().filter(|commit| matches!(commit.what, What::Declare(_))).count();
     world.pass(300);
@@ -183,7 +185,7 @@ fn nl_11_a_node_that_never_posted() {
     );
 }
 
-/// NL-17, NL-18: pods of a node that went down are marked, also those that come later; once each.
+/// NL-17, NL-18: pods of a node that went down are marked, also later ones; once each.
 #[test]
 fn nl_17_nl_18_pods_are_marked_once() {
     let mut world = World::new(&[("a", 3)]);
@@ -200,7 +202,7 @@ fn nl_17_nl_18_pods_are_marked_once() {
         world.commits.iter().filter_map(mark).collect()
     };
     assert_eq!(marks(&world), ["old", "new"]);
-    // The kubelet has another opinion, and keeps it.
+    // The kubelet disagrees, and takes precedence.
     let mut fact = world.pods["old"].1.clone();
     fact.ready = Some(ConditionStatus::True);
     world.tell(NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, listed: false }));
@@ -214,9 +216,9 @@ fn nl_17_nl_18_pods_are_marked_once() {
     assert_eq!(told, 1, "NL-17: one event for the node");
 }
 
-/// Flapping: heard of just in time, always; never tainted, and nothing written.
+/// Flapping: heartbeats always arrive just in time; the node is never tainted, and nothing is written.
 #[test]
-fn a_flapping_node_that_is_heard_of_in_time_is_left_alone() {
+fn a_flapping_node_with_heartbeats_in_time_is_not_changed() {
     let mut world = World::new(&[("a", 4)]);
     for _ in 0..30 {
         world.kill(&["a1"]);
@@ -227,9 +229,9 @@ fn a_flapping_node_that_is_heard_of_in_time_is_left_alone() {
     assert_eq!(world.commits, []);
 }
 
-/// NL-48, NL-49: the switches.
+/// NL-48, NL-49: the flags.
 #[test]
-fn nl_49_apart_if_asked_for() {
+fn nl_49_taints_are_removed_separately_if_configured() {
     let flags = NodeLifecycleFlags { lift_together: false, ..NodeLifecycleFlags::default() };
     let mut world = World::unsettled(&[("a", 4)], flags);
     world.pass(100);
@@ -243,7 +245,7 @@ fn nl_49_apart_if_asked_for() {
     assert_eq!(world.commits.len(), 2);
 }
 
-/// An observer is told what it would do, and why it does not do it yet.
+/// An observer reports what it would do, and why it does not do it yet.
 #[test]
 fn observing_explains() {
     let mut world = World::new(&[("a", 4)]);
@@ -253,7 +255,7 @@ fn observing_explains() {
     let now = world.clock().mono;
     let engine = world.engine.as_ref().expect("it runs");
     let name = NodeName::new("a1");
-    let explanation = engine.explain(&name, now).expect("it is known");
+    let explanation = engine.explain(&name, now).expect("the node is known");
     assert_eq!(explanation.wanted, Some(ManagedTaint::UnreachableNoExecute));
     assert_eq!(explanation.delayed_by, Some(DelayReason::ConditionsFirst));
     assert_eq!(engine.doubt(now), None);
@@ -261,7 +263,7 @@ fn observing_explains() {
     world.pass(30);
     let now = world.clock().mono;
     let engine = world.engine.as_ref().expect("it runs");
-    let held = engine.explain(&name, now).expect("it is known").delayed_by;
+    let held = engine.explain(&name, now).expect("the node is known").delayed_by;
     assert_eq!(held, Some(DelayReason::Doubt(ObservationDoubt::NoNodeHeard)));
     assert!(engine.holds_countdowns(), "NL-48");
     assert_eq!(world.commits, []);

@@ -1,5 +1,4 @@
-//! Tests what happens between a pull and its response: how old a live read may be, and to which incarnation a response
-//! applies.
+//! Tests what happens between a pull and its response: how old a live read may be, and to which UID a response applies.
 
 use crate::world::{SECOND, What, World};
 use taintward_core::api_error::ApiFailure;
@@ -12,7 +11,7 @@ use taintward_core::node_lifecycle::{
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Span, Wall};
 
-/// A follower's engine that knows of a silent node, and has asked for nothing yet.
+/// A follower's engine that knows a silent node, with no effect pulled yet.
 fn silent() -> World {
     let mut world = World::new(&[("a", 4)]);
     world.leading = false;
@@ -27,9 +26,9 @@ fn reading(world: &World, name: &str) -> LiveNodeAndLease {
     LiveNodeAndLease { node: LiveRead::Found(stored.node.clone()), lease }
 }
 
-/// S7(a): a live read is worth two seconds.
+/// S7(a): a live read is valid for two seconds.
 #[test]
-fn a_live_read_is_worth_two_seconds() {
+fn a_live_read_is_valid_for_two_seconds() {
     for (age, declares) in [(2_000_000, true), (2_000_001, false)] {
         let mut world = silent();
         let name = NodeName::new("a1");
@@ -53,12 +52,12 @@ fn a_live_read_is_worth_two_seconds() {
     }
 }
 
-/// S7(a): a live read from before the silence was too long says nothing about it.
+/// S7(a): a live read from before the end of the grace period proves nothing about the silence.
 #[test]
-fn a_live_read_from_before_is_none() {
+fn a_live_read_from_before_does_not_count() {
     let mut world = World::new(&[("a", 4)]);
     world.kill(&["a1"]);
-    // Last heard of at 91.37 s; a conflict makes it read just before 141.37 s.
+    // Last heartbeat at 91.37 s; a conflict causes a read just before 141.37 s.
     world.pass_micros(40_500_000);
     world.faults = [Some(ApiFailure::Conflict)].into();
     world.edit("a1", |node| node.unschedulable = true);
@@ -69,9 +68,9 @@ fn a_live_read_from_before_is_none() {
     assert_eq!(world.reads, 2);
 }
 
-/// The answer to a request for a node that has been replaced meanwhile is not about the new one.
+/// The response to a request for a node that has been replaced meanwhile is not about the new one.
 #[test]
-fn an_answer_for_another_incarnation() {
+fn a_response_for_another_uid() {
     let mut world = silent();
     let name = NodeName::new("a1");
     let now = world.clock();
@@ -91,15 +90,15 @@ fn an_answer_for_another_incarnation() {
         result: Ok(Some(ResourceVersion(1_000_000))),
     });
     let engine = world.engine.as_ref().expect("it runs");
-    let ready = engine.explain(&name, now.mono).expect("it is known").conditions.ready();
+    let ready = engine.explain(&name, now.mono).expect("the node is known").conditions.ready();
     assert_eq!(ready, Some(ConditionStatus::True));
     assert_eq!(engine.stats().in_flight, 0);
 }
 
-/// NL-17: the answer to a mark comes when the node has been ready and is down again, or has been replaced by one that is:
-/// it was for the last time, and the pod is marked once more. Without such a turn it is not.
+/// NL-17: the response to a mark arrives when the node has been ready and is down again, or has been replaced by one
+/// that is down: it was for the previous time, and the pod is marked once more. Without such a change it is not.
 #[test]
-fn nl_17_an_answer_for_the_last_time_the_node_was_down() {
+fn nl_17_a_response_for_the_previous_time_the_node_was_down() {
     for (turn, result, marks) in [
         ("none", Ok(true), 0),
         ("ready", Ok(true), 1),
@@ -141,23 +140,23 @@ fn nl_17_an_answer_for_the_last_time_the_node_was_down() {
     }
 }
 
-/// What the watch tells late of a node does not undo what is known.
+/// A late event of a node does not undo newer knowledge.
 #[test]
-fn late_news_of_a_node_is_dropped() {
+fn a_late_event_of_a_node_is_dropped() {
     let mut world = World::new(&[("a", 3)]);
     let before = world.stored["a0"].node.clone();
     world.edit("a0", |node| node.unschedulable = true);
     world.pass(1);
     world.tell(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact: before, listed: false }));
     let engine = world.engine.as_ref().expect("it runs");
-    let own = engine.explain(&NodeName::new("a0"), world.clock().mono).expect("it is known").own;
+    let own = engine.explain(&NodeName::new("a0"), world.clock().mono).expect("the node is known").own;
     assert_eq!(own, ManagedTaints::NONE.with(ManagedTaint::Unschedulable));
     assert_eq!(world.commits.len(), 1);
 }
 
-/// NL-10: a node without a lease that posts its status is heard of.
+/// NL-10: for a node without a lease, a posted status is a sign of life.
 #[test]
-fn a_heartbeat_in_the_node_is_one() {
+fn a_heartbeat_in_the_node_counts() {
     let mut world = World::new(&[("a", 3)]);
     world.kill(&["a1"]);
     for _ in 0..20 {
@@ -171,8 +170,8 @@ fn a_heartbeat_in_the_node_is_one() {
     assert_eq!(world.reads, 0, "there was no doubt");
 }
 
-/// NL-11: a node that never said anything counts from its creation, also after a restart; but nobody is declared by less
-/// than a grace period of our own.
+/// NL-11: a node that never posted a status counts from its creation, also after a restart; but no node is declared
+/// silent by less than a grace period of observation.
 #[test]
 fn nl_11_from_creation_after_a_restart() {
     let mut world = World::new(&[("a", 3)]);
@@ -190,9 +189,9 @@ fn nl_11_from_creation_after_a_restart() {
     assert!(world.engine.as_ref().expect("it runs").next_wakeup() > Some(Mono::from_micros(world.now)));
 }
 
-/// S6: a token of the time before we gained the lead is not given back: whoever led in between may have used the rate.
+/// S6: a token taken before this process became leader is not returned: a leader in between may have used the rate.
 #[test]
-fn s6_a_new_lead_forgets_the_tokens_of_the_last() {
+fn s6_a_new_leader_forgets_the_tokens_of_its_last_term() {
     for leads_again in [false, true] {
         let mut world = silent();
         world.pass(30);
@@ -227,7 +226,7 @@ fn s6_a_new_lead_forgets_the_tokens_of_the_last() {
         );
         now.mono = now.mono.plus(Span::from_secs(2));
         engine.tick(now.mono);
-        let held = engine.explain(&name, now.mono).expect("it is known").delayed_by;
+        let held = engine.explain(&name, now.mono).expect("the node is known").delayed_by;
         let rate = matches!(held, Some(DelayReason::Rate(at)) if at > now.mono.plus(Span::from_secs(7)));
         assert_eq!(rate, leads_again, "{held:?}");
     }

@@ -1,6 +1,6 @@
 //! Simulates kubelets, an exact API server and the control loop around the engine on virtual time.
 //!
-//! - A test kills, revives, cuts off, pauses and restarts; every commit is checked without code of the engine.
+//! - A test kills, revives, disconnects, pauses and restarts; every commit is checked without code of the engine.
 
 use crate::judge::Judge;
 use crate::list_started;
@@ -58,9 +58,9 @@ pub struct World {
     pub flags: NodeLifecycleFlags,
     pub engine: Option<NodeLifecycleEngine>,
     pub leading: bool,
-    /// It watches, and is asked what it would do.
+    /// It watches, and only reports what it would do.
     pub observing: bool,
-    /// How often the engine wanted to be woken.
+    /// The number of wakeups.
     pub wakes: usize,
     pub stored: BTreeMap<String, Stored>,
     pub kubelets: BTreeMap<String, Kubelet>,
@@ -78,7 +78,7 @@ pub struct World {
     heard: i64,
     next_witness: i64,
     version: u64,
-    /// Everything was down before this instant already: nobody can say that the news is on its way.
+    /// All nodes were down before this instant already: the events cannot still be in flight.
     was_all_down: bool,
     stepped_at: i64,
 }
@@ -88,7 +88,8 @@ pub fn zone(name: &str) -> ZoneKey {
 }
 
 impl World {
-    /// So many nodes in each zone, named `a0`, `a1`, `b0`; all well, and known for so long that everything is settled.
+    /// This many nodes in each zone, named `a0`, `a1`, `b0`; all healthy, and known for so long that everything is
+    /// settled.
     pub fn new(zones: &[(&str, usize)]) -> Self {
         let mut world = Self::unsettled(zones, NodeLifecycleFlags::default());
         world.pass(100);
@@ -142,7 +143,7 @@ impl World {
         Some(ResourceVersion(self.version))
     }
 
-    // What a test does.
+    // Actions of a test.
 
     pub fn add_node(&mut self, name: &str, zone_name: &str) {
         let phase = (self.stored.len() as i64 * 1_370_000) % RENEWAL;
@@ -173,7 +174,7 @@ impl World {
         names.iter().for_each(|name| self.kubelets.get_mut(*name).expect("it exists").alive = false);
     }
 
-    /// It is there again, and says so at once if it can.
+    /// The node runs again, and sends a heartbeat at once if it can.
     pub fn revive(&mut self, names: &[&str]) {
         for name in names {
             let kubelet = self.kubelets.get_mut(*name).expect("it exists");
@@ -320,12 +321,12 @@ impl World {
         {
             engine.tick(mono);
             self.wakes += 1;
-            assert!(engine.next_wakeup().is_none_or(|at| at > mono), "it wants to be woken for nothing");
+            assert!(engine.next_wakeup().is_none_or(|at| at > mono), "a wakeup without any work");
         }
         self.work();
     }
 
-    /// A kubelet renews its lease, and posts its status if that says something else, or once in a while.
+    /// A kubelet renews its lease, and posts its status if that has changed, or once in a while.
     fn beat(&mut self, name: &str) {
         let (now, wall) = (self.now, self.wall());
         let kubelet = self.kubelets.get_mut(name).expect("it exists");
@@ -366,7 +367,7 @@ impl World {
         self.wire.insert(place, (at, input));
     }
 
-    // What a test asks.
+    // Queries of a test.
 
     fn is_all_down(&self) -> bool {
         let ready = |stored: &Stored| {
@@ -388,7 +389,7 @@ impl World {
         self.stored.iter().filter(|(_, it)| evicting(it)).map(|(name, _)| name.as_str()).collect()
     }
 
-    /// When a taint of that kind was first put on this node, in seconds and fractions.
+    /// Returns when a taint of that kind was first added to this node, in seconds and fractions.
     pub fn when(&self, name: &str, taint: ManagedTaint) -> Option<f64> {
         let has = |commit: &&Commit| matches!(commit.what, What::Taint { add, .. } if commit.node == name && add.has(taint));
         self.commits.iter().find(has).map(|commit| commit.at as f64 / SECOND as f64)

@@ -170,7 +170,7 @@ fn input() -> impl Strategy<Value = EvictionInput> {
     ]
 }
 
-/// Asks everything that can be asked, and pulls some effects.
+/// Calls every query, and pulls some effects.
 fn use_all(engine: &mut EvictionEngine, now: Now, pulls: usize) {
     engine.tick(now.mono);
     for at in 0..pulls {
@@ -206,7 +206,7 @@ proptest! {
             engine.handle(input, now);
             use_all(&mut engine, now, pulls);
         }
-        // Nothing is left when everything is gone.
+        // Nothing is left when all objects are gone.
         let now = Now::exact(Mono::NEVER, Wall::from_secs(0));
         for input in [
             EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),

@@ -65,8 +65,8 @@ pub(crate) enum Command {
     Restart,
     Capacity(u8),
     Hold(bool),
-    /// The wall clock of those who decide is ahead by so many milliseconds, and they know that it may be off by that and
-    /// some more; or they know nothing of the server's.
+    /// The engine's wall clock is ahead by this many milliseconds, and the engine knows that it may be wrong by that
+    /// and some more; or the server's clock is unknown to it.
     Clock {
         ahead: i64,
         more: Option<i64>,
@@ -85,7 +85,7 @@ fn effect(choice: u8) -> TaintEffect {
     }
 }
 
-/// Every kind of toleration: short, long, for ever, at once, absurd; any key, any effect, others' effects, unknown.
+/// Every kind of toleration: short, long, unlimited, zero, absurd; any key, any effect, others' effects, unknown.
 fn tolerations(choices: &[u8]) -> Vec<Toleration> {
     let made = |&choice: &u8| {
         let key = KEYS[usize::from(choice) % 3];
@@ -171,13 +171,13 @@ fn clock() -> impl Strategy<Value = Command> {
     (ahead, prop::option::weighted(0.8, 0i64..2_000)).prop_map(|(ahead, more)| Command::Clock { ahead, more })
 }
 
-/// Clocks are stepped, and processes die; everything else goes well.
+/// Clocks are stepped, and processes crash; everything else succeeds.
 pub(crate) fn wrong_clocks() -> BoxedStrategy<Vec<Command>> {
     let restart = prop_oneof![3 => Just(Command::Restart), 1 => Just(Command::List)];
     with_nodes(prop_oneof![5 => ordinary(false), 2 => restart, 1 => clock()].boxed(), 40)
 }
 
-/// Anybody may do anything to objects, but every message arrives at once and every request succeeds.
+/// Any client may do anything to objects, but every event arrives at once and every request succeeds.
 pub(crate) fn calm() -> BoxedStrategy<Vec<Command>> {
     let marks = (0..PODS, any::<bool>()).prop_map(|(pod, on)| Command::Mark { pod, on });
     let readable =
@@ -216,7 +216,7 @@ pub(crate) fn stormy() -> BoxedStrategy<Vec<Command>> {
     with_nodes(one.boxed(), 60)
 }
 
-/// A sequence that begins with some nodes, so that there is something to happen to.
+/// A sequence that starts with some nodes, so that commands have objects.
 fn with_nodes(one: BoxedStrategy<Command>, length: usize) -> BoxedStrategy<Vec<Command>> {
     let sequence = prop::collection::vec(one, length / 4..length);
     let begin = |commands: Vec<Command>| (0..NODES).map(Command::PutNode).chain(commands).collect();
@@ -281,7 +281,7 @@ pub(crate) fn perform(storm: &mut Storm, command: Command) {
     storm.settle();
 }
 
-/// A pod that is on its way out does not come back.
+/// A terminating pod does not become live again.
 fn leave(standing: &mut PodLifePhase, to: PodLifePhase) {
     if *standing == PodLifePhase::Live {
         *standing = to;

@@ -11,7 +11,7 @@ use taintward_core::identity::{NodeName, Uid};
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Now;
 
-/// What an input is about: order matters only among those about the same object.
+/// The object of an input: order matters only among inputs about the same object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Object {
     Node(NodeName),
@@ -32,13 +32,13 @@ fn object(input: &EvictionInput) -> Object {
     }
 }
 
-/// What happens at one instant, as its watch events.
+/// Returns what happens at one instant, as its watch events.
 fn events(commands: Vec<Command>) -> (Vec<EvictionInput>, Now) {
     let mut storm = Storm::new(EvictionConfig::default(), WINDOW);
     storm.deaf = true;
     for command in commands {
         match command {
-            // A withdrawal that is planned is something under way.
+            // A planned withdrawal is an attempt in progress.
             Command::Pass(_) | Command::Mark { .. } => {}
             command => perform(&mut storm, command),
         }
@@ -90,8 +90,8 @@ fn retold(inputs: &[EvictionInput], choices: &[u8]) -> Vec<EvictionInput> {
     retold
 }
 
-/// Facts about objects that can be left out without a loss: of an unreadable object only what was read before counts,
-/// and a pod or node that was never readable is not known.
+/// Whether facts can be left out without a loss: of an undecodable object only the earlier state counts, and a pod or
+/// node that was never decodable is unknown.
 fn is_lossless(inputs: &[EvictionInput]) -> bool {
     !inputs.iter().any(|input| {
         matches!(
@@ -115,7 +115,7 @@ proptest! {
         let straight = engine(&inputs, now);
         let other = engine(&retold(&inputs, &choices), now);
         prop_assert_eq!(&straight, &other);
-        // Told twice over, as by a resync.
+        // Delivered twice, as by a resync.
         let known: BTreeSet<_> = inputs.iter().map(object).collect();
         let last = |object: &Object| inputs.iter().rfind(|input| self::object(input) == *object).cloned();
         let mut again = straight.clone();
@@ -126,7 +126,7 @@ proptest! {
         prop_assert_eq!(&straight, &again);
     }
 
-    /// The facts are worth comparing: another fact makes another engine.
+    /// The comparison is meaningful: another fact makes another engine.
     #[test]
     fn another_fact_makes_another_engine(commands in calm()) {
         let (inputs, now) = events(commands);

@@ -19,7 +19,7 @@ use taintward_core::eviction::EvictionConfig;
 use taintward_core::fact::PodLifePhase;
 use taintward_core::verdict::Outcome;
 
-/// How many sequences a property is tried with, unless the environment asks for another number.
+/// The default number of sequences for a property.
 const CASES: u32 = 2_000;
 
 fn runs() -> Runs {
@@ -27,10 +27,10 @@ fn runs() -> Runs {
     Runs { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Runs::default() }
 }
 
-/// Longer than every finite patience that a test lives to see.
+/// Longer than every finite toleration period in a test.
 const DAYS: i64 = 40 * 86_400 * SECOND;
 
-/// Nothing is under way, nothing is due, and everybody known is there.
+/// Nothing is in progress, nothing is due, and every known pod exists.
 fn assert_rest(storm: &Storm) {
     let census = storm.engine.stats();
     assert_eq!((census.due, census.in_hand, storm.in_flight()), (0, 0, 0), "{census:?}");
@@ -40,10 +40,10 @@ fn assert_rest(storm: &Storm) {
 proptest! {
     #![proptest_config(runs())]
 
-    /// L1, D2, TE-25, NL-48: where nothing goes wrong, a pod leaves exactly at the instant at which it has to, and who need
-    /// not leave is still there.
+    /// L1, D2, TE-25, NL-48: without faults, a pod is evicted exactly at the instant at which it is due, and every
+    /// other pod stays.
     #[test]
-    fn in_calm_everybody_leaves_exactly_when_due(commands in calm()) {
+    fn in_calm_every_pod_is_evicted_exactly_when_due(commands in calm()) {
         let mut storm = Storm::new(EvictionConfig::default(), 0);
         storm.grace = Some(0);
         for command in commands {
@@ -59,8 +59,8 @@ proptest! {
         }
     }
 
-    /// S4, L3: restarts move no deadline earlier (the cluster would refuse), and none by more than a second where
-    /// `timeAdded` stands.
+    /// S4, L3: restarts move no deadline earlier (the cluster would panic), and none later by more than a second if
+    /// there is a `timeAdded`.
     #[test]
     fn restarts_move_no_deadline(commands in restarting()) {
         let mut storm = Storm::new(EvictionConfig::default(), 0);
@@ -73,11 +73,11 @@ proptest! {
         assert_rest(&storm);
     }
 
-    /// S3, S4, L5: whatever a new process' wall clock shows, nobody leaves early by it (the cluster would refuse), nor
-    /// later than by what the clock may be off, twice, and a second. One that knows nothing of the server's clock counts
-    /// from first sight.
+    /// S3, S4, L5: whatever a new process' wall clock shows, no pod is evicted early because of it (the cluster would
+    /// panic), nor later than by twice the clock's maximum error and a second. A process to which the server's clock is
+    /// unknown counts from its first observation.
     #[test]
-    fn wrong_clocks_make_nobody_leave_early_or_late_without_bounds(commands in wrong_clocks()) {
+    fn wrong_clocks_evict_no_pod_early_or_late_without_bounds(commands in wrong_clocks()) {
         let mut storm = Storm::new(EvictionConfig::default(), 0);
         let skew = |command: &Command| match command {
             Command::Clock { ahead, more } => more.map(|more| (ahead.abs() + more) * 1_000),
@@ -93,10 +93,11 @@ proptest! {
         assert_eq!(storm.overdue(0).filter(|due| *due <= storm.cluster.now).count(), 0, "L1");
     }
 
-    /// S1, S2, S3, S10, S11, D5 hold at every commit (the cluster refuses otherwise), whatever goes wrong; and when
-    /// it has stopped going wrong, all who must go are gone (L1, L2, L4), and no mark is left on who stays (S9).
+    /// S1, S2, S3, S10, S11, D5 hold at every commit (the cluster panics otherwise), whatever goes wrong; and when
+    /// nothing goes wrong any more, all pods that must be evicted are gone (L1, L2, L4), and no remaining pod has a
+    /// mark (S9).
     #[test]
-    fn in_a_storm_nobody_leaves_early_and_in_the_end_all_who_must(
+    fn in_a_storm_no_pod_is_evicted_early_and_in_the_end_all_due_pods_are(
         commands in stormy(),
         tape in prop::collection::vec(any::<u8>(), 0..120),
     ) {
@@ -119,7 +120,7 @@ proptest! {
     }
 }
 
-/// Faults stop; what was lost is listed.
+/// Faults stop; lost events are made up by a list.
 fn calm_down(storm: &mut Storm) {
     storm.tape.clear();
     storm.capacity = usize::MAX;
@@ -128,7 +129,7 @@ fn calm_down(storm: &mut Storm) {
     storm.list();
 }
 
-/// S10: nobody is deleted twice, unless a dead process demanded no version.
+/// S10: no pod is deleted twice, unless a crashed process sent no version.
 fn assert_once(storm: &Storm) {
     let mut deleted: Vec<_> = storm.cluster.deleted.iter().map(|deleted| &deleted.uid).collect();
     let all = deleted.len();
@@ -137,7 +138,7 @@ fn assert_once(storm: &Storm) {
     assert_eq!(all, deleted.len(), "S10: {:?}", storm.cluster.deleted);
 }
 
-/// A process that starts now plans the same, at most a second later (S4).
+/// A process that starts now makes the same plan, at most a second later (S4).
 fn assert_same_plan(storm: &Storm) {
     let mut successor = storm.clone();
     successor.restart();
@@ -162,7 +163,7 @@ fn assert_same_plan(storm: &Storm) {
     }
 }
 
-/// The commands are worth something: in most sequences somebody leaves.
+/// The commands are meaningful: in most sequences some pod is evicted.
 #[test]
 fn sequences_evict() {
     use proptest::strategy::ValueTree;

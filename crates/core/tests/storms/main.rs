@@ -12,7 +12,7 @@ use taintward_core::eviction::EvictionConfig;
 use taintward_core::taint::TaintEffect;
 use taintward_core::toleration::Toleration;
 
-/// Fates of requests, as a storm's tape has them: what comes of it, and how long it takes.
+/// Fates of requests, as on a storm's tape: the outcome, and how long it takes.
 const AT_ONCE: [u8; 2] = [0, 0];
 const ANSWERED_LATE: [u8; 2] = [0, 240];
 const COMMITTED_LATE: [u8; 2] = [0, 210];

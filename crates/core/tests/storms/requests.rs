@@ -17,7 +17,7 @@ use taintward_core::taint::TaintEffect;
 use taintward_core::time::{Mono, Now, Wall};
 
 #[test]
-fn l2_a_node_replaced_while_it_was_asked_about_strands_nobody() {
+fn l2_a_node_replaced_while_it_is_read_strands_no_pod() {
     for is_replaced in [true, false] {
         let mut storm = with_pod(vec![]);
         fates(&mut storm, &[ANSWERED_LATE]);
@@ -40,9 +40,9 @@ fn l2_a_node_replaced_while_it_was_asked_about_strands_nobody() {
 }
 
 #[test]
-fn d5_a_late_answer_about_the_old_node_says_nothing_of_the_new_one() {
+fn d5_a_late_response_about_the_old_node_proves_nothing_about_the_new_one() {
     let mut storm = with_pod(vec![]);
-    // The read sees the old node; its answer arrives when the new one is known and tainted.
+    // The read returns the old node; its response arrives when the new one is known and tainted.
     fates(&mut storm, &[ANSWERED_LATE]);
     taint(&mut storm, true);
     storm.pass(SECOND);
@@ -58,7 +58,7 @@ fn d5_a_late_answer_about_the_old_node_says_nothing_of_the_new_one() {
 }
 
 #[test]
-fn d5_no_more_than_the_node_is_remembered_when_all_is_gone() {
+fn d5_only_the_node_is_stored_when_all_pods_are_gone() {
     let mut storm = with_pod(vec![]);
     fates(&mut storm, &[ANSWERED_LATE]);
     taint(&mut storm, true);
@@ -73,7 +73,7 @@ fn d5_no_more_than_the_node_is_remembered_when_all_is_gone() {
 #[test]
 fn s1_after_many_conflicts_a_pod_is_read_before_it_is_deleted_by_its_uid_alone() {
     let mut storm = with_pod(vec![]);
-    // Read and mark succeed; five times a DELETE conflicts and a look succeeds; then the node cannot be read for a
+    // Read and mark succeed; five times a DELETE conflicts and a read succeeds; then the node cannot be read for a
     // while.
     let mut tape = vec![AT_ONCE, AT_ONCE];
     tape.extend((0..5).flat_map(|_| [CONFLICT, AT_ONCE]));
@@ -93,12 +93,12 @@ fn s1_after_many_conflicts_a_pod_is_read_before_it_is_deleted_by_its_uid_alone()
 }
 
 #[test]
-fn s9_a_mark_that_appears_on_a_counting_pod_is_withdrawn_within_a_minute() {
+fn s9_a_mark_that_appears_on_a_counting_pod_is_removed_within_a_minute() {
     let mut storm = with_pod(vec![bears("k", Some(600))]);
     let due = taint(&mut storm, true) + 600 * SECOND;
     storm.cluster.edit_pod(0, |pod| pod.fact.marked = true);
     storm.pass(10 * SECOND);
-    assert!(storm.cluster.pods[&0].fact.marked, "a request of a predecessor may still be under way");
+    assert!(storm.cluster.pods[&0].fact.marked, "a request of the previous process may still be in flight");
     storm.pass(50 * SECOND);
     assert!(!storm.cluster.pods[&0].fact.marked);
     storm.pass(600 * SECOND);
@@ -106,7 +106,7 @@ fn s9_a_mark_that_appears_on_a_counting_pod_is_withdrawn_within_a_minute() {
 }
 
 #[test]
-fn s9_a_mark_is_withdrawn_although_its_node_is_unreadable() {
+fn s9_a_mark_is_removed_although_its_node_is_undecodable() {
     let mut storm = with_pod(vec![]);
     fates(&mut storm, &[AT_ONCE, AT_ONCE, REFUSED, REFUSED, REFUSED]);
     taint(&mut storm, true);
@@ -119,7 +119,7 @@ fn s9_a_mark_is_withdrawn_although_its_node_is_unreadable() {
 
 #[test]
 fn l1_a_deadline_is_kept_while_a_withdrawal_or_a_retry_waits() {
-    // A mark to be withdrawn in 30 s, and a deadline that comes to lie before that.
+    // A mark to be removed in 30 s, and a deadline that moves before that.
     let mut storm = with_pod(vec![bears("k", Some(300))]);
     let start = taint(&mut storm, true);
     storm.pass(10 * SECOND);
@@ -129,7 +129,7 @@ fn l1_a_deadline_is_kept_while_a_withdrawal_or_a_retry_waits() {
     storm.pass(100 * SECOND);
     assert_eq!(deleted_at(&storm), [start + 20 * SECOND]);
 
-    // A refused eviction that waits long for its next try, and then has a deadline again.
+    // A refused eviction that waits long for its retry, and then has a deadline again.
     let mut storm = with_pod(vec![]);
     let mut tape = vec![AT_ONCE];
     tape.extend([REFUSED; 60]);
@@ -147,7 +147,7 @@ fn l1_a_deadline_is_kept_while_a_withdrawal_or_a_retry_waits() {
 }
 
 #[test]
-fn s10_a_delete_whose_answer_was_lost_is_not_sent_again() {
+fn s10_a_delete_whose_response_was_lost_is_not_sent_again() {
     let mut storm = storm();
     storm.cluster.put_pod(0, 0, vec![], true);
     storm.settle();
@@ -160,7 +160,7 @@ fn s10_a_delete_whose_answer_was_lost_is_not_sent_again() {
 }
 
 #[test]
-fn p39_our_own_mark_whose_answer_was_lost_is_not_taken_for_somebody_elses() {
+fn p39_an_own_mark_whose_response_was_lost_is_not_mistaken_for_anothers() {
     let mut engine = EvictionEngine::new(EvictionConfig::default());
     let now = |seconds| Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds));
     let mut storm = with_pod(vec![]);
@@ -191,7 +191,7 @@ fn p39_our_own_mark_whose_answer_was_lost_is_not_taken_for_somebody_elses() {
     ));
     let lost = Err(taintward_core::api_error::ApiFailure::Unavailable);
     engine.handle(EvictionInput::Marked { pod: pod.clone(), result: lost }, now(1));
-    storm.cluster.set_mark(&pod, &PodName::new("default", "p0"), None, true).expect("it is there");
+    storm.cluster.set_mark(&pod, &PodName::new("default", "p0"), None, true).expect("the pod exists");
     engine.handle(storm.cluster.pod_told(0, false), now(1));
     assert!(
         !engine
@@ -217,26 +217,26 @@ fn nothing_wakes_before_the_first_lists_are_complete() {
     ] {
         engine.handle(input, at(1));
     }
-    assert_eq!(engine.next_wakeup(), Some(Mono::from_secs(30)), "the mark is to be withdrawn");
+    assert_eq!(engine.next_wakeup(), Some(Mono::from_secs(30)), "the mark has to be removed");
 }
 
 #[test]
-fn a_ticket_from_before_a_pod_was_gone_and_told_of_again_sends_nothing_twice() {
+fn a_queue_key_from_before_a_pod_was_gone_and_appeared_again_sends_nothing_twice() {
     let mut storm = with_pod(vec![]);
     fates(&mut storm, &[COMMITTED_LATE]);
     taint(&mut storm, true);
-    // It is parked behind the read of its node; a stale message brings it back with another rank.
+    // It is parked behind the read of its node; a stale event returns it with another order.
     let told = storm.cluster.pod_told(0, false);
     let fact = storm.cluster.pods[&0].fact.clone();
     let clock = storm.cluster.clock();
     let pod = PodRef { node: fact.node.clone(), uid: fact.id.uid().clone() };
     storm.engine.handle(EvictionInput::Pods(ObjectEvent::Deleted(pod.into())), clock);
     let EvictionInput::Pods(ObjectEvent::Applied { mut fact, listed }) = told else {
-        panic!("it is readable")
+        panic!("it is decodable")
     };
     fact.priority = 1_000;
     storm.engine.handle(EvictionInput::Pods(ObjectEvent::Applied { fact, listed }), clock);
-    // The storm refuses two requests for one pod at a time.
+    // The storm panics on two concurrent requests for one pod.
     fates(&mut storm, &[COMMITTED_LATE; 4]);
     storm.settle();
     storm.pass(60 * SECOND);
@@ -244,16 +244,17 @@ fn a_ticket_from_before_a_pod_was_gone_and_told_of_again_sends_nothing_twice() {
 }
 
 #[test]
-fn d3_a_mark_that_cannot_be_taken_away_is_tried_again_after_pauses_only() {
+fn d3_a_mark_that_cannot_be_removed_is_retried_only_after_pauses() {
     let mut storm = with_pod(vec![]);
-    // The DELETE is on its way when the pod is replaced unseen by one that cannot be decoded: patches of it conflict.
+    // The DELETE is in flight when the pod is replaced unobserved by one that cannot be decoded: patches of it
+    // conflict.
     fates(&mut storm, &[AT_ONCE, AT_ONCE, UNDER_WAY]);
     taint(&mut storm, false);
     storm.deaf = true;
     storm.cluster.put_node(1);
     storm.cluster.put_pod(0, 1, vec![], false);
     storm.cluster.edit_pod(0, |pod| pod.unreadable = true);
-    // The storm refuses effects without a pause between them.
+    // The storm panics on effects without a pause between them.
     storm.pass(120 * SECOND);
     assert_eq!(deleted_at(&storm), []);
 }

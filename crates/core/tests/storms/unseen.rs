@@ -1,4 +1,4 @@
-//! Tests changes that were missed or seen late: no pod leaves early for them or is deleted by outdated knowledge.
+//! Tests changes that were missed or observed late: no pod is evicted early for them or deleted by outdated knowledge.
 
 use crate::common::bears;
 use crate::common::cluster::{Held, SECOND, node_name};
@@ -12,7 +12,7 @@ use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::Wall;
 
 #[test]
-fn s3_a_taint_that_went_and_came_back_unheard_counts_from_its_return() {
+fn s3_a_taint_removed_and_added_again_unobserved_counts_from_its_return() {
     for stamped in [true, false] {
         for away in [SECOND / 10, 20 * SECOND] {
             let mut storm = with_pod(vec![bears("k", Some(60))]);
@@ -22,7 +22,7 @@ fn s3_a_taint_that_went_and_came_back_unheard_counts_from_its_return() {
             untaint(&mut storm);
             storm.pass(away);
             let back = taint(&mut storm, stamped);
-            // The cluster refuses whoever comes early; all of it is heard in the end.
+            // The cluster panics on an early eviction; all events arrive in the end.
             storm.pass(1_000 * SECOND);
             assert_eq!(deleted_at(&storm).len(), 1, "{stamped} {away}");
             assert!(deleted_at(&storm)[0] >= back + 60 * SECOND);
@@ -31,7 +31,7 @@ fn s3_a_taint_that_went_and_came_back_unheard_counts_from_its_return() {
 }
 
 #[test]
-fn s3_a_taint_that_went_and_came_back_in_a_gap_counts_from_its_return() {
+fn s3_a_taint_removed_and_added_again_in_a_gap_counts_from_its_return() {
     for stamped in [true, false] {
         for away in [SECOND / 10, 20 * SECOND] {
             let mut storm = with_pod(vec![bears("k", Some(60))]);
@@ -52,7 +52,7 @@ fn s3_a_taint_that_went_and_came_back_in_a_gap_counts_from_its_return() {
 }
 
 #[test]
-fn s3_a_taint_that_went_and_came_back_while_its_node_was_unreadable_counts_from_its_return() {
+fn s3_a_taint_removed_and_added_again_while_its_node_was_undecodable_counts_from_its_return() {
     let mut storm = with_pod(vec![bears("k", Some(60))]);
     taint(&mut storm, true);
     let readable = |storm: &mut Storm, readable: bool| {
@@ -85,7 +85,7 @@ fn s4_a_list_without_a_change_moves_nothing() {
 }
 
 #[test]
-fn p46_a_refresh_that_is_watched_moves_nothing_and_a_stamp_in_the_future_delays_once() {
+fn p46_a_watched_refresh_moves_nothing_and_a_time_in_the_future_delays_once() {
     let mut storm = with_pod(vec![bears("k", Some(60))]);
     let start = taint(&mut storm, true);
     for _ in 0..5 {
@@ -116,11 +116,11 @@ fn p46_a_refresh_that_is_watched_moves_nothing_and_a_stamp_in_the_future_delays_
 }
 
 #[test]
-fn s2_who_arrives_after_the_read_is_not_deleted_by_it() {
+fn s2_a_pod_that_arrives_after_the_read_is_not_deleted_by_it() {
     let mut storm = with_pod(vec![]);
     taint(&mut storm, true);
     assert_eq!(deleted_at(&storm).len(), 1);
-    // Because the taint is gone, a pod comes; its event is faster than the node's (#139992).
+    // Because the taint is gone, a pod is bound; its event is faster than the node's (#139992).
     storm.nodes.lag = SECOND;
     storm.pass(SECOND / 10);
     untaint(&mut storm);
@@ -132,7 +132,7 @@ fn s2_who_arrives_after_the_read_is_not_deleted_by_it() {
 }
 
 #[test]
-fn s2_who_stopped_tolerating_after_the_read_is_not_deleted_by_it() {
+fn s2_a_pod_that_stopped_tolerating_after_the_read_is_not_deleted_by_it() {
     let mut storm = with_pod(vec![]);
     storm.cluster.put_pod(1, 0, vec![bears("k", None)], false);
     taint(&mut storm, true);
@@ -165,19 +165,19 @@ fn late_events_of_a_node_replaced_since_change_nothing() {
 }
 
 #[test]
-fn a_list_older_than_a_live_read_takes_its_confirmation_away() {
+fn a_list_older_than_a_live_read_invalidates_its_confirmation() {
     let mut storm = storm();
     for id in 0..2 {
         storm.cluster.put_pod(id, 0, vec![bears("k", Some(60 + i64::from(id)))], false);
     }
     let start = taint(&mut storm, true);
-    // A list is read with the taint on, and takes long; the taint goes.
+    // A list is read with the taint on, and takes long; the taint is removed.
     storm.pass(50 * SECOND);
     storm.nodes.lag = 11 * SECOND;
     storm.list();
     storm.pass(SECOND);
     untaint(&mut storm);
-    // At 60 s the live read knows it; at 61 s the list says otherwise.
+    // At 60 s the live read shows it; at 61 s the list says otherwise.
     storm.pass(start + 200 * SECOND - storm.cluster.now);
     assert_eq!(deleted_at(&storm), []);
 }

@@ -1,4 +1,4 @@
-//! Backfill in virtual time: how fast it goes, what it waits for, what it says of its progress.
+//! Tests backfill in virtual time: its rate, what it waits for, and the progress it reports.
 
 use taintward_core::admission::DefaultSeconds;
 use taintward_core::admission::policy::{TolerationDuration, TolerationPolicy};
@@ -26,7 +26,7 @@ struct Cluster {
     pods: Vec<HeldPodFact>,
     /// Each status that was written.
     told: Vec<BackfillProgress>,
-    /// Patches that failed in this way.
+    /// The error of patches.
     refuses: Option<ApiFailure>,
 }
 
@@ -128,7 +128,7 @@ impl Cluster {
         Ok(pod.clone())
     }
 
-    /// Time passes; how many patches were sent.
+    /// Lets time pass. Returns how many patches were sent.
     fn pass(&mut self, millis: i64) -> usize {
         let (end, mut patches) = (self.millis + millis, 0);
         while self.millis < end {
@@ -160,7 +160,7 @@ impl Cluster {
 }
 
 #[test]
-fn so_many_a_second_and_none_before_everything_is_listed() {
+fn a_bounded_number_a_second_and_none_before_everything_is_listed() {
     let mut cluster = Cluster::new(100, 20);
     assert_eq!(cluster.pass(5_000), 0, "namespaces and policies are unknown");
     assert!(!cluster.engine.is_synced());
@@ -179,14 +179,14 @@ fn so_many_a_second_and_none_before_everything_is_listed() {
 }
 
 #[test]
-fn a_policy_that_cannot_be_decoded_stops_it_until_it_is_corrected() {
+fn a_policy_that_cannot_be_decoded_stops_backfill_until_it_is_corrected() {
     let mut cluster = Cluster::new(10, 1);
     cluster.lists_of_backfill();
     assert_eq!(cluster.pass(3_000), 3);
     let garbled = ObjectRef { name: "another".into(), ..ObjectRef::default() };
     cluster.hear(vec![Input::Policies(ObjectEvent::Undecodable(garbled.clone()).into())]);
     assert_eq!(cluster.pass(30_000), 0);
-    // A list that has it as well changes nothing; one without it does.
+    // A list that still contains it changes nothing; one without it does.
     let mut still = list([policy(600)], |event| Input::Policies(event.into()));
     still.insert(1, Input::Policies(ObjectEvent::Undecodable(garbled).into()));
     cluster.hear(still);
@@ -197,7 +197,7 @@ fn a_policy_that_cannot_be_decoded_stops_it_until_it_is_corrected() {
 }
 
 #[test]
-fn refused_patches_are_tried_again_after_pauses_that_grow() {
+fn refused_patches_are_retried_after_growing_pauses() {
     let mut cluster = Cluster::new(5, 1_000);
     cluster.lists_of_backfill();
     cluster.refuses = Some(ApiFailure::Rejected);
@@ -211,7 +211,7 @@ fn refused_patches_are_tried_again_after_pauses_that_grow() {
 }
 
 #[test]
-fn a_namespace_that_changes_is_looked_at_again() {
+fn a_changed_namespace_is_checked_again() {
     let mut cluster = Cluster::new(3, 100);
     cluster.lists_of_backfill();
     cluster.pass(1_000);

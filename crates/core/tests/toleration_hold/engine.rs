@@ -1,4 +1,4 @@
-//! The engine in a world that withholds, beside kube-controller-manager's own countdowns.
+//! Tests the engine in an unreliable world, beside kube-controller-manager's own countdowns.
 
 use crate::world::{
     CEILING_MAX, CEILINGS, HOLD_FOR, NODES, OWN, PODS_PER_NODE, POLICIES, STALL, World, at, own_seconds,
@@ -21,20 +21,20 @@ enum Event {
     Forgotten(usize),
     Crash,
     WatchStalls,
-    /// The next patches get no answer: carried out or not.
+    /// The next patches get no response: carried out or not.
     ResponsesLost {
         carried_out: bool,
     },
     RecordRemoved(usize),
-    /// Another writer puts an annotation in the place of a pod's record.
+    /// Another writer replaces a pod's record by another annotation.
     RecordForged(usize, Forgery),
-    /// Another writer gives a pod the seconds back that it had.
+    /// Another writer restores a pod's earlier seconds.
     SecondsWrittenBack(usize),
-    /// The namespace is guarded with this ceiling, or is not any more.
+    /// The namespace is guarded with this ceiling, or is no longer guarded.
     CeilingChanges(Option<i64>),
     /// A policy gives new pods other seconds.
     PolicyChanges(i64),
-    /// The policy cannot be decoded any more.
+    /// The policy can no longer be decoded.
     PolicyGarbled,
     /// The clock steps back by a second, or forward again.
     ClockSteps,
@@ -45,9 +45,9 @@ enum Event {
 enum Forgery {
     /// It cannot be decoded.
     Garbled,
-    /// The pod's own seconds are fewer in it.
+    /// It has fewer of the pod's own seconds.
     FewerSeconds,
-    /// It names tolerations that the pod does not have, and none that it has.
+    /// It names only tolerations that the pod does not have.
     OtherTolerations,
 }
 
@@ -101,8 +101,8 @@ impl Forgery {
         RecordState::Known(HoldRecord::recorded(held, times, record.ran(), record.counted_since()).into())
     }
 
-    /// Fewer seconds are not among them: an admission policy refuses a record that another writer makes, and taint eviction
-    /// does not wait until it is put back.
+    /// Fewer seconds are not among them: an admission policy refuses a record that another writer makes, and taint
+    /// eviction does not wait until it is restored.
     fn of_guard(self, record: &GuardRecord) -> RecordState {
         let forgery = if matches!(self, Self::FewerSeconds) { Self::OtherTolerations } else { self };
         let forged = GuardRecord::recorded(forgery.held(record.tolerations()));
@@ -155,7 +155,7 @@ impl World {
         }
     }
 
-    /// The engine puts back a record that another writer takes away or replaces.
+    /// The engine restores a record that another writer removes or replaces.
     fn another_writer_sets(&mut self, pod: usize, record: RecordState) {
         if !self.undelivered.is_empty() || self.pods[pod].gone_at.is_some() {
             return;
@@ -167,7 +167,7 @@ impl World {
         (self.pods[pod].fact.record, self.pods[pod].fact.records) = (record, records);
         self.pod_changed(pod);
         (self.stalled_until, self.lost) = (self.stalled_until.min(self.now), None);
-        // A process that ends before it has given the record back leaves none behind: a failed patch of the pod, or
+        // A process that ends before it has restored the record leaves none behind: a failed patch of the pod, or
         // another writer's last change, delays that by its pause.
         self.pass(38);
     }
@@ -186,7 +186,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_interleaving_sends_a_pod_early_or_keeps_it_for_ever(
+    fn no_interleaving_evicts_a_pod_early_or_keeps_it_indefinitely(
         events in prop::collection::vec(event(), 1..30),
         recovers in any::<bool>(),
     ) {
@@ -221,9 +221,9 @@ proptest! {
     }
 }
 
-/// Two silent nodes of four: the limit holds their pods, and only those.
+/// Two silent nodes of four: the limit holds their pods, and no others.
 #[test]
-fn a_limit_holds_the_pods_of_silent_nodes_until_it_is_kept_or_its_time_is_over() {
+fn a_limit_holds_the_pods_of_silent_nodes_until_it_is_no_longer_exceeded_or_expires() {
     let mut world = World::new();
     world.pass(10);
     for node in [1, 2] {
@@ -242,9 +242,9 @@ fn a_limit_holds_the_pods_of_silent_nodes_until_it_is_kept_or_its_time_is_over()
     assert_eq!(world.violation, None);
 }
 
-/// A writer that gives a held pod its seconds back each second.
+/// A writer that restores the seconds of a held pod each second.
 #[test]
-fn another_writer_is_fought_with_pauses_and_told_of() {
+fn a_conflict_with_another_writer_has_pauses_and_is_reported() {
     let mut world = World::new();
     world.happen(Event::Silent(0));
     world.happen(Event::Held(0));
@@ -258,7 +258,7 @@ fn another_writer_is_fought_with_pauses_and_told_of() {
         };
         told += world.engine.take_notices().iter().filter(|notice| is_told(notice)).count();
     }
-    assert!((4..12).contains(&told), "held {told} times anew");
+    assert!((4..12).contains(&told), "held again {told} times");
     assert_eq!((&world.violation, world.pods[0].gone_at), (&None, None));
     assert_ne!(world.pods[0].fact.record, RecordState::Absent);
     // It stops.
@@ -267,5 +267,5 @@ fn another_writer_is_fought_with_pauses_and_told_of() {
     assert!(world.pods[0].fact.tolerations.iter().all(|one| one.seconds.is_none()));
     world.engine.take_notices();
     world.pass(38);
-    assert_eq!(world.engine.take_notices(), [], "nothing is left to be told");
+    assert_eq!(world.engine.take_notices(), [], "nothing is left to report");
 }

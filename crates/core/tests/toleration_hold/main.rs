@@ -1,7 +1,7 @@
-//! Holds and releases against a model of kube-controller-manager's own taint eviction.
+//! Tests holds and releases against a model of kube-controller-manager's own taint eviction.
 //!
-//! kube-controller-manager may see a change of the pod at once or seconds later, either side may crash, the node may
-//! fall silent and recover, holds may begin and end. Held against each history: no pod leaves before its own seconds,
+//! kube-controller-manager may observe a change of the pod at once or seconds later, either side may crash, the node
+//! may become silent and recover, holds may begin and end. In each history no pod is evicted before its own seconds,
 //! none stays without a limit, and nothing is left once the node has recovered.
 
 mod backfill;
@@ -18,11 +18,12 @@ use taintward_core::toleration_hold::{
     HoldIntent, HoldOrder, HoldOrigin, HoldRecord, HoldStep, REMAINDER_MIN, ReleaseMode, next_step,
 };
 
-/// A pod's own seconds: more than the least that a release gives.
+/// A pod's own seconds: more than the minimum that a release gives.
 const OWN: i64 = 60;
 /// Its hold ends by itself after this.
 const HOLD_FOR: i64 = 90;
-/// kube-controller-manager sees a change of the pod within this many seconds: fewer than the pause between two writes.
+/// kube-controller-manager observes a change of the pod within this many seconds: fewer than the pause between two
+/// writes.
 const LAG_MAX: i64 = 4;
 
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +53,7 @@ fn event() -> impl Strategy<Value = (Event, i64)> {
     (kind, prop_oneof![4 => 0_i64..6, 1 => 6_i64..60])
 }
 
-/// Histories that begin with a release, and others: what may go wrong then takes too many steps to be found by chance.
+/// Histories that start with a release, and others: what may go wrong then takes too many steps to be found by chance.
 fn events() -> impl Strategy<Value = Vec<(Event, i64)>> {
     let released = vec![
         (Event::NodeFallsSilent, OWN - 10),
@@ -77,11 +78,11 @@ struct History {
     original: OriginalController,
     /// The tolerations that kube-controller-manager knows.
     seen: Vec<Toleration>,
-    /// Until then it sees no change of the pod.
+    /// Until then it observes no change of the pod.
     late_until: i64,
     /// When its seconds were last written.
     written_at: Option<i64>,
-    /// The second the pod went in.
+    /// The second in which the pod was deleted.
     gone_at: Option<i64>,
     /// For how long its node had been silent then.
     silent_for: Option<i64>,
@@ -134,7 +135,7 @@ impl History {
         }
     }
 
-    /// One step of ours, on nothing but what the objects say: each step may be a new process.
+    /// One step of the engine, based only on the objects: each step may be a new process.
     fn reconcile(&mut self) -> bool {
         let since = self.silent_since.map(at);
         match next_step(&self.tolerations, self.record.as_ref(), since, self.intent, at(self.now)) {
@@ -175,7 +176,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn none_leaves_early_none_stays_for_ever_nothing_is_left(
+    fn no_pod_is_evicted_early_or_stays_indefinitely_and_nothing_is_left(
         events in events(),
     ) {
         let mut history = History::new();
@@ -195,7 +196,8 @@ proptest! {
             prop_assert!(least > 0 || since_written.is_none_or(|since| since <= LAG_MAX), "{gone_at}: it was held");
             return Ok(());
         }
-        // Whatever happened: a node that stays silent loses its pod within its seconds and what a hold may last.
+        // Whatever happened: a node that stays silent loses its pod within its seconds and the maximum length of a
+        // hold.
         let mut silent = history;
         let mut recovers = History { tolerations: silent.tolerations.clone(), record: silent.record.clone(), ..History::new() };
         recovers.now = silent.now;
@@ -212,7 +214,7 @@ proptest! {
 
 /// Each second of the countdown in which a hold may begin, and each length of it.
 #[test]
-fn a_held_pod_outlives_its_seconds_and_then_leaves() {
+fn a_held_pod_outlives_its_seconds_and_is_then_evicted() {
     for hold_at in 0..OWN {
         for held_for in 5..HOLD_FOR {
             let mut history = History::new();

@@ -1,9 +1,9 @@
-//! A model of kube-controller-manager's taint eviction for one pod, with the two taints of a silent node (TE-17 to TE-19,
-//! D2): what it does when seconds go, come back or change was measured on the real one.
+//! Models kube-controller-manager's taint eviction for one pod, with the two taints of a silent node (TE-17 to TE-19,
+//! D2): what it does when seconds are removed, restored or changed was measured on the real one.
 
 use taintward_core::toleration::Toleration;
 
-/// What it remembers.
+/// Its state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OriginalController {
     armed: Option<Countdown>,
@@ -16,21 +16,21 @@ struct Countdown {
 }
 
 impl OriginalController {
-    /// It works on the pod as it is now.
+    /// It handles the current state of the pod.
     pub(crate) fn look(&mut self, is_silent: bool, tolerations: &[Toleration], now: i64) {
         let seconds = tolerations.iter().filter_map(|one| one.seconds).min();
         let Some(seconds) = seconds.filter(|_| is_silent) else {
             self.armed = None;
             return;
         };
-        // One that is armed keeps its beginning, and is armed anew only if that would be due later than from now on.
+        // An armed countdown keeps its start, unless it would then be due later than a new one.
         match self.armed {
             Some(countdown) if countdown.begun + seconds <= now + seconds => {}
             _ => self.armed = Some(Countdown { begun: now, due: now + seconds }),
         }
     }
 
-    /// Whether it deletes the pod now: nothing is asked again when the time has come.
+    /// Whether it deletes the pod now: nothing is checked again when the time has come.
     pub(crate) fn evicts(&self, now: i64) -> bool {
         self.armed.is_some_and(|countdown| countdown.due <= now)
     }

@@ -1,5 +1,5 @@
-//! An API server that withholds: watches that stall, patches whose response is lost, crashes; and kube-controller-manager's
-//! own countdowns beside it.
+//! Simulates an unreliable API server: watches that stall, patches whose response is lost, crashes; and
+//! kube-controller-manager's own countdowns beside it.
 
 use crate::original::OriginalController;
 use std::collections::VecDeque;
@@ -31,11 +31,11 @@ pub(crate) const OWN_MAX: i64 = 120;
 pub(crate) const CEILINGS: [i64; 2] = [100, CEILING_MAX];
 pub(crate) const CEILING_MAX: i64 = 300;
 pub(crate) const HOLD_FOR: i64 = 90;
-/// A watch may be behind for so long.
+/// The maximum lag of a watch.
 pub(crate) const STALL: i64 = 9;
 pub(crate) const NODES: usize = 4;
 pub(crate) const PODS_PER_NODE: usize = 2;
-/// Two silent nodes of four are more than this.
+/// Two silent nodes of four exceed it.
 pub(crate) const LIMIT: HoldLimit =
     HoldLimit { nodes: Some(1), percent: None, hold_for: Span::from_secs(HOLD_FOR) };
 
@@ -47,9 +47,9 @@ pub(crate) struct Pod {
     pub(crate) fact: HeldPodFact,
     pub(crate) original: OriginalController,
     pub(crate) gone_at: Option<i64>,
-    /// When its seconds went last.
+    /// When its seconds were last removed.
     pub(crate) cleared_at: Option<i64>,
-    /// The fewest seconds of its own that the original may have counted by while its node is silent.
+    /// The fewest seconds of its own that upstream may have counted by while its node is silent.
     pub(crate) own: i64,
 }
 
@@ -58,9 +58,9 @@ pub(crate) struct World {
     pub(crate) version: u64,
     pub(crate) nodes: Vec<(Option<i64>, NodeHoldRequest)>,
     pub(crate) pods: Vec<Pod>,
-    /// What the policy says; `None`: it cannot be decoded.
+    /// The policy's seconds; `None`: it cannot be decoded.
     pub(crate) policy: Option<i64>,
-    /// What the label of the namespace says.
+    /// The value of the namespace's label.
     pub(crate) ceiling: Option<i64>,
     pub(crate) engine: TolerationSecondsEngine,
     pub(crate) undelivered: VecDeque<TolerationSecondsInput>,
@@ -86,7 +86,7 @@ fn guarded_own(record: &GuardRecord, tolerations: &[Toleration]) -> Option<i64> 
     (held.given() == tolerations[0].seconds).then(|| held.own())
 }
 
-/// The seconds by which Taintward's own eviction judges a pod; `None`: it leaves the pod to the original.
+/// The seconds by which Taintward's own eviction judges a pod; `None`: it leaves the pod to upstream.
 fn guarded_seconds(fact: &HeldPodFact) -> Option<i64> {
     let RecordState::Guarded(record) = &fact.record else { return None };
     let pod = PodFact {
@@ -182,7 +182,7 @@ impl World {
         Now::exact(Mono::from_secs(self.now), at(self.now - i64::from(self.is_clock_behind)))
     }
 
-    /// Another process begins, with a list of everything.
+    /// Another process starts, with a list of everything.
     pub(crate) fn crash(&mut self) {
         let replaced =
             POLICIES.map(|seconds| DefaultSeconds { not_ready: seconds, unreachable: seconds }).to_vec();
@@ -279,7 +279,7 @@ impl World {
             .push_back(TolerationSecondsInput::Pods(ObjectEvent::Applied { fact, listed: false }));
     }
 
-    /// What a JSON Patch does that tests what it was decided by.
+    /// Carries out a JSON Patch that tests what it was decided by.
     fn carry_out(&mut self, patch: &SecondsPatch) -> Result<HeldPodFact, ApiFailure> {
         let found = self.pods.iter().position(|pod| pod.fact.id == patch.pod);
         let at = found.filter(|at| self.pods[*at].gone_at.is_none()).ok_or(ApiFailure::NotFound)?;
@@ -301,7 +301,8 @@ impl World {
             if seconds.is_none() {
                 *cleared_at = Some(self.now);
             } else if cleared_at.is_some_and(|cleared| self.now < cleared + 4) {
-                self.violation = Some("seconds came back before the original saw them gone".to_owned());
+                self.violation =
+                    Some("seconds came back before kube-controller-manager saw them gone".to_owned());
             }
             fact.tolerations[*position].seconds = *seconds;
         }

@@ -12,11 +12,11 @@ pub(crate) const MERGE_PATCH: &str = "application/merge-patch+json";
 
 pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 
-/// Answers of writes are wanted without spec and status.
+/// Responses to writes are requested without spec and status.
 pub(crate) const ACCEPT_METADATA: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
-/// Objects that are decoded are wanted small.
+/// Objects that are decoded are requested in a compact encoding.
 pub(crate) const ACCEPT_PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json";
 
 /// The condition's type, reason and message (TE-31).
@@ -24,8 +24,8 @@ const CONDITION: &str = "DisruptionTarget";
 const REASON: &str = "DeletionByTaintManager";
 const MESSAGE: &str = "Taint manager: deleting due to NoExecute taint";
 
-/// The strategic merge patch that puts the condition on; UID and version in it make the server refuse another
-/// incarnation or another state.
+/// The strategic merge patch that sets the condition; with its UID and version the server refuses another pod or
+/// another state.
 pub(crate) fn mark(uid: &Uid, version: Option<ResourceVersion>, generation: u32, transition: Wall) -> Bytes {
     let mut condition = json!({
         "type": CONDITION,
@@ -45,15 +45,15 @@ pub(crate) fn mark(uid: &Uid, version: Option<ResourceVersion>, generation: u32,
     Bytes::from(patch.to_string())
 }
 
-/// The strategic merge patch that takes the condition off. Deletion goes by type alone, so the version pins the state
-/// in which the condition was ours.
+/// The strategic merge patch that removes the condition. Removal matches the type only, so the version pins the state
+/// in which the condition was Taintward's.
 pub(crate) fn unmark(uid: &Uid, version: &str) -> Bytes {
     let metadata = json!({ "uid": uid.to_string(), "resourceVersion": version });
     let gone = json!({ "$patch": "delete", "type": CONDITION });
     Bytes::from(json!({ "metadata": metadata, "status": { "conditions": [gone] } }).to_string())
 }
 
-/// DeleteOptions with preconditions and nothing else: the grace period is the pod's own.
+/// DeleteOptions with preconditions only: the grace period is the pod's own.
 pub(crate) fn delete(uid: &Uid, version: Option<ResourceVersion>) -> Bytes {
     let mut conditions = json!({ "uid": uid.to_string() });
     if let Some(version) = version {
@@ -64,7 +64,7 @@ pub(crate) fn delete(uid: &Uid, version: Option<ResourceVersion>) -> Bytes {
     )
 }
 
-/// An eviction (`policy/v1`) of this incarnation in this version, with the pod's own grace period.
+/// An eviction (`policy/v1`) of the pod with this UID in this version, with the pod's own grace period.
 pub(crate) fn evict(pod: &PodName, uid: &Uid, version: Option<ResourceVersion>) -> Bytes {
     let mut conditions = json!({ "uid": uid.to_string() });
     if let Some(version) = version {
@@ -77,7 +77,7 @@ pub(crate) fn evict(pod: &PodName, uid: &Uid, version: Option<ResourceVersion>) 
     Bytes::from(eviction.to_string())
 }
 
-/// The version of the object in an answer.
+/// The version of the object in a response.
 pub(crate) fn version_of(body: &[u8]) -> Option<ResourceVersion> {
     #[derive(Deserialize)]
     struct MetadataEnvelope<'a> {
@@ -94,15 +94,15 @@ pub(crate) fn version_of(body: &[u8]) -> Option<ResourceVersion> {
     ResourceVersion::parse(&object.metadata.resource_version)
 }
 
-/// What a pod says about our condition.
+/// The state of Taintward's condition on a pod.
 pub(crate) struct DisruptionMark {
     pub(crate) uid: String,
     pub(crate) version: String,
-    /// The condition is there, it is ours, and the pod is not on its way out.
+    /// The condition exists, Taintward has set it, and the pod is not terminating.
     pub(crate) ours: bool,
 }
 
-/// Reads a pod's marking.
+/// Parses a pod's condition.
 pub(crate) fn marking(body: &[u8]) -> Result<DisruptionMark, String> {
     #[derive(Deserialize)]
     struct PodBody {
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_of_an_answer() {
+    fn the_version_of_a_response() {
         assert_eq!(
             version_of(br#"{"kind":"x","metadata":{"name":"a","resourceVersion":"42"}}"#),
             Some(ResourceVersion(42))

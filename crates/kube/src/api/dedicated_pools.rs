@@ -1,7 +1,7 @@
 //! Sends the requests of dedicated pools: finalizer, label, status, node patches, evictions, guard.
 //!
-//! - Invariant: a node is written only if its pool is, at that moment, exactly as when the write was decided; so a
-//!   deleted pool leaves nothing behind.
+//! - Invariant: a node is written only if its pool is unchanged since the write was decided; so a deleted pool leaves
+//!   nothing behind.
 //! - See `pools.rs` for the bodies.
 
 use super::{
@@ -22,25 +22,25 @@ use taintward_core::dedicated_pools::{NodePatch, PoolFact, PoolGuard, PoolNodeFa
 use taintward_core::fact::PodLifePhase;
 use taintward_core::identity::{NodeName, Uid};
 
-/// How long one page of all nodes may take.
+/// The timeout of one page of the list of nodes.
 const PAGE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A node after it was looked at.
+/// The result of patching a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchedNode {
-    /// As it is.
+    /// The current node.
     pub seen: PoolNodeFact,
-    /// Something was written; otherwise nothing was to do.
+    /// Whether anything was written; otherwise there was nothing to do.
     pub written: bool,
 }
 
 impl ApiClient {
-    /// Reads a node as it is now, asks what it is to be, and writes that: one JSON Patch that applies to what was read.
-    /// The answer is the node afterwards; where nothing is to do nothing is written.
+    /// Reads the current node, computes its edits, and writes them: one JSON Patch that applies to the state that was
+    /// read. Returns the node afterwards; if there is nothing to do, nothing is written.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if node or pool are others by now, [`ApiFailure::NotFound`] if there is no such
-    /// node.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if node or pool have changed, [`ApiFailure::NotFound`] if there is
+    /// no such node.
     pub async fn write_member(
         &self,
         node: &NodeName,
@@ -72,7 +72,7 @@ impl ApiClient {
         .await
     }
 
-    /// The pool is what it was, as far as nodes depend on it.
+    /// Checks that the pool is unchanged, as far as nodes depend on it.
     async fn demand_pool(&self, seen: &PoolFact) -> Result<(), RequestError> {
         let on = ResourcePath::pool(&seen.pool.name, "")?;
         let found = self.found(&on).await?.map(|answer| read::<PoolFact>(&on, &answer)).transpose()?;
@@ -92,11 +92,11 @@ impl ApiClient {
         }
     }
 
-    /// Puts our finalizer on a pool, or takes it off. The answer is the pool afterwards; `None` if that was the last
-    /// thing that kept it.
+    /// Adds the finalizer to a pool, or removes it. Returns the pool afterwards; `None` if it was the last finalizer of
+    /// a pool that is being deleted.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool is another one, or another version, by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool has another UID or version by now.
     pub async fn hold_pool(&self, seen: &PoolFact, hold: bool) -> Result<Option<PoolFact>, RequestError> {
         let on = ResourcePath::pool(&seen.pool.name, "")?;
         let Some(body) = finalizer_patch(seen, hold) else { return Ok(Some(seen.clone())) };
@@ -105,21 +105,22 @@ impl ApiClient {
         Ok(Some(now).filter(|now| !now.pool.leaving || !now.finalizers.is_empty()))
     }
 
-    /// Writes a pool's status, as [`crate::pools::status_patch`] has it.
+    /// Writes a pool's status, with a body from [`crate::pools::status_patch`].
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool is another one, or another version, by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool has another UID or version by now.
     pub async fn write_pool_status(&self, name: &str, body: Bytes) -> Result<PoolFact, RequestError> {
         let on = ResourcePath::pool(name, "status")?;
         let answer = self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
         read(&on, &answer)
     }
 
-    /// Puts the label of the guard on a pool, if the guard contains the pool at this moment, or takes it off. The answer
-    /// is the pool afterwards.
+    /// Adds the guard's label to a pool, if the guard contains the pool at this moment, or removes it. Returns the pool
+    /// afterwards.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool is another version by now, or the guard does not contain it.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool has another version by now, or the guard does not
+    /// contain it.
     pub async fn label_pool(&self, seen: &PoolFact, has_label: bool) -> Result<PoolFact, RequestError> {
         let on = ResourcePath::pool(&seen.pool.name, "")?;
         self.with_deadline(&on, async {
@@ -133,9 +134,9 @@ impl ApiClient {
         .await
     }
 
-    /// Brings the guard in step, if there is one: `taintward install` makes it, with the policy that reads it. A pool
-    /// that is not to be in it stays as long as there is such a pool: its label may rest on the guard. The answer are
-    /// the pools that were not in it before; `None` if there is no guard.
+    /// Updates the guard, if there is one: `taintward install` creates it, with the policy that reads it. A pool that
+    /// should be removed from it stays as long as the pool exists: its label may rely on the guard. Returns the pools
+    /// that were not in it before; `None` if there is no guard.
     ///
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if another client writes it at the same moment.
@@ -157,14 +158,14 @@ impl ApiClient {
         .await
     }
 
-    /// The guard as it is now.
+    /// Reads the current guard.
     async fn pool_guard(&self) -> Result<Option<PoolGuardBody>, RequestError> {
         let on = ResourcePath::pool_guard()?;
         let Some(answer) = self.found(&on).await? else { return Ok(None) };
         PoolGuardBody::read(&answer.body).map(Some).map_err(|why| RequestError::unreadable(&on, &why))
     }
 
-    /// The UID of the pool that has this name now, whether the pool can be decoded or not.
+    /// Returns the UID of the pool that has this name now, whether or not the pool can be decoded.
     async fn pool_uid(&self, name: &str) -> Result<Option<String>, RequestError> {
         let on = ResourcePath::pool(name, "")?;
         let Some(answer) = self.found(&on).await? else { return Ok(None) };
@@ -173,7 +174,7 @@ impl ApiClient {
         uid.map(Some).ok_or_else(|| RequestError::unreadable(&on, "it has no UID"))
     }
 
-    /// Reads an object, if there is one.
+    /// Reads an object, if it exists.
     async fn found(&self, on: &ResourcePath<'_>) -> Result<Option<Response>, RequestError> {
         let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
         match self.send(Method::GET, on, "", ask).await {
@@ -183,12 +184,12 @@ impl ApiClient {
         }
     }
 
-    /// Evicts a pod that is on a node of this pool and is not one of its own, if that is so at this moment: pool, node,
-    /// namespace and pod are read, and `is_still` is asked with what they say. The API server heeds disruption budgets.
+    /// Evicts a pod that is on a node of this pool and does not belong to it, if that is true at this moment: pool,
+    /// node, namespace and pod are read and passed to `is_still`. The API server respects disruption budgets.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if any of them is another by now, [`ApiFailure::NotFound`] if one is gone,
-    /// [`ApiFailure::Throttled`] if a budget stands in the way.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if any of them has changed, [`ApiFailure::NotFound`] if one is
+    /// gone, [`ApiFailure::Throttled`] if a budget blocks the eviction.
     pub async fn evict_trespasser(
         &self,
         trespasser: &UnauthorizedPod,
@@ -216,16 +217,16 @@ impl ApiClient {
         .await
     }
 
-    /// Reads an object as it is now.
+    /// Reads the current state of an object.
     async fn as_it_is<F: WatchedObject>(&self, on: &ResourcePath<'_>) -> Result<F, RequestError> {
         let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
         read(on, &self.send(Method::GET, on, "", ask).await?)
     }
 
-    /// All nodes as they are now, page by page, past all caches of the server.
+    /// Lists the current nodes, page by page, past all caches of the server.
     ///
     /// # Errors
-    /// A [`RequestError`], also if one of them cannot be read: then nobody knows what is on it.
+    /// A [`RequestError`], also if one of them cannot be decoded: then its marks are unknown.
     pub async fn list_members(&self) -> Result<Vec<PoolNode>, RequestError> {
         let nodes = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
         let mut all = Vec::new();

@@ -20,17 +20,17 @@ use taintward_core::time::Wall;
 
 mod node_bodies;
 
-/// How often a pod is looked at again that changes meanwhile.
+/// How often a pod that changes meanwhile is read again.
 const TRIES: usize = 3;
 
 impl ApiClient {
-    /// Reads a node and its lease as they are now, both at once, past all caches of the server (S7, P16). What an API
-    /// server says is not there is [`LiveRead::NotFound`]; anybody else's 404 is no answer.
+    /// Reads the current node and its lease, both at once, past all caches of the server (S7, P16). If the API server
+    /// itself responds that one does not exist, that is [`LiveRead::NotFound`]; a 404 from elsewhere is an error.
     ///
     /// # Errors
-    /// A [`RequestError`]; then nothing is known of either.
+    /// A [`RequestError`]; then neither is known.
     pub async fn read_health(&self, node: &NodeName) -> Result<LiveNodeAndLease, RequestError> {
-        // The node's path first: without a name the lease's would be that of all leases.
+        // The node's path first: with an empty name the lease's path would mean all leases.
         let (node, lease) = (ResourcePath::node(node, "")?, ResourcePath::lease(NODE_LEASES, node.as_str())?);
         let (node, lease) = futures::try_join!(
             self.find(&node, |seen: DecodedNode| seen.health),
@@ -39,14 +39,14 @@ impl ApiClient {
         Ok(LiveNodeAndLease { node, lease })
     }
 
-    /// Puts own taints on and takes own ones off, in one write (NL-20, NL-45), leaving all others as they are (S8).
+    /// Adds and removes managed taints, in one write (NL-20, NL-45), and keeps all others (S8).
     ///
-    /// Two requests: a live read, and a JSON Patch whose tests demand exactly what was read. A taint that is there
-    /// already stays as it is, whatever its value (NL-6), also if it is named in both sets; those put on get `at` as
-    /// `timeAdded`. Where nothing is to do, nothing is written. The answer is the node's version.
+    /// Two requests: a live read, and a JSON Patch whose tests demand exactly the state that was read. An existing
+    /// taint is kept, whatever its value (NL-6), also if both sets name it; added ones get `at` as `timeAdded`. If
+    /// there is nothing to do, nothing is written. Returns the node's version.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node is another one, or another version, by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node has another UID or version by now.
     pub async fn write_taints(
         &self,
         node: &NodeRef,
@@ -71,13 +71,13 @@ impl ApiClient {
         .await
     }
 
-    /// Sets conditions of a silent node to Unknown (NL-12) and touches nothing else of its status.
+    /// Sets conditions of a silent node to Unknown (NL-12) and changes nothing else of its status.
     ///
     /// A condition that was never posted gets the node's creation as its heartbeat, which is read before; so is the
-    /// version, if none is given: it is demanded in any case.
+    /// version, if none is given: it is a precondition in any case.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node is another one, or another version, by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node has another UID or version by now.
     pub async fn declare(
         &self,
         node: &NodeRef,
@@ -106,10 +106,10 @@ impl ApiClient {
         .await
     }
 
-    /// Writes the labels of old, those that are given (NL-8).
+    /// Writes the given deprecated labels (NL-8).
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node is another one, or another version, by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node has another UID or version by now.
     pub async fn label(
         &self,
         node: &NodeRef,
@@ -123,10 +123,10 @@ impl ApiClient {
     }
 
     /// Sets the condition `Ready` of this pod to False, keeping its reason and message (NL-17). `Ok(false)`: it has no
-    /// such condition, or it says False already.
+    /// such condition, or the condition is False already.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod is another one by now or keeps changing.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID by now or keeps changing.
     pub async fn unready(&self, pod: &PodName, uid: &Uid, at: Wall) -> Result<bool, RequestError> {
         let (read, write) = (ResourcePath::pod(pod, "")?, ResourcePath::pod(pod, "status")?);
         self.with_deadline(&write, async {
@@ -145,8 +145,8 @@ impl ApiClient {
         .await
     }
 
-    /// Asks the API server for anything about the nodes' leases, of those who hold no lease of their own to renew: a
-    /// success is the witness of S7. A consistent read, of one lease at most; what it says does not matter.
+    /// Reads the nodes' leases, for a process that has no lease of its own to renew: a success proves that the API
+    /// server responds (S7). A consistent read, of one lease at most; its content does not matter.
     ///
     /// # Errors
     /// A [`RequestError`].
@@ -159,7 +159,7 @@ impl ApiClient {
         }
     }
 
-    /// Reads an object that may not exist, for a part of it.
+    /// Reads a part of an object that may not exist.
     async fn find<F: WatchedObject, P>(
         &self,
         on: &ResourcePath<'_>,
@@ -172,7 +172,7 @@ impl ApiClient {
         }
     }
 
-    /// Reads a node that is to be changed.
+    /// Reads a node that has to be changed.
     async fn look(
         &self,
         on: &ResourcePath<'_>,

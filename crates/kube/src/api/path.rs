@@ -1,6 +1,6 @@
 //! Builds REST paths of objects.
 //!
-//! - Invariant: a hostile name cannot make the path of another object.
+//! - Invariant: a hostile name cannot lead to the path of another object.
 
 use crate::error_text::quiet;
 use crate::events::EventsApiGroup;
@@ -9,13 +9,13 @@ use std::fmt;
 use taintward_core::identity::{NodeName, PodName};
 use thiserror::Error;
 
-/// One object, or the collection a new one is posted to.
+/// One object, or the collection that a new one is posted to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResourcePath<'a> {
     /// API group; empty is core.
     pub(crate) group: &'static str,
     pub(crate) version: &'static str,
-    /// The plural, as RBAC has it.
+    /// The plural, as in RBAC.
     pub(crate) plural: &'static str,
     /// `status`, or empty.
     pub(crate) subresource: &'static str,
@@ -49,7 +49,7 @@ impl<'a> ResourcePath<'a> {
             .ok_or_else(|| no_name("namespace", namespace))
     }
 
-    /// The lease `name`, or, without a name, the collection.
+    /// The lease `name` or, without a name, the collection.
     pub(crate) fn lease(namespace: &'a str, name: &'a str) -> Result<Self, InvalidPath> {
         let (group, plural) = ("coordination.k8s.io", "leases");
         let lease = segment(namespace)
@@ -70,7 +70,7 @@ impl<'a> ResourcePath<'a> {
             .ok_or_else(|| no_name("namespace", namespace))
     }
 
-    /// One object of any kind; the namespace is empty for those that have none.
+    /// One object of any kind; the namespace is empty for cluster-scoped ones.
     pub(crate) fn named(
         group: &'static str,
         plural: &'static str,
@@ -97,13 +97,13 @@ impl<'a> ResourcePath<'a> {
         Self { group, version, plural, subresource, namespace: "", name }.object()
     }
 
-    /// Where questions about permissions are posted.
+    /// The collection to which access reviews are posted.
     pub(crate) const fn access_review(plural: &'static str) -> ResourcePath<'static> {
         let group = "authorization.k8s.io";
         ResourcePath { group, version: "v1", plural, subresource: "", namespace: "", name: "" }
     }
 
-    /// An empty name would turn the request into one about the whole collection, and a DELETE of that empties the
+    /// An empty name would turn the request into one about the whole collection; a DELETE of that would empty the
     /// namespace. So nothing is sent for a name that is not exactly one path segment.
     fn object(self) -> Result<Self, InvalidPath> {
         if segment(self.name) { Ok(self) } else { Err(no_name("name", self.name)) }
@@ -137,7 +137,7 @@ impl<'a> ResourcePath<'a> {
     }
 }
 
-/// `pods/status shop/web-0`, harmless to print.
+/// `pods/status shop/web-0`, safe to print.
 impl fmt::Display for ResourcePath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.rbac())?;
@@ -150,7 +150,7 @@ impl fmt::Display for ResourcePath<'_> {
     }
 }
 
-/// Whether a text can stand as one segment of a path, by the rule the API server itself applies to names.
+/// Whether a text is valid as one segment of a path, by the rule that the API server itself applies to names.
 fn segment(text: &str) -> bool {
     !matches!(text, "" | "." | "..") && !text.contains(['/', '%']) && !text.contains(char::is_control)
 }
@@ -159,7 +159,7 @@ fn no_name(what: &'static str, text: &str) -> InvalidPath {
     InvalidPath { what, text: quiet(text) }
 }
 
-/// A text that cannot be part of a path.
+/// A text that is not valid in a path.
 #[derive(Debug, Error)]
 #[error("nothing was sent: \"{text}\" cannot be the {what} of an object")]
 pub(crate) struct InvalidPath {
@@ -184,7 +184,7 @@ mod tests {
     use taintward_core::api_error::ApiFailure;
 
     #[test]
-    fn paths_mean_one_object() {
+    fn a_path_means_one_object() {
         let (pod, node) = (PodName::new("shop", "web-0"), NodeName::new("n1.example"));
         assert_eq!(ResourcePath::pod(&pod, "").unwrap().path(), "/api/v1/namespaces/shop/pods/web-0");
         assert_eq!(

@@ -51,11 +51,11 @@ impl fmt::Display for MissingPermission {
     }
 }
 
-/// Asks for each need whether it is met, for the account of this client or for the user `subject`; waits at most `limit`
-/// for each answer.
+/// Checks whether each permission is granted, for the account of this client or for the user `subject`; waits at most
+/// `limit` for each response.
 ///
 /// # Errors
-/// The first request that got no answer: then nothing is known.
+/// The first request without a response: then nothing is known.
 pub async fn check_access(
     client: &Client,
     needs: &[Permission],
@@ -107,7 +107,7 @@ async fn allowed(
     Ok(review["status"]["allowed"] == json!(true))
 }
 
-/// The groups that a user is in by its name: those of a service account.
+/// The groups that follow from a user's name: those of a service account.
 fn groups(user: &str) -> Vec<String> {
     let account = user.strip_prefix("system:serviceaccount:").and_then(|account| account.split_once(':'));
     let all = "system:authenticated".to_owned();

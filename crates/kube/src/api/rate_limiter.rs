@@ -4,20 +4,20 @@ use crate::clock::Clock;
 use std::sync::{Arc, Mutex, PoisonError};
 use taintward_core::time::{Mono, Span};
 
-/// A limit of requests a second, with a burst. Clones share it.
+/// A limit of requests per second, with a burst. Clones share it.
 #[derive(Clone, Debug)]
 pub struct RateLimiter {
     clock: Clock,
     /// Time between two requests at full use.
     interval: Span,
-    /// How far ahead of that pace a burst may run.
+    /// How far a burst may run ahead of that rate.
     credit: Span,
-    /// When the next request would leave if all so far had kept the interval.
+    /// When the next request would be sent if all so far had kept the interval.
     due: Arc<Mutex<Mono>>,
 }
 
 impl RateLimiter {
-    /// A pace of `qps` requests a second (at least one in a day) and bursts of `burst` (at least one).
+    /// A limit of `qps` requests per second (at least one per day) and bursts of `burst` (at least one).
     pub fn new(clock: Clock, qps: f32, burst: u32) -> Self {
         let qps = f64::from(qps).max(1.0 / 86_400.0);
         let interval = Span::from_micros((1_000_000.0 / qps).ceil() as i64);
@@ -27,8 +27,8 @@ impl RateLimiter {
         Self { clock, interval, credit, due }
     }
 
-    /// Waits for a turn; refuses without using one up if the wait would be longer than `wait_max`, and says how long
-    /// it would be.
+    /// Waits for a turn. If the wait would be longer than `wait_max`, refuses without using a turn and returns the
+    /// length of the wait.
     pub(crate) async fn turn(&self, wait_max: Span) -> Result<(), Span> {
         let leave = self.book(wait_max)?;
         self.clock.sleep_until(leave).await;
@@ -37,7 +37,7 @@ impl RateLimiter {
 
     fn book(&self, wait_max: Span) -> Result<Mono, Span> {
         let now = self.clock.now().mono;
-        // The guarded value is one number, whole at any moment: a poisoned lock guards nothing broken.
+        // The guarded value is a single number, consistent at any moment: a poisoned lock guards no broken state.
         let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
         let leave = due.minus(self.credit);
         let wait = leave.since(now);
@@ -55,7 +55,7 @@ mod tests {
     use taintward_core::time::Wall;
 
     #[tokio::test(start_paused = true)]
-    async fn a_burst_then_the_pace() {
+    async fn a_burst_then_the_rate() {
         let clock = Clock::of_runtime(Wall::from_secs(0));
         let pace = RateLimiter::new(clock.clone(), 20.0, 30);
         let mut left = Vec::new();
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_longer_than_allowed_and_a_refusal_uses_no_turn() {
+    async fn no_request_waits_longer_than_allowed_and_a_refusal_uses_no_turn() {
         let clock = Clock::of_runtime(Wall::from_secs(0));
         let pace = RateLimiter::new(clock.clone(), 1.0, 1);
         pace.turn(Span::ZERO).await.unwrap();

@@ -14,34 +14,34 @@ use taintward_core::api_error::ApiFailure;
 use taintward_core::text::error_chain;
 use taintward_core::time::Span;
 
-/// The longest patience a server can ask for; one that says a year is asked again before.
+/// The longest `Retry-After` that is respected; after a longer one, such as a year, the request is repeated earlier.
 const RETRY_AFTER_MAX: Span = Span::from_secs(30);
 
-/// A request that was not carried out, or of which that is unknown.
+/// A request that was not carried out, or perhaps was.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct RequestError {
-    /// What it means for the next decision.
+    /// Its meaning for the next decision.
     pub failure: ApiFailure,
-    /// What, why, and the way out: one line, harmless to print, bounded.
+    /// What, why, and the remedy: one line, safe to print, bounded.
     pub message: String,
-    /// Whether the server has too much to do, as far as this tells: 429, a 502, 503 or 504 that is not a webhook's word,
-    /// no answer at all. What one webhook fails at is no reason to ask less of everything else.
+    /// Whether this shows that the server is overloaded: 429; a 502, 503 or 504 that is not from a webhook; no response
+    /// at all. The failure of one webhook is not a reason to send fewer requests of other kinds.
     pub overload: bool,
 }
 
-/// What a refusal may mean beside what its code says.
+/// What a refusal may mean beyond its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ErrorHints {
     /// Nothing.
     None,
     /// The body is a JSON Patch with tests: a 422 without details means that one failed.
     Tests,
-    /// Much follows from a 404: only an API server's own word counts, not that of what stands in front of it.
+    /// A 404 has far-reaching consequences: only the API server's own counts, not that of a proxy before it.
     Absence,
 }
 
-/// The part of a 422's body that tells which field was refused.
+/// The part of a 422's body that names the refused field.
 #[derive(Default, Deserialize)]
 struct InvalidStatus<'a> {
     #[serde(borrow, default)]
@@ -62,7 +62,7 @@ struct InvalidCause<'a> {
 
 impl RequestError {
     /// The mapping: 404 gone; 409 and preconditions conflict; 401 and 403 forbidden; 429 throttled; other 4xx rejected;
-    /// everything else leaves open whether it was carried out.
+    /// for everything else it is unknown whether it was carried out.
     pub(crate) fn from_answer(
         method: &Method,
         on: &ResourcePath<'_>,
@@ -87,7 +87,7 @@ impl RequestError {
             _ => ApiFailure::Unavailable,
         };
         let why = match who(&api_status.message) {
-            // The rest of the sentence is what the way out says.
+            // The remedy says the rest.
             Some(who) if status == StatusCode::FORBIDDEN => format!("{} may not", quiet(who)),
             _ if api_status.message.is_empty() => "no reason given".to_owned(),
             _ => quiet(&api_status.message),
@@ -109,27 +109,27 @@ impl RequestError {
         Self { failure: ApiFailure::Unavailable, message, overload: true }
     }
 
-    /// No answer in time: the server may have carried it out or not (P31).
+    /// No response in time: the server may have carried it out or not (P31).
     pub(crate) fn silence(method: &Method, on: &ResourcePath<'_>, limit: Duration) -> Self {
-        // What only reads leaves nothing to be known.
+        // A read leaves nothing unknown.
         let unknown = if *method == Method::GET { "" } else { "; whether it was carried out is unknown" };
         let message =
             format!("{} {on}: no answer from the API server within {limit:?}{unknown}", verb(method, on));
         Self { failure: ApiFailure::Unavailable, message, overload: true }
     }
 
-    /// What was found out here, not api_status by the server.
+    /// A failure detected here, without a status from the server.
     pub const fn ours(failure: ApiFailure, message: String) -> Self {
         Self { failure, message, overload: false }
     }
 
-    /// The request could not be put together.
+    /// The request could not be built.
     pub(crate) fn unsent(method: &Method, on: &ResourcePath<'_>, why: &dyn Error) -> Self {
         let message = format!("{} {on}: nothing was sent: {}", verb(method, on), quiet(&error_chain(why)));
         Self::ours(ApiFailure::Rejected, message)
     }
 
-    /// Our own limit of requests a second leaves no turn within the request's time: nothing was sent.
+    /// The client's own rate limit leaves no turn within the request's timeout: nothing was sent.
     pub(crate) fn paced(method: &Method, on: &ResourcePath<'_>, wait: Span) -> Self {
         let message = format!(
             "{} {on}: nothing was sent: the next turn within --kube-api-qps is in {:.1} s",
@@ -139,13 +139,13 @@ impl RequestError {
         Self::ours(ApiFailure::Throttled(Some(wait)), message)
     }
 
-    /// Something answers that is no API server: whether it handed the request on is unknown.
+    /// The response is not from an API server: whether the request was forwarded is unknown.
     pub(crate) fn foreign(method: &Method, on: &ResourcePath<'_>, content_type: &str) -> Self {
         let message = format!("{} {on}: {}", verb(method, on), foreign_type(content_type));
         Self::ours(ApiFailure::Unavailable, message)
     }
 
-    /// The answer is no such object as was asked for.
+    /// The response is not an object of the requested kind.
     pub(crate) fn unreadable(on: &ResourcePath<'_>, why: &str) -> Self {
         let message = format!("get {on}: the answer cannot be read: {}", quiet(why));
         Self::ours(ApiFailure::Unavailable, message)
@@ -158,7 +158,8 @@ impl From<InvalidPath> for RequestError {
     }
 }
 
-/// A webhook that cannot be asked is a 500; one that refuses chooses the status itself. etcd's own words come in a 500.
+/// If the server cannot call a webhook, that is a 500; a webhook that refuses chooses the status itself. etcd's own
+/// errors are 500s, too.
 fn is_overload(status: StatusCode, message: &str) -> bool {
     match status.as_u16() {
         429 | 502..=504 => !message.starts_with("admission webhook "),
@@ -167,8 +168,8 @@ fn is_overload(status: StatusCode, message: &str) -> bool {
     }
 }
 
-/// A UID that is not the object's (`metadata.uid: field is immutable`), or a failed test of a JSON Patch, which the
-/// server reports without any details.
+/// Whether a precondition failed: another UID (`metadata.uid: field is immutable`), or a failed test of a JSON Patch,
+/// which the server reports without any details.
 fn is_precondition(body: &[u8], caution: ErrorHints) -> bool {
     let status: InvalidStatus<'_> = serde_json::from_slice(body).unwrap_or_default();
     let causes = status.details.map(|details| details.causes).unwrap_or_default();
@@ -176,30 +177,31 @@ fn is_precondition(body: &[u8], caution: ErrorHints) -> bool {
         || (caution == ErrorHints::Tests && causes.is_empty())
 }
 
-/// The server's wish in seconds; a date is not understood, and no wish is none.
+/// The server's `Retry-After` in seconds; a date is not understood, and an absent value is none.
 fn retry_after(headers: &HeaderMap, from_body: Option<u32>) -> Option<Span> {
     let seconds = seconds_asked(headers).or(from_body)?;
     Some(Span::from_secs(seconds.into()).min(RETRY_AFTER_MAX))
 }
 
-/// `Retry-After` in seconds. Digits of any number are a number of seconds: more than fit are very many.
+/// `Retry-After` in seconds. Any number of digits is a number of seconds; too large numbers saturate.
 pub(crate) fn seconds_asked(headers: &HeaderMap) -> Option<u32> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u32::MAX))
 }
 
-/// Whom RBAC refuses: `User "eve"` of `pods is forbidden: User "eve" cannot list resource "pods" in API group ""`.
+/// The user that RBAC refuses: `User "eve"` of
+/// `pods is forbidden: User "eve" cannot list resource "pods" in API group ""`.
 fn who(message: &str) -> Option<&str> {
     let (before, _) = message.split_once(" cannot ")?;
     before.rfind("User \"").map(|at| &before[at..])
 }
 
-/// What the person who reads it can do.
+/// What the reader can do.
 fn way_out(method: &Method, on: &ResourcePath<'_>, status: StatusCode, message: &str) -> String {
     match status.as_u16() {
         401 => "; the credentials are not accepted: renew them".to_owned(),
-        // Admission refuses with 403 too; then no grant would help.
+        // Admission refuses with 403, too; then no grant would help.
         403 if message.contains(" cannot ") => {
             let group = on.group;
             format!("; grant the verb {} on {} in API group \"{group}\"", verb(method, on), on.rbac())
@@ -208,7 +210,7 @@ fn way_out(method: &Method, on: &ResourcePath<'_>, status: StatusCode, message: 
     }
 }
 
-/// The request's verb in RBAC's words.
+/// The request's verb in RBAC.
 fn verb(method: &Method, on: &ResourcePath<'_>) -> &'static str {
     match *method {
         Method::DELETE if on.name.is_empty() => "deletecollection",

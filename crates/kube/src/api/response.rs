@@ -11,20 +11,20 @@ use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 
-/// The longest body of a successful answer that is read: a node or pod as JSON with room to spare. etcd keeps no
-/// object over 1.5 MiB; text in JSON may grow sixfold by escapes.
+/// The longest body of a successful response that is read: a node or pod as JSON with room to spare. etcd stores no
+/// object over 1.5 MiB; escapes may make text in JSON six times as long.
 const BODY_MAX: usize = 16 << 20;
 
-/// The longest body of a refusal that is read; nothing behind it would be shown to anybody.
+/// The longest body of an error response that is read; nothing after that would be shown.
 const REFUSAL_MAX: usize = 64 << 10;
 
-/// What is sent with a request.
+/// The content of a request.
 pub(crate) struct RequestSpec {
     pub(crate) content: &'static str,
     pub(crate) accept: &'static str,
     pub(crate) body: Bytes,
     pub(crate) caution: ErrorHints,
-    /// The longest answer that is read.
+    /// The longest response that is read.
     pub(crate) most: usize,
 }
 
@@ -36,7 +36,7 @@ impl Default for RequestSpec {
 
 const JSON: &str = "application/json";
 
-/// A successful answer.
+/// A successful response.
 pub(crate) struct Response {
     pub(crate) content_type: String,
     pub(crate) body: Bytes,
@@ -54,7 +54,7 @@ pub(crate) async fn ask(
     let response = exchange(client, method, on, uri, what).await?;
     if response.head.status.is_success() {
         let content_type = response.header(CONTENT_TYPE);
-        // A proxy's page, with 200 on top of it: nothing was done (or read), and nobody knows what.
+        // A proxy's page with status 200: nothing was done (or read), or it is unknown what.
         if !content_type.is_empty() && Encoding::of(&content_type).is_none() {
             return Err(RequestError::foreign(method, on, &content_type));
         }
@@ -70,7 +70,7 @@ pub(crate) async fn ask(
     ))
 }
 
-/// An answer, whatever it says.
+/// A response with any status.
 pub(crate) struct RawResponse {
     pub(crate) head: Parts,
     pub(crate) body: Bytes,
@@ -82,7 +82,7 @@ impl RawResponse {
     }
 }
 
-/// Sends one request, once, and reads what comes back.
+/// Sends one request, once, and reads the response.
 pub(crate) async fn exchange(
     client: &Client,
     method: &Method,
@@ -104,13 +104,13 @@ pub(crate) async fn exchange(
     }
     match collect(body, what.most).await {
         Ok(body) => Ok(RawResponse { head, body }),
-        // The head says that a write was done: what becomes of the rest of its answer changes nothing.
+        // The head says that a write was done: the rest of the response changes nothing.
         Err(_) if method != Method::GET => Ok(RawResponse { head, body: Bytes::new() }),
         Err(why) => Err(RequestError::unreachable(method, on, &why)),
     }
 }
 
-/// Reads a body to its end, so that the connection can serve again, or up to `limit`: a longer one is cut off.
+/// Reads a body to its end, so that the connection can be reused, or up to `limit`: a longer one is truncated.
 async fn collect(mut body: Body, limit: usize) -> Result<Bytes, kube::Error> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();

@@ -9,17 +9,17 @@ use taintward_core::time::Wall;
 
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
 
-/// How a stamping ended.
+/// The result of setting `timeAdded`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeAddedResult {
-    /// The taint carries the time; the node has this version.
+    /// The taint has the time; the node has this version.
     Done(Option<ResourceVersion>),
-    /// There is no such taint, or it carries a time already: nothing was sent.
+    /// There is no such taint, or it already has a time: nothing was sent.
     NotNeeded,
 }
 
-/// The tests name the node's UID and the taint at that place whole; a taint that was moved, changed, removed or
-/// stamped by somebody else fails them. Other edits of the node do not.
+/// The tests name the node's UID and the whole taint at that position; they fail if another client moved, changed,
+/// removed or stamped the taint. Other edits of the node do not matter.
 pub(crate) fn patch(node: &NodeFact, index: usize, when: Wall) -> Option<Bytes> {
     let taint = node.taints.get(index).filter(|taint| taint.time_added.is_none())?;
     let mut seen = json!({ "key": &*taint.key, "effect": taint.effect.as_str() });

@@ -1,5 +1,5 @@
-//! Sends the patch of a pod's `tolerationSeconds` and of the annotation in which its own ones stand, the ceiling of a
-//! namespace, and the progress of backfill to a policy's status.
+//! Sends the patch of a pod's `tolerationSeconds` and of the annotation that records its own ones, the ceiling of a
+//! namespace, and the progress of backfill in a policy's status.
 
 use super::{ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath, bodies};
 use crate::decode::{Decoded, DecodedPod, ObjectBody, object_from_body};
@@ -18,12 +18,12 @@ use taintward_core::toleration_seconds::{
 };
 
 impl ApiClient {
-    /// Writes seconds and annotation at once, if the pod is the one that was seen, with the tolerations that were seen.
-    /// The answer is the pod afterwards.
+    /// Writes seconds and annotation at once, if the pod has the observed UID and tolerations. Returns the pod
+    /// afterwards.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if pod or tolerations are others by now, [`ApiFailure::NotFound`] if
-    /// there is no such pod, or it is about to leave.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if pod or tolerations have changed, [`ApiFailure::NotFound`] if
+    /// there is no such pod, or it is terminating.
     pub async fn write_toleration_seconds(&self, patch: &SecondsPatch) -> Result<HeldPodFact, RequestError> {
         let on = ResourcePath::pod(patch.pod.name(), "")?;
         let ask = RequestSpec {
@@ -48,7 +48,7 @@ impl ApiClient {
 }
 
 impl ApiClient {
-    /// Writes the ceiling of a namespace's pods in its label; `None` takes the label away.
+    /// Writes the ceiling of a namespace's pods into its label; `None` removes the label.
     ///
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::NotFound`] if there is no such namespace.
@@ -64,10 +64,10 @@ impl ApiClient {
         self.send(Method::PATCH, &on, MANAGED, ask).await.map(drop)
     }
 
-    /// Writes how far backfill has come to the status of a policy.
+    /// Writes the progress of backfill to the status of a policy.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if there is another policy of this name by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the policy of this name has another UID by now.
     pub async fn write_policy_status(&self, write: &PolicyStatusWrite) -> Result<(), RequestError> {
         let on = ResourcePath::policy(&write.name, "status")?;
         let BackfillProgress { generation, current, pending, own } = write.progress;
@@ -83,7 +83,7 @@ impl ApiClient {
     }
 }
 
-/// The patch. To an API server, a member that is not there is equal to `null`.
+/// Builds the patch. For an API server, an absent member equals `null`.
 fn body(patch: &SecondsPatch) -> Bytes {
     let tolerations: Vec<Value> = patch.tolerations.iter().map(written).collect();
     let mut steps = vec![

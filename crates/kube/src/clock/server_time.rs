@@ -5,47 +5,47 @@
 
 use taintward_core::time::{Mono, Span, Wall};
 
-/// A date has whole seconds: the clock showed less than this more.
+/// A date has whole seconds: the clock showed up to this much more.
 const DATE_STEP: i64 = 1_000_000;
 
-/// How far two clocks drift apart, in millionths: as fast as a clock is slewed at most.
+/// How fast two clocks drift apart, in millionths: the maximum rate at which a clock is slewed.
 const DRIFT: i64 = 500;
 
-/// Dates are remembered for one to two of these.
+/// Dates are kept for one to two of these intervals.
 const HALF: Span = Span::from_secs(150);
 
-/// So many answers that agree are believed; beside what is known, only if they have that much between them: a date that
-/// some cache repeats does not agree with itself for so long.
+/// This many responses that agree are accepted; if they contradict what is known, only if [`ENOUGH_OVER`] lies between
+/// them: a date that a cache repeats does not agree with itself for so long.
 const ENOUGH: u32 = 3;
 const ENOUGH_OVER: Span = Span::from_secs(2);
 
-/// So many clocks are told apart.
+/// The maximum number of clocks that are distinguished.
 const CLOCKS_MAX: usize = 6;
 
-/// An answer that took longer says too little: it agrees with almost everybody.
+/// A response that took longer proves too little: it agrees with almost any clock.
 const SLOW: Span = Span::from_secs(1);
 
-/// Dates outside of the years 2020 to 2099 are nobody's time.
+/// Dates outside of the years 2020 to 2099 are ignored.
 const PLAUSIBLE: std::ops::Range<Wall> = Wall::from_secs(1_577_836_800)..Wall::from_secs(4_102_444_800);
 
-/// Why an answer says nothing about the server's clock.
+/// Why a response proves nothing about the server's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IgnoredDate {
     /// It has no `Date`.
     Missing,
-    /// Its `Date` is not of the form that HTTP knows, or there are several.
+    /// Its `Date` does not have the form of HTTP, or there are several.
     Unreadable,
     /// It has an `Age`: it comes from a cache.
     Cached,
-    /// It took long: when its `Date` was written is hardly known.
+    /// It took long: it is hardly known when its `Date` was written.
     Slow,
-    /// Its `Date` is decades away.
+    /// Its `Date` is decades off.
     Implausible,
-    /// It contradicts what many others said; that is believed once more answers say the same.
+    /// It contradicts many others; it is accepted once more responses agree with it.
     Contradicting,
 }
 
-/// How far the server's clock may be ahead of the waiting clock, in microseconds.
+/// The bounds by which the server's clock may be ahead of the monotonic clock, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OffsetBounds {
     low: i64,
@@ -70,14 +70,14 @@ impl OffsetBounds {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
 
-    /// The same after clocks have drifted for this long. Bounds that drift has made exclude each other change places.
+    /// The same after clocks have drifted for this long. If drift made the bounds cross, they are swapped.
     fn widened(self, over: Span) -> Self {
         let slack = over.as_micros() / 1_000_000 * DRIFT;
         Self { low: self.low.min(self.high) - slack, high: self.high.max(self.low) + slack }
     }
 }
 
-/// What dates since then allow.
+/// The bounds that dates since then allow.
 #[derive(Clone, Copy, Debug)]
 struct KeptBounds {
     bounds: OffsetBounds,
@@ -118,14 +118,15 @@ impl ObservedClock {
     }
 }
 
-/// What is known of the server's clock: of several, if the servers behind one address differ by more than dates can hide.
+/// What is known about the server's clock, or of several, if the servers behind one address differ by more than dates
+/// can hide.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServerTime {
     clocks: Vec<ObservedClock>,
 }
 
 impl ServerTime {
-    /// What the server's clock shows, and how far that may be wrong either way; `None` until enough dates agree.
+    /// Returns the time of the server's clock, and its maximum error either way; `None` until enough dates agree.
     pub(super) fn at(&self, now: Mono) -> Option<(Wall, Span)> {
         let believed = self.clocks.iter().filter(|clock| clock.believed);
         let OffsetBounds { low, high } = believed.map(|clock| clock.bounds(now)).reduce(OffsetBounds::or)?;
@@ -134,7 +135,7 @@ impl ServerTime {
         Some((wall, Span::from_micros(half)))
     }
 
-    /// Takes a date in.
+    /// Applies a date.
     pub(super) fn observe(&mut self, date: Wall, sent: Mono, received: Mono) -> Result<(), IgnoredDate> {
         if !PLAUSIBLE.contains(&date) {
             return Err(IgnoredDate::Implausible);
@@ -156,12 +157,12 @@ impl ServerTime {
             return if known { Err(IgnoredDate::Contradicting) } else { Ok(()) };
         }
         clock.believed = true;
-        // What nobody has said since is over: the clock was set. Else there are two.
+        // A clock without dates since then is over: it was set. Otherwise there are two clocks.
         self.clocks.retain(|clock| !clock.believed || clock.last >= first);
         Ok(())
     }
 
-    /// Clocks that were not heard of for long are forgotten, but not the last one that is believed.
+    /// Forgets clocks without recent dates, but not the last accepted one.
     fn forget(&mut self, now: Mono) {
         let latest = self.clocks.iter().filter(|clock| clock.believed).map(|clock| clock.last).max();
         self.clocks.retain(|clock| {
@@ -169,7 +170,7 @@ impl ServerTime {
         });
     }
 
-    /// The place of the clock that says so: one that is believed, if possible.
+    /// Returns the index of the clock that the date agrees with: of an accepted one, if possible.
     fn clock_of(&mut self, said: OffsetBounds, now: Mono) -> usize {
         let agrees = |clock: &ObservedClock| clock.bounds(now).meets(said);
         let believed = self.clocks.iter().position(|clock| clock.believed && agrees(clock));

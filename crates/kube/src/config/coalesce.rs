@@ -1,6 +1,6 @@
 //! Delays reads of a busy stream for a moment, so that many small records are read at once.
 //!
-//! - Invariant: what arrives after a silence is read at once, and no delay exceeds the connection's limit.
+//! - Invariant: data that arrives after a silence is read at once, and no delay exceeds the connection's limit.
 
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
@@ -11,36 +11,37 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How long a read waits after the one before, where it may be urgent; and at first, where it is not.
+/// How long a read waits after the previous one if data may be urgent; and the initial wait if none is.
 pub(super) const MOMENT: Duration = Duration::from_millis(3);
 
-/// How long it may wait where nothing is urgent: a node counts as heard of this much later, and so never too early.
+/// The maximum wait if nothing is urgent: heartbeats are observed later by this, so that no node counts as silent too
+/// early.
 pub(super) const LONG_MOMENT: Duration = Duration::from_millis(200);
 
-/// Bytes taken from the system at once.
+/// The size of a single read from the system.
 const BUFFER_SIZE: usize = 256 << 10;
 
-/// A connection that is read in portions.
+/// A connection that is read in chunks.
 ///
-/// A streamed list sends every object in a record of its own. A reader that is woken for each spends three quarters of
-/// its time on waking up (docs/benchmarks.md). Heartbeats come one by one, hundreds a second, and none of them is
-/// urgent: for them the delay grows while more has arrived each time (docs/benchmarks-lifecycle.md).
+/// A streamed list sends every object in a record of its own. A reader that wakes up for each of them spends three
+/// quarters of its time on waking up (docs/benchmarks.md). Heartbeats arrive one by one, hundreds a second, and none of
+/// them is urgent: for them the delay grows while each read finds more data (docs/benchmarks-lifecycle.md).
 pub(super) struct CoalescingStream<T> {
     inner: T,
     buffer: Box<[u8]>,
-    /// What of the buffer was read from the system and not taken yet.
+    /// The part of the buffer that was read from the system and not returned yet.
     unread: std::ops::Range<usize>,
     moment: Pin<Box<Sleep>>,
-    /// How long the moment is now, and may become.
+    /// The current delay, and its maximum.
     length: Duration,
     longest: Duration,
     resting: bool,
-    /// The moment is over, and nothing was read since.
+    /// The delay is over, and nothing was read since.
     rested: bool,
 }
 
 impl<T> CoalescingStream<T> {
-    /// Waits for at most `longest`; zero reads everything at once, as it comes.
+    /// Waits for at most `longest`; with zero everything is read at once.
     pub(super) fn new(inner: T, longest: Duration) -> Self {
         let capacity = if longest.is_zero() { 0 } else { BUFFER_SIZE };
         Self {
@@ -65,7 +66,7 @@ impl<T: Read + Unpin> CoalescingStream<T> {
         }
         let mut read_buf = ReadBuf::new(&mut self.buffer);
         let Poll::Ready(read) = Pin::new(&mut self.inner).poll_read(cx, read_buf.unfilled()) else {
-            // There was nothing: what comes next is read at once, and the moment after it is short.
+            // There was no data: what arrives next is read at once, and the delay after it is short.
             (self.length, self.rested) = (MOMENT, false);
             return Poll::Pending;
         };
@@ -74,7 +75,7 @@ impl<T: Read + Unpin> CoalescingStream<T> {
             self.length = (self.length * 2).min(self.longest);
         }
         self.unread = 0..read_buf.filled().len();
-        // A full buffer means that more is there already.
+        // A full buffer means that there is more data already.
         if self.unread.end < BUFFER_SIZE {
             self.resting = true;
             self.moment.as_mut().reset(Instant::now() + self.length);

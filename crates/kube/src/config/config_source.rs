@@ -12,12 +12,12 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// What the process finds around itself.
+/// The environment of the process.
 struct ConfigEnvironment {
     /// `$KUBECONFIG`.
     kubeconfig: Option<OsString>,
     home: Option<PathBuf>,
-    /// The variables every container in a cluster has.
+    /// The variables that every container in a cluster has.
     in_cluster: bool,
     proxies: ProxyEnvironment,
 }
@@ -33,7 +33,7 @@ impl ConfigEnvironment {
     }
 }
 
-/// What the environment says of proxies.
+/// The environment's settings of proxies.
 #[derive(Clone, Default)]
 struct ProxyEnvironment {
     https_proxy: Option<String>,
@@ -49,7 +49,7 @@ impl ProxyEnvironment {
         Self { https_proxy: variable("https_proxy"), no_proxy: variable("no_proxy") }
     }
 
-    /// The proxy on the way to a server, by Go's rules: none to this machine, none to what `$NO_PROXY` names.
+    /// Returns the proxy for a server, by Go's rules: none for this machine, none for hosts that `$NO_PROXY` names.
     fn proxy_to(&self, server: &Uri) -> Option<String> {
         let proxy = self.https_proxy.as_deref()?;
         let host = server.host()?.trim_matches(['[', ']']);
@@ -98,7 +98,7 @@ async fn look(
     let home = environment.home.as_ref().map(|home| home.join(".kube/config"));
     if let Some(path) = home.as_ref().filter(|path| path.exists()) {
         match from_files(std::slice::from_ref(path), settings, &environment.proxies).await {
-            // An empty file in the home folder of a container is no answer.
+            // An empty file in the home folder of a container does not count.
             Err(ConnectError::Empty { .. }) if environment.in_cluster => {}
             other => return other,
         }
@@ -121,7 +121,7 @@ async fn look(
     Err(ConnectError::Nowhere { home })
 }
 
-/// As kubectl does: of a list of files, those that exist count.
+/// As kubectl does: of a list of files, the existing ones count.
 fn listed(list: &OsStr) -> Vec<PathBuf> {
     let mut paths: Vec<_> = std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty()).collect();
     if paths.iter().any(|path| path.exists()) {
@@ -130,8 +130,7 @@ fn listed(list: &OsStr) -> Vec<PathBuf> {
     paths
 }
 
-/// The names of these entries in the configuration, in the order of its files; none if there is none. What cannot be read
-/// has none.
+/// Returns the names of these entries in the configuration, in the order of its files; none if they cannot be read.
 pub fn entries(kind: KubeconfigSection, settings: &ConnectSettings) -> Vec<String> {
     let environment = ConfigEnvironment::here();
     let paths = match (&settings.kubeconfig, &environment.kubeconfig, &environment.home) {
@@ -194,7 +193,7 @@ async fn from_files(
         Ok(config) => config,
         Err(why) => return Err(sort(&why, files)),
     };
-    // Data count before a file.
+    // Data take precedence over a file.
     let authority = cluster.certificate_authority.filter(|_| cluster.certificate_authority_data.is_none());
     config.root_cert_file = authority.map(PathBuf::from);
     // The library compares $NO_PROXY with the proxy's own address.
@@ -208,7 +207,7 @@ async fn from_files(
     Ok(ConfigSource { config, place, warning })
 }
 
-/// What `insecure-skip-tls-verify` means, and where it stands.
+/// The warning about `insecure-skip-tls-verify`, and where it is set.
 fn unverified(cluster: &str, files: &str) -> String {
     format!(
         "the API server's certificate is not verified, because insecure-skip-tls-verify of cluster \"{}\" in \
@@ -242,7 +241,7 @@ fn sort(why: &KubeconfigError, place: String) -> ConnectError {
 
 fn reason(why: &KubeconfigError) -> String {
     match why {
-        // The path is said already.
+        // The message has the path already.
         KubeconfigError::ReadConfig(why, _) => one_line(&why.to_string()),
         other => one_line(&other.to_string()),
     }

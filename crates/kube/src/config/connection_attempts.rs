@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 use tower::{BoxError, Service, ServiceExt as _};
 
-/// A connector, to one place.
+/// Connects to one place.
 pub(super) struct ConnectionAttempts<C, T> {
     connector: C,
     limit: Duration,
@@ -54,7 +54,7 @@ where
         let Self { connector, limit, current } = self.clone();
         Box::pin(async move {
             let mut current = current.lock().await;
-            // One that nobody took while it was young: a server hangs up on a client that says nothing.
+            // An old attempt that was never used: a server closes a connection on which a client sends nothing.
             if current.as_ref().is_some_and(|attempt| attempt.began.elapsed() > 2 * limit) {
                 *current = None;
             }

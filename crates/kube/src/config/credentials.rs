@@ -1,7 +1,9 @@
 //! Holds and renews the credentials of all connections of a configuration.
 //!
-//! - Invariant: an exec plugin runs once at a time; what cannot be renewed stays in use; no secret is logged.
-//! - See `credentials/credential_files.rs` and `credentials/exec_plugin.rs` for the sources, `credentials/auth.rs` for requests.
+//! - Invariant: an exec plugin runs once at a time; credentials that cannot be renewed stay in use; no secret is
+//!   logged.
+//! - See `credentials/credential_files.rs` and `credentials/exec_plugin.rs` for the sources, `credentials/auth.rs` for
+//!   requests.
 
 use super::TlsProblem;
 use crate::clock::Clock;
@@ -27,32 +29,33 @@ mod tls;
 
 pub(super) use auth::AuthService;
 
-/// How often files are read, and how often while the server refuses what they said (client-go: every minute).
+/// How often files are read, and how often while the server refuses their credentials (client-go: every minute).
 const LOOK_EVERY: Span = Span::from_secs(10);
 const LOOK_AGAIN: Span = Span::from_secs(1);
 
 /// A credential is renewed this long before its end, or when a quarter of its time is left.
 const LEAD: Span = Span::from_secs(60);
 
-/// The shortest and the longest time from one start of a plugin to the next, if it fails or gives what is refused.
+/// The shortest and the longest time from one start of a plugin to the next, if it fails or its credentials are
+/// refused.
 const GAP: Span = Span::from_secs(1);
 const GAP_MAX: Span = Span::from_secs(4);
 
-/// A plugin that ran this long ago did its job.
+/// A plugin that ran at least this long ago has succeeded.
 const LASTED: Span = Span::from_secs(60);
 
-/// Whose troubles are which.
+/// The sources of errors.
 const FILES: usize = 0;
 const PLUGIN: usize = 1;
 
-/// A client's certificates and their key, PEM.
+/// A client certificate chain and its key, PEM.
 #[derive(Clone, PartialEq, Eq)]
 struct ClientIdentity {
     certificate: Vec<u8>,
     key: Vec<u8>,
 }
 
-/// What was read last. Secrets: it cannot be printed.
+/// The credentials that were read last. Secrets: it cannot be printed.
 #[derive(Clone, Default)]
 struct LoadedCredentials {
     authorization: Option<HeaderValue>,
@@ -61,15 +64,15 @@ struct LoadedCredentials {
     authority: Option<Vec<u8>>,
 }
 
-/// What an exec plugin gave. Secrets: it cannot be printed.
+/// The credentials from an exec plugin. Secrets: it cannot be printed.
 struct IssuedCredential {
     token: Option<String>,
     identity: Option<ClientIdentity>,
-    /// When it ends, by the clock for waiting: a wall clock that is set later moves nothing.
+    /// When it expires, by the monotonic clock: setting the wall clock later moves nothing.
     expires: Option<Mono>,
 }
 
-/// What requests are sent with. Secrets: it cannot be printed.
+/// The credentials of requests. Secrets: it cannot be printed.
 struct RequestCredentials {
     /// Counts changes, from 1.
     version: u64,
@@ -77,7 +80,7 @@ struct RequestCredentials {
     tls: Arc<ClientConfig>,
 }
 
-/// There is nothing to send a request with.
+/// There are no credentials for a request.
 #[derive(Clone, Debug, Error)]
 #[error("no credentials: {0}")]
 pub(crate) struct NoCredentials(pub(crate) Arc<str>);
@@ -89,11 +92,11 @@ enum CredentialState {
     Failed(NoCredentials),
 }
 
-/// A handle to the credentials of one configuration; the last one that goes ends their renewal.
+/// A handle to the credentials of one configuration; dropping the last one ends their renewal.
 ///
 /// As in client-go, a 401 is returned to its request and renews the credentials of the next ones: files are read again,
 /// and a plugin runs again. Unlike there, no request waits for that unless there are no credentials at all: a request
-/// has a time limit of a few seconds, and a slower plugin would be ended with it again and again.
+/// has a timeout of a few seconds, and a slower plugin would be killed with it again and again.
 #[derive(Clone)]
 pub(super) struct Credentials {
     state: watch::Receiver<CredentialState>,
@@ -101,19 +104,19 @@ pub(super) struct Credentials {
     _renewal: Arc<JoinSet<()>>,
 }
 
-/// What the server made of them: the version that it does not accept, 0 if it accepts.
+/// The server's feedback: the version that it does not accept, 0 if it accepts.
 #[derive(Default)]
 struct CredentialFeedback {
-    /// Something is wrong with this version, on one side or the other.
+    /// This version failed, on one side or the other.
     doubted: AtomicU64,
-    /// The server said that it is ours.
+    /// The server refused this version.
     refused: AtomicU64,
     look: Notify,
 }
 
 impl Credentials {
-    /// Reads everything once, and goes on in the background. A plugin has not run yet: the first request waits for it.
-    /// It may ask somebody if `interactive`.
+    /// Reads everything once, and continues in the background. A plugin has not run yet: the first request waits for
+    /// it. It may prompt the user if `interactive`.
     pub(super) async fn start(
         mut config: Config,
         interactive: bool,
@@ -145,7 +148,7 @@ impl Credentials {
         Ok(Self { state, verdict, _renewal: Arc::new(task) })
     }
 
-    /// What to send the next request with; waits only as long as nothing is known yet.
+    /// Returns the credentials for the next request; waits only as long as there are none.
     async fn current(&self) -> Result<Arc<RequestCredentials>, NoCredentials> {
         let mut state = self.state.clone();
         match state.wait_for(|state| !matches!(state, CredentialState::NotYet)).await.as_deref() {
@@ -155,7 +158,7 @@ impl Credentials {
         }
     }
 
-    /// Learns from an answer to what was sent.
+    /// Evaluates the response to a request.
     fn judge(&self, sent: &RequestCredentials, answer: Result<StatusCode, &BoxError>) {
         let CredentialFeedback { doubted, refused, look } = &*self.verdict;
         let (is_doubted, is_refused) = match answer {
@@ -163,7 +166,7 @@ impl Credentials {
             Err(why) => match find::<rustls::Error>(why.as_ref()) {
                 Some(rustls::Error::AlertReceived(_)) => (true, true),
                 Some(_) => (true, false),
-                // Nobody has seen them.
+                // The server has not seen them.
                 None => return,
             },
         };
@@ -186,19 +189,19 @@ struct ExecSchedule {
     plugin: ExecPlugin,
     /// When it runs in any case.
     due: Mono,
-    /// When it may run if what it gave is refused.
+    /// When it may run if its credentials are refused.
     earliest: Mono,
     gap: Span,
 }
 
-/// A configuration of TLS, and what it was built of.
+/// A TLS configuration, and the credentials it was built from.
 struct TlsMaterial {
     authority: Option<Vec<u8>>,
     identity: Option<ClientIdentity>,
     tls: Arc<ClientConfig>,
 }
 
-/// The one task that renews.
+/// The only task that renews.
 struct CredentialRenewal {
     config: Config,
     files: Arc<CredentialFiles>,
@@ -208,7 +211,7 @@ struct CredentialRenewal {
     issued: Option<IssuedCredential>,
     built: Option<TlsMaterial>,
     version: u64,
-    /// Of files, and of the plugin: each is said once.
+    /// The errors of files, and of the plugin: each is reported once.
     troubles: [Option<String>; 2],
     out: watch::Sender<CredentialState>,
     verdict: Arc<CredentialFeedback>,
@@ -250,7 +253,7 @@ impl CredentialRenewal {
         }
     }
 
-    /// Reads the files, where nothing else waits for a slow disk.
+    /// Reads the files, where no request waits for a slow disk.
     async fn read(&mut self) -> Result<(), TlsProblem> {
         let (files, mut loaded) = (Arc::clone(&self.files), self.loaded.clone());
         let reading = tokio::task::spawn_blocking(move || {
@@ -259,11 +262,11 @@ impl CredentialRenewal {
         });
         let (loaded, outcome) = reading.await.map_err(|_| TlsProblem::credentials("files cannot be read"))?;
         self.loaded = loaded;
-        // What could be read counts, whatever else could not.
+        // Files that could be read count, even if others could not.
         outcome.and(self.publish())
     }
 
-    /// Lets requests have what is known now, if it is new.
+    /// Publishes what is known now, if it is new.
     fn publish(&mut self) -> Result<(), TlsProblem> {
         if self.turns.is_some() && self.issued.is_none() {
             return Ok(());
@@ -349,7 +352,8 @@ impl ExecSchedule {
     }
 }
 
-/// When a credential that ends then is renewed. One that has ended already, by our clock, is the server's to judge.
+/// Returns when a credential that expires then is renewed. If it has expired already by the local clock, the server
+/// decides.
 fn renewal_of(end: Mono, now: Mono) -> Mono {
     let left = end.since(now);
     match left.as_micros() {
@@ -358,7 +362,7 @@ fn renewal_of(end: Mono, now: Mono) -> Mono {
     }
 }
 
-/// A token as a header; blanks around it, such as the line end of a file, are none of it.
+/// Formats a token as a header; surrounding whitespace, such as the line end of a file, is removed.
 fn bearer(token: &[u8]) -> Result<HeaderValue, &'static str> {
     match std::str::from_utf8(token).map(str::trim) {
         Ok("") => Err("the token is empty"),

@@ -29,7 +29,7 @@ use std::time::Duration;
 use taintward_core::text::error_chain;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
-/// Builds clients over connections of their own: a busy one holds up none of the others (L10).
+/// Builds clients with separate connections: a busy one delays none of the others (L10).
 pub(super) fn connected(
     source: ConfigSource,
     credentials: Credentials,
@@ -69,7 +69,7 @@ pub(super) fn connected(
     })
 }
 
-/// What all clients of one configuration share.
+/// The parts that all clients of one configuration share.
 struct ClientLayers {
     headers: ExtraHeadersLayer,
     proxy: Option<Proxy>,
@@ -81,10 +81,11 @@ struct ClientLayers {
 }
 
 impl ClientLayers {
-    /// A client with connections of its own. They are read in portions, each after a moment of at most this length.
+    /// Returns a client with connections of its own. They are read in chunks, each after a delay of at most this
+    /// length.
     fn client(&self, moment: Duration) -> Client {
-        // Of the time for a connection, TCP has a part, and each address of a name its share of that: all are tried
-        // while a request waits.
+        // TCP gets a part of the connect timeout, and each address of a name a share of that: all are tried while a
+        // request waits.
         let tcp = tcp(self.timeout * 2 / 5);
         match self.proxy.clone() {
             None => self.over(moment, move |_| tcp.clone()),
@@ -99,8 +100,8 @@ impl ClientLayers {
         }
     }
 
-    /// `dial` opens connections to the server, which TLS comes upon. From the outside in: the server's address, headers
-    /// of the configuration, credentials, HTTP.
+    /// `dial` opens connections to the server, below TLS. From the outside in: the server's address, headers of the
+    /// configuration, credentials, HTTP.
     fn over<C>(&self, moment: Duration, dial: impl Fn(&ClientConfig) -> C + Send + Sync + 'static) -> Client
     where
         C: Service<Uri, Error: Into<BoxError>, Future: Send + 'static> + Clone + Send + Sync + 'static,
@@ -130,16 +131,16 @@ fn tcp(limit: Duration) -> HttpConnector {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_connect_timeout(Some(limit));
-    // Small requests leave at once.
+    // Small requests are sent at once.
     tcp.set_nodelay(true);
-    // For older HTTP, in whole seconds: answered by the server's kernel.
+    // For HTTP/1, in whole seconds: the server's kernel responds.
     tcp.set_keepalive(Some(Duration::from_secs(2)));
     tcp.set_keepalive_interval(Some(Duration::from_secs(1)));
     tcp.set_keepalive_retries(Some(2));
     tcp
 }
 
-/// HTTP/2 where the server offers it: one connection carries all requests, so many in flight cost no handshakes.
+/// HTTP/2 if the server offers it: one connection carries all requests, so many in flight cost no handshakes.
 fn https<C>(tls: &ClientConfig, server_name: Option<ServerName<'static>>, tcp: C) -> HttpsConnector<C> {
     let resolver: Arc<dyn ResolveServerName + Send + Sync> = match server_name {
         Some(name) => Arc::new(FixedServerNameResolver::new(name)),
@@ -150,12 +151,12 @@ fn https<C>(tls: &ClientConfig, server_name: Option<ServerName<'static>>, tcp: C
     HttpsConnector::new(tcp, tls, false, resolver)
 }
 
-/// A proxy that can be used.
+/// A usable proxy.
 #[derive(Clone)]
 struct Proxy {
     kind: ProxyKind,
     address: Uri,
-    /// User and password, without what an address escapes.
+    /// User and password, unescaped.
     user: Option<(String, String)>,
 }
 
@@ -193,7 +194,7 @@ impl Proxy {
         }
     }
 
-    /// Names are the proxy's to resolve.
+    /// The proxy resolves host names.
     fn socks<C>(&self, connector: C) -> SocksV5<C> {
         let socks = SocksV5::new(self.address.clone(), connector);
         match self.user.clone() {

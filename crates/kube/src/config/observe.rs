@@ -12,24 +12,25 @@ use kube::client::Body;
 use std::sync::Arc;
 use taintward_core::time::{Mono, Span, Wall};
 
-/// Is told of requests.
+/// Receives reports on requests.
 pub trait RequestObserver: Send + Sync {
-    /// A request was answered, as far as the head of the answer goes, `took` after it was sent. Without a status it was
-    /// given up, or could not be sent, or the connection broke.
+    /// The head of the response arrived, `took` after the request was sent. Without a status the request was aborted,
+    /// could not be sent, or the connection broke.
     fn answered(&self, method: &str, status: Option<u16>, took: Span);
 
-    /// An answer said nothing about the server's time.
+    /// A response had no usable date.
     fn date_ignored(&self, why: IgnoredDate);
 }
 
-/// Nobody wants to know.
+/// Ignores all reports.
 impl RequestObserver for () {
     fn answered(&self, _: &str, _: Option<u16>, _: Span) {}
     fn date_ignored(&self, _: IgnoredDate) {}
 }
 
 impl Connected {
-    /// The same clients, watched: `observer` is told of every request, `clock` of the server's time, if it goes by that.
+    /// The same clients, observed: `observer` receives a report on every request, and `clock` the server's dates, if it
+    /// follows these.
     #[must_use]
     pub fn observed(self, clock: &Clock, observer: &Arc<dyn RequestObserver>) -> Self {
         let watched = |client: Client| observed(client, clock.clone(), Arc::clone(observer));
@@ -66,7 +67,7 @@ fn observed(client: Client, clock: Clock, observer: Arc<dyn RequestObserver>) ->
     Client::new(service, namespace)
 }
 
-/// One request under way; told of when it is dropped, however that comes.
+/// A request in flight; reported when it is dropped, for whatever reason.
 struct ObservedRequest {
     clock: Clock,
     observer: Arc<dyn RequestObserver>,
@@ -81,7 +82,7 @@ impl ObservedRequest {
     }
 }
 
-/// The server's time when it answered: a whole second, which was not over yet.
+/// The server's time of the response: a whole second, which was not over yet.
 pub(super) fn date(headers: &HeaderMap) -> Result<Wall, IgnoredDate> {
     if headers.contains_key(AGE) {
         return Err(IgnoredDate::Cached);

@@ -8,20 +8,20 @@ use http::Uri;
 use kube::Config;
 use kube::config::{Cluster, Context, Kubeconfig, NamedCluster, NamedContext};
 
-/// What counts instead of the kubeconfig's words, as with kubectl's flags.
+/// Values that override the kubeconfig, as with kubectl's flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigOverrides {
     /// `--cluster`: an entry of `clusters`.
     pub cluster: Option<String>,
     /// `--user`: an entry of `users`.
     pub user: Option<String>,
-    /// `--server`: an address, for the cluster that is meant.
+    /// `--server`: an address, for the chosen cluster.
     pub server: Option<String>,
-    /// `--as`: who requests are made as.
+    /// `--as`: the user to impersonate.
     pub acting: Option<Impersonation>,
 }
 
-/// Who requests are made as, if the server lets this user impersonate them.
+/// The identity to impersonate, if the server permits it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Impersonation {
     /// `--as`.
@@ -33,13 +33,13 @@ pub struct Impersonation {
 }
 
 impl ConfigOverrides {
-    /// Whether they choose from a kubeconfig.
+    /// Whether any of them selects entries of a kubeconfig.
     pub(super) fn choose(&self) -> bool {
         self.cluster.is_some() || self.user.is_some()
     }
 
-    /// Changes the context of this name, and its cluster. As with kubectl, none is needed where a cluster or a server is
-    /// named: then it is made.
+    /// Changes the context of this name, and its cluster. As with kubectl, no context is needed if a cluster or a
+    /// server is named: then one is created.
     pub(super) fn apply(&self, to: &mut Kubeconfig, context: &str, place: &str) -> Result<(), ConnectError> {
         let index = match to.contexts.iter().position(|one| one.name == context) {
             Some(index) => index,
@@ -72,13 +72,13 @@ impl ConfigOverrides {
         for one in to.clusters.iter_mut().filter(|one| one.name == name) {
             let cluster = one.cluster.get_or_insert_with(Cluster::default);
             cluster.server = Some(server.clone());
-            // That is the name of another server.
+            // It is the name of another server.
             cluster.tls_server_name = None;
         }
         Ok(())
     }
 
-    /// Nothing is left of whom the kubeconfig would act as: who names a user means no other's groups.
+    /// Replaces the kubeconfig's impersonation completely: a given user does not get another user's groups.
     pub(super) fn act(&self, config: &mut Config) {
         let Some(Impersonation { user, groups, uid }) = self.acting.clone() else { return };
         config.auth_info.impersonate = Some(user);
@@ -87,7 +87,7 @@ impl ConfigOverrides {
         config.auth_info.impersonate_user_extra = None;
     }
 
-    /// In words, behind the name of a context.
+    /// A description, to follow the name of a context.
     pub(super) fn description(&self) -> String {
         let kinds = [("cluster", &self.cluster), ("user", &self.user)];
         let description = kinds.into_iter().filter_map(|(kind, name)| Some((kind, name.as_ref()?)));

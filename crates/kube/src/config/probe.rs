@@ -12,13 +12,13 @@ use taintward_core::text::error_chain;
 use taintward_core::time::Wall;
 use thiserror::Error;
 
-/// The longest answer that is read.
+/// The longest response that is read.
 const BODY_MAX: usize = 64 << 10;
 
-/// Why the server cannot be talked to: what, why, and the way out.
+/// Why the server is unusable: what, why, and the remedy.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ProbeError {
-    /// No connection, or no answer.
+    /// No connection, or no response.
     #[error(
         "the API server cannot be reached: {0}; is the address right, and does the network let this through?"
     )]
@@ -29,7 +29,7 @@ pub enum ProbeError {
          client-certificate"
     )]
     Certificate(String),
-    /// There is nothing to ask with: a program that gives credentials failed.
+    /// There are no credentials: an exec plugin failed.
     #[error("no credentials: {0}")]
     Credentials(String),
     /// 401.
@@ -38,33 +38,33 @@ pub enum ProbeError {
     /// 403.
     #[error("the API server knows these credentials and permits nothing (403): {0}; bind them to a role")]
     Forbidden(String),
-    /// Something else answers.
+    /// The response is not from an API server.
     #[error("the server at this address is not a healthy API server: {0}")]
     NoApiServer(String),
 }
 
-/// Asks for the server's version (`v1.36.3`), waiting `limit` for it.
+/// Requests the server's version (`v1.36.3`), and waits for it up to `limit`.
 ///
 /// # Errors
-/// The way in which the server cannot be talked to.
+/// Why the server is unusable.
 pub async fn probe(client: &Client, limit: Duration) -> Result<String, ProbeError> {
     Ok(greet(client, limit).await?.version)
 }
 
-/// What a server says of itself.
+/// The server's version and time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerInfo {
     /// `v1.36.3`
     pub version: String,
-    /// Its clock, by the header `Date`: a whole second, which was not over yet. `None`: it does not say, or nothing that
-    /// makes sense, or a cache has answered.
+    /// Its clock, by the header `Date`: a whole second, which was not over yet. `None`: the header is absent or
+    /// invalid, or a cache has responded.
     pub date: Option<Wall>,
 }
 
-/// [`probe`], with the time by the server's clock.
+/// [`probe`], with the time of the server's clock.
 ///
 /// # Errors
-/// The way in which the server cannot be talked to.
+/// Why the server is unusable.
 pub async fn greet(client: &Client, limit: Duration) -> Result<ServerInfo, ProbeError> {
     match tokio::time::timeout(limit, ask(client)).await {
         Ok(result) => result,

@@ -1,4 +1,4 @@
-//! Holds what is needed of a `metav1.Status`, with short and harmless text.
+//! Holds the needed parts of a `metav1.Status`, with short and harmless text.
 
 use crate::error_text::sanitize;
 use std::fmt;
@@ -9,18 +9,18 @@ const LONGEST: usize = 512;
 /// A `Status`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApiStatus {
-    /// The HTTP status code it stands for; 0 if it names none.
+    /// Its HTTP status code; 0 if it has none.
     pub code: u16,
     /// The reason in one word, such as `Expired`.
     pub reason: String,
     /// The message for people; control characters are escaped.
     pub message: String,
-    /// How long the server asks to wait, in seconds.
+    /// The server's `retryAfterSeconds`.
     pub retry_after_seconds: Option<u32>,
 }
 
 impl ApiStatus {
-    /// `wait`: how many seconds the server asks to wait.
+    /// `wait`: how many seconds the server wants the client to wait.
     pub(super) fn new(code: i32, reason: &str, message: &str, wait: i32) -> Self {
         Self {
             code: u16::try_from(code).unwrap_or(0),

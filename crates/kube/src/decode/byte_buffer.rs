@@ -1,8 +1,8 @@
 //! Buffers received bytes until they are consumed.
 //!
-//! - Invariant: it holds one unfinished piece and the last chunk at most, and releases the memory of a huge piece.
+//! - Invariant: it holds at most one incomplete piece and the last chunk, and releases the memory of a huge piece.
 
-/// An empty buffer larger than this is given back.
+/// An empty buffer larger than this is freed.
 const KEPT: usize = 256 << 10;
 
 /// The buffer.
@@ -26,12 +26,12 @@ impl ByteBuffer {
         self.bytes.extend_from_slice(chunk);
     }
 
-    /// What is left.
+    /// The unconsumed bytes.
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.used..]
     }
 
-    /// Uses up the first `length` bytes of the rest, and returns them.
+    /// Consumes the first `length` unconsumed bytes, and returns them.
     pub(super) fn take(&mut self, length: usize) -> &[u8] {
         let start = self.used;
         self.used = (start + length).min(self.bytes.len());

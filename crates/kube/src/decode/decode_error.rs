@@ -15,7 +15,7 @@ impl DecodeError {
         Self { what: what.into(), path: String::new() }
     }
 
-    /// The same fault, met inside this field.
+    /// The same error, inside this field.
     #[cold]
     pub(crate) fn at(mut self, field: &str) -> Self {
         let joint = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
@@ -23,7 +23,7 @@ impl DecodeError {
         self
     }
 
-    /// The same fault, met inside this element of a list.
+    /// The same error, inside this element of a list.
     #[cold]
     pub(crate) fn index(self, position: usize) -> Self {
         self.at(&format!("[{position}]"))

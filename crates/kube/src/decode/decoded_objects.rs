@@ -1,6 +1,6 @@
-//! Puts what was read in one pass together for each engine that wants a part of it.
+//! Combines what was read in one pass into the parts that the engines need.
 //!
-//! - See `node_and_pod.rs` for where the kinds are found.
+//! - See `node_and_pod.rs` for the paths of the kinds.
 
 use crate::guard_annotation::decode_records;
 use crate::hold_annotations::decode_request;
@@ -12,25 +12,26 @@ use taintward_core::node_lifecycle::{self, ConditionStatus};
 use taintward_core::toleration_guard::guarded_pod;
 use taintward_core::toleration_seconds::{HeldPodFact, HoldNodeFact, RecordAnnotations, RecordState};
 
-/// A node, as each of the two engines wants it; read in one pass.
+/// A node, with the parts of each of the two engines; decoded in one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodedNode {
-    /// For who is evicted.
+    /// For taint eviction.
     pub taints: NodeFact,
-    /// For the node's health.
+    /// For node lifecycle.
     pub health: node_lifecycle::NodeHealthFact,
     /// The annotation [`HOLD`](crate::hold_annotations::HOLD).
     pub hold: Option<Box<str>>,
 }
 
-/// A bound pod, as each of the two engines wants it; read in one pass.
+/// A bound pod, with the parts of each of the two engines; decoded in one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodedPod {
-    /// For who is evicted; who and where it is, for both.
+    /// For taint eviction; its identity and node, for both.
     pub pod: PodFact,
-    /// The status of its condition `Ready` (NL-17); `None`: it has none.
+    /// The status of its condition `Ready` (NL-17); `None`: it has no such condition.
     pub ready: Option<ConditionStatus>,
-    /// Its phase says that it is over, whether it is being deleted or not: for pools, as what follows.
+    /// It has terminated according to its phase, whether or not it is being deleted: for pools, like the following
+    /// fields.
     pub over: bool,
     /// `spec.serviceAccountName`.
     pub service_account: Box<str>,
@@ -42,14 +43,14 @@ pub struct DecodedPod {
     pub held: Option<Box<str>>,
     /// The annotation [`GUARD`](crate::guard_annotation::GUARD).
     pub guard: Option<Box<str>>,
-    /// It has annotations.
+    /// Whether it has annotations.
     pub is_annotated: bool,
     /// Its annotations about the seconds of its default tolerations, if it has any.
     pub asked: Option<Box<RequestedSeconds>>,
 }
 
 impl DecodedNode {
-    /// What holds want to know.
+    /// Returns the fact for holds.
     pub fn for_holds(&self) -> HoldNodeFact {
         let request = self.hold.as_deref().map(decode_request).unwrap_or_default();
         HoldNodeFact::new(&self.taints, self.health.zone.clone(), request)
@@ -57,12 +58,12 @@ impl DecodedNode {
 }
 
 impl DecodedPod {
-    /// What its annotations say of its own seconds.
+    /// Returns the records in its annotations.
     fn records(&self) -> (RecordState, RecordAnnotations) {
         decode_records(self.held.as_deref(), self.guard.as_deref())
     }
 
-    /// What taint eviction wants to know where it evicts guarded pods only; `None`: it leaves this one alone.
+    /// Returns the fact for taint eviction if it evicts guarded pods only; `None`: it ignores this pod.
     pub fn for_guard(&self) -> Option<PodFact> {
         let (RecordState::Guarded(record), _) = self.records() else {
             return guarded_pod(self.pod.clone(), None);
@@ -70,19 +71,20 @@ impl DecodedPod {
         guarded_pod(self.pod.clone(), Some(&record))
     }
 
-    /// What holds want to know; `None`: no countdown can make it leave, because it is a mirror, is over, or leaves.
+    /// Returns the fact for holds; `None`: no countdown can evict it, because it is a mirror pod, has terminated, or is
+    /// terminating.
     pub fn for_holds(&self) -> Option<HeldPodFact> {
         let can_leave = self.pod.standing == PodLifePhase::Live && !self.pod.mirror;
         can_leave.then(|| HeldPodFact::new(&self.pod, self.records(), self.is_annotated, self.asked.clone()))
     }
 
-    /// What node health wants to know.
+    /// Returns the fact for node lifecycle.
     pub fn health(&self) -> node_lifecycle::PodReadinessFact {
         let PodFact { id, node, .. } = &self.pod;
         node_lifecycle::PodReadinessFact { id: id.clone(), node: node.clone(), ready: self.ready }
     }
 
-    /// What pools want to know; `None`: it is over, and counts for nobody.
+    /// Returns the fact for pools; `None`: it has terminated and does not count.
     pub fn resident(&self) -> Option<PodOnNodeFact> {
         let PodFact { id, node, tolerations, owner, mirror, .. } = &self.pod;
         (!self.over).then(|| PodOnNodeFact {

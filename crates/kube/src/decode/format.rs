@@ -1,4 +1,4 @@
-//! Defines what each encoding can tell of an object's bytes, and makes facts of the fields that both give.
+//! Defines what each encoding reads from an object's bytes, and makes facts of the fields that both have.
 //!
 //! - See `format/json.rs` and `format/protobuf.rs` for the encodings.
 
@@ -24,7 +24,7 @@ mod protobuf;
 pub(crate) use json::{NodeJson, decoded_node, decoded_pod, read as read_json, taints_changed};
 pub(super) use protobuf::{FieldHeader, MAGIC, head, kind};
 
-/// How the API server is told who wrote a field, and the name of the product in messages.
+/// The field manager of Taintward's writes, and the name of the product in messages.
 pub const FIELD_MANAGER: &str = "taintward";
 
 /// JSON.
@@ -33,20 +33,20 @@ pub(super) struct Json;
 /// Kubernetes' protobuf.
 pub(super) struct Protobuf;
 
-/// What an encoding tells of bytes, whatever the kind of their object.
+/// What an encoding reads from bytes, for any kind of object.
 pub(super) trait ObjectFormat: Sized {
     const ENCODING: Encoding;
 
-    /// Kind and bytes of the object that a body holds.
+    /// Kind and bytes of the object in a body.
     fn body(bytes: &[u8]) -> Result<(Cow<'_, str>, &[u8]), DecodeError>;
 
     /// Type of a watch event, and the body of its object.
     fn event(frame: &[u8]) -> Result<(Cow<'_, str>, &[u8]), DecodeError>;
 
-    /// The bytes of an event's object; a fault if the encoding says at once that it is of another kind.
+    /// The bytes of an event's object; an error if the encoding shows at once that it is of another kind.
     fn event_object<'a>(body: &'a [u8], kind: &str) -> Result<&'a [u8], DecodeError>;
 
-    /// The version that a bookmark stands for, and whether it ends the initial events.
+    /// The version of a bookmark, and whether it ends the initial events.
     fn bookmark(object: &[u8]) -> Result<(String, bool), DecodeError>;
 
     /// The metadata of a list.
@@ -55,14 +55,14 @@ pub(super) trait ObjectFormat: Sized {
     /// A `Status`.
     fn status(object: &[u8]) -> Result<ApiStatus, DecodeError>;
 
-    /// Who an object is, from whatever of it can be read.
+    /// The identity of an object, from whatever can be read.
     fn identity(object: &[u8]) -> ObjectIdentity;
 
-    /// Whether the deletion of an object, if it has begun, waits for nothing: a grace period that is over (an API server
-    /// takes none for that, too), and no finalizer. What cannot be read is waited for.
+    /// Whether the deletion of an object, if it has started, waits for nothing: its grace period is over or absent, and
+    /// it has no finalizer. If that cannot be read, the answer is no.
     fn waits_for_nothing(object: &[u8]) -> bool;
 
-    /// Reads an object; one that is not understood is named, if it can be.
+    /// Decodes an object; one that is not understood is named, if possible.
     fn decode<F: DecodeFrom<Self>>(object: &[u8]) -> Decoded<F> {
         F::decode_from(object).unwrap_or_else(|fault| {
             let identity = Some(Self::identity(object)).filter(|identity| !identity.is_empty());
@@ -71,22 +71,22 @@ pub(super) trait ObjectFormat: Sized {
     }
 }
 
-/// What the head of a list says.
+/// The metadata of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListHead {
-    /// The version the whole list stands for.
+    /// The version of the whole list.
     pub(crate) version: String,
-    /// Where the list goes on; empty on the last page.
+    /// The continue token; empty on the last page.
     pub(crate) onward: String,
 }
 
-/// A kind of object that an encoding can be read for.
+/// A kind of object that can be decoded from an encoding.
 pub(super) trait DecodeFrom<Format>: Sized {
-    /// Reads one object, without envelope.
+    /// Decodes one object, without envelope.
     fn decode_from(object: &[u8]) -> Result<Decoded<Self>, DecodeError>;
 }
 
-/// The fields of a pod, as either encoding gives them.
+/// The fields of a pod, from either encoding.
 struct PodFields<'a> {
     uid: Uid,
     namespace: &'a str,
@@ -114,9 +114,9 @@ struct PodFields<'a> {
 }
 
 impl PodFields<'_> {
-    /// `marked_by_another` looks at the managed fields, which costs another pass (P39).
+    /// `marked_by_another` reads the managed fields, which costs another pass (P39).
     fn decoded(self, marked_by_another: impl FnOnce() -> bool) -> Result<Decoded<DecodedPod>, DecodeError> {
-        /// The priority class of pods a node can't do without.
+        /// The priority class of pods that are critical for a node.
         const NODE_CRITICAL: &str = "system-node-critical";
 
         if self.namespace.is_empty() {
@@ -137,20 +137,20 @@ impl PodFields<'_> {
             RequestedSeconds { not_ready: not_ready.map(Box::from), unreachable: unreachable.map(Box::from) }
         });
         let asked = asked.map(Box::new);
-        // Nothing of the pod runs any more, and never will.
+        // None of the pod's containers run any more, and never will.
         let over = matches!(self.phase, "Succeeded" | "Failed");
         let PodConditionSummary { scheduled, marked, ready } = self.conditions;
         let pod = PodFact {
             id: PodId::new(self.uid, PodName::new(self.namespace, self.name)),
             node: NodeName::new(self.node),
             version: self.version,
-            // Absurd generations end at the nearest bound.
+            // Absurd generations are clamped.
             generation: u32::try_from(self.generation.max(0)).unwrap_or(u32::MAX),
             tolerations: self.tolerations,
             priority: self.priority,
             node_critical: self.priority_class == NODE_CRITICAL,
             owner: self.owner,
-            // Whether the pod can still leave (D6); a deletion that was asked for comes first.
+            // Whether the pod can still be evicted (D6); a requested deletion takes precedence.
             standing: match (self.deleting, over) {
                 (true, _) => PodLifePhase::Terminating,
                 (false, true) => PodLifePhase::Finished,
@@ -176,14 +176,14 @@ impl PodFields<'_> {
     }
 }
 
-/// What a pod's conditions say.
+/// The parts of a pod's conditions.
 #[derive(Default)]
 struct PodConditionSummary {
-    /// When the pod came to its node (D1).
+    /// When the pod was bound to its node (D1).
     scheduled: Option<Wall>,
-    /// One is the mark of a taint eviction (TE-31).
+    /// One is that of a taint eviction (TE-31).
     marked: bool,
-    /// The status of the condition `Ready`; told in two ways it is not understood, as with nodes.
+    /// The status of the condition `Ready`; contradictory ones are not understood, as with nodes.
     ready: Option<ConditionStatus>,
 }
 
@@ -203,18 +203,18 @@ impl PodConditionSummary {
     }
 }
 
-/// Whether an entry of managed fields is another's than Taintward's, whichever process of it wrote.
+/// Whether an entry of managed fields belongs to another client than Taintward, whichever of its processes wrote.
 fn is_another(manager: &str) -> bool {
     !matches!(manager, "" | FIELD_MANAGER)
 }
 
-/// Whether a `FieldsV1` set has `f:spec.f:taints` in it.
+/// Whether a `FieldsV1` set contains `f:spec.f:taints`.
 fn owns_taints(fields: &[u8]) -> bool {
     member_at(fields, &["f:spec", "f:taints"]).is_some()
 }
 
-/// Whether a `FieldsV1` set has in it what makes the condition `DisruptionTarget` that of a taint eviction, or its time:
-/// who writes it a second time changes nothing else.
+/// Whether a `FieldsV1` set contains a field that makes the condition `DisruptionTarget` that of a taint eviction, or
+/// its time: a repeated write changes only the time.
 fn owns_mark(fields: &[u8]) -> bool {
     let in_mark = |field| {
         member_at(fields, &["f:status", "f:conditions", r#"k:{"type":"DisruptionTarget"}"#, field]).is_some()
@@ -222,7 +222,7 @@ fn owns_mark(fields: &[u8]) -> bool {
     in_mark("f:reason") || in_mark("f:lastTransitionTime")
 }
 
-/// The fields of a node, as either encoding gives them.
+/// The fields of a node, from either encoding.
 struct NodeFields<'a> {
     uid: Uid,
     name: NodeName,
@@ -236,8 +236,8 @@ struct NodeFields<'a> {
 }
 
 impl NodeFields<'_> {
-    /// `taints_changed` looks at the managed fields, which costs another pass: only for a NoExecute taint that doesn't say
-    /// when it was added (D1).
+    /// `taints_changed` reads the managed fields, which costs another pass: only for a NoExecute taint without
+    /// `timeAdded` (D1).
     fn decoded(
         self,
         labels: &SelectedLabels<'_>,
@@ -273,8 +273,8 @@ impl NodeFields<'_> {
     }
 }
 
-/// Whether a node's conditions, of which `None` are those that do not matter, say that it is ready; told in two ways it
-/// is not.
+/// Whether a node's conditions, of which `None` are those that do not matter, report that it is ready; contradictory
+/// ones do not.
 fn is_ready(conditions: &[Option<NodeCondition>]) -> bool {
     let relevant: Vec<NodeCondition> = conditions.iter().flatten().copied().collect();
     NodeConditions::of(&relevant).get(ConditionKind::Ready) == Some(ConditionStatus::True)

@@ -11,7 +11,7 @@ pub(crate) struct FrameDecoder {
     encoding: Encoding,
     limit: usize,
     buffer: ByteBuffer,
-    /// How far the rest is known to have no line end.
+    /// How far the unconsumed bytes are known to contain no line end.
     searched: usize,
 }
 
@@ -24,7 +24,7 @@ impl FrameDecoder {
         self.buffer.push(chunk);
     }
 
-    /// The next whole event, if it has arrived. After a fault the stream is of no more use.
+    /// Returns the next complete event, if it has arrived. After an error the stream cannot be used any more.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, DecodeError> {
         match self.encoding {
             Encoding::Protobuf => self.next_frame(),

@@ -13,8 +13,8 @@ use taintward_core::node_lifecycle::LeaseFact;
 /// The longest event or item.
 const LIMIT: usize = 1 << 16;
 
-/// Runs every decoder and splitter of this room over `bytes`, whole and cut at two places. Returns how many pieces were
-/// understood, so that no call can be optimised away. For fuzzing: it must return, whatever the bytes.
+/// Runs every decoder and splitter of this module over `bytes`, whole and cut at two places. Returns how many pieces
+/// were understood, so that no call can be optimised away. For fuzzing: it must return, whatever the bytes.
 pub fn fuzz_entry(bytes: &[u8]) -> usize {
     let mut understood = 0;
     for encoding in [Encoding::Protobuf, Encoding::Json] {
@@ -46,7 +46,7 @@ fn object<F: WatchedObject>(encoding: Encoding, bytes: &[u8]) -> usize {
     usize::from(matches!(decoded::<F>(encoding, bytes), Decoded::Object(_)))
 }
 
-/// How many events these chunks hold before the end or the first fault.
+/// How many events these chunks contain before the end or the first error.
 fn events(encoding: Encoding, chunks: [&[u8]; 2]) -> usize {
     let mut frames = FrameDecoder::new(encoding, LIMIT);
     let mut count = 0;
@@ -59,7 +59,7 @@ fn events(encoding: Encoding, chunks: [&[u8]; 2]) -> usize {
     count
 }
 
-/// How many pieces of a list these chunks hold before the end or the first fault.
+/// How many pieces of a list these chunks contain before the end or the first error.
 fn pieces(encoding: Encoding, chunks: [&[u8]; 2]) -> usize {
     let mut body = ListBody::new(encoding, "Pod", LIMIT);
     let mut count = 0;

@@ -72,13 +72,13 @@ impl<'a, 'k> Extend<(&'k str, Cow<'a, str>)> for SelectedLabels<'a> {
 }
 
 impl<'a> SelectedLabels<'a> {
-    /// Where the value of this label goes; `None`: it does not matter.
+    /// Returns the place for the value of this label; `None`: it does not matter.
     fn slot(&mut self, key: &str) -> Option<&mut Option<Cow<'a, str>>> {
         let at = KEYS.iter().position(|&wanted| wanted == key)?;
         self.0.get_mut(at)
     }
 
-    /// Where the node stands, whether it is excluded from the count, and its platform.
+    /// The node's zone, whether it is excluded from the count, and its platform.
     pub(super) fn zone_exclusion_and_platform(&self) -> (ZoneKey, bool, PlatformLabels) {
         let [beta_region, beta_zone, region, zone, excluded, os, beta_os, arch, beta_arch] =
             self.0.each_ref().map(Option::as_deref);

@@ -15,7 +15,7 @@ pub(crate) use super::format::ListHead;
 pub(crate) enum ListPiece<'a> {
     /// The bytes of one object.
     Item(&'a [u8]),
-    /// The list's head.
+    /// The list's metadata.
     Head(ListHead),
 }
 
@@ -30,7 +30,7 @@ enum ItemSplitter {
     Json(JsonItems),
 }
 
-/// What has arrived of a list, and what it may be.
+/// The received part of a list, and its limits.
 struct ReceivedList {
     kind: &'static str,
     limit: usize,
@@ -39,10 +39,10 @@ struct ReceivedList {
 
 /// Finds the pieces of a list in one encoding.
 trait SplitItems {
-    /// The next whole piece, if it has arrived.
+    /// Returns the next complete piece, if it has arrived.
     fn next<'r>(&mut self, received: &'r mut ReceivedList) -> Result<Option<ListPiece<'r>>, DecodeError>;
 
-    /// Whether the list is whole if nothing more comes.
+    /// Whether the list is complete if nothing more arrives.
     fn is_whole(&self, received: &ReceivedList) -> bool;
 }
 
@@ -60,7 +60,7 @@ impl ListBody {
         self.received.buffer.push(chunk);
     }
 
-    /// The next whole piece, if it has arrived. After a fault the body is of no more use.
+    /// Returns the next complete piece, if it has arrived. After an error the body cannot be used any more.
     pub(crate) fn next(&mut self) -> Result<Option<ListPiece<'_>>, DecodeError> {
         match &mut self.items {
             ItemSplitter::Protobuf(items) => items.next(&mut self.received),
@@ -68,7 +68,7 @@ impl ListBody {
         }
     }
 
-    /// Says whether the body was whole, once it has ended.
+    /// Checks that the body was complete, once it has ended.
     pub(crate) fn finish(&self) -> Result<(), DecodeError> {
         let whole = match &self.items {
             ItemSplitter::Protobuf(items) => items.is_whole(&self.received),
@@ -79,7 +79,7 @@ impl ListBody {
 }
 
 impl ReceivedList {
-    /// A fault for a list of something else.
+    /// An error for a list of another kind.
     fn check_kind(&self, found: &str) -> Result<(), DecodeError> {
         let kind = self.kind;
         match found.strip_suffix("List") {

@@ -10,28 +10,27 @@ use taintward_core::node_lifecycle::LeaseFact;
 /// The namespace of the nodes' leases (NL-10).
 pub const NODE_LEASES: &str = "kube-node-lease";
 
-/// A node as the engines want it, and as pools do, where both listen to one stream.
+/// A node with the parts of the engines and of pools, if both read one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeForAllControllers {
     /// For the engines.
     pub node: DecodedNode,
-    /// For pools. Read apart: what only they cannot read is understood all the same by the others (D11).
+    /// For pools. Decoded separately: what only they cannot decode is still understood by the others (D11).
     pub member: Decoded<PoolNodeFact>,
 }
 
-/// A pod that is looked at because a request about it went wrong: closer than those that are listened to, of which there
-/// are too many.
+/// A pod that is read because a request about it failed: in more detail than watched pods, of which there are too many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TerminatingPod {
     /// The pod.
     pub(crate) pod: DecodedPod,
-    /// Its deletion has begun and waits for nothing: no grace period is left, and nobody has a finalizer on it. Its
-    /// removal is the second half of the same request, and was cut off.
+    /// Its deletion has started and waits for nothing: no grace period is left, and it has no finalizer. Its removal is
+    /// the second half of the same request, and was interrupted.
     pub(crate) half_deleted: bool,
 }
 
 impl<F> Decoded<F> {
-    /// The same about a part of the fact.
+    /// The same for a part of the fact.
     pub fn map<P>(self, part: impl FnOnce(F) -> P) -> Decoded<P> {
         match self {
             Self::Object(fact) => Decoded::Object(part(fact)),
@@ -218,7 +217,7 @@ impl WatchedObject for LeaseFact {
         Json::decode(bytes)
     }
 
-    /// Without the UID: a lease is the node's whose name it has.
+    /// Without the UID: a lease belongs to the node with its name.
     fn identity(&self) -> ObjectIdentity {
         ObjectIdentity { namespace: NODE_LEASES.to_owned(), ..of_node(&self.node, self.version) }
     }

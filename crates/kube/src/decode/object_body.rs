@@ -1,21 +1,21 @@
-//! Reads the answer to a single request: the object asked for, or the server's word on why there is none.
+//! Reads the response to a single request: the requested object, or the server's status.
 
 use super::format::{Json, ObjectFormat, Protobuf};
 use super::{ApiStatus, DecodeError, Decoded, Encoding, WatchedObject, decoded};
 use crate::error_text::sanitize;
 
-/// What a body that holds one object turned out to be.
+/// The content of a body with one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectBody<F> {
-    /// The object asked for.
+    /// The requested object.
     Object(Decoded<F>),
-    /// The server's word on why there is none.
+    /// The server's status.
     Status(ApiStatus),
     /// Neither; the reason is one sentence.
     Foreign(String),
 }
 
-/// Reads a body that holds one object: the answer to a GET, or an error.
+/// Decodes a body with one object: the response to a GET, or an error.
 pub fn object_from_body<F: WatchedObject>(content_type: &str, bytes: &[u8]) -> ObjectBody<F> {
     let read = match Encoding::of(content_type) {
         None => return ObjectBody::Foreign(foreign_type(content_type)),
@@ -41,7 +41,7 @@ fn object<T: ObjectFormat, F: WatchedObject>(bytes: &[u8]) -> Result<ObjectBody<
     Ok(ObjectBody::Object(decoded(T::ENCODING, object)))
 }
 
-/// Reads a body that holds an error; `None` if it is no `Status`.
+/// Decodes a body with an error; `None` if it is not a `Status`.
 pub fn status_from_body(content_type: &str, bytes: &[u8]) -> Option<ApiStatus> {
     match Encoding::of(content_type)? {
         Encoding::Protobuf => status::<Protobuf>(bytes),
@@ -54,7 +54,7 @@ fn status<T: ObjectFormat>(bytes: &[u8]) -> Option<ApiStatus> {
     T::status(object).ok()
 }
 
-/// What an answer of this type means.
+/// The error for a response of this type.
 pub(crate) fn foreign_type(content_type: &str) -> String {
     format!(
         "the content type of the response is {:?}, not Kubernetes protobuf or JSON: is something other than \

@@ -1,6 +1,7 @@
 //! Defines the watched kinds of admission and pools: pools, policies, namespaces, nodes.
 //!
-//! - Invariant: an unknown field or value in a spec makes the object undecodable; what its author wants is not guessed.
+//! - Invariant: an unknown field or value in a spec makes the object undecodable; its author's intention is not
+//!   guessed.
 
 use super::format::{Json, ObjectFormat as _, Protobuf};
 use super::{DecodeError, Decoded, ObjectIdentity, UndecodableObject, WatchedObject};
@@ -16,28 +17,28 @@ pub const GROUP: &str = "taintward.io";
 /// A `TaintwardPolicy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyObject {
-    /// Which incarnation.
+    /// `metadata.uid`.
     pub uid: Uid,
     /// `metadata.resourceVersion`.
     pub version: Option<ResourceVersion>,
     /// `metadata.generation`.
     pub generation: i64,
-    /// What it says.
+    /// Its content.
     pub policy: TolerationPolicy,
-    /// `status.backfill`; `None` if it is not there or cannot be decoded.
+    /// `status.backfill`; `None` if it is absent or cannot be decoded.
     pub progress: Option<BackfillProgress>,
 }
 
-/// A namespace, as admission wants it.
+/// The fields of a namespace that admission needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamespaceObject {
-    /// Which incarnation.
+    /// `metadata.uid`.
     pub uid: Uid,
     /// `metadata.resourceVersion`.
     pub version: Option<ResourceVersion>,
     /// `metadata.name`.
     pub name: Box<str>,
-    /// What it says.
+    /// Its content.
     pub facts: NamespaceFact,
 }
 

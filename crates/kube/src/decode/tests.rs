@@ -1,4 +1,4 @@
-//! The splitters: however the network cuts a body, the same pieces come out, and no more is held than must be.
+//! Tests the splitters: however the network cuts a body, the same pieces come out, and memory stays bounded.
 
 use super::Encoding;
 use super::frames::FrameDecoder;
@@ -29,7 +29,7 @@ fn frames(encoding: Encoding, chunks: &[&[u8]]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Items, and (version, continue), and whether the body was whole.
+/// Items, and (version, continue), and whether the body was complete.
 fn pieces(encoding: Encoding, chunks: &[&[u8]]) -> (Vec<Vec<u8>>, (String, String), bool) {
     let mut body = ListBody::new(encoding, "Pod", LIMIT);
     let (mut items, mut head) = (Vec::new(), (String::new(), String::new()));
@@ -57,7 +57,7 @@ fn field(number: u8, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A protobuf list with fields of no interest between those that matter, of every wire type.
+/// A protobuf list with ignored fields of every wire type between those that matter.
 fn protobuf_list(items: &[Vec<u8>]) -> Vec<u8> {
     let noise = [&[9 << 3, 0xff, 0x01][..], &[9 << 3 | 1, 1, 2, 3, 4, 5, 6, 7, 8], &[9 << 3 | 5, 1, 2, 3, 4]]
         .concat();
@@ -73,7 +73,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn frames_dont_depend_on_chunks(
+    fn frames_do_not_depend_on_chunks(
         events in vec(vec(any::<u8>(), 0..60), 0..8),
         cuts in vec(any::<prop::sample::Index>(), 0..12),
     ) {
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn lines_dont_depend_on_chunks(
+    fn lines_do_not_depend_on_chunks(
         lines in vec("[a-z{}\"\\[\\] :,]{1,40}", 0..8),
         cuts in vec(any::<prop::sample::Index>(), 0..12),
     ) {
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn protobuf_items_dont_depend_on_chunks(
+    fn protobuf_items_do_not_depend_on_chunks(
         items in vec(vec(any::<u8>(), 0..300), 0..8),
         cuts in vec(any::<prop::sample::Index>(), 0..12),
     ) {
@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn json_items_dont_depend_on_chunks(
+    fn json_items_do_not_depend_on_chunks(
         texts in vec(any::<String>(), 0..8),
         pretty in any::<bool>(),
         cuts in vec(any::<prop::sample::Index>(), 0..12),
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn a_list_that_is_cut_off_is_not_whole(share in 0.0..1.0_f64) {
+    fn a_truncated_list_is_not_complete(share in 0.0..1.0_f64) {
         for (encoding, bytes) in [
             (Encoding::Protobuf, protobuf_list(&[b"abc".to_vec(), b"def".to_vec()])),
             (Encoding::Json, br#"{"kind":"PodList","metadata":{"resourceVersion":"1"},"items":[{"a":1},{}]}"#.to_vec()),
@@ -135,7 +135,7 @@ proptest! {
 }
 
 #[test]
-fn what_claims_to_be_too_long_is_refused_before_it_has_come() {
+fn a_claimed_length_beyond_the_limit_is_refused_before_the_bytes_arrive() {
     let mut frames = FrameDecoder::new(Encoding::Protobuf, LIMIT);
     frames.push(&(LIMIT as u32).to_be_bytes());
     assert!(frames.next().unwrap().is_none());
@@ -183,7 +183,7 @@ fn content_types_are_recognised_with_and_without_parameters() {
 }
 
 #[test]
-fn text_from_outside_is_made_harmless() {
+fn foreign_text_is_made_harmless() {
     assert_eq!(sanitize("a\u{1b}[31m\n\u{202e}é", 100), "a\\u{1b}[31m\\n\\u{202e}é");
     assert_eq!(sanitize("äöü", 2), "äö…");
 }

@@ -3,9 +3,9 @@
 use super::DecodeError;
 use taintward_core::time::Wall;
 
-/// 0001-01-01T00:00:00Z: what Go's zero time looks like.
+/// 0001-01-01T00:00:00Z: Go's zero time.
 const YEAR_1: i64 = -62_135_596_800;
-/// 9999-12-31T23:59:59Z: the last second RFC 3339 can write.
+/// 9999-12-31T23:59:59Z: the last second that RFC 3339 can express.
 const YEAR_9999: i64 = 253_402_300_799;
 
 /// A time from a protobuf `Timestamp`.
@@ -19,13 +19,13 @@ pub(super) fn from_parts(seconds: i64, nanos: i32) -> Result<Option<Wall>, Decod
     Ok(Some(Wall::from_micros(seconds * 1_000_000 + i64::from(nanos / 1000))))
 }
 
-/// A time from RFC 3339 text, as Go writes and reads it. Every second of the years 1 to 9999 is read.
+/// A time from RFC 3339 text, as Go writes and parses it. Every second of the years 1 to 9999 is valid.
 pub(crate) fn from_text(text: &str) -> Result<Option<Wall>, DecodeError> {
     let (seconds, nanos) = parsed(text.as_bytes()).ok_or_else(|| DecodeError::new("not an RFC 3339 time"))?;
     from_parts(seconds, nanos)
 }
 
-/// A time from a header, in the one form that is sent: `Sun, 22 Nov 2026 10:00:00 GMT`.
+/// A time from a header, in the only form that is sent: `Sun, 22 Nov 2026 10:00:00 GMT`.
 pub(crate) fn from_http(text: &str) -> Option<Wall> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let (_, rest) = text.trim().split_once(", ")?;
@@ -58,12 +58,12 @@ fn parsed(text: &[u8]) -> Option<(i64, i32)> {
     Some((seconds - offset(zone)?, nanos(fraction)))
 }
 
-/// What a run of digits says.
+/// The value of a run of digits.
 fn number(digits: &[u8]) -> Option<i64> {
     digits.iter().try_fold(0, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0')))
 }
 
-/// Nanoseconds of the digits after the point; what is finer is cut off.
+/// Nanoseconds of the digits after the point; finer digits are cut off.
 fn nanos(fraction: &[u8]) -> i32 {
     let digits = fraction.iter().map(|digit| i32::from(digit - b'0')).chain(std::iter::repeat(0));
     digits.take(9).fold(0, |sum, digit| sum * 10 + digit)
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_and_parts_agree_to_the_edges() {
+    fn text_and_parts_agree_up_to_the_limits() {
         for (text, seconds, nanos) in [
             ("1970-01-01T00:00:00Z", 0, 0),
             ("2026-11-21T10:00:00.25+01:00", 1_795_251_600, 250_000_000),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dates_of_headers_are_read_and_nothing_else_is() {
+    fn dates_of_headers_are_parsed_and_nothing_else_is() {
         let is = |text: &str| from_http(text).map(|wall| wall.as_micros() / 1_000_000);
         assert_eq!(is("Sat, 21 Nov 2026 10:00:00 GMT"), Some(1_795_255_200));
         assert_eq!(is(" Mon, 01 Jan 2024 00:00:00 GMT "), Some(1_704_067_200));
@@ -148,7 +148,7 @@ mod tests {
         ] {
             assert_eq!(is(text), None, "{text}");
         }
-        // Years that nobody lives in are years.
+        // Years far away are valid.
         assert!(is("Fri, 31 Dec 9999 23:59:59 GMT").is_some());
     }
 
@@ -165,14 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn the_zero_time_is_no_time() {
+    fn the_zero_time_is_absent() {
         assert_eq!(from_text("0001-01-01T00:00:00Z").unwrap(), None);
         assert_eq!(from_parts(YEAR_1, 0).unwrap(), None);
         assert!(from_parts(0, 0).unwrap().is_some());
     }
 
     #[test]
-    fn impossible_times_are_faults() {
+    fn impossible_times_are_errors() {
         for text in [
             "",
             "yesterday",

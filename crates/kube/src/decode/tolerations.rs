@@ -13,7 +13,7 @@ use taintward_core::scheduling::Labels;
 use taintward_core::taint::TaintEffect;
 use taintward_core::toleration::{Toleration, TolerationOperator};
 
-/// What a namespace says, from its two maps.
+/// The facts of a namespace, from its two maps.
 pub(super) fn namespace_facts(labels: Labels, mut annotations: Labels) -> NamespaceFact {
     let lists = NamespaceTolerationLists {
         defaults: listed(annotations.get(DEFAULTS).map(AsRef::as_ref)),
@@ -24,7 +24,7 @@ pub(super) fn namespace_facts(labels: Labels, mut annotations: Labels) -> Namesp
     NamespaceFact { labels, asked: RequestedSeconds { not_ready, unreachable }, lists }
 }
 
-/// A list in an annotation (AD-8): none, an empty one where the annotation is empty or `null`, or what is written.
+/// A list in an annotation (AD-8): absent, an empty one if the annotation is empty or `null`, or the written list.
 fn listed(text: Option<&str>) -> TolerationListAnnotation {
     match text.map(read) {
         None => TolerationListAnnotation::Absent,
@@ -52,7 +52,7 @@ fn read(text: &str) -> Result<Vec<Toleration>, DecodeError> {
     }
 }
 
-/// Go takes names of fields in any case; which of two spellings it would take is not guessed.
+/// Go accepts names of fields in any case; which of two spellings it would take is not guessed.
 fn toleration(entry: &Value) -> Result<Toleration, DecodeError> {
     let nothing = Map::new();
     let entry = match entry {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_read_as_go_reads_them() {
+    fn lists_are_parsed_as_go_does() {
         assert_eq!(listed(None), TolerationListAnnotation::Absent);
         for empty in ["", "null", "[]", " [ ] "] {
             assert_eq!(listed(Some(empty)), TolerationListAnnotation::Present(Vec::new()), "{empty:?}");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_says_where() {
+    fn an_invalid_list_says_where() {
         for (text, why) in [
             ("{}", "not a list of tolerations"),
             ("7", "not a list of tolerations"),

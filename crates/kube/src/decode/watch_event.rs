@@ -8,13 +8,13 @@ use crate::error_text::sanitize;
 pub(crate) enum DecodedWatchEvent<F> {
     /// ADDED or MODIFIED.
     Applied(Decoded<F>),
-    /// DELETED, with who it was.
+    /// DELETED, with the identity.
     Deleted(ObjectIdentity),
-    /// DELETED, but nobody can tell who.
+    /// DELETED, without a readable identity.
     DeletedUndecodable(UndecodableObject),
     /// BOOKMARK: everything up to this version was sent.
     Bookmark { version: String, ends_initial: bool },
-    /// ERROR: the server gives up this watch.
+    /// ERROR: the server ends this watch.
     Error(ApiStatus),
 }
 

@@ -1,37 +1,37 @@
 //! Decides the steps of leader election by client-go's rules, as a state machine without I/O or clocks.
 //!
 //! - Invariant: at most one process leads at any moment, while clock rates differ by less than lease duration to renew
-//!   deadline (S5); after any outage election goes on by itself (L8).
+//!   deadline (S5); after any outage the election continues by itself (L8).
 
 use super::{ElectionAction, Leadership, LeaseRecord, LeaseResponse};
 use crate::api_time::micro_time;
 use crate::split_mix::SplitMix64;
 use taintward_core::time::{Mono, Now, Span, Wall};
 
-/// The three lengths of an election, ordered: retry < renew < lease.
+/// The three timings of an election, ordered: retry < renew < lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElectionTimings {
-    /// A foreign lease that was not seen to change for this long is free.
+    /// Another process's lease without an observed change for this long is free.
     pub lease: Span,
     /// A leader that could not renew for this long stops leading.
     pub renew: Span,
-    /// Between two tries.
+    /// The time between two attempts.
     pub retry: Span,
 }
 
-/// A write whose outcome is unknown, and that no other can be mistaken for.
+/// A write whose outcome is unknown, and that cannot be mistaken for another.
 #[derive(Clone, Debug)]
 struct UnprovenWrite {
     record: LeaseRecord,
     sent: Mono,
 }
 
-/// The lease as last seen or written.
+/// The lease as last observed or written.
 #[derive(Clone, Debug)]
 struct ObservedLease {
     record: LeaseRecord,
-    /// When we first saw this record, by our clock. What the record says about time is never compared with a clock
-    /// (P28).
+    /// When this process first observed the record, by the local clock. Times in the record are never compared with a
+    /// clock (P28).
     since: Mono,
 }
 
@@ -39,7 +39,7 @@ struct ObservedLease {
 #[derive(Clone, Debug)]
 struct LeaseClaim {
     record: LeaseRecord,
-    /// Whether none that was sent before says the same.
+    /// Whether no earlier record has the same content.
     unique: bool,
 }
 
@@ -59,12 +59,12 @@ pub(super) struct Election {
     identity: String,
     rng: SplitMix64,
     observed: Option<ObservedLease>,
-    /// Whether the store holds `seen` as far as we know; not while a write is under way or its outcome unknown.
+    /// Whether the store contains `seen` as far as is known; not while a write is in flight or its outcome unknown.
     current: bool,
-    /// A record of ours may be in the store.
+    /// A record of this process may be in the store.
     may_hold: bool,
     unproven: Option<UnprovenWrite>,
-    /// The latest time that any record of ours says.
+    /// The latest time in any record of this process.
     latest: Wall,
     phase: ElectionPhase,
     valid_until: Option<Mono>,
@@ -73,7 +73,7 @@ pub(super) struct Election {
 }
 
 impl Election {
-    /// A candidate that begins at once. `chance` is the seed of its waiting times; it should differ between candidates.
+    /// A candidate that starts at once. `chance` is the seed of its waiting times; it should differ between candidates.
     pub(super) fn new(rules: ElectionTimings, identity: &str, chance: u64) -> Self {
         Self {
             rules,
@@ -96,7 +96,7 @@ impl Election {
         self.valid_until
     }
 
-    /// Says who leads, as far as it is known now.
+    /// Reports the leader, as far as it is known now.
     pub(super) fn report(&self, now: Mono, leadership: &mut Leadership) {
         leadership.leading = self.valid_until.is_some_and(|until| now < until);
         if let Some(until) = self.valid_until {
@@ -111,12 +111,12 @@ impl Election {
         }
     }
 
-    /// The record last seen or written.
+    /// The record last observed or written.
     fn record(&self) -> Option<&LeaseRecord> {
         self.observed.as_ref().map(|observed| &observed.record)
     }
 
-    /// Stops leading at once and gives the lease back.
+    /// Stops leading at once and releases the lease.
     pub(super) fn stop(&mut self) {
         self.stopping = true;
         self.valid_until = None;
@@ -127,7 +127,7 @@ impl Election {
         };
     }
 
-    /// What to do next. A step that was handed out and never answered counts as [`LeaseResponse::Unknown`].
+    /// Returns the next action. An action without a response counts as [`LeaseResponse::Unknown`].
     pub(super) fn next(&mut self, now: Now) -> ElectionAction {
         self.lapse(now.mono);
         if matches!(self.phase, ElectionPhase::Asked { .. }) {
@@ -147,7 +147,7 @@ impl Election {
         }
     }
 
-    /// Takes in how the last step went.
+    /// Handles the result of the last action.
     pub(super) fn on_response(&mut self, now: Now, response: LeaseResponse) {
         let ElectionPhase::Asked { claim, sent, looked } = self.phase.clone() else { return };
         self.lapse(now.mono);
@@ -157,11 +157,11 @@ impl Election {
             (LeaseResponse::Written, Some(claim)) => self.written(now.mono, sent, claim.record),
             (LeaseResponse::Conflict, Some(claim)) => {
                 self.doubt(claim, sent);
-                // The lease changed under us: look what it is now, at once; but only once per try.
+                // The lease changed meanwhile: read it at once; but only once per attempt.
                 self.phase = if looked { self.rest(now.mono) } else { ElectionPhase::Look };
             }
-            // An answer that does not fit the question tells nothing. The next try is due a while after this one began: who
-            // waited long for nothing has waited.
+            // An unexpected response proves nothing. The next attempt is due a while after this one started: the time
+            // spent waiting for a response counts.
             (_, claim) => {
                 if let Some(claim) = claim {
                     self.doubt(claim, sent);
@@ -172,7 +172,7 @@ impl Election {
         }
     }
 
-    /// A write may have been done, though nobody said so; a conflict can be one with itself, if the server tried twice.
+    /// A write may have been done without a response; a conflict may be one with itself, if the server tried twice.
     fn doubt(&mut self, claim: LeaseClaim, sent: Mono) {
         self.current = false;
         let LeaseClaim { record, unique } = claim;
@@ -187,7 +187,8 @@ impl Election {
         };
         let free_at = since.plus(self.validity(&record));
         let mine = record.holder == self.identity;
-        // Exactly what was sent is there: the write was done, and after it was sent. Whoever sees it waits from then on.
+        // Exactly the sent record is there: the write was done, after it was sent. Any process that reads it waits from
+        // then on.
         let proven = self.unproven.take().filter(|unproven| unproven.record == record);
         let free = mine || record.holder.is_empty() || free_at <= now;
         self.observed = Some(ObservedLease { record, since });
@@ -208,7 +209,8 @@ impl Election {
         };
     }
 
-    /// A lease that was deleted does not end its holder's right: who saw it held waits as if it were still there.
+    /// A deleted lease does not end its holder's right: a process that observed the holder waits as if the lease still
+    /// existed.
     fn absent(&mut self, now: Mono) {
         self.current = false;
         let other_holder = self.observed.as_ref().filter(|observed| {
@@ -239,7 +241,7 @@ impl Election {
         self.renewed_at(now, sent);
     }
 
-    /// A write of ours that was sent at this moment was done.
+    /// The write that was sent at this moment was done.
     fn renewed_at(&mut self, now: Mono, sent: Mono) {
         if !self.stopping {
             self.valid_until = Some(sent.plus(self.rules.renew));
@@ -248,12 +250,13 @@ impl Election {
         self.lapse(now);
     }
 
-    /// Writes our claim, or, when stopping, that the lease is free.
+    /// Writes a claim or, when stopping, a free lease.
     fn write(&mut self, now: Now, looked: bool) -> ElectionAction {
         let absent = matches!(&self.phase, ElectionPhase::Write { record: Some(_), .. });
         let time = micro_time(now.wall);
         let record = if self.stopping {
-            // One second is what client-go leaves behind: who compares it with a clock finds it over, too.
+            // client-go leaves one second behind: then a client that compares the lease with a clock finds it expired,
+            // too.
             let transitions = self.record().map_or(0, |record| record.transitions);
             let duration = Span::from_secs(1);
             LeaseRecord {
@@ -273,7 +276,7 @@ impl Election {
         };
         self.may_hold = true;
         self.current = false;
-        // A wall clock that was set back may show a time again that an earlier record says.
+        // A wall clock that was set back may show the time of an earlier record again.
         let unique = now.wall > self.latest;
         self.latest = self.latest.max(now.wall);
         let claim = Some(LeaseClaim { record: record.clone(), unique });
@@ -281,7 +284,7 @@ impl Election {
         if absent { ElectionAction::Create(record) } else { ElectionAction::Replace(record) }
     }
 
-    /// How often the lease will have changed hands once it is ours.
+    /// The number of transitions once this process holds the lease.
     fn terms(&self) -> i32 {
         match self.record() {
             Some(record) if record.holder == self.identity => record.transitions,
@@ -290,7 +293,7 @@ impl Election {
         }
     }
 
-    /// How long a record is respected: as long as it says itself; one that says nothing, as long as ours.
+    /// How long a record is respected: for its own duration; without one, for the configured one.
     fn validity(&self, record: &LeaseRecord) -> Span {
         if record.duration == Span::ZERO { self.rules.lease } else { record.duration }
     }
@@ -299,15 +302,16 @@ impl Election {
         self.record().is_some_and(|record| record.holder == self.identity)
     }
 
-    /// Ends leadership whose time is over.
+    /// Ends an expired leadership.
     pub(super) fn lapse(&mut self, now: Mono) {
         if self.valid_until.is_some_and(|until| until <= now) {
             self.valid_until = None;
         }
     }
 
-    /// Until the next try: client-go's spread of waiting times (factor 2.2), but ending at the retry period instead of
-    /// beginning there, so that a released lease has a new holder within one period (L8). Giving back is urgent.
+    /// Waits for the next attempt: client-go's spread of waiting times (factor 2.2), but ending at the retry period
+    /// instead of starting there, so that a released lease has a new holder within one period (L8). A release is
+    /// urgent.
     fn rest(&mut self, from: Mono) -> ElectionPhase {
         let longest = self.rules.retry.as_micros();
         let shortest = longest / 11 * 5;

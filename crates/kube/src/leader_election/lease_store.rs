@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::time::Span;
 
-/// The Lease object on the API server, and what it looked like last.
+/// The Lease object on the API server, and its last known state.
 pub(super) struct LeaseStore {
     client: Client,
     settings: LeaseSettings,
@@ -25,8 +25,8 @@ impl LeaseStore {
         Self { client, settings, object: None }
     }
 
-    /// Reads and writes with GET, POST and PUT only: the server's own priority for leases covers these and not PATCH
-    /// (P28). Every PUT carries the resourceVersion it replaces.
+    /// Reads and writes only with GET, POST and PUT: the server's own priority for leases covers these but not PATCH
+    /// (P28). Every PUT has the resourceVersion that it replaces.
     pub(super) async fn carry_out(&mut self, request: ElectionAction) -> Result<LeaseResponse, String> {
         let (method, body) = match request {
             ElectionAction::Read => (Method::GET, Bytes::new()),
@@ -64,7 +64,7 @@ impl LeaseStore {
         }
     }
 
-    /// Keeps the object of an answer: the next PUT replaces exactly that.
+    /// Stores the object of a response: the next PUT replaces exactly that.
     fn keep(&mut self, method: &Method, body: &[u8]) -> Result<LeaseResponse, String> {
         let read =
             serde_json::from_slice::<Value>(body).map_err(|why| format!("the lease cannot be read: {why}"));
@@ -75,7 +75,7 @@ impl LeaseStore {
         });
         match (method, record) {
             (&Method::GET, Ok(record)) => Ok(LeaseResponse::Found(record)),
-            // The write was done. If its answer cannot be read, its version is unknown: look before the next.
+            // The write was done. If its response cannot be decoded, its version is unknown: read before the next.
             (_, Ok(_)) => Ok(LeaseResponse::Written),
             (_, Err(why)) => Err(why),
         }
@@ -83,7 +83,7 @@ impl LeaseStore {
 }
 
 impl LeaseRecord {
-    /// Reads the record of a Lease object.
+    /// Parses the record of a Lease object.
     fn of(lease: &Value) -> Result<Self, String> {
         let spec = lease.get("spec").unwrap_or(&Value::Null);
         let Fields(spec) = Fields::<LeaseSpecJson<'_, Whole>>::deserialize(spec)
@@ -97,7 +97,7 @@ impl LeaseRecord {
         })
     }
 
-    /// A new Lease object.
+    /// Makes a new Lease object.
     fn create(&self, namespace: &str, name: &str) -> Value {
         let mut lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -108,7 +108,7 @@ impl LeaseRecord {
         lease
     }
 
-    /// Puts the record in the place of the one in `lease`.
+    /// Replaces the record in `lease`.
     fn put_into(&self, lease: &mut Value) {
         let Some(object) = lease.as_object_mut() else { return };
         let spec = object.entry("spec").or_insert_with(|| json!({}));
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_survives_the_way_there_and_back() {
+    fn a_record_survives_a_round_trip() {
         let record = LeaseRecord {
             holder: "a".into(),
             duration: Span::from_secs(15),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_stays() {
+    fn foreign_fields_stay() {
         let mut lease = json!({
             "metadata": { "labels": { "team": "x" }, "resourceVersion": "7" },
             "spec": { "holderIdentity": "b", "strategy": "OldestEmulationVersion" },
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_lease_is_free_and_a_broken_one_says_so() {
+    fn an_empty_lease_is_free_and_a_broken_one_is_an_error() {
         for lease in [json!({}), json!({ "spec": null }), json!({ "spec": { "holderIdentity": null } })] {
             assert_eq!(LeaseRecord::of(&lease), Ok(LeaseRecord::default()));
         }

@@ -1,6 +1,7 @@
 //! Holds a whole node and builds the JSON Patch that changes its taints and annotations.
 //!
-//! - Invariant: unknown fields survive; the patch applies only where what it depends on is as it was read (S8, KT-9).
+//! - Invariant: unknown fields survive; the patch applies only if what it depends on is unchanged since it was read
+//!   (S8, KT-9).
 
 use crate::decode::{Decoded, ObjectBody, object_from_body, taints_changed};
 use bytes::Bytes;
@@ -18,14 +19,14 @@ pub struct EditableNode {
     taints_changed: Option<Wall>,
 }
 
-/// What becomes of an annotation: its key, and its value or none.
+/// The edit of an annotation: its key, and its value or none.
 pub type AnnotationEdit = (String, Option<String>);
 
 impl EditableNode {
-    /// Reads the body of an answer.
+    /// Parses the body of a response.
     ///
     /// # Errors
-    /// Why it is no node, in a sentence.
+    /// Why it is not a node, in a sentence.
     pub fn read(body: &[u8]) -> Result<Self, String> {
         let fact = match object_from_body::<NodeFact>("application/json", body) {
             ObjectBody::Object(Decoded::Object(fact)) => fact,
@@ -42,12 +43,13 @@ impl EditableNode {
         Ok(Self { object, fact, taints_changed: taints_changed(body) })
     }
 
-    /// What the core knows of it.
+    /// The core's fact about it.
     pub const fn fact(&self) -> &NodeFact {
         &self.fact
     }
 
-    /// When its list of taints last changed, whichever they are: each is at least as old. `None` if nobody owns it.
+    /// When its list of taints last changed, whichever taints they are: each is at least as old. `None` if no manager
+    /// owns it.
     pub const fn taints_changed(&self) -> Option<Wall> {
         self.taints_changed
     }
@@ -63,11 +65,11 @@ impl EditableNode {
         all.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
     }
 
-    /// The patch that makes the taints what was worked out for this very node, and writes these annotations; `None` if all
-    /// is like that already.
+    /// Returns the patch that gives the node the taints computed for it, and writes these annotations; `None` if
+    /// nothing changes.
     ///
-    /// Where taints are listed, exactly this list is demanded, so that edits of other fields do not get in the way. A
-    /// list or a map that is not there cannot be demanded: then the version is.
+    /// If there are taints, the patch tests exactly this list, so that edits of other fields do not conflict. An absent
+    /// list or map cannot be tested: then the patch tests the version.
     pub fn patch(&self, applied: &EditResult, added: &[Taint], notes: &[AnnotationEdit]) -> Option<Bytes> {
         let taints = self.taints_after(applied, added);
         let notes = self.notes_to_write(notes);
@@ -94,7 +96,7 @@ impl EditableNode {
         Some(Bytes::from(Value::Array(steps).to_string()))
     }
 
-    /// The object as it would be.
+    /// Returns the object after the patch.
     pub fn after(&self, applied: &EditResult, added: &[Taint], notes: &[AnnotationEdit]) -> Value {
         let mut object = self.object.clone();
         let taints = self.taints_after(applied, added);

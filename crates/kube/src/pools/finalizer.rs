@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::json;
 use taintward_core::dedicated_pools::{FINALIZER, PoolFact};
 
-/// The merge patch that makes a pool be held, or not; `None` if it is so.
+/// Returns the merge patch that adds or removes the finalizer; `None` if nothing changes.
 pub fn finalizer_patch(seen: &PoolFact, hold: bool) -> Option<Bytes> {
     if seen.has_finalizer() == hold {
         return None;

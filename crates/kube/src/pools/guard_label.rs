@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::json;
 use taintward_core::dedicated_pools::{GUARD_LABEL, PoolFact};
 
-/// The merge patch that makes a pool have the label, or not.
+/// Returns the merge patch that adds or removes the label.
 pub fn guard_label_patch(seen: &PoolFact, has_label: bool) -> Bytes {
     let label = has_label.then_some("true");
     let mut metadata = json!({ "uid": seen.uid.to_string(), "labels": { GUARD_LABEL: label } });

@@ -1,6 +1,6 @@
 //! Builds the merge patch of the `PoolGuard`, by which the API server judges pods for all pools at once.
 //!
-//! - Invariant: its pools have the form of `DedicatedPool`s, so that one expression of CEL judges by both.
+//! - Invariant: its pools have the form of `DedicatedPool`s, so that one CEL expression judges by both.
 //! - Invariant: the patch applies only to the version that was read.
 
 use bytes::Bytes;
@@ -37,16 +37,16 @@ struct PoolGuardMeta {
 struct PoolGuardSpec {
     unknown_nodes: Option<String>,
     nodes: BTreeMap<String, String>,
-    /// The keys of the taints of pools that keep others out, by which most pods are dismissed.
+    /// The keys of the taints of pools that deny other pods, by which most pods are dismissed.
     keys: BTreeMap<String, String>,
     pools: Vec<Value>,
 }
 
 impl PoolGuardBody {
-    /// Reads one.
+    /// Parses a `PoolGuard`.
     ///
     /// # Errors
-    /// What is odd about it.
+    /// Why it is invalid.
     pub fn read(body: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(body).map_err(|why| why.to_string())
     }
@@ -56,17 +56,17 @@ impl PoolGuardBody {
         self.spec.pools.iter().filter_map(uid)
     }
 
-    /// Whether pods are judged for this pool by it.
+    /// Whether it judges pods for this pool.
     pub fn contains(&self, pool: &Uid) -> bool {
         self.uids().any(|uid| Uid::new(uid) == *pool)
     }
 
-    /// The pools that are wanted in it and not there.
+    /// Returns the pools that should be in it and are not.
     pub fn missing(&self, guard: &PoolGuard) -> BTreeSet<Uid> {
         guard.pools.iter().map(|pool| pool.uid.clone()).filter(|pool| !self.contains(pool)).collect()
     }
 
-    /// Name and UID of the pools that are in it and not wanted there.
+    /// Name and UID of the pools that are in it and should not be.
     pub fn others(&self, guard: &PoolGuard) -> Vec<(&str, &str)> {
         let wanted: BTreeSet<String> = guard.pools.iter().map(|pool| pool.uid.to_string()).collect();
         let named =
@@ -74,7 +74,8 @@ impl PoolGuardBody {
         named.filter(|(_, uid)| !wanted.contains(*uid)).collect()
     }
 
-    /// The merge patch that makes it say this, and leaves the pools with the UIDs `kept` in it; `None` if it does.
+    /// Returns the merge patch that gives it this content, and keeps the pools with the UIDs `kept`; `None` if nothing
+    /// changes.
     pub fn patch(&self, guard: &PoolGuard, kept: &BTreeSet<&str>) -> Option<Bytes> {
         let kept = self.spec.pools.iter().filter(|pool| uid(pool).is_some_and(|uid| kept.contains(uid)));
         let pools: Vec<Value> = guard.pools.iter().map(pool).chain(kept.cloned()).collect();
@@ -104,7 +105,7 @@ impl PoolGuardBody {
     }
 }
 
-/// The part of a merge patch that makes a map have exactly these keys.
+/// The part of a merge patch that gives a map exactly these keys.
 fn changed(had: &BTreeMap<String, String>, wanted: &BTreeSet<&str>) -> Map<String, Value> {
     let gone = had.keys().filter(|key| !wanted.contains(key.as_str())).map(|key| (key.clone(), Value::Null));
     let new = wanted.iter().filter(|key| !had.contains_key(**key)).map(|key| ((*key).to_owned(), json!("")));
@@ -189,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_added_and_what_is_gone_is_taken_out() {
+    fn missing_pools_are_added_and_deleted_ones_removed() {
         let found =
             body(&json!({"nodes": {"a": "", "gone": ""}, "keys": {"old": ""}, "unknownNodes": "Deny"}));
         let patch = patched(&found, &guard(&["a", "b.example"], &[("x", true), ("y", false)]), &[]).unwrap();
         assert_eq!(patch["metadata"], json!({"uid": "u", "resourceVersion": "7"}));
         let spec = &patch["spec"];
         assert_eq!(spec["nodes"], json!({"gone": null, "b.example": ""}));
-        assert_eq!(spec["keys"], json!({"old": null, "x/key": ""}), "y keeps nothing out");
+        assert_eq!(spec["keys"], json!({"old": null, "x/key": ""}), "y denies no pods");
         assert!(spec.get("unknownNodes").is_none() && spec["pools"].as_array().unwrap().len() == 2);
         let expected = json!({
             "metadata": {"name": "x", "uid": "u-x"},
@@ -216,8 +217,8 @@ mod tests {
     }
 
     #[test]
-    fn what_says_just_that_is_left_alone() {
-        assert_eq!(patched(&body(&json!({})), &PoolGuard::default(), &[]), None, "as it is installed");
+    fn an_equal_guard_is_not_written() {
+        assert_eq!(patched(&body(&json!({})), &PoolGuard::default(), &[]), None, "as installed");
         let wanted = guard(&["a"], &[("x", true)]);
         let patch = patched(&body(&json!({})), &wanted, &[]).unwrap();
         let after = body(&patch["spec"]);
@@ -227,20 +228,20 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_is_there_is_kept() {
+    fn an_existing_pool_is_kept() {
         let patch = patched(&body(&json!({})), &guard(&["a"], &[("x", true), ("y", true)]), &[]).unwrap();
         let (found, wanted) = (body(&patch["spec"]), guard(&["a"], &[("y", true)]));
         assert_eq!(found.others(&wanted), [("x", "u-x")]);
         let kept = patched(&found, &wanted, &["u-x"]).unwrap();
         assert_eq!(kept["spec"]["pools"], json!([patch["spec"]["pools"][1], patch["spec"]["pools"][0]]));
-        assert!(kept["spec"].get("keys").is_none(), "it keeps others out as before");
+        assert!(kept["spec"].get("keys").is_none(), "it denies other pods as before");
         let gone = patched(&found, &wanted, &[]).unwrap();
         assert_eq!(gone["spec"]["pools"].as_array().unwrap().len(), 1);
         assert_eq!(gone["spec"]["keys"], json!({"x/key": null}));
     }
 
     #[test]
-    fn what_is_no_guard_is_an_error() {
+    fn an_invalid_guard_is_an_error() {
         for odd in ["", "{}", r#"{"metadata": {"uid": "u"}}"#, "<html>"] {
             PoolGuardBody::read(odd.as_bytes()).unwrap_err();
         }

@@ -1,7 +1,7 @@
 //! Builds the JSON Patch that gives a node the taints, labels and record of its pool.
 //!
-//! - Invariant: it applies only to what was read, and touches only what the edits name (S8); the record and its marks
-//!   are written together.
+//! - Invariant: it applies only to the state that was read, and changes only what the edits name (S8); the record and
+//!   its marks are written together.
 
 use crate::decode::{Decoded, ObjectBody, object_from_body};
 use crate::node_client::{test, written};
@@ -19,16 +19,16 @@ pub struct PoolNodeBody {
     seen: PoolNodeFact,
 }
 
-/// Edits that were worked out for another state of the node: it has to be looked at again.
+/// The edits are for another state of the node: it has to be read again.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("the node is not what its edits were worked out for: {0}")]
 pub struct PoolNodeMismatch(String);
 
 impl PoolNodeBody {
-    /// Reads the body of an answer, JSON.
+    /// Parses the body of a response, JSON.
     ///
     /// # Errors
-    /// Why it is no node, in a sentence.
+    /// Why it is not a node, in a sentence.
     pub fn read(body: &[u8]) -> Result<Self, String> {
         let seen = match object_from_body::<PoolNodeFact>("application/json", body) {
             ObjectBody::Object(Decoded::Object(seen)) => seen,
@@ -41,15 +41,15 @@ impl PoolNodeBody {
         Ok(Self { object, seen })
     }
 
-    /// What pools want to know of it.
+    /// The fact for pools.
     pub const fn seen(&self) -> &PoolNodeFact {
         &self.seen
     }
 
-    /// The patch that makes these edits.
+    /// Returns the patch that makes these edits.
     ///
     /// # Errors
-    /// The edits name what is not there, or would put something in the place of what is.
+    /// The edits remove something that does not exist, or would replace something that does.
     pub fn patch(&self, edits: &NodeEdits) -> Result<Option<Bytes>, PoolNodeMismatch> {
         if edits.is_empty() {
             return Ok(None);
@@ -62,8 +62,8 @@ impl PoolNodeBody {
         Ok(Some(Bytes::from(Value::Array(steps).to_string())))
     }
 
-    /// What the edits rest on. Where all of it is written, just that is demanded, so that edits of other fields do not
-    /// get in the way. What is not there cannot be demanded: then the version is.
+    /// The tests of what the edits depend on. If all of it exists, exactly that is tested, so that edits of other
+    /// fields do not conflict. An absent field cannot be tested: then the version is.
     fn demands(&self) -> Vec<Value> {
         let (metadata, taints) = (&self.object["metadata"], &self.object["spec"]["taints"]);
         let mut steps = vec![test("/metadata/uid", &metadata["uid"])];
@@ -78,7 +78,7 @@ impl PoolNodeBody {
         steps
     }
 
-    /// From the highest place down, so that no place moves before it is used; each is named whole.
+    /// From the highest index down, so that no index moves before it is used; each taint is named whole.
     fn take_taints(&self, edits: &NodeEdits, steps: &mut Vec<Value>) -> Result<(), PoolNodeMismatch> {
         let places: Result<Vec<usize>, PoolNodeMismatch> =
             edits.remove_taints.iter().map(|gone| self.place(gone)).collect();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use taintward_core::admission::pool::{AppliedMark, NamedPod};
 use taintward_core::dedicated_pools::{PoolCondition, PoolFact, RecordedStatus};
 
-/// The merge patch that makes the status say this; `None` if it does.
+/// Returns the merge patch that gives the status this content; `None` if nothing changes.
 pub fn status_patch(seen: &PoolFact, told: &RecordedStatus, past: &[AppliedMark]) -> Option<Bytes> {
     if seen.has_recorded(told, past) {
         return None;

@@ -1,26 +1,26 @@
 //! Computes the pause before the next attempt, from how the last one ended.
 //!
-//! - Invariant: a server that comes back is found at once, however long it was away; an overloaded one is asked ever
-//!   more rarely (P26); no kind of failure becomes a hot loop.
+//! - Invariant: a server that comes back is found at once, however long it was unavailable; an overloaded one gets ever
+//!   fewer requests (P26); no kind of failure becomes a hot loop.
 
 use crate::split_mix::SplitMix64;
 use std::time::Duration;
 
-/// A stream that was in step for this long did its job: the next one may start at once. So it may if no server answered
-/// for this long: the one that does may be another, and was left in peace.
+/// A stream that was in sync for this long was successful: the next one may start at once. The same holds if no server
+/// responded for this long: the one that does may be another, and had no load meanwhile.
 const LASTED: Duration = Duration::from_secs(5);
-/// The longest distance between attempts that nobody answers: they cost the server nothing while it is away, and
-/// whatever happens meanwhile waits for the one that succeeds.
+/// The longest interval between attempts without a response: they cost the server nothing while it is unavailable, and
+/// all events meanwhile wait for the attempt that succeeds.
 const AWAY_LONGEST: Duration = Duration::from_secs(2);
 
 pub(super) struct WatchBackoff {
     first: Duration,
     longest: Duration,
-    /// Attempts in a row that were answered and did not last.
+    /// Consecutive attempts that got a response and did not last.
     short: u32,
-    /// Attempts in a row without an answer.
+    /// Consecutive attempts without a response.
     away: u32,
-    /// How long they and the pauses after them have taken.
+    /// The total time of these and the pauses after them.
     away_for: Duration,
     jitter: SplitMix64,
 }
@@ -30,12 +30,12 @@ impl WatchBackoff {
         Self { first, longest, short: 0, away: 0, away_for: Duration::ZERO, jitter: SplitMix64(seed) }
     }
 
-    /// The pause after an attempt that took this long, and for `lasted` of it was in step with the server; `away`: there
-    /// was no API server to answer, or none that could. The server's wish to wait is capped like our own pauses.
+    /// Returns the pause after an attempt that took this long and was in sync with the server for `lasted`; `away`: no
+    /// API server responded, or none that could. The server's `Retry-After` is capped like the client's own pauses.
     ///
-    /// Attempts start at growing distances: the time a stream was in step, or an
-    /// unanswered attempt took, counts towards the pause. The first one after a stream that lasted is only spread a
-    /// little: where a server ends, all streams of all processes end at the same moment.
+    /// The intervals between the starts of attempts grow: the time that a stream was in sync, or that an attempt
+    /// without a response took, counts towards the pause. The first attempt after a stream that lasted is only spread a
+    /// little: when a server ends, all streams of all processes end at the same moment.
     pub(super) fn pause(
         &mut self,
         took: Duration,
@@ -83,13 +83,13 @@ mod tests {
     }
 
     impl WatchBackoff {
-        /// The pause after a stream that was in step for these seconds.
+        /// The pause after a stream that was in sync for these seconds.
         fn after(&mut self, lasted: u64) -> Duration {
             let lasted = Duration::from_secs(lasted);
             self.pause(lasted, lasted, false, None)
         }
 
-        /// The pause after an attempt without an answer.
+        /// The pause after an attempt without a response.
         fn after_no_answer(&mut self, took: u64) -> Duration {
             self.pause(Duration::from_secs(took), Duration::ZERO, true, None)
         }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn p26_the_first_attempts_after_a_server_that_ends_are_spread() {
+    fn p26_the_first_attempts_after_a_server_ends_are_spread() {
         let firsts: Vec<_> =
             (0..100).map(|seed| WatchBackoff::new(FIRST, LONGEST, seed).after(300)).collect();
         let (least, most) = (firsts.iter().min().unwrap(), firsts.iter().max().unwrap());
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_away_for_an_hour_is_asked_every_other_second() {
+    fn a_server_that_is_unavailable_for_an_hour_gets_a_request_every_other_second() {
         let mut backoff = backoff();
         let (mut gone, mut asked) = (Duration::ZERO, 0);
         while gone < HOUR {
@@ -130,30 +130,30 @@ mod tests {
             (gone, asked) = (gone + pause, asked + 1);
         }
         assert!(asked < 1_800, "{asked}");
-        // That it is back and ends streams soon, or has lost the history, is another matter.
+        // If it is back and soon ends streams, or has lost the history, other rules apply.
         assert!(backoff.after(0) <= FIRST);
         assert!(with_jitter(FIRST).contains(&backoff.after(0)));
     }
 
-    /// A server that is killed again and again, for a minute each time, and lives for two seconds in between.
+    /// A server that is killed again and again, for a minute each time, and runs for two seconds in between.
     #[test]
-    fn what_a_server_did_before_it_was_away_is_not_held_against_it() {
+    fn failures_before_an_outage_do_not_count_after_it() {
         let mut backoff = backoff();
         for outage in 0..10 {
-            // The end of the stream that was open: it was in step for two seconds.
+            // The end of the open stream: it was in sync for two seconds.
             assert!(backoff.after(2) <= FIRST, "{outage}");
             let mut gone = Duration::ZERO;
             while gone < Duration::from_secs(60) {
                 gone += backoff.after_no_answer(0);
             }
-            // It is back, and has not kept the history.
+            // The server is back, and has lost the history.
             assert!(backoff.after(0) <= FIRST, "{outage}");
         }
     }
 
-    /// A balancer with a dead server and one that ends each stream at once.
+    /// A load balancer with a dead server and one that ends each stream at once.
     #[test]
-    fn short_streams_between_refused_connections_are_no_hot_loop() {
+    fn short_streams_between_refused_connections_cause_no_hot_loop() {
         let mut backoff = backoff();
         let (mut gone, mut attempts) = (Duration::ZERO, 0);
         while gone < HOUR {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_waited_in_vain_is_followed_by_the_next() {
+    fn the_time_of_an_attempt_without_a_response_counts_towards_the_pause() {
         let mut backoff = backoff();
         for _ in 0..20 {
             assert!(backoff.after_no_answer(5) <= FIRST);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_of_a_year_is_capped() {
+    fn a_retry_after_of_a_year_is_capped() {
         for away in [true, false] {
             let pause =
                 |wish| backoff().pause(Duration::ZERO, Duration::ZERO, away, Some(Duration::from_secs(wish)));

@@ -13,9 +13,9 @@ use std::time::Duration;
 use taintward_core::text::error_chain;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// The most that is read of an error's body, in bytes.
+/// The maximum that is read of an error's body, in bytes.
 const ERROR_BODY: usize = 64 << 10;
-/// How long an error's body may take.
+/// The timeout of an error's body.
 const ERROR_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A body that is being received.
@@ -26,7 +26,7 @@ pub(super) struct BodyStream {
     until: Instant,
 }
 
-/// Sends a request and judges the head of the answer.
+/// Sends a request and evaluates the head of the response.
 pub(super) async fn open<F: WatchedObject>(
     client: &Client,
     request: Request<Body>,
@@ -58,7 +58,7 @@ impl BodyStream {
         self.encoding
     }
 
-    /// The next bytes; `None` at the clean end.
+    /// Returns the next bytes; `None` at the clean end.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, WatchError> {
         loop {
             let frame = timeout_at(self.until, self.body.frame()).await;
@@ -75,15 +75,15 @@ impl BodyStream {
         }
     }
 
-    /// Something whole was received: the watchdog starts again, with this much patience. Single bytes don't count: a
-    /// server that trickles is as silent as one that stalls.
+    /// Something complete was received: the watchdog restarts, with this timeout. Single bytes do not count: a server
+    /// that trickles is as silent as one that stalls.
     pub(super) fn progress(&mut self, silence: Duration) {
         self.silence = silence;
         self.until = Instant::now() + silence;
     }
 }
 
-/// What an answer other than 200 means.
+/// The error of a response other than 200.
 async fn refusal<F: WatchedObject>(response: Response<Body>, verb: &'static str) -> WatchError {
     let (head, body) = response.into_parts();
     let content_type = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());

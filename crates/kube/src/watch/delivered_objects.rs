@@ -8,10 +8,10 @@ use crate::decode::ObjectIdentity;
 use std::collections::HashMap;
 use taintward_core::identity::ResourceVersion;
 
-/// So many objects may change while a list is made: about 8 MB.
+/// The maximum number of objects that may change during a list: about 8 MB.
 const MOST: usize = 50_000;
 
-/// What was told of one object.
+/// The delivered version of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct DeliveredVersion {
     version: Option<ResourceVersion>,
@@ -21,7 +21,7 @@ struct DeliveredVersion {
 #[derive(Default)]
 pub(super) struct DeliveredObjects {
     states: HashMap<Box<str>, DeliveredVersion>,
-    /// The latest version of all.
+    /// The latest version of all objects.
     latest: Option<ResourceVersion>,
 }
 
@@ -34,14 +34,14 @@ impl DeliveredObjects {
         self.states.len() >= MOST
     }
 
-    /// The watch stands at this version: once that is later than all, nothing older can come.
+    /// The watch has reached this version: once that is later than all, nothing older can arrive.
     pub(super) fn passed(&mut self, position: ResourceVersion) {
         if self.latest.is_none_or(|latest| latest <= position) {
             *self = Self::default();
         }
     }
 
-    /// Whether what a watch tells is news; kept if it is to `count` against a list.
+    /// Whether a watch event is newer than what was delivered; recorded if it has to `count` against a list.
     pub(super) fn by_watch(&mut self, object: &ObjectIdentity, deleted: bool, count: bool) -> bool {
         let state = DeliveredVersion { version: object.version, deleted };
         let name = name(object);
@@ -54,7 +54,8 @@ impl DeliveredObjects {
         true
     }
 
-    /// Whether what the list shows is news; kept if the watch, which stands at `position`, has yet to tell it.
+    /// Whether a list's item is newer than what was delivered; recorded if the watch, which is at `position`, has yet
+    /// to deliver it.
     pub(super) fn by_list(&mut self, object: &ObjectIdentity, position: Option<ResourceVersion>) -> bool {
         let name = name(object);
         if self
@@ -92,31 +93,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_newer_than_the_watch_told_is_no_news_in_a_list() {
+    fn a_list_item_not_newer_than_the_watch_is_dropped() {
         let mut delivered = DeliveredObjects::default();
         assert!(delivered.by_watch(&object("a", 7), false, true));
         let at = Some(ResourceVersion(7));
         let news = [6, 7, 8].map(|version| delivered.by_list(&object("a", version), at));
         assert_eq!(news, [false, false, true]);
         assert!(!delivered.by_watch(&object("a", 7), false, true), "the list was ahead");
-        assert!(delivered.by_watch(&object("a", 8), false, true), "the same once more does no harm");
+        assert!(delivered.by_watch(&object("a", 8), false, true), "a repeated item does no harm");
         assert!(delivered.by_list(&object("b", 1), at));
     }
 
     #[test]
-    fn who_is_gone_stays_gone_until_a_later_version_comes() {
+    fn a_deleted_object_stays_deleted_until_a_later_version_appears() {
         let mut delivered = DeliveredObjects::default();
         assert!(delivered.by_watch(&object("a", 7), true, true));
         assert!(!delivered.by_list(&object("a", 6), None) && !delivered.by_list(&object("a", 7), None));
         assert!(
             !delivered.by_watch(&object("a", 7), false, true),
-            "a deletion may bear its last state's version"
+            "a deletion may have the version of the last state"
         );
         assert!(delivered.by_watch(&object("a", 9), false, true), "a successor");
     }
 
     #[test]
-    fn without_a_version_the_watch_is_believed() {
+    fn without_a_version_the_watch_counts() {
         let mut delivered = DeliveredObjects::default();
         assert!(delivered.by_watch(&object("a", 0), false, true));
         assert!(!delivered.by_list(&object("a", 9), None));
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_forgotten_once_the_watch_has_passed_it_and_there_is_never_too_much() {
+    fn everything_is_forgotten_once_the_watch_has_passed_it_and_memory_is_bounded() {
         let mut delivered = DeliveredObjects::default();
         delivered.by_list(&object("a", 9), Some(ResourceVersion(5)));
         delivered.passed(ResourceVersion(8));

@@ -16,23 +16,23 @@ use taintward_core::identity::ResourceVersion;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// So many undecodable objects are named in the log; further ones are only counted.
+/// At most this many undecodable objects are named in the log; further ones are only counted.
 const NAMED_MOST: usize = 1024;
 
 /// The consumer has ended.
 #[derive(Debug)]
 pub(super) struct ReceiverDropped;
 
-/// The events that were sent, and where the watch stands.
+/// The events that were sent, and the position of the watch.
 pub(super) struct EventSequence<F> {
     batcher: Batcher<F>,
     health: HealthReporter,
     next: NextRequest,
-    /// While a list is made though the position is known: where watching goes on if the list fails.
+    /// During a list although the position is known: where watching continues if the list fails.
     fallback: Option<WatchPosition>,
-    /// A list was begun, and not ended.
+    /// A list was started, and not ended.
     is_listing: bool,
-    /// Where the watch stood when the list beside it was requested.
+    /// The position of the watch when the list beside it was requested.
     background_since: Option<ResourceVersion>,
     delivered: DeliveredObjects,
     /// When the consumer was last known to have received everything.
@@ -80,27 +80,27 @@ impl<F: WatchedObject> EventSequence<F> {
         self.complete_at = Some(Instant::now());
     }
 
-    /// Requests a list instead of the changes after the position, to which [`Self::resume_watch`] goes back.
+    /// Requests a list instead of the changes after the position, to which [`Self::resume_watch`] returns.
     pub(super) fn begin_relist(&mut self, position: WatchPosition) {
         self.fallback = Some(position);
         self.next = NextRequest::List;
     }
 
-    /// Whether a list is made though the position is known, and no watch beside it.
+    /// Whether a list runs although the position is known, and no watch runs beside it.
     pub(super) fn is_relisting(&self) -> bool {
         self.fallback.is_some()
     }
 
-    /// Goes back to the changes after the position at which a list was begun; false if there is none.
+    /// Returns to the changes after the position at which a list was started; false if there is none.
     pub(super) fn resume_watch(&mut self) -> bool {
         let Some(position) = self.fallback.take() else { return false };
         self.next = NextRequest::Watch(position);
-        // Before all that the watch sends, and handed over with it.
+        // Before any event of the watch, and sent together with it.
         self.abort_list();
         true
     }
 
-    /// Prepares for a list beside the watch; false if the watch's position can't be compared with a list's.
+    /// Prepares for a list beside the watch; false if the watch's position cannot be compared with a list's.
     pub(super) fn begin_background_list(&mut self) -> bool {
         let NextRequest::Watch(WatchPosition::Number(position)) = self.next else { return false };
         self.delivered = DeliveredObjects::default();
@@ -112,12 +112,12 @@ impl<F: WatchedObject> EventSequence<F> {
         self.background_since.is_some()
     }
 
-    /// Whether more objects changed beside the list than are remembered.
+    /// Whether more objects changed beside the list than can be tracked.
     pub(super) fn is_background_list_overtaken(&self) -> bool {
         self.has_background_list() && self.delivered.is_full()
     }
 
-    /// The list beside the watch ends here, whatever it has delivered.
+    /// Ends the list beside the watch, whatever it has delivered.
     pub(super) fn end_background_list(&mut self) {
         self.background_since = None;
         if let NextRequest::Watch(WatchPosition::Number(position)) = self.next {
@@ -125,11 +125,11 @@ impl<F: WatchedObject> EventSequence<F> {
         }
     }
 
-    /// A list begins; one beside the watch may have begun with a change that it may lack.
+    /// Starts a list; one beside the watch may have started with a change that it may lack.
     pub(super) fn begin_list(&mut self) {
         match self.background_since {
             Some(_) if self.is_listing => return,
-            // The watch goes on if the list fails.
+            // The watch continues if the list fails.
             None if self.fallback.is_none() => self.delivered = DeliveredObjects::default(),
             _ => {}
         }
@@ -149,14 +149,14 @@ impl<F: WatchedObject> EventSequence<F> {
         self.health.list_completed();
     }
 
-    /// A list that was begun is given up.
+    /// Aborts a list.
     pub(super) fn abort_list(&mut self) {
         if std::mem::take(&mut self.is_listing) {
             self.batcher.put(WatchEvent::ListAborted);
         }
     }
 
-    /// Takes in one event of a watch, or an object of a page; `listed` if it belongs to a list.
+    /// Adds one event of a watch, or an object of a page; `listed` if it belongs to a list.
     pub(super) fn put_event(&mut self, event: DecodedWatchEvent<F>, listed: bool) -> Result<(), WatchError> {
         let version = match &event {
             DecodedWatchEvent::Applied(Decoded::Object(fact)) => fact.version(),
@@ -222,8 +222,8 @@ impl<F: WatchedObject> EventSequence<F> {
         }
     }
 
-    /// Whether two requests deliver the same objects: a list and the watch beside it, or that goes on if it fails; or
-    /// two watches of which one follows the other.
+    /// Whether two requests deliver the same objects: a list and the watch beside it, or the watch that continues if it
+    /// fails; or two watches of which one follows the other.
     fn compares(&self) -> bool {
         self.has_background_list() || self.is_relisting() || !self.delivered.is_empty()
     }
@@ -240,7 +240,7 @@ impl<F: WatchedObject> EventSequence<F> {
         }
     }
 
-    /// The version up to which the watch has delivered, of whatever is listed at present.
+    /// The version up to which the watch has delivered what is being listed.
     fn watched_up_to(&self) -> Option<ResourceVersion> {
         match (&self.next, &self.fallback) {
             (NextRequest::Watch(WatchPosition::Number(version)), _)
@@ -249,7 +249,8 @@ impl<F: WatchedObject> EventSequence<F> {
         }
     }
 
-    /// Where watching goes on after a list. What the watch delivered since the list's own version comes once more.
+    /// Where watching continues after a list. Events that the watch delivered since the list's own version arrive
+    /// again.
     fn position_after(&mut self, listed: WatchPosition) -> WatchPosition {
         if let (Some(since), NextRequest::Watch(WatchPosition::Number(at)), WatchPosition::Number(version)) =
             (self.background_since.take(), &self.next, &listed)
@@ -261,8 +262,8 @@ impl<F: WatchedObject> EventSequence<F> {
         listed
     }
 
-    /// Moves the position on. One that moves back means the server's store was replaced by an older one: its history is
-    /// another, and waiting for versions to come round again would be deafness.
+    /// Advances the position. A position that moves back means that the server's store was replaced by an older one:
+    /// its history is another, and waiting until its versions catch up would miss all events.
     fn advance(&mut self, version: ResourceVersion) -> Result<(), WatchError> {
         if let NextRequest::Watch(WatchPosition::Number(from)) = &self.next
             && version < *from

@@ -8,14 +8,14 @@ use crate::decode::watch_event::{self, DecodedWatchEvent};
 use crate::decode::{Decoded, Encoding, WatchedObject};
 use std::time::Duration;
 
-/// What the present event belongs to.
+/// The stage of the current event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamStage {
-    /// A streamed list was requested; nothing of it has come.
+    /// A streamed list was requested; none of it has arrived.
     Requested,
     /// Inside a streamed list.
     Listing,
-    /// In step with the server.
+    /// In sync with the server.
     InStep,
 }
 
@@ -44,7 +44,7 @@ impl EventStream {
         self.stage = stage;
     }
 
-    /// Receives the next bytes; false at the clean end. Dropped, it loses nothing.
+    /// Receives the next bytes; false at the clean end. Cancel safe.
     pub(super) async fn receive(&mut self) -> Result<bool, WatchError> {
         let Some(chunk) = self.body.chunk().await? else { return Ok(false) };
         self.counters.bytes += chunk.len() as u64;
@@ -52,7 +52,7 @@ impl EventStream {
         Ok(true)
     }
 
-    /// The next event that has arrived as a whole.
+    /// Returns the next event that has arrived completely.
     pub(super) fn next_event<F: WatchedObject>(
         &mut self,
     ) -> Result<Option<DecodedWatchEvent<F>>, WatchError> {
@@ -62,8 +62,8 @@ impl EventStream {
         let event = event.map_err(|error| WatchError::Malformed(format!("a watch event: {error}")))?;
         match &event {
             DecodedWatchEvent::Error(status) => {
-                // Before a streamed list ends, whatever is not about time, load or permission says that the server
-                // can't stream lists.
+                // Before a streamed list ends, any error that is not about time, load or permission means that the
+                // server cannot stream lists.
                 return Err(match WatchError::of_status::<F>(status.clone(), "watch") {
                     WatchError::Unavailable(status) if self.stage != StreamStage::InStep => {
                         WatchError::Refused(status)
@@ -81,12 +81,12 @@ impl EventStream {
         Ok(Some(event))
     }
 
-    /// What was received since the last call.
+    /// Returns what was received since the last call.
     pub(super) fn take_counters(&mut self) -> StreamCounters {
         std::mem::take(&mut self.counters)
     }
 
-    /// A whole event was received, or the stage changed: the time limit begins again.
+    /// A whole event was received, or the stage changed: the timeout restarts.
     pub(super) fn restart_timeout(&mut self, silence: Duration) {
         self.body.progress(silence);
     }

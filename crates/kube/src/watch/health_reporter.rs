@@ -28,7 +28,7 @@ impl HealthReporter {
         self.health.borrow().absent
     }
 
-    /// The server agreed to a request.
+    /// The server accepted a request.
     pub(super) fn agreed(&self, phase: StreamPhase) {
         self.update(|health| {
             health.last_heard = Some(Instant::now());
@@ -62,7 +62,7 @@ impl HealthReporter {
         });
     }
 
-    /// A request failed; `beside` if it was that of a list beside a watch that goes on.
+    /// A request failed; `beside` if it was that of a list beside a watch that continues.
     pub(super) fn failed(&self, error: &WatchError, beside: bool) {
         let text = error.to_string();
         tracing::debug!(resource = self.resource, trouble = text, "listening was interrupted");

@@ -33,7 +33,7 @@ impl ListPage {
         Self { body, encoding, items, head: ListHead::default(), after, counters: StreamCounters::default() }
     }
 
-    /// Whether the list begins with it.
+    /// Whether it is the first page of the list.
     pub(super) fn is_first(&self) -> bool {
         self.after.is_none()
     }
@@ -46,7 +46,7 @@ impl ListPage {
         Ok(true)
     }
 
-    /// The next item that has arrived as a whole.
+    /// Returns the next item that has arrived completely.
     pub(super) fn next_item<F: WatchedObject>(&mut self) -> Result<Option<Decoded<F>>, WatchError> {
         while let Some(piece) = self.items.next().map_err(malformed)? {
             match piece {
@@ -62,18 +62,18 @@ impl ListPage {
         Ok(None)
     }
 
-    /// What was received since the last call.
+    /// Returns what was received since the last call.
     pub(super) fn take_counters(&mut self) -> StreamCounters {
         std::mem::take(&mut self.counters)
     }
 
-    /// A whole item was received: the time limit begins again.
+    /// A whole item was received: the timeout restarts.
     pub(super) fn restart_timeout(&mut self, silence: Duration) {
         self.body.progress(silence);
     }
 
-    /// The page is complete: on to the next, or to the watch. The watch goes on from the version of the *first* page:
-    /// should later pages stand for a later one, nothing between is missed.
+    /// The page is complete: the next page follows, or the watch. The watch continues from the version of the *first*
+    /// page: should later pages have a later one, nothing between is missed.
     pub(super) fn finish(self) -> Result<PageOutcome, WatchError> {
         self.items.finish().map_err(malformed)?;
         let Self { head, after, .. } = self;

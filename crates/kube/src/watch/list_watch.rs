@@ -1,4 +1,4 @@
-//! Keeps what a watcher knows between and during its requests, and chooses the next one from it.
+//! Stores the state of a watcher between and during its requests, and chooses the next one from it.
 //!
 //! - See `list_watch/watch_loop.rs` for the requests, `list_watch/background_list.rs` for lists beside a watch,
 //!   `event_sequence.rs` for the order of events.
@@ -24,17 +24,17 @@ mod watch_loop;
 
 pub(super) use watch_loop::run;
 
-/// After a refusal, streamed lists are left alone for this long; servers are upgraded.
+/// After a refusal, no streamed lists are requested for this long; servers are upgraded.
 const REFUSAL_HOLDS: Duration = Duration::from_secs(3600);
-/// So many streamed lists in a row that don't finish, or responses in a row that make no sense, change the approach.
+/// This many consecutive streamed lists that do not finish, or consecutive invalid responses, change the approach.
 const ENOUGH: u32 = 3;
-/// While a list is made that only checks what is known, and no watch goes on beside it, no change is received: it gets
-/// no more than this for its first item, and from one item to the next.
+/// During a relist without a watch beside it no change is received: the list gets no more than this for its first item,
+/// and from one item to the next.
 const RELIST_SILENCE_MAX: Duration = Duration::from_secs(20);
-/// A server may be this late in ending a watch.
+/// The maximum delay of a server in ending a watch.
 const END_LATE_MAX: Duration = Duration::from_secs(10);
 
-/// What a watcher knows.
+/// The state of a watcher.
 struct ListWatchState<F> {
     events: EventSequence<F>,
     health: HealthReporter,
@@ -43,15 +43,15 @@ struct ListWatchState<F> {
     silence: Duration,
     watch_timeout: Duration,
     frame_limit: usize,
-    /// Whether the list after an expired token is requested in one go: it can't expire half-way.
+    /// Whether the list after an expired token is requested as a whole: it cannot expire half-way.
     lists_whole: bool,
-    /// Whether the server has agreed to the present attempt.
+    /// Whether the server has accepted the current attempt.
     agreed: bool,
-    /// Since when the present stream is in step with the server.
+    /// Since when the current stream is in sync with the server.
     in_step_since: Option<Instant>,
-    /// Streamed lists in a row that began and did not finish.
+    /// Consecutive streamed lists that started and did not finish.
     unfinished: u32,
-    /// Responses in a row that made no sense.
+    /// Consecutive invalid responses.
     malformed: u32,
     watch_lists_refused_at: Option<Instant>,
 }
@@ -80,25 +80,25 @@ impl<F: WatchedObject> ListWatchState<F> {
         }
     }
 
-    /// A new attempt begins.
+    /// Starts a new attempt.
     fn begin_attempt(&mut self) {
         (self.agreed, self.in_step_since) = (false, None);
     }
 
-    /// The server agreed to the present attempt.
+    /// The server accepted the current attempt.
     fn agreed(&mut self, phase: StreamPhase) {
         self.agreed = true;
         self.health.agreed(phase);
     }
 
-    /// For how long the present stream has been in step with the server.
+    /// For how long the current stream has been in sync with the server.
     fn time_in_step(&self) -> Duration {
         self.in_step_since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// How long to wait for a whole item of a list.
     fn list_silence(&self) -> Duration {
-        // Made in one go, a list may take long to begin.
+        // Requested as a whole, a list may take long to start.
         if self.events.is_relisting() && !self.lists_whole {
             self.silence.min(RELIST_SILENCE_MAX)
         } else {
@@ -106,7 +106,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         }
     }
 
-    /// How long nothing need come. A watch may be silent: it is to be ended by the server before.
+    /// The timeout of silence. A watch may be silent: the server has to end it before.
     fn stream_silence(&self, stage: StreamStage) -> Duration {
         match stage {
             StreamStage::InStep => self.watch_timeout.saturating_add(END_LATE_MAX),
@@ -114,7 +114,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         }
     }
 
-    /// How the next list is made: some servers and proxies can't stream one.
+    /// The mode of the next list: some servers and proxies cannot stream one.
     fn mode(&mut self) -> ListMode {
         if self.unfinished >= ENOUGH {
             self.refuse_watch_lists();
@@ -139,7 +139,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         );
     }
 
-    /// Lists again, without a watch beside it, if the last list is old (L4), or a list was asked for.
+    /// Lists again, without a watch beside it, if the last list is old (L4), or a list was requested.
     fn relist_if_due(&mut self) {
         let is_due = self.relist.is_due();
         if let NextRequest::Watch(position) = self.events.next_request()
@@ -155,7 +155,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         }
     }
 
-    /// Prepares for a list beside the watch; `None` if the watch's position can't be compared with a list's.
+    /// Prepares for a list beside the watch; `None` if the watch's position cannot be compared with a list's.
     fn begin_background_list(&mut self) -> Option<ListMode> {
         if !self.events.begin_background_list() {
             return None;
@@ -170,14 +170,14 @@ impl<F: WatchedObject> ListWatchState<F> {
         Some(mode)
     }
 
-    /// The list beside the watch failed; the watch has gone on all the while.
+    /// The list beside the watch failed; the watch has continued all the while.
     fn background_list_failed(&mut self, error: &WatchError, is_stream: bool, is_later_page: bool) {
         self.events.end_background_list();
         self.events.abort_list();
         self.health.failed(error, true);
         let refused = matches!(error, WatchError::Refused(_)) && !error.is_absence();
         if refused && is_stream {
-            // It is due all the same: by pages.
+            // It is still due: by pages.
             return self.refuse_watch_lists();
         }
         self.malformed += u32::from(matches!(error, WatchError::Malformed(_)));
@@ -187,7 +187,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         self.relist_failed(error.retry_after(), &error.to_string());
     }
 
-    /// A list that only checks what is known failed: watching goes on where it stood.
+    /// A relist failed: watching continues where it was.
     fn relist_failed(&mut self, retry_after: Option<Duration>, why: &str) {
         let again = self.relist.fails(retry_after).as_secs();
         tracing::warn!(
@@ -197,7 +197,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         );
     }
 
-    /// The server has agreed to a page.
+    /// The server has accepted a page request.
     fn start_page(&mut self, body: BodyStream, after: NextPage) -> ListPage {
         self.health.update(|health| health.counters.pages += 1);
         if after.is_none() {
@@ -206,13 +206,13 @@ impl<F: WatchedObject> ListWatchState<F> {
         ListPage::new::<F>(body, self.frame_limit, after)
     }
 
-    /// The server has agreed to a streamed list.
+    /// The server has accepted a streamed list.
     fn start_streamed_list(&mut self, body: BodyStream) -> EventStream {
         self.unfinished += 1;
         self.start_stream(body, StreamStage::Requested)
     }
 
-    /// The server has agreed to the changes after a position: from here on, changes are received as they happen.
+    /// The server has accepted a watch from a position: from here on, changes are received as they happen.
     fn start_watch(&mut self, body: BodyStream) -> EventStream {
         self.in_step();
         self.start_stream(body, StreamStage::InStep)
@@ -230,7 +230,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         self.agreed(StreamPhase::Watching);
     }
 
-    /// Takes in every whole item that has arrived.
+    /// Handles every whole item that has arrived.
     fn absorb_page(&mut self, page: &mut ListPage) -> Result<(), WatchError> {
         while let Some(item) = page.next_item::<F>()? {
             self.events.put_event(DecodedWatchEvent::Applied(item), true)?;
@@ -238,7 +238,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         Ok(())
     }
 
-    /// Takes in every whole event that has arrived.
+    /// Handles every whole event that has arrived.
     fn absorb_events(&mut self, stream: &mut EventStream) -> Result<(), WatchError> {
         while let Some(event) = stream.next_event::<F>()? {
             if stream.stage() == StreamStage::Requested {
@@ -268,7 +268,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         self.relist.ends();
     }
 
-    /// What was received of the present attempt.
+    /// Records what was received in the current attempt.
     fn received(&mut self, received: &StreamCounters) {
         if received.items > 0 && self.in_step_since.is_some() {
             self.events.mark_complete();
@@ -276,7 +276,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         self.received_beside(received);
     }
 
-    /// What was received of a list beside the watch.
+    /// Records what was received of a list beside the watch.
     fn received_beside(&mut self, received: &StreamCounters) {
         if received.items > 0 {
             self.malformed = 0;
@@ -284,7 +284,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         self.health.received(received);
     }
 
-    /// The server ended a watch in good order: it has sent everything up to this moment.
+    /// The server ended a watch cleanly: it has sent everything up to this moment.
     fn closed(&mut self) {
         if self.in_step_since.is_some() {
             self.events.mark_complete();
@@ -292,11 +292,11 @@ impl<F: WatchedObject> ListWatchState<F> {
         self.health.update(|health| health.counters.watches_closed += 1);
     }
 
-    /// Chooses what to request after an error. True if the next attempt needs no pause, because it is another request.
+    /// Chooses the next request after an error. True if the next attempt needs no pause, because it is another request.
     fn redirect(&mut self, error: &WatchError, mode: ListMode) -> bool {
         let expired = matches!(error, WatchError::Expired(_) | WatchError::ResourceVersionWentBack { .. });
         let refused = matches!(error, WatchError::Refused(_));
-        // A response that is no API server's says nothing of the position.
+        // A response that is not from an API server says nothing about the position.
         if self.agreed && matches!(error, WatchError::Malformed(_)) {
             self.malformed += 1;
         }
@@ -305,7 +305,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         }
         let gives_up = expired || refused || self.malformed >= ENOUGH;
         match self.events.next_request() {
-            // A resource that is not there is no opinion on how it is requested.
+            // A missing resource says nothing about the mode of the request.
             NextRequest::List if refused && mode == ListMode::WatchList && !error.is_absence() => {
                 self.refuse_watch_lists();
                 return true;

@@ -1,4 +1,4 @@
-//! Sends the list and watch requests of one kind, and asks discovery whether the API server lacks the kind.
+//! Sends the list and watch requests of one kind, and checks by discovery whether the API server lacks the kind.
 
 use super::body_stream::{self, BodyStream};
 use super::watch_settings::{WatchScope, WatchSettings};
@@ -17,11 +17,11 @@ const ACCEPT_JSON: &str = "application/json";
 const ACCEPT_LIST: &str = "application/vnd.kubernetes.protobuf,application/json";
 const ACCEPT_WATCH: &str = "application/vnd.kubernetes.protobuf;stream=watch,application/vnd.kubernetes.protobuf,\
                             application/json;stream=watch,application/json";
-/// The longest time for the server to agree to a watch.
+/// The timeout until the server accepts a watch.
 const OPENING_MAX: Duration = Duration::from_secs(20);
-/// The most that is read of one discovery document, in bytes.
+/// The maximum that is read of one discovery document, in bytes.
 const DISCOVERY_MAX: usize = 8 << 20;
-/// How long it may take.
+/// Its timeout.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A response whose head is awaited.
@@ -47,7 +47,7 @@ impl ListerWatcher {
         }
     }
 
-    /// One page of a consistent list; all of it if `whole`. Between two parts of it, `silence` may pass.
+    /// Requests one page of a consistent list; all of it if `whole`. Between two parts of it, `silence` may pass.
     pub(super) fn page<F: WatchedObject>(
         &self,
         whole: bool,
@@ -65,8 +65,8 @@ impl ListerWatcher {
         self.send::<F>(request(path, accept), silence, "list")
     }
 
-    /// The changes after a position; without one a watch that begins with a consistent list: no resourceVersion, so
-    /// that nothing stale is served.
+    /// Requests the changes after a position; without one a watch that starts with a consistent list: no
+    /// resourceVersion, so that nothing stale is served.
     pub(super) fn watch<F: WatchedObject>(&self, from: Option<&WatchPosition>) -> PendingResponse {
         let seconds = self.watch_timeout.as_secs().max(1);
         let start = match from {
@@ -81,7 +81,7 @@ impl ListerWatcher {
         self.send::<F>(request(path, accept), self.opening_timeout, "watch")
     }
 
-    /// Whether the API server says that it lacks this kind; false if it does not say so.
+    /// Whether the API server reports that it lacks this kind; false if it does not.
     pub(super) async fn lacks<F: WatchedObject>(&self) -> bool {
         lacks::<F>(&self.client.clone()).await
     }
@@ -140,7 +140,8 @@ fn encoded(text: &str) -> String {
     out
 }
 
-/// Whether the API server lists its groups and their versions, or the resources of one, and this kind is not among them.
+/// Whether the API server lists its groups and their versions, or the resources of one, and this kind is not among
+/// them.
 async fn lacks<F: WatchedObject>(client: &Client) -> bool {
     let Some((version_path, resource)) = F::PATH.rsplit_once('/') else { return false };
     let version = version_path.trim_start_matches("/apis/");
@@ -156,7 +157,7 @@ async fn lacks<F: WatchedObject>(client: &Client) -> bool {
     resources.is_some_and(|resources| resources.iter().all(|one| one["name"] != resource))
 }
 
-/// What a discovery document lists; `None` if it is not an API server's.
+/// The content of a discovery document; `None` if it is not from an API server.
 async fn discover<F: WatchedObject>(
     client: &Client,
     path: &str,
@@ -190,7 +191,7 @@ mod tests {
     use taintward_core::fact::{NodeFact, PodFact};
 
     #[test]
-    fn a_part_of_all_objects_is_asked_for() {
+    fn the_scope_is_part_of_the_request() {
         let scope = WatchScope {
             namespace: "shop".into(),
             labels: "a=b,c!=d".into(),

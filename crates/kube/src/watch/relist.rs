@@ -9,23 +9,24 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// A list is begun at the latest after this much of the interval: the rest is for the list itself.
+/// A list starts after at most this fraction of the interval: the rest is for the list itself.
 const LATEST: f64 = 0.95;
-/// Replicas and streams spread by this much of the interval.
+/// Replicas and streams spread by this fraction of the interval.
 const SPREAD: f64 = 0.15;
-/// After a first failure, a list is tried again so much later.
+/// The delay of the retry after a first failure of a list.
 const AGAIN_FIRST: Duration = Duration::from_secs(10);
-/// However often a list is asked for, so much lies between the end of one and the beginning of the next.
+/// However often lists are requested, this much time is between the end of one and the start of the next.
 const ASKED_DISTANCE: Duration = Duration::from_secs(1);
 
-/// Has everything listed again at once by all listeners that were given it in their settings; clones are of the same
-/// one. For whoever sees that what the watches told is void, as after the server's store was replaced by an older one:
-/// a watch from a version in the future is silent and looks healthy.
+/// Makes all watchers that have it in their settings list everything again at once; clones are equivalent. For callers
+/// that detect that the watches' events are void, as after the server's store was replaced by an older one: a watch
+/// from a version in the future is silent and looks healthy.
 #[derive(Clone, Debug, Default)]
 pub struct RelistTrigger(watch::Sender<()>);
 
 impl RelistTrigger {
-    /// Asks for it. A list that is asked of the server from now on serves; one that is being received does not.
+    /// Requests a relist. A list that is requested from the server from now on suffices; one that is being received
+    /// does not.
     pub fn ask(&self) {
         self.0.send_replace(());
     }
@@ -37,16 +38,16 @@ pub(super) struct RelistSchedule {
     begun: Option<Instant>,
     ended: Option<Instant>,
     due: Option<Instant>,
-    /// Failures in a row.
+    /// Consecutive failures.
     failed: u32,
     jitter: SplitMix64,
-    /// Changed by each request for a list.
+    /// Changes with each request for a relist.
     requests: watch::Receiver<()>,
 }
 
 impl RelistSchedule {
-    /// Lists `every` so often, where `None` and zero mean never, and whenever `now` is asked. A server's wish to wait is
-    /// kept up to `longest_wish`.
+    /// Lists at the interval `every`, where `None` and zero mean never, and whenever `now` is triggered. A server's
+    /// `Retry-After` is respected up to `longest_wish`.
     pub(super) fn new(
         every: Option<Duration>,
         longest_wish: Duration,
@@ -66,7 +67,7 @@ impl RelistSchedule {
         }
     }
 
-    /// Whether a list is due, also because somebody has asked for it.
+    /// Whether a list is due, also because of a request.
     pub(super) fn is_due(&mut self) -> bool {
         if self.requests.has_changed().unwrap_or(false) {
             self.requests.mark_unchanged();
@@ -75,7 +76,7 @@ impl RelistSchedule {
         self.due.is_some_and(|due| due <= Instant::now())
     }
 
-    /// Waits until a list is due. Dropped, it loses nothing.
+    /// Waits until a list is due. Cancel safe.
     pub(super) async fn comes_due(&mut self) {
         loop {
             tokio::select! {
@@ -86,20 +87,20 @@ impl RelistSchedule {
         }
     }
 
-    /// Somebody wants a list at once.
+    /// A relist is requested at once.
     fn ask(&mut self) {
         let now = Instant::now();
         let at = self.ended.map_or(now, |ended| now.max(ended + ASKED_DISTANCE));
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 
-    /// A list is asked for. What is true at this moment is in it, or told after it.
+    /// A list is requested. The current state is in it, or delivered after it.
     pub(super) fn begins(&mut self) {
         self.begun = Some(Instant::now());
         self.requests.mark_unchanged();
     }
 
-    /// The list is complete. One that takes longer than the interval is not followed by itself at once.
+    /// The list is complete. One that takes longer than the interval is not followed by another at once.
     pub(super) fn ends(&mut self) {
         self.failed = 0;
         let now = Instant::now();
@@ -109,7 +110,7 @@ impl RelistSchedule {
         self.due = hold.and_then(|hold| Some(begun.checked_add(hold)?.max(now.checked_add(hold / 2)?)));
     }
 
-    /// The list failed; says how long the next attempt is off. `asked` is the server's wish.
+    /// The list failed. Returns the delay of the next attempt. `asked` is the server's `Retry-After`.
     pub(super) fn fails(&mut self, asked: Option<Duration>) -> Duration {
         let longest = self.every.unwrap_or(Duration::MAX);
         let pause = AGAIN_FIRST.saturating_mul(1 << self.failed.min(20)).min(longest.mul_f64(1.0 - SPREAD));
@@ -122,7 +123,7 @@ impl RelistSchedule {
     }
 }
 
-/// Comes at that moment; never, if there is none.
+/// Completes at that moment; pends if there is none.
 async fn reached(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
@@ -146,7 +147,7 @@ mod tests {
         let mut seen = Vec::new();
         for seed in 0..1000 {
             let mut relist = schedule(Some(EVERY), seed);
-            assert!(relist.due.is_none(), "nothing was listed yet: that is another matter");
+            assert!(relist.due.is_none(), "nothing was listed yet: other rules apply");
             relist.begins();
             relist.ends();
             let off = relist.due.unwrap() - Instant::now();
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn l4_the_age_of_a_list_counts_from_its_beginning() {
+    async fn l4_the_age_of_a_list_counts_from_its_start() {
         let mut relist = schedule(Some(EVERY), 1);
         relist.begins();
         let begun = Instant::now();
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_failing_list_is_tried_again_at_growing_distances() {
+    async fn a_failing_list_is_retried_at_growing_intervals() {
         let mut relist = schedule(Some(EVERY), 1);
         for at in 0..40_u32 {
             let pause = relist.fails(None);
@@ -182,7 +183,7 @@ mod tests {
             assert!(pause >= plain && pause <= plain.mul_f64(1.15) && pause <= EVERY, "{at}: {pause:?}");
         }
         relist.ends();
-        assert!(relist.fails(None) < Duration::from_secs(12), "a success begins the distances anew");
+        assert!(relist.fails(None) < Duration::from_secs(12), "a success resets the intervals");
         let wished = relist.fails(Some(Duration::from_secs(365 * 86_400)));
         assert!(wished >= WISH && wished <= WISH.mul_f64(1.15), "{wished:?}");
     }

@@ -3,19 +3,19 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What a stream is doing.
+/// The phase of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StreamPhase {
-    /// A request was sent; no answer yet.
+    /// A request was sent; no response yet.
     #[default]
     Connecting,
     /// A list is being received.
     Listing,
-    /// In step with the server.
+    /// In sync with the server.
     Watching,
-    /// Pausing after trouble.
+    /// Pausing after an error.
     Waiting {
-        /// What the trouble was.
+        /// The error.
         why: String,
         /// When the next attempt is made.
         until: Instant,
@@ -32,7 +32,7 @@ pub enum ListMode {
     PagedList,
 }
 
-/// A permission the server says is missing.
+/// A permission that is missing according to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingAccess {
     /// The verb.
@@ -43,36 +43,36 @@ pub struct MissingAccess {
     pub resource: &'static str,
 }
 
-/// What was counted since the start.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamCounters {
-    /// Lists begun, of either mode.
+    /// Lists started, of either mode.
     pub lists: u64,
     /// Lists completed, of either mode.
     pub syncs: u64,
     /// Pages received.
     pub pages: u64,
-    /// Watches the server agreed to, streamed lists included.
+    /// Watches that the server accepted, including streamed lists.
     pub watches_started: u64,
-    /// Watches the server ended in good order.
+    /// Watches that the server ended cleanly.
     pub watches_closed: u64,
-    /// Lists made again because the server had lost the history: 410, or versions that went backwards.
+    /// Lists repeated because the server had lost the history: 410, or versions that went backwards.
     pub relists_410: u64,
-    /// Lists made again because the last one had become old (L4), each attempt.
+    /// Lists repeated because the last one had become old (L4), each attempt.
     pub relists_due: u64,
-    /// Streamed lists the server refused or did not finish, three in a row.
+    /// Streamed lists that the server refused or did not finish, three in a row.
     pub watch_lists_refused: u64,
-    /// Objects that could not be read.
+    /// Objects that could not be decoded.
     pub undecodable: u64,
-    /// Answers asking for patience (429).
+    /// Responses with 429.
     pub throttled: u64,
-    /// Answers that said 401 or 403.
+    /// Responses with 401 or 403.
     pub forbidden: u64,
-    /// Lists given up because nothing more came, and watches that were not ended in time.
+    /// Lists aborted because nothing more arrived, and watches that were not ended in time.
     pub stalls: u64,
-    /// Attempts that ended badly in any way, all of the above included.
+    /// Attempts that failed in any way, including all of the above.
     pub failures: u64,
-    /// Of these, lists beside a watch that told of every change all the while.
+    /// Of these, lists beside a watch that delivered every change all the while.
     pub failures_beside: u64,
     /// Bytes received in bodies.
     pub bytes: u64,
@@ -80,34 +80,34 @@ pub struct StreamCounters {
     pub items: u64,
 }
 
-/// How one stream is doing.
+/// The health of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamHealth {
-    /// What it is doing.
+    /// The phase.
     pub phase: StreamPhase,
-    /// When the server last said something: a whole event or item, that it agrees to a list or a watch, that a list is
-    /// complete. A watch of something that does not change is silent, for hours, and in good health: a server tells
-    /// where it stands (bookmarks) only once it stands further on than where the watch began.
+    /// When the server last showed a sign of life: a whole event or item, accepting a list or a watch, completing a
+    /// list. A watch of objects that do not change is silent for hours, and healthy: a server sends its position
+    /// (bookmarks) only once it is beyond the start of the watch.
     pub last_heard: Option<Instant>,
-    /// Since when changes are not told of; `None` while they are, and before the first list.
+    /// Since when changes are not delivered; `None` while they are, and before the first list.
     pub interrupted_since: Option<Instant>,
     /// Whether a list was ever completed: only then is anything known.
     pub synced_once: bool,
-    /// How lists are made.
+    /// The mode of lists.
     pub mode: ListMode,
-    /// What was counted.
+    /// The counters.
     pub counters: StreamCounters,
-    /// What the latest trouble was; it may long be over.
+    /// The latest error; it may long be over.
     pub last_error: Option<String>,
-    /// The permission that is missing at the moment.
+    /// The permission that is currently missing.
     pub missing: Option<MissingAccess>,
-    /// The server has no such resource: what defines it is not installed, or not served yet. It is looked for again at
-    /// growing distances. Only of kinds that need not be there ([`crate::decode::WatchedObject::OPTIONAL`]).
+    /// The server lacks the resource: its definition is not installed, or not served yet. It is requested again at
+    /// growing intervals. Only for optional kinds ([`crate::decode::WatchedObject::OPTIONAL`]).
     pub absent: bool,
 }
 
 impl StreamHealth {
-    /// Whether everything was listed and every change is told of, an interruption of at most `grace` apart.
+    /// Whether everything was listed and every change is delivered, apart from an interruption of at most `grace`.
     pub fn is_in_step(&self, grace: Duration) -> bool {
         self.synced_once && self.interrupted_since.is_none_or(|since| since.elapsed() <= grace)
     }

@@ -1,4 +1,4 @@
-//! Names everything that may happen to the objects of a kind, and to the knowledge of them.
+//! Defines all events of the objects of a kind, and of the knowledge about them.
 //!
 //! - See `watch.rs` for the order in which events come, and `decode/watch_event.rs` for their bytes.
 
@@ -8,46 +8,46 @@ use taintward_core::identity::Uid;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::{Mono, Span};
 
-/// One thing that was heard.
+/// An event of a watch or a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchEvent<F> {
-    /// A list starts, from nothing or again. One that only checks is made beside the watch: what that tells meanwhile is
-    /// not `listed`, and comes between the items.
+    /// A list starts, from nothing or again. A relist runs beside the watch: events of the watch are not `listed`, and
+    /// arrive between the items.
     ListStarted {
-        /// How long ago the stream was last known to be complete, on a clock that may stand still while the machine
-        /// sleeps; `None` the first time.
+        /// How long ago the stream was last known to be complete, on a clock that may stop while the machine sleeps;
+        /// `None` the first time.
         silent_for: Option<Duration>,
     },
-    /// An object as it is.
+    /// The current state of an object.
     Applied {
         /// The object.
         fact: F,
-        /// It is part of a list, so what it says was not seen happening.
+        /// It is part of a list: the change itself was not observed.
         listed: bool,
     },
-    /// An object was deleted, or is a pod on no node.
+    /// An object was deleted, or is a pod without a node.
     Deleted {
-        /// Which incarnation.
+        /// Its UID.
         uid: Uid,
-        /// What else the last word on it said.
+        /// The rest of its last known identity.
         identity: ObjectIdentity,
     },
-    /// An object that can't be understood; the others go on (D11, S11). If it is known who it is, it exists: a sweep
-    /// must not take it for vanished, and what was known of it before is not to be acted on.
+    /// An object that cannot be understood; the others continue (D11, S11). If its identity is known, it exists: a
+    /// completed list must not remove it, and its previous state must not be acted on.
     Undecodable(UndecodableObject),
-    /// The list is complete: what was neither `Seen` nor `UndecodableObject` since [`WatchEvent::ListStarted`], listed or not, has
-    /// vanished.
+    /// The list is complete: an object that was neither applied nor undecodable since [`WatchEvent::ListStarted`],
+    /// listed or not, is gone.
     ListCompleted,
-    /// The list was given up, and nothing was swept: every change since the watch stopped, if it did, follows in order.
+    /// The list was aborted and removes nothing: every change since the watch stopped, if it did, follows in order.
     ListAborted,
-    /// Proof of life without news: every change up to this moment has been delivered.
+    /// A sign of life without a change: every change up to this moment has been delivered.
     Bookmark,
 }
 
 impl<F> WatchEvent<F> {
-    /// What engines take in, at the time at which it was received; `None` for what says nothing of objects.
+    /// Converts to the input of engines, at the time at which it was received; `None` for events without an object.
     ///
-    /// A span measured by a clock that stood still in between is too short, and so the moment before a list too late:
+    /// A span measured by a clock that stopped in between is too short, and so the moment before a list is too late:
     /// starts are taken later, never earlier (S3).
     pub fn into_object_event(self, now: Mono) -> Option<ObjectEvent<F>> {
         Some(match self {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn d11_what_cannot_be_decoded_keeps_its_identity_where_there_is_one() {
+    fn d11_an_undecodable_object_keeps_its_identity_if_known() {
         let event = |event: WatchEvent<u8>| event.into_object_event(Mono::from_secs(1));
         let (uid, node) = (Uid::new("u1"), Some(NodeName::new("n1")));
         let identity = ObjectIdentity { name: "p".into(), node: node.clone(), ..ObjectIdentity::default() };

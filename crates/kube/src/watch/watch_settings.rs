@@ -1,4 +1,4 @@
-//! Says which objects a watcher watches, and how.
+//! Defines which objects a watcher watches, and how.
 //!
 //! - See `lister_watcher.rs` for the requests that follow from them.
 
@@ -6,10 +6,10 @@ use super::relist::RelistTrigger;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// A part of all objects. One that leaves it is heard of as gone.
+/// A part of all objects. An object that leaves it is reported as gone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchScope {
-    /// Only of this namespace; of all if empty. It is the only part that needs fewer permissions.
+    /// Only of this namespace; of all if empty. Only this restriction needs fewer permissions.
     pub namespace: String,
     /// Only with these labels, as in `app=web,tier!=cache`; with any if empty.
     pub labels: String,
@@ -17,33 +17,33 @@ pub struct WatchScope {
     pub fields: String,
 }
 
-/// How a listener behaves; the default is meant for real servers.
+/// The settings of a watcher; the defaults are for real servers.
 #[derive(Clone, Debug)]
 pub struct WatchSettings {
-    /// Which of the objects.
+    /// The objects to watch.
     pub scope: WatchScope,
     /// Whether to try a streamed list before a paged one.
     pub watch_list: bool,
     /// Objects on a page of a paged list.
     pub page_limit: u32,
-    /// When the server is to end a watch.
+    /// When the server should end a watch.
     pub watch_timeout: Duration,
-    /// How old the last complete list may become before everything is listed again: an event that was lost on the way
+    /// The maximum age of the last complete list before everything is listed again: an event that was lost on the way
     /// is found within this time (L4). `None`: never.
     pub relist_every: Option<Duration>,
-    /// With this, everything is listed again whenever somebody asks for it.
+    /// Triggers a relist.
     pub relist_now: RelistTrigger,
-    /// Without a whole item for this long, a list is given up (L4). A watch is not: it may have nothing to tell.
+    /// Without a whole item for this long, a list is aborted (L4). A watch is not: there may be no changes.
     pub silence: Duration,
     /// The longest single event or item, in bytes.
     pub frame_limit: usize,
-    /// The most things in one batch.
+    /// The maximum number of events in one batch.
     pub batch_limit: usize,
     /// The first pause between failing attempts.
     pub pause_first: Duration,
     /// The longest pause, also if the server asks for a longer one.
     pub pause_longest: Duration,
-    /// Where the jitter of pauses and lists starts from; equal seeds give equal ones.
+    /// The seed for the jitter of pauses and lists; equal seeds give equal jitter.
     pub seed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Spells out the affinity to nodes; of that to pods, that there is one.
+//! Mirrors the affinity to nodes; of pod affinity, only whether it exists.
 
 use super::{CappedList, Fields, StringList, Text};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Spells out the fields of `PodDisruptionBudget` that a snapshot wants.
+//! Mirrors the fields of `PodDisruptionBudget` that a snapshot needs.
 //!
 //! - See `snapshot.rs` for what they mean.
 

@@ -1,4 +1,4 @@
-//! Spells out `LabelSelector`. A field that is not known is a fault: it may forbid what would be done without it.
+//! Mirrors `LabelSelector`. An unknown field is an error: it may restrict what would be selected without it.
 
 use super::{CappedList, StringList, Text, TextMap};
 use serde::Deserialize;
@@ -26,7 +26,7 @@ struct LabelRequirementJson<'a> {
 }
 
 impl From<LabelSelectorJson<'_>> for LabelSelector {
-    /// Labels first, in the order of their keys; then the expressions, as they were written.
+    /// Labels first, sorted by key; then the expressions, as written.
     fn from(json: LabelSelectorJson<'_>) -> Self {
         let labels = json.match_labels.labels();
         let mut selector = Self::of_labels(labels.iter().map(|(key, value)| (&**key, &**value)));

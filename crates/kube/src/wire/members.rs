@@ -1,4 +1,4 @@
-//! Finds parts of an object that as a whole may not be readable, or is not read.
+//! Finds parts of an object that may be undecodable as a whole, or is not decoded.
 
 use super::Text;
 use serde::Deserializer as _;
@@ -6,15 +6,16 @@ use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// Some members of an object, whatever they hold; of one given twice the last. None where `text` is no object.
+/// Returns some members of an object, whatever they contain; of one given twice the last. None if `text` is not an
+/// object.
 pub fn members<'a, const N: usize>(text: &'a [u8], names: [&str; N]) -> [Option<&'a RawValue>; N] {
     let mut visitor = MembersVisitor { names: &names, found: [None; N] };
-    // What was found before a fault stands.
+    // Members found before an error count.
     let _ = serde_json::Deserializer::from_slice(text).deserialize_map(&mut visitor);
     visitor.found
 }
 
-/// What stands at a path of objects.
+/// Returns the value at a path of objects.
 pub fn member_at<'a>(text: &'a [u8], path: &[&str]) -> Option<&'a RawValue> {
     let (first, rest) = path.split_first()?;
     let [found] = members(text, [*first]);

@@ -1,4 +1,4 @@
-//! Spells out `ObjectMeta`, and what all kinds have in common.
+//! Mirrors `ObjectMeta`, and what all kinds have in common.
 //!
 //! - See `pod.rs`, `node.rs` and their neighbours for the specifications.
 
@@ -20,7 +20,7 @@ pub(crate) const MIRROR: &str = "kubernetes.io/config.mirror";
 /// The annotation on the bookmark that ends the initial events.
 pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// An object of any kind, as far as its reader wants it.
+/// An object of any kind, with the parts that its reader needs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(
     default,
@@ -34,7 +34,7 @@ pub struct ObjectJson<M, S = IgnoredAny, T = IgnoredAny> {
     pub status: T,
 }
 
-/// `ObjectMeta`; labels, and annotations beyond those that are known, only if a reader wants them.
+/// `ObjectMeta`; labels, and annotations beyond the known ones, only if a reader needs them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MetaJson<'a, L = IgnoredAny, A = KnownAnnotations<'a>> {
@@ -91,10 +91,10 @@ pub(crate) fn owner_kind(api_version: &str, kind: &str) -> PodOwnerKind {
     }
 }
 
-/// The annotations that matter.
+/// The known annotations.
 #[derive(Debug, Default)]
 pub struct KnownAnnotations<'a> {
-    /// It is the mirror of a static pod.
+    /// It is the mirror pod of a static pod.
     pub mirror: bool,
     /// The bookmark ends the initial events.
     pub initial_events_end: bool,

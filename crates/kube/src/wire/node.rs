@@ -1,4 +1,4 @@
-//! Spells out the fields of `Node` and `Lease` that any reader wants.
+//! Mirrors the fields of `Node` and `Lease` that any reader needs.
 //!
 //! - See `decode/format/json/node.rs` for what they mean.
 
@@ -29,7 +29,7 @@ pub struct TaintJson<'a> {
     pub time_added: Option<Text<'a>>,
 }
 
-/// Without its time, which may not be one.
+/// Without its time, which may be invalid.
 impl From<&TaintJson<'_>> for Taint {
     fn from(json: &TaintJson<'_>) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl From<&TaintJson<'_>> for Taint {
     }
 }
 
-/// `NodeStatus`; whole, with what is allocatable.
+/// `NodeStatus`; as a whole, with the allocatable resources.
 #[derive(Default, Deserialize)]
 #[serde(default, bound = "E: Extent")]
 pub struct NodeStatusJson<'a, E: Extent = Essential> {
@@ -63,7 +63,7 @@ pub struct NodeConditionJson<'a> {
     pub last_heartbeat_time: Option<Text<'a>>,
 }
 
-/// `LeaseSpec`; whole, with what an election wants.
+/// `LeaseSpec`; as a whole, with the fields of leader election.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", bound = "E: Extent")]
 pub struct LeaseSpecJson<'a, E: Extent = Essential> {

@@ -1,4 +1,4 @@
-//! Spells out the fields of `Pod` that any reader wants.
+//! Mirrors the fields of `Pod` that any reader needs.
 //!
 //! - See `decode/format/json/pod_json.rs` and `snapshot.rs` for what they mean.
 
@@ -9,7 +9,7 @@ use super::{
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// `Pod`; whole, with what says where it may run.
+/// `Pod`; as a whole, with its scheduling fields.
 pub type PodJson<'a, E> =
     ObjectJson<MetaJson<'a, IfWhole<E, TextMap<'a>>>, Fields<PodSpecJson<'a, E>>, Fields<PodStatusJson<'a>>>;
 

@@ -1,4 +1,5 @@
-//! Spells out specification and status of a TaintwardPolicy. A field of the specification that is not known is a fault: it may forbid what would be done without it.
+//! Mirrors spec and status of a TaintwardPolicy. An unknown field of the spec is an error: it may restrict what would
+//! be done without it.
 //!
 //! - See `decode/format/json/policy.rs` for what a policy means.
 
@@ -6,7 +7,7 @@ use super::{Fields, LabelSelectorJson};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// The specification.
+/// The spec.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PolicySpecJson<'a> {
@@ -20,7 +21,7 @@ pub struct PolicySpecJson<'a> {
     pub bounds: Fields<SecondsBoundsJson>,
 }
 
-/// The least and the most that pods may ask for.
+/// The minimum and the maximum that pods may request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SecondsBoundsJson {
@@ -28,7 +29,7 @@ pub struct SecondsBoundsJson {
     pub most: Option<i64>,
 }
 
-/// The status, whole.
+/// The status, as a whole.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyStatusJson {
@@ -36,7 +37,7 @@ pub struct PolicyStatusJson {
     pub backfill: BackfillJson,
 }
 
-/// How far backfill has come.
+/// The progress of backfill.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct BackfillJson {
     pub current: i64,

@@ -1,12 +1,12 @@
-//! Spells out its specification and status. A field of a specification that is not known is a fault: it may forbid what would be done
-//! without it.
+//! Mirrors spec and status of a DedicatedPool. An unknown field of the spec is an error: it may restrict what would be
+//! done without it.
 //!
 //! - See `decode/format/json/pool.rs` for what a pool means, and `pools/pool_status.rs` for writing its status.
 
 use super::{CappedList, Fields, LabelSelectorJson, StringList, Text};
 use serde::Deserialize;
 
-/// The specification.
+/// The spec.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PoolSpecJson<'a> {
@@ -56,7 +56,7 @@ pub struct PoolMembersJson<'a> {
     pub selector: Option<Fields<LabelSelectorJson<'a>>>,
 }
 
-/// Whose pods may run there.
+/// The pods that may run there.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PoolUsersJson<'a> {
@@ -75,7 +75,7 @@ pub struct ServiceAccountJson {
     pub name: Box<str>,
 }
 
-/// The part of a status that decisions rest on.
+/// The part of a status that decisions depend on.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct AppliedMarksJson<'a> {
@@ -83,7 +83,7 @@ pub struct AppliedMarksJson<'a> {
     pub past: CappedList<AppliedMarkJson<'a>>,
 }
 
-/// A taint or a label that the pool stood for.
+/// A taint or a label that the pool has declared.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct AppliedMarkJson<'a> {

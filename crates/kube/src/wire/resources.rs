@@ -1,4 +1,4 @@
-//! Spells out requests and limits, with amounts as they are written.
+//! Mirrors requests and limits, with amounts as written.
 
 use super::Text;
 use super::value::EntriesVisitor;

@@ -1,4 +1,4 @@
-//! Spells out `Toleration`, and makes the core's of it.
+//! Mirrors `Toleration`, and converts it to the core's.
 //!
 //! - See `decode/tolerations.rs` for lists of tolerations in annotations.
 

@@ -1,4 +1,4 @@
-//! Holds text, objects, lists and maps that may be `null`, which is the same as empty.
+//! Holds text, objects, lists and maps that may be `null`, which equals empty.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -9,13 +9,13 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use taintward_core::scheduling::Labels;
 
-/// More taints or tolerations than any object an API server stores can hold; keeps hostile bytes from growing in memory.
+/// More taints or tolerations than any object that an API server stores; keeps hostile input from growing in memory.
 pub const LONGEST_LIST: usize = 200_000;
 
-/// Reads an object; `null` is none.
+/// Decodes an object; `null` is invalid.
 ///
 /// # Errors
-/// What serde_json stopped at.
+/// The error of serde_json.
 pub fn object_from_slice<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> serde_json::Result<T> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let object = ObjectSeed(PhantomData).deserialize(&mut deserializer)?;
@@ -23,7 +23,7 @@ pub fn object_from_slice<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> serde_json:
     Ok(object)
 }
 
-/// Implements a visitor's methods for `null` and for what is not `null`.
+/// Implements a visitor's methods for `null` and for other values.
 macro_rules! or_null {
     ($read:ident, $lifetime:lifetime) => {
         fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
@@ -40,7 +40,7 @@ macro_rules! or_null {
     };
 }
 
-/// Text, borrowed unless it has escapes in it.
+/// Text, borrowed unless it contains escapes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text<'a>(pub Cow<'a, str>);
 
@@ -84,7 +84,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// An object by the names of its fields. Derived readers would also take a list of the fields' values for it.
+/// An object by the names of its fields. A derived deserializer would also accept a list of the fields' values.
 #[derive(Clone, Debug, Default)]
 pub struct Fields<T>(pub T);
 
@@ -174,7 +174,7 @@ impl<'de> Deserialize<'de> for StringList {
     }
 }
 
-/// A list, with how to read an entry, which is not `null`.
+/// A list, with the seed of an entry, which is not `null`.
 struct ListVisitor<S>(fn() -> S);
 
 impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for ListVisitor<S> {
@@ -198,7 +198,7 @@ impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for ListVisitor<S> {
     or_null!(deserialize_seq, 'de);
 }
 
-/// Labels or annotations, all of them, as they are written.
+/// Labels or annotations, all of them, as written.
 #[derive(Clone, Debug, Default)]
 pub struct TextMap<'a>(pub Vec<(Text<'a>, Text<'a>)>);
 
@@ -243,19 +243,19 @@ impl<'de, V: Deserialize<'de>> Visitor<'de> for EntriesVisitor<V> {
 
 /// How much of an object is read.
 pub trait Extent: Default {
-    /// What is kept of a field that only some readers want.
+    /// The type of a field that only some readers need.
     type Field<T: Default>: Default;
 
-    /// Reads or skips such a field.
+    /// Decodes or skips such a field.
     ///
     /// # Errors
-    /// If it is read and is of another form.
+    /// If it is decoded and has another form.
     fn read<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Self::Field<T>, D::Error>;
 }
 
-/// What every reader wants.
+/// What every reader needs.
 #[derive(Clone, Debug, Default)]
 pub struct Essential;
 
@@ -269,7 +269,7 @@ impl Extent for Essential {
     }
 }
 
-/// All that any reader wants.
+/// Everything that any reader needs.
 #[derive(Clone, Debug, Default)]
 pub struct Whole;
 
@@ -283,7 +283,7 @@ impl Extent for Whole {
     }
 }
 
-/// A field that is skipped unless the whole object is read.
+/// A field that is skipped unless the object is decoded as a whole.
 pub struct IfWhole<E: Extent, T: Default>(pub E::Field<T>);
 
 impl<E: Extent, T: Default> Default for IfWhole<E, T> {

@@ -1,4 +1,4 @@
-//! Spells out a line of a watch, and the head of a list.
+//! Mirrors a line of a watch, and the metadata of a list.
 //!
 //! - See `decode/frames.rs` and `decode/list.rs` for how bodies are split.
 

@@ -23,7 +23,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// `PATCH /api/v1/…`
+    /// How the server handles a request.
     pub(crate) fn line(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
@@ -31,11 +31,11 @@ impl Seen {
 
 /// What the server does with a request.
 pub(crate) enum Reply {
-    /// Answers, with headers besides the content type.
+    /// Responds, with headers besides the content type.
     Answer(u16, Vec<(&'static str, String)>, String),
-    /// Answers nothing for this long, then 200.
+    /// Responds with 200 after this long silence.
     Silence(Duration),
-    /// Answers 200 with this object, after this long.
+    /// Responds with 200 and this object, after this long.
     Late(Duration, Value),
     /// Breaks the connection.
     Reset,
@@ -58,10 +58,10 @@ pub(crate) fn status(code: u16, reason: &str, message: &str) -> Value {
     })
 }
 
-/// What arrived so far.
+/// The requests that arrived so far.
 pub(crate) type Log = Arc<Mutex<Vec<Seen>>>;
 
-/// A client of a server that answers with `serve`, and the list of what arrives there.
+/// A client of a server that responds with `serve`, and the list of requests that arrive there.
 pub(crate) fn server(serve: impl FnMut(&Seen) -> Reply + Send + 'static) -> (Client, Log) {
     let (log, serve) = (Log::default(), Arc::new(Mutex::new(serve)));
     let arrivals = Arc::clone(&log);

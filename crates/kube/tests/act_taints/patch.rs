@@ -1,4 +1,4 @@
-//! Applies JSON Patches (RFC 6902) as far as the tests need it.
+//! Applies JSON Patches (RFC 6902), as far as the tests need it.
 
 use serde_json::Value;
 

@@ -13,7 +13,7 @@ fn put(setting: &Setting, pair: &Pair) -> Vec<u8> {
     pair.certificate.der().to_vec()
 }
 
-/// A server that hangs up on an expired certificate, and gets a new one.
+/// A server that closes the connection for an expired certificate, and then gets a new one.
 #[tokio::test]
 async fn an_expired_client_certificate_that_is_replaced_is_used() {
     let (authority, setting) = (Authority::new(), Setting::new());
@@ -30,7 +30,7 @@ async fn an_expired_client_certificate_that_is_replaced_is_used() {
     assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
-/// A server that answers 401 to it, as API servers do, over the connection that was made with it.
+/// A server that responds 401 to it, as API servers do, over the connection that was opened with it.
 #[tokio::test]
 async fn a_new_identity_gets_new_connections() {
     let (authority, setting) = (Authority::new(), Setting::new());
@@ -48,7 +48,7 @@ async fn a_new_identity_gets_new_connections() {
     let took = believed(&connected, Duration::from_secs(5)).await;
     assert!(took < Duration::from_secs(3), "{took:?}");
     server.with(|state| assert_eq!(state.connections, 2));
-    // Half of a pair, and rubbish, change nothing.
+    // Half of a pair, and invalid content, change nothing.
     setting.write("own.key", &first.key.serialize_pem());
     tokio::time::sleep(Duration::from_millis(1200)).await;
     setting.write("own.crt", "rubbish");
@@ -58,7 +58,7 @@ async fn a_new_identity_gets_new_connections() {
 
 /// The server's certificate comes from another authority, and the file with the authority is replaced later.
 #[tokio::test]
-async fn another_authority_is_trusted_once_its_file_says_so() {
+async fn another_authority_is_trusted_once_its_file_has_it() {
     let (old, new, setting) = (Authority::new(), Authority::new(), Setting::new());
     let server =
         Server::start(State { tls: Some(new.server()), tokens: vec!["t"], ..State::default() }).await;
@@ -72,7 +72,7 @@ async fn another_authority_is_trusted_once_its_file_says_so() {
     setting.write("ca.crt", &new.pem());
     let took = believed(&connected, Duration::from_secs(5)).await;
     assert!(took < Duration::from_secs(3), "{took:?}");
-    // It is the new one alone that counts.
+    // Only the new one is trusted.
     server.with(|state| state.tls = Some(old.server()));
     let stranger = setting.connect(&place, "certificate-authority: ca.crt", "token: t").await;
     assert!(matches!(ask(&stranger).await, Err(ProbeError::Certificate(_))));

@@ -6,21 +6,21 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use taintward_kube::config::{ProbeError, probe};
 
-/// A script's words for a credential with this status.
+/// A script that prints a credential with this status.
 fn gives(status: &str) -> String {
     format!(
         r#"echo '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{{{status}}}}}'"#
     )
 }
 
-/// A cloud's command line on a slow day: longer than a request or a lease's renewal may take.
+/// A cloud's command line on a slow day: it takes longer than a request or a lease's renewal may take.
 #[tokio::test]
 async fn a_plugin_slower_than_a_request_runs_once_and_is_waited_for() {
     let server = Server::start(State { tokens: vec!["first"], ..State::default() }).await;
     let setting = Setting::new();
     let user = setting.plugin(&format!("sleep 4; {}", gives(r#""token":"first""#)));
     let connected = setting.connect(&format!("http://{}", server.address), "", &user).await;
-    assert_eq!(setting.runs(), 0, "nothing is run before anything is asked");
+    assert_eq!(setting.runs(), 0, "no plugin runs before the first request");
     let took = believed(&connected, Duration::from_secs(8)).await;
     assert!(took < Duration::from_millis(7500), "{took:?}");
     for client in [&connected.client, &connected.streams, &connected.heartbeats, &connected.lease] {
@@ -30,7 +30,7 @@ async fn a_plugin_slower_than_a_request_runs_once_and_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_token_is_renewed_before_its_end_and_nobody_waits() {
+async fn a_token_is_renewed_before_its_end_without_waiting_requests() {
     let server = Server::start(State { tokens: vec!["t"], ..State::default() }).await;
     let setting = Setting::new();
     let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(6);
@@ -40,7 +40,7 @@ async fn a_token_is_renewed_before_its_end_and_nobody_waits() {
     let connected = setting.connect(&format!("http://{}", server.address), "", &user).await;
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(7) {
-        assert!(ask(&connected).await.is_ok(), "the token at hand is good until the server says otherwise");
+        assert!(ask(&connected).await.is_ok(), "the current token is valid until the server refuses it");
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
     server.with(|state| state.tokens = vec!["u"]);
@@ -48,7 +48,7 @@ async fn a_token_is_renewed_before_its_end_and_nobody_waits() {
     assert_eq!(setting.runs(), 2);
 }
 
-/// A token without an end, revoked: client-go runs the plugin at the first 401.
+/// A token without an expiry is revoked: client-go runs the plugin at the first 401.
 #[tokio::test]
 async fn a_401_runs_the_plugin_again_but_not_all_the_time() {
     let server = Server::start(State { tokens: vec!["first"], ..State::default() }).await;
@@ -63,7 +63,7 @@ async fn a_401_runs_the_plugin_again_but_not_all_the_time() {
     let took = believed(&connected, Duration::from_secs(5)).await;
     assert!(took < Duration::from_secs(3), "{took:?}");
     assert_eq!(setting.runs(), 2);
-    // What it gives is refused for good: hundreds of requests, a few runs.
+    // Its credentials are refused permanently: hundreds of requests, a few runs.
     server.with(|state| state.tokens.clear());
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(6) {
@@ -74,7 +74,7 @@ async fn a_401_runs_the_plugin_again_but_not_all_the_time() {
     assert!(server.with(|state| state.refused) > 100);
 }
 
-/// Whatever it does, a request fails with words that quote nothing of it, in one line.
+/// However it fails, a request's error is one line that quotes nothing of it.
 #[tokio::test]
 async fn a_plugin_that_fails_is_named_and_never_quoted() {
     for (script, words) in [
@@ -106,16 +106,16 @@ async fn a_plugin_that_fails_is_named_and_never_quoted() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_comes_with_the_hint_of_how_to_get_it() {
+async fn a_missing_plugin_is_reported_with_its_install_hint() {
     let setting = Setting::new();
     let user = setting.plugin("true").replace("./plugin.sh", "./none, installHint: 'Get it\n from there'");
     let error = ask(&setting.connect("http://127.0.0.1:1", "", &user).await).await.unwrap_err().to_string();
     assert!(error.contains("none is not there; Get it from there"), "{error}");
 }
 
-/// Its answer is heard as soon as it has one, whatever it did before.
+/// Its credentials are used as soon as it returns any, whatever it did before.
 #[tokio::test]
-async fn a_plugin_that_could_not_and_can_is_heard() {
+async fn a_plugin_that_failed_and_recovers_is_used() {
     let server = Server::start(State { tokens: vec!["first"], ..State::default() }).await;
     let setting = Setting::new();
     let user = setting.plugin(&format!("[ -e well ] || exit 1; {}", gives(r#""token":"first""#)));
@@ -129,9 +129,9 @@ async fn a_plugin_that_could_not_and_can_is_heard() {
     believed(&connected, Duration::from_secs(5)).await;
 }
 
-/// Nobody there to be asked: what runs without one is told so, what needs one is not run.
+/// Without a user to prompt: a plugin that runs without one gets that information, a plugin that needs one is not run.
 #[tokio::test]
-async fn without_a_terminal_nobody_is_asked() {
+async fn without_a_terminal_no_user_is_prompted() {
     let server = Server::start(State { tokens: vec!["false"], ..State::default() }).await;
     let setting = Setting::new();
     let said = r#"echo "$KUBERNETES_EXEC_INFO" > info; [ -t 0 ] && exit 1"#;
@@ -152,9 +152,9 @@ async fn without_a_terminal_nobody_is_asked() {
     assert_eq!(setting.runs(), 1);
 }
 
-/// A plugin that hangs holds up one request for its time, and ends with the clients, and with it what it has started.
+/// A plugin that hangs delays one request for its timeout, and is killed with the clients, together with its children.
 #[tokio::test]
-async fn a_plugin_that_hangs_dies_with_the_clients() {
+async fn a_plugin_that_hangs_is_killed_with_the_clients() {
     let setting = Setting::new();
     let user = setting.plugin("sleep 1000 & echo $! > child; echo $$ > own; wait");
     let connected = setting.connect("http://127.0.0.1:1", "", &user).await;
@@ -170,7 +170,7 @@ async fn a_plugin_that_hangs_dies_with_the_clients() {
     drop(connected);
     let began = Instant::now();
     while alive("child") || alive("own") {
-        assert!(began.elapsed() < Duration::from_secs(5), "it is still there");
+        assert!(began.elapsed() < Duration::from_secs(5), "it still runs");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

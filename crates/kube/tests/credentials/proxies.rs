@@ -9,10 +9,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-/// What a proxy was asked, by connection.
+/// The requests to a proxy, by connection.
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// A proxy for CONNECT, behind TLS if asked for, or for SOCKS.
+/// A proxy for CONNECT, with TLS if given, or for SOCKS.
 async fn proxy(tls: Option<Arc<ServerConfig>>) -> (u16, Log) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (port, log) = (listener.local_addr().unwrap().port(), Log::default());
@@ -78,7 +78,8 @@ async fn every_kind_of_proxy_leads_to_the_server() {
     }
 }
 
-/// Credentials are the configuration's, not a connection's: a plugin runs once for all of them, behind a proxy too.
+/// Credentials belong to the configuration, not to a connection: a plugin runs once for all of them, also behind a
+/// proxy.
 #[tokio::test]
 async fn behind_a_proxy_a_plugin_runs_once_as_well() {
     let setting = Setting::new();

@@ -35,7 +35,7 @@ impl Authority {
         self.der.pem()
     }
 
-    /// Good until the end of this year.
+    /// Valid until the end of this year.
     pub(super) fn sign(&self, year: i32) -> Pair {
         let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
         (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(year, 12, 31));
@@ -43,7 +43,7 @@ impl Authority {
         Pair { certificate: params.signed_by(&key, &self.issuer).unwrap(), key }
     }
 
-    /// What a server shows that asks for certificates of this authority and can do without.
+    /// The TLS configuration of a server that requests certificates of this authority and does not require them.
     pub(super) fn server(&self) -> Arc<ServerConfig> {
         let provider = Arc::new(crypto::ring::default_provider());
         let mut roots = RootCertStore::empty();
@@ -64,7 +64,7 @@ impl Authority {
     }
 }
 
-/// What it believes, and what it has seen.
+/// What it accepts, and what it has received.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) tokens: Vec<&'static str>,

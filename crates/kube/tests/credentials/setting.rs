@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use taintward_kube::config::{ConnectSettings, Connected, ProbeError, connect, probe};
 
-/// How long a request of the controller may take.
+/// The timeout of the controller's requests.
 pub(super) const REQUEST: Duration = Duration::from_secs(3);
 
 pub(super) struct Setting(PathBuf);
@@ -30,7 +30,7 @@ impl Setting {
         self.0.join(name)
     }
 
-    /// In one step, so that nobody reads half of it.
+    /// In one step, so that no reader sees half of it.
     pub(super) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path("new"), text).unwrap();
         std::fs::rename(self.path("new"), self.path(name)).unwrap();
@@ -40,7 +40,7 @@ impl Setting {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
-    /// A plugin; the script finds its folder as `$0`'s. Says how often it has begun in `runs`.
+    /// A plugin; the script finds its folder as `$0`'s. It counts its runs in `runs`.
     pub(super) fn plugin(&self, script: &str) -> String {
         let text = format!("#!/bin/sh\ncd \"$(dirname \"$0\")\"\necho run >> runs\n{script}\n");
         self.write("plugin.sh", &text);
@@ -53,7 +53,7 @@ impl Setting {
         self.read("runs").lines().count()
     }
 
-    /// Clients of a server, as this user. Files are named as they are in the folder.
+    /// Clients of a server, as this user. Files have the names they have in the folder.
     pub(super) async fn connect(&self, server: &str, cluster: &str, user: &str) -> Connected {
         let text = format!(
             "{{clusters: [{{name: c, cluster: {{server: '{server}', {cluster}}}}}], \
@@ -71,7 +71,7 @@ pub(super) async fn ask(connected: &Connected) -> Result<String, ProbeError> {
     probe(&connected.client, REQUEST).await
 }
 
-/// Asks every 100 ms until it is believed; how long that took.
+/// Sends a request every 100 ms until one is accepted. Returns how long that took.
 pub(super) async fn believed(connected: &Connected, most: Duration) -> Duration {
     let began = Instant::now();
     loop {
@@ -79,7 +79,7 @@ pub(super) async fn believed(connected: &Connected, most: Duration) -> Duration 
         if answer.is_ok() {
             return began.elapsed();
         }
-        assert!(began.elapsed() < most, "not believed within {most:?}: {answer:?}");
+        assert!(began.elapsed() < most, "not accepted within {most:?}: {answer:?}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

@@ -5,9 +5,9 @@ use super::setting::{Setting, ask, believed};
 use std::time::Duration;
 use taintward_kube::config::ProbeError;
 
-/// As `echo` writes it, or a mount of a Secret that somebody edited by hand.
+/// As `echo` writes it, or a mount of a Secret that was edited by hand.
 #[tokio::test]
-async fn blanks_around_a_token_are_none_of_it() {
+async fn whitespace_around_a_token_is_removed() {
     let server = Server::start(State { tokens: vec!["first"], ..State::default() }).await;
     let setting = Setting::new();
     for text in ["first\n", " first \r\n\n"] {
@@ -17,7 +17,8 @@ async fn blanks_around_a_token_are_none_of_it() {
     }
 }
 
-/// The first 401 goes to whoever asked; it makes the file be read, and so does every later one until it helps.
+/// The first 401 is returned to its request; it makes the client read the file, and so does every later one until it
+/// helps.
 #[tokio::test]
 async fn a_token_that_was_revoked_at_once_is_replaced_by_the_next_request() {
     let server = Server::start(State { tokens: vec!["first"], ..State::default() }).await;
@@ -27,22 +28,25 @@ async fn a_token_that_was_revoked_at_once_is_replaced_by_the_next_request() {
     assert!(ask(&connected).await.is_ok());
     setting.write("token", "second\n");
     server.with(|state| state.tokens = vec!["second"]);
-    assert!(matches!(ask(&connected).await, Err(ProbeError::Unauthorized(_))), "a 401 is told as it is");
+    assert!(matches!(ask(&connected).await, Err(ProbeError::Unauthorized(_))), "a 401 is returned unchanged");
     let took = believed(&connected, Duration::from_secs(5)).await;
     assert!(took < Duration::from_secs(2), "{took:?}");
-    // The other way round: revoked first, and nobody asks when the new one comes.
+    // The other way round: revoked first, and there are no requests when the new one arrives.
     server.with(|state| state.tokens = vec!["third"]);
     assert!(ask(&connected).await.is_err());
     tokio::time::sleep(Duration::from_secs(2)).await;
     setting.write("token", "third\n");
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert!(ask(&connected).await.is_ok(), "files are looked at while they are refused, whoever asks");
+    assert!(
+        ask(&connected).await.is_ok(),
+        "files are read while their token is refused, even without requests"
+    );
     server.with(|state| assert_eq!(state.connections, 1, "a new token needs no new connection"));
 }
 
-/// A server that refuses good credentials for a while, such as one whose authenticator is away.
+/// A server that refuses valid credentials for a while, as when its authenticator is unavailable.
 #[tokio::test]
-async fn a_while_of_401_is_only_a_while() {
+async fn a_temporary_401_is_only_temporary() {
     let server = Server::start(State { tokens: vec!["first"], ..State::default() }).await;
     let setting = Setting::new();
     setting.write("token", "first");

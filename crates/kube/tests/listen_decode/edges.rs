@@ -42,7 +42,7 @@ fn from_json(value: &Value) -> Decoded<PodFact> {
 }
 
 #[test]
-fn zero_seconds_are_not_for_ever() {
+fn zero_seconds_are_not_unlimited() {
     for (seconds, json) in [(Some(0), json!(0)), (None, Value::Null), (Some(-5), json!(-5))] {
         let toleration = seconds.map_or_else(Vec::new, |seconds| integer(5, seconds));
         let protobuf = fact(PodFact::from_protobuf(&pod(&[], &field(22, &toleration), &[])));
@@ -53,7 +53,7 @@ fn zero_seconds_are_not_for_ever() {
 }
 
 #[test]
-fn seconds_beyond_64_bits_or_no_integers_are_unreadable() {
+fn seconds_beyond_64_bits_or_not_integers_are_undecodable() {
     for seconds in ["9223372036854775808", "1.5", "1e2", "\"300\"", "true", "[]"] {
         let text = json_pod(&json!({"tolerations": [{"tolerationSeconds": 7}]})).to_string();
         let text = text.replace(":7", &format!(":{seconds}"));
@@ -63,7 +63,7 @@ fn seconds_beyond_64_bits_or_no_integers_are_unreadable() {
 }
 
 #[test]
-fn a_known_field_of_a_wrong_type_says_who_and_where() {
+fn a_known_field_of_a_wrong_type_is_reported_with_object_and_path() {
     let bad_seconds = field(22, &field(5, b"300"));
     for (bytes, path) in [
         (pod(&[], &bad_seconds, &[]), "spec.tolerations[0].tolerationSeconds"),
@@ -89,7 +89,7 @@ fn a_known_field_of_a_wrong_type_says_who_and_where() {
 }
 
 #[test]
-fn nobody_is_nobody() {
+fn an_object_without_identity_is_undecodable() {
     for bytes in [&b""[..], b"\x0a\x00", b"\xff\xff"] {
         assert_eq!(unreadable(PodFact::from_protobuf(bytes)).identity, None);
         assert_eq!(unreadable(NodeFact::from_protobuf(bytes)).identity, None);
@@ -101,7 +101,7 @@ fn nobody_is_nobody() {
 }
 
 #[test]
-fn doubled_keys_are_unreadable_and_still_somebody() {
+fn duplicate_keys_are_undecodable_and_keep_the_identity() {
     let text = r#"{"metadata":{"name":"p","namespace":"ns","uid":"uid-1"},
         "spec":{"nodeName":"n1","tolerations":[{"operator":"Exists"}],"tolerations":[]}}"#;
     let unreadable_pod = unreadable(PodFact::from_json(text.as_bytes()));
@@ -112,7 +112,7 @@ fn doubled_keys_are_unreadable_and_still_somebody() {
 }
 
 #[test]
-fn a_list_of_values_is_no_object() {
+fn a_list_of_values_is_not_an_object() {
     let text = r#"[["p","ns","uid-1"],["n1"]]"#;
     assert!(matches!(PodFact::from_json(text.as_bytes()), Decoded::Undecodable(_)));
     let text = json_pod(&json!({"tolerations": [["key", "Exists"]]})).to_string();
@@ -132,7 +132,7 @@ fn the_reason_is_short_and_harmless() {
 }
 
 #[test]
-fn ten_thousand_taints_are_read_and_absurdly_many_tolerations_are_not() {
+fn ten_thousand_taints_are_decoded_and_absurdly_many_tolerations_are_not() {
     let taints = field(3, b"NoExecute");
     let node = [meta(&[]), field(2, &field(5, &taints).repeat(10_000))].concat();
     let fact = fact(NodeFact::from_protobuf(&node));
@@ -156,10 +156,10 @@ fn deep_nesting_is_skipped_or_refused_but_never_followed() {
 }
 
 #[test]
-fn terminating_comes_before_finished_and_any_deletion_time_counts() {
+fn terminating_precedes_finished_and_any_deletion_time_counts() {
     let failed = field(1, b"Failed");
     assert_eq!(fact(PodFact::from_protobuf(&pod(&[], &[], &failed))).standing, PodLifePhase::Finished);
-    // Go writes a pointer to a zero time as an empty message: the pod is being deleted all the same.
+    // Go writes a pointer to a zero time as an empty message: the pod is still being deleted.
     assert_eq!(
         fact(PodFact::from_protobuf(&pod(&field(9, &[]), &[], &failed))).standing,
         PodLifePhase::Terminating
@@ -172,7 +172,7 @@ fn terminating_comes_before_finished_and_any_deletion_time_counts() {
 }
 
 #[test]
-fn year_1_is_no_time() {
+fn year_1_is_not_a_time() {
     let zero = field(8, &integer(1, -62_135_596_800));
     assert_eq!(fact(PodFact::from_protobuf(&pod(&zero, &[], &[]))).arrival.created, None);
     let mut pod = json_pod(&json!({}));
@@ -183,7 +183,7 @@ fn year_1_is_no_time() {
 }
 
 #[test]
-fn managed_fields_are_looked_at_only_where_a_start_is_missing() {
+fn managed_fields_are_read_only_if_a_start_is_missing() {
     let node = |time: Value| {
         json!({"metadata": {"name": "n", "uid": "u", "managedFields": [
             {"manager": "kubectl-taint", "operation": "Update", "time": "2026-11-21T10:00:00Z",
@@ -198,10 +198,10 @@ fn managed_fields_are_looked_at_only_where_a_start_is_missing() {
     assert_eq!(changed(json!("2026-11-21T09:00:00Z")), None);
 }
 
-/// P39: as the managed fields of a real server have it, when the original comes first, when it comes second, and when
-/// there is none; whoever else once wrote the condition for another reason is not taken for it.
+/// P39: with the managed fields of a real server, if upstream writes first, second, or not at all; a client that once
+/// wrote the condition for another reason is not mistaken for it.
 #[test]
-fn who_marked_a_pod_is_told_by_its_managed_fields() {
+fn the_author_of_a_mark_is_read_from_managed_fields() {
     let all = json!({".": {}, "f:lastTransitionTime": {}, "f:message": {}, "f:reason": {}, "f:status": {}, "f:type": {}});
     let time = json!({"f:lastTransitionTime": {}});
     let old = json!({".": {}, "f:status": {}, "f:type": {}});
@@ -223,13 +223,13 @@ fn who_marked_a_pod_is_told_by_its_managed_fields() {
     assert_eq!(told(ours, &[(original, &all)]), (true, true));
     assert_eq!(told(ours, &[("taintward", &all), (original, &time)]), (true, true));
     assert_eq!(told(ours, &[("taintward", &all), ("kube-scheduler", &old)]), (true, false));
-    assert_eq!(told(ours, &[]), (true, false), "what is not told is not another's");
+    assert_eq!(told(ours, &[]), (true, false), "without an entry it is not another client's");
     assert_eq!(told(ours, &[("", &all), (original, &json!(1))]), (true, false));
-    assert_eq!(told("EvictionByEvictionAPI", &[(original, &all)]), (false, false), "not looked at");
+    assert_eq!(told("EvictionByEvictionAPI", &[(original, &all)]), (false, false), "not read");
 }
 
 #[test]
-fn a_status_is_read_in_both_encodings() {
+fn a_status_is_decoded_in_both_encodings() {
     let details = field(5, &integer(5, 7));
     let message = [field(3, b"too old"), field(4, b"Expired"), details, integer(6, 410)].concat();
     let unknown = [field(1, &field(2, b"Status")), field(2, &message)].concat();
@@ -254,7 +254,7 @@ fn a_status_is_read_in_both_encodings() {
 }
 
 #[test]
-fn a_body_of_something_else_says_so() {
+fn a_body_of_another_kind_is_reported_as_such() {
     for (content_type, bytes, reason) in [
         ("text/html", &b"<html>"[..], "content type"),
         ("application/json", br#"{"kind":"Node","metadata":{}}"#, "a Node where a Pod was expected"),

@@ -53,7 +53,7 @@ fn condition(kind: &str, status: &str, beat: Option<Vec<u8>>) -> Vec<u8> {
 }
 
 #[test]
-fn a_node_that_says_nothing_has_no_health() {
+fn a_node_without_fields_has_no_health() {
     for bare in
         [node(&json!({})), node(&json!({"spec": null, "status": null})), fact(protobuf(&[], &[], &[])).health]
     {
@@ -68,7 +68,7 @@ fn a_node_that_says_nothing_has_no_health() {
 }
 
 #[test]
-fn labels_of_old_win_and_the_last_of_two_counts() {
+fn deprecated_labels_win_and_the_last_of_two_counts() {
     let (old, new) = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone");
     assert_eq!(node(&json!({"metadata": {"labels": {old: "a", new: "b"}}})).zone.parts(), ("", "a"));
     assert_eq!(node(&json!({"metadata": {"labels": {new: "b", "x": 7}}})).zone.parts(), ("", "b"));
@@ -79,7 +79,7 @@ fn labels_of_old_win_and_the_last_of_two_counts() {
 }
 
 #[test]
-fn a_label_without_a_value_is_there() {
+fn a_label_without_a_value_exists() {
     let key = "node.kubernetes.io/exclude-disruption";
     for value in [json!(""), json!("false"), Value::Null] {
         assert!(node(&json!({"metadata": {"labels": {key: value}}})).excluded);
@@ -91,7 +91,7 @@ fn a_label_without_a_value_is_there() {
 }
 
 #[test]
-fn conditions_keep_their_order_and_their_oddities() {
+fn conditions_keep_their_order_and_odd_values() {
     let conditions = json!([
         {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-11-21T10:00:00Z"},
         {"type": "KernelDeadlock", "status": "True", "lastHeartbeatTime": "when it was"},
@@ -121,7 +121,7 @@ fn conditions_keep_their_order_and_their_oddities() {
 }
 
 #[test]
-fn what_has_the_wrong_shape_says_who_and_where() {
+fn a_wrong_form_is_reported_with_object_and_path() {
     let ready =
         |beat: Value| json!({"status": {"conditions": [{}, {"type": "Ready", "lastHeartbeatTime": beat}]}});
     for (odd, path) in [
@@ -158,7 +158,7 @@ fn what_has_the_wrong_shape_says_who_and_where() {
 }
 
 #[test]
-fn absurdly_many_conditions_are_not_kept() {
+fn absurdly_many_conditions_are_refused() {
     let many = condition("Ready", "True", None).repeat(200_001);
     assert!(unreadable(protobuf(&[], &[], &many)).why.contains("more than 200000 entries"));
     let text = format!(
@@ -169,7 +169,7 @@ fn absurdly_many_conditions_are_not_kept() {
 }
 
 #[test]
-fn a_pod_is_ready_only_if_all_it_says_about_it_agrees() {
+fn a_pod_is_ready_only_if_all_its_conditions_agree() {
     let ready = |conditions: Value| {
         let pod = json!({"metadata": {"name": "p", "namespace": "ns", "uid": "u"}, "spec": {"nodeName": "n1"},
                          "status": {"conditions": conditions}});
@@ -208,7 +208,7 @@ fn lease_protobuf(spec: &[u8]) -> Decoded<LeaseFact> {
 }
 
 #[test]
-fn a_lease_is_the_node_s_and_tells_when_to_the_microsecond() {
+fn a_lease_has_the_nodes_name_and_a_time_in_microseconds() {
     let at = [integer(1, 1_795_255_200), integer(2, 123_456_789)].concat();
     for read in [lease(&json!({"renewTime": "2026-11-21T10:00:00.123456Z"})), lease_protobuf(&field(4, &at))]
     {
@@ -221,7 +221,7 @@ fn a_lease_is_the_node_s_and_tells_when_to_the_microsecond() {
 }
 
 #[test]
-fn a_lease_that_was_never_renewed_is_a_lease() {
+fn a_lease_that_was_never_renewed_is_valid() {
     for never in [
         lease(&Value::Null),
         lease(&json!({})),
@@ -236,7 +236,7 @@ fn a_lease_that_was_never_renewed_is_a_lease() {
 }
 
 #[test]
-fn a_lease_of_the_wrong_shape_says_whose_and_where() {
+fn a_lease_of_the_wrong_form_is_reported_with_name_and_path() {
     for odd in [
         lease(&json!({"renewTime": 7})),
         lease(&json!({"renewTime": "soon"})),

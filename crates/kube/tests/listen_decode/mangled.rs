@@ -12,7 +12,7 @@ fn config() -> ProptestConfig {
     ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Writings of valid things of every form the decoders know.
+/// Encodings of valid objects of every form that the decoders know.
 fn valid() -> impl Strategy<Value = Vec<u8>> {
     let objects = prop_oneof![
         sample_pod().prop_map(|pod| (pod.protobuf(), pod.json())),

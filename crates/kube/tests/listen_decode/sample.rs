@@ -22,7 +22,7 @@ use taintward_kube::decode::DecodedPod;
 use taintward_kube::guard_annotation::GUARD;
 use taintward_kube::hold_annotations::HELD;
 
-/// Those that matter, and one that does not.
+/// The known ones, and one that is not.
 const ANNOTATIONS: [&str; 7] =
     ["kubernetes.io/config.mirror", MADE_FOR, HELD, GUARD, NOT_READY_SECONDS, UNREACHABLE_SECONDS, "note"];
 
@@ -35,7 +35,7 @@ pub(crate) use node::sample_node;
 
 use moment::{api_time, moment, pb_time, wall};
 
-/// Text: words that mean something, and anything at all.
+/// Text: known words, and anything at all.
 fn text(words: &'static [&'static str]) -> impl Strategy<Value = String> {
     prop_oneof![
         3 => proptest::sample::select(words).prop_map(str::to_owned),
@@ -67,7 +67,7 @@ fn mark_fields(field: &str) -> Value {
     json!({"f:status": {"f:conditions": {"k:{\"type\":\"DisruptionTarget\"}": {".": {}, field: {}}}}})
 }
 
-/// Who writes the status is another; who writes the rest is we.
+/// Another client writes the status; Taintward writes the rest.
 fn manager(subresource: &str) -> Option<String> {
     Some(if subresource.is_empty() { "taintward" } else { "m" }.to_owned())
 }
@@ -314,7 +314,7 @@ impl SamplePod {
         serde_json::to_vec(&pod).unwrap()
     }
 
-    /// One that is told twice, and differently, is not understood.
+    /// A condition given twice with different values is not understood.
     fn ready(&self) -> Option<ConditionStatus> {
         let told: Vec<_> = self
             .conditions

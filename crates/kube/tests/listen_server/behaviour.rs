@@ -3,7 +3,7 @@
 use taintward_core::fact::PodFact;
 use taintward_kube::watch::WatchEvent;
 
-/// What was heard, in words: `begin`, `+p1 listed`, `+p1`, `-p1`, `?p1`, `end`, `aborted`, `quiet`.
+/// The events as words: `begin`, `+p1 listed`, `+p1`, `-p1`, `?p1`, `end`, `aborted`, `quiet`.
 pub(crate) fn words(heard: &[WatchEvent<PodFact>]) -> Vec<String> {
     heard.iter().map(word).collect()
 }

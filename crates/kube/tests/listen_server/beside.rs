@@ -15,7 +15,7 @@ type Pods = Rig<PodFact>;
 const SECOND: Duration = Duration::from_secs(1);
 const WIRE: Wire = Wire::Json;
 
-/// A listener that has listed once and is asked to list again.
+/// A watcher that has listed once and is requested to list again.
 async fn listing_again(
     watch_list: bool,
     script: impl FnMut(&Asked, usize) -> Reply + Send + 'static,
@@ -38,7 +38,7 @@ fn page_of(pods: &[(u64, u64)], version: u64, onward: &str) -> Reply {
     Reply::new(200, "application/json").bytes(list.to_string())
 }
 
-/// A streamed list of pods in these versions, which begins late and takes long.
+/// A streamed list of pods in these versions, which starts late and takes long.
 fn slow_stream(pods: &[(u64, u64)], version: u64) -> Reply {
     let mut reply = stream(WIRE).delay(2 * SECOND);
     for (number, version) in pods {
@@ -48,7 +48,7 @@ fn slow_stream(pods: &[(u64, u64)], version: u64) -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l1_what_happens_while_thirty_pages_come_in_is_told_at_once() {
+async fn l1_events_during_a_list_of_thirty_pages_are_sent_at_once() {
     let start = Instant::now();
     let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
         (0, _) => page(WIRE, 0..30, 100, ""),
@@ -94,9 +94,9 @@ async fn l1_what_happens_while_thirty_pages_come_in_is_told_at_once() {
     assert_eq!(rig.health().counters.failures, 0);
 }
 
-/// The list shows the moment it was asked for, at 5 s: pods 0 to 3.
+/// The list shows the state of its request, at 5 s: pods 0 to 3.
 #[tokio::test(start_paused = true)]
-async fn nothing_that_happens_between_the_request_and_the_end_of_a_list_is_undone_by_it() {
+async fn no_change_between_the_request_and_the_end_of_a_list_is_undone_by_it() {
     for watch_list in [true, false] {
         let listed = [(0, 1), (1, 2), (2, 3), (3, 4)];
         let (mut rig, _) = listing_again(watch_list, move |asked, nth| {
@@ -111,7 +111,7 @@ async fn nothing_that_happens_between_the_request_and_the_end_of_a_list_is_undon
                     .bytes(event(WIRE, "ADDED", 8, 205))
                     .hang()
             };
-            // What happened since the list's version comes once more.
+            // Events since the list's version arrive again.
             let again = |reply: Reply| {
                 let replayed = [
                     event(WIRE, "DELETED", 0, 201),
@@ -153,13 +153,13 @@ async fn nothing_that_happens_between_the_request_and_the_end_of_a_list_is_undon
         assert!(!heard.contains(&"+p3 listed".to_owned()), "{watch_list}: {heard:?}");
         assert_eq!(heard.iter().filter(|word| *word == "+p1 listed").count(), 1, "{heard:?}");
         assert!(!heard.iter().any(|word| word.contains("p4")), "{watch_list}: lost, so swept: {heard:?}");
-        assert_eq!(heard.last().map(String::as_str), Some("+p8"), "{watch_list}: and watching goes on");
+        assert_eq!(heard.last().map(String::as_str), Some("+p8"), "{watch_list}: and watching continues");
         assert_eq!(rig.health().counters.failures, 0, "{watch_list}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_behind_the_list_does_not_take_back_what_that_showed() {
+async fn a_watch_behind_the_list_does_not_revert_its_items() {
     let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
         (0, _) => page(WIRE, 0..2, 100, ""),
         (1, _) => {
@@ -176,7 +176,7 @@ async fn a_watch_that_is_behind_the_list_does_not_take_back_what_that_showed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_was_replaced_by_an_older_one_has_its_way() {
+async fn a_store_that_was_replaced_by_an_older_one_counts() {
     for watch_list in [true, false] {
         let (mut rig, _) = listing_again(watch_list, |asked, nth| match (nth, asked.is_watch()) {
             (0, true) => streamed(WIRE, 3, 900).hang(),
@@ -199,7 +199,7 @@ async fn a_store_that_was_replaced_by_an_older_one_has_its_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_breaks_meanwhile_leads_to_a_list_without_it() {
+async fn a_watch_that_breaks_during_a_list_leads_to_a_list_without_it() {
     let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
         (0, _) => page(WIRE, 0..2, 100, ""),
         (1, _) => stream(WIRE).pause(8 * SECOND).bytes(event(WIRE, "MODIFIED", 0, 101)).reset(),
@@ -216,7 +216,7 @@ async fn a_watch_that_breaks_meanwhile_leads_to_a_list_without_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_lists_that_failed_have_shown_is_not_taken_back_by_the_watch_that_goes_on() {
+async fn items_of_failed_lists_are_not_reverted_by_the_continuing_watch() {
     let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
         (0, _) => page(WIRE, 0..2, 100, ""),
         (1, _) => stream(WIRE).pause(8 * SECOND).reset(),
@@ -248,7 +248,7 @@ async fn what_lists_that_failed_have_shown_is_not_taken_back_by_the_watch_that_g
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_closed_meanwhile_goes_on_and_so_does_the_list() {
+async fn a_watch_that_is_closed_during_a_list_continues_and_so_does_the_list() {
     let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
         (0, _) => page(WIRE, 0..2, 100, ""),
         (1, _) => stream(WIRE).pause(8 * SECOND).bytes(event(WIRE, "MODIFIED", 0, 101)),
@@ -269,7 +269,7 @@ async fn a_watch_that_is_closed_meanwhile_goes_on_and_so_does_the_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_than_can_be_remembered_leads_to_a_list_without_the_watch() {
+async fn too_many_changes_to_track_lead_to_a_list_without_the_watch() {
     let mut storm = Vec::new();
     for number in 0..50_001 {
         storm.extend(event(Wire::Protobuf, "ADDED", number, 200 + number));
@@ -286,15 +286,15 @@ async fn more_than_can_be_remembered_leads_to_a_list_without_the_watch() {
     let heard = rig.run_for(60 * SECOND).await;
     let news =
         heard.iter().filter(|heard| matches!(heard, WatchEvent::Applied { listed: false, .. })).count();
-    assert!((50_000..=50_001).contains(&news), "what came was told: {news}");
+    assert!((50_000..=50_001).contains(&news), "the changes were sent: {news}");
     let lists = heard.iter().filter(|heard| matches!(heard, WatchEvent::ListStarted { .. }));
-    assert_eq!(lists.count(), 2, "the second one is alone");
+    assert_eq!(lists.count(), 2, "the second one runs alone");
     assert_eq!(words(&heard[heard.len() - 2..]), ["+p0 listed", "end"]);
     assert_eq!(rig.health().counters.failures, 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_whose_versions_are_no_numbers_are_believed_to_the_watch() {
+async fn for_objects_with_non_numeric_versions_the_watch_counts() {
     let odd = |number| {
         let mut pod = pod_json(number, 1);
         pod["metadata"]["resourceVersion"] = "odd".into();

@@ -27,14 +27,14 @@ pub(crate) enum Act {
     Hang,
 }
 
-/// An answer.
+/// A response.
 pub(crate) struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: VecDeque<Act>,
-    /// How long the head of the answer takes.
+    /// The delay of the response's head.
     delay: Duration,
-    /// There is no answer: the connection can't be made, or breaks.
+    /// There is no response: the connection cannot be opened, or breaks.
     unreachable: bool,
 }
 
@@ -44,7 +44,7 @@ impl Reply {
         Self { status, headers, body: VecDeque::new(), delay: Duration::ZERO, unreachable: false }
     }
 
-    /// Nobody is there.
+    /// There is no server.
     pub(crate) fn unreachable() -> Self {
         Self { unreachable: true, ..Self::new(503, "") }
     }
@@ -86,7 +86,7 @@ impl Reply {
     }
 }
 
-/// What was asked.
+/// A request that arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) path: String,
@@ -114,7 +114,7 @@ impl Asked {
     }
 }
 
-/// Settings of tests about something else: everything is listed once, unless something happens.
+/// Settings for other tests: everything is listed once, unless an error requires more.
 pub(crate) fn without_lists_again() -> WatchSettings {
     WatchSettings { relist_every: None, ..WatchSettings::default() }
 }
@@ -149,7 +149,7 @@ impl tower::Service<Request<Body>> for Fake {
             log.push(asked.clone());
             log.len() - 1
         };
-        // A hot loop must fail its test, not hang it: virtual time stands still while anybody is busy.
+        // A hot loop must fail its test, not hang it: virtual time does not advance while any task is busy.
         let is_hot = nth > 20_000;
         let reply =
             if is_hot { Reply::new(500, "").hang() } else { (self.script.lock().unwrap())(&asked, nth) };
@@ -185,7 +185,7 @@ fn body(acts: VecDeque<Act>) -> BodyStream {
     }))
 }
 
-/// A listener at work, and its server.
+/// A running watcher, and its server.
 pub(crate) struct Rig<F> {
     pub(crate) heard: mpsc::Receiver<Vec<WatchEvent<F>>>,
     pub(crate) health: watch::Receiver<StreamHealth>,
@@ -194,7 +194,7 @@ pub(crate) struct Rig<F> {
 }
 
 impl<F: WatchedObject + Clone> Rig<F> {
-    /// Starts a listener against a script, which gets each request and its number from 0.
+    /// Starts a watcher against a script, which gets each request and its number from 0.
     pub(crate) fn start(script: impl FnMut(&Asked, usize) -> Reply + Send + 'static) -> Self {
         Self::with(WatchSettings { seed: 1, ..without_lists_again() }, 16, script)
     }
@@ -213,12 +213,12 @@ impl<F: WatchedObject + Clone> Rig<F> {
         Self { heard, health, task, log }
     }
 
-    /// Everything that was heard until nothing more came for a virtual second.
+    /// All events until there are none for a virtual second.
     pub(crate) async fn until_quiet(&mut self) -> Vec<WatchEvent<F>> {
         self.during(Duration::from_secs(1)).await
     }
 
-    /// Everything that is heard until nothing more comes for `patience`.
+    /// All events until there are none for `patience`.
     pub(crate) async fn during(&mut self, patience: Duration) -> Vec<WatchEvent<F>> {
         let mut all = Vec::new();
         while let Ok(Some(batch)) = timeout(patience, self.heard.recv()).await {
@@ -227,7 +227,7 @@ impl<F: WatchedObject + Clone> Rig<F> {
         all
     }
 
-    /// Takes in everything until a moment that far ahead.
+    /// All events until that much later.
     pub(crate) async fn run_for(&mut self, length: Duration) -> Vec<WatchEvent<F>> {
         let end = Instant::now() + length;
         let mut all = Vec::new();
@@ -237,7 +237,7 @@ impl<F: WatchedObject + Clone> Rig<F> {
         all
     }
 
-    /// What was asked up to now.
+    /// The requests so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.log.lock().unwrap().clone()
     }

@@ -10,9 +10,9 @@ use taintward_kube::watch::{WatchEvent, WatchSettings};
 use tokio::time::Instant;
 
 const WIRE: Wire = Wire::Json;
-/// Nothing happens, breaks or is lost later.
+/// Nothing changes, breaks or is lost later.
 const STORM: u64 = 300_000;
-/// Enough for a list after that.
+/// Time enough for another list.
 const END: u64 = 480_000;
 
 /// Pseudo-random numbers (SplitMix64).
@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// A change of a pod, in milliseconds since the beginning. A pod lives once.
+/// A change of a pod, in milliseconds since the start. A pod lives once.
 #[derive(Clone, Copy)]
 struct Change {
     at: u64,
@@ -70,7 +70,7 @@ impl History {
         self.0.iter().take_while(|change| change.at <= now).last().map_or(1, |change| change.version)
     }
 
-    /// Who is there as of a version, and in which one.
+    /// The pods that exist at a version, with their versions.
     fn state(&self, version: u64) -> BTreeMap<u64, u64> {
         let mut state = BTreeMap::new();
         for change in self.0.iter().take_while(|change| change.version <= version) {
@@ -113,7 +113,7 @@ impl Server {
         reply.delay(Duration::from_millis(delay))
     }
 
-    /// Shows the moment `seen`; sent from `now` on.
+    /// Shows the state at `seen`; sent from `now` on.
     fn stream_list(&mut self, seen: u64, mut now: u64) -> Reply {
         let version = self.history.version_at(seen);
         let mut reply = stream(WIRE);
@@ -128,7 +128,7 @@ impl Server {
         self.changes(reply.bytes(bookmark(WIRE, version, true)), version, now)
     }
 
-    /// The changes after a version, each when it happens or late; the watch ends, or breaks.
+    /// The changes after a version, each at its time or late; the watch ends, or breaks.
     fn changes(&mut self, mut reply: Reply, since: u64, mut now: u64) -> Reply {
         let late = self.random.below(4000);
         let end = now + 5_000 + self.random.below(80_000);
@@ -152,7 +152,7 @@ impl Server {
         if end < STORM && self.random.one_in(3) { reply.reset() } else { reply }
     }
 
-    /// A few pods of the moment the first page was asked for.
+    /// A few pods of the state at the first page's request.
     fn page(&mut self, asked: &Asked, seen: u64) -> Reply {
         let token = asked.parameter("continue").and_then(|token| token.split_once('.'));
         let (version, offset) = match token {
@@ -175,15 +175,15 @@ impl Server {
     }
 }
 
-/// Whoever keeps what is told, as every consumer does: marks while a list runs, and sweeps at its end.
+/// A consumer that stores the objects, as every consumer does: marks them while a list runs, and sweeps at its end.
 struct Follower {
     history: Arc<History>,
     known: BTreeMap<u64, u64>,
-    /// The latest word on each, and whether it was its end.
+    /// The latest version of each, and whether it was deleted.
     told: BTreeMap<u64, (u64, bool)>,
     marked: BTreeSet<u64>,
     listing: bool,
-    /// Lists that were completed, and news that came while one was made.
+    /// Lists that were completed, and changes that arrived during one.
     lists: u64,
     news_beside: u64,
 }
@@ -205,7 +205,7 @@ impl Follower {
                 );
                 assert!(
                     !before.1,
-                    "p{pod} was gone at {before:?} and came back in {version}, listed: {listed}"
+                    "p{pod} was deleted at {before:?} and came back in {version}, listed: {listed}"
                 );
                 self.known.insert(pod, version);
                 self.marked.insert(pod);
@@ -215,7 +215,7 @@ impl Follower {
                 let pod: u64 = identity.name[1..].parse().unwrap();
                 let version = identity.version.unwrap().0;
                 let before = self.told.insert(pod, (version, true)).unwrap_or((0, false));
-                assert!(version >= before.0, "p{pod} ended at {version} after {before:?}");
+                assert!(version >= before.0, "p{pod} was deleted at {version} after {before:?}");
                 self.known.remove(&pod);
             }
             WatchEvent::ListCompleted => {
@@ -223,7 +223,7 @@ impl Follower {
                 let marked = std::mem::take(&mut self.marked);
                 for pod in self.known.keys().filter(|pod| !marked.contains(pod)).copied().collect::<Vec<_>>()
                 {
-                    assert!(!there.contains_key(&pod), "p{pod} is there and was swept");
+                    assert!(!there.contains_key(&pod), "p{pod} exists and was swept");
                     self.known.remove(&pod);
                     self.told.entry(pod).or_default().1 = true;
                 }
@@ -238,7 +238,7 @@ impl Follower {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_object_goes_back_in_time_whatever_comes_when() {
+async fn no_object_goes_back_in_time_in_any_order_of_events() {
     let (mut lists, mut news_beside) = (0, 0);
     for seed in 0..60 {
         let mut random = Random(seed);

@@ -67,7 +67,7 @@ fn asks_for_leases(asked: &Asked) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn leases_are_listed_and_watched_where_they_are() {
+async fn leases_are_listed_and_watched_in_their_namespace() {
     for wire in super::objects::BOTH {
         let mut rig = Rig::<LeaseFact>::start(move |_, nth| match nth {
             0 => stream(wire)
@@ -116,7 +116,7 @@ async fn a_paged_list_of_leases_is_a_lease_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_missing_for_leases_is_told_with_its_group() {
+async fn a_missing_permission_for_leases_names_their_group() {
     let mut rig = Rig::<LeaseFact>::start(|_, _| refusal(Wire::Json, 403, "Forbidden", None));
     rig.until_quiet().await;
     let missing = MissingAccess { verb: "watch", group: "coordination.k8s.io", resource: "leases" };

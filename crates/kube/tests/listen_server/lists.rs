@@ -1,4 +1,4 @@
-//! Tests lists: streamed, paged, refused, broken off.
+//! Tests lists: streamed, paged, refused, aborted.
 
 use super::behaviour::words;
 use super::fake::{Asked, Reply, Rig, without_lists_again};
@@ -40,7 +40,7 @@ async fn a_streamed_list_becomes_a_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_asked_is_consistent_and_uncompressed() {
+async fn requests_are_consistent_and_uncompressed() {
     let rig = Pods::start(|_, _| streamed(Wire::Json, 0, 10).hang());
     tokio::time::sleep(Duration::from_secs(1)).await;
     let asked = &rig.asked()[0];
@@ -62,7 +62,7 @@ async fn what_is_asked_is_consistent_and_uncompressed() {
     assert!(rig.asked()[0].path.starts_with("/api/v1/nodes?watch=true&"), "{}", rig.asked()[0].path);
 }
 
-/// Serves pages of `limit` out of `total` pods as of version 5000; watches stay open.
+/// Serves pages of `limit` out of `total` pods at version 5000; watches stay open.
 fn pages(wire: Wire, asked: &Asked, total: u64) -> Reply {
     if asked.is_watch() {
         return stream(wire).hang();
@@ -92,7 +92,7 @@ async fn a_refusal_by_status_leads_to_pages() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_the_server_does_not_have_is_looked_for_again() {
+async fn a_missing_kind_is_requested_again() {
     let start = Instant::now();
     let mut rig = Rig::<PoolFact>::start(move |asked, _| match asked.path.as_str() {
         "/apis" => Reply::new(200, "application/json").bytes(r#"{"kind": "APIGroupList", "groups": []}"#),
@@ -105,7 +105,7 @@ async fn a_kind_that_the_server_does_not_have_is_looked_for_again() {
     rig.run_for(Duration::from_secs(20)).await;
     let health = rig.health();
     assert!(health.absent && !health.synced_once && health.missing.is_none());
-    assert!((4..12).contains(&rig.asked().len()), "at growing distances: {}", rig.asked().len());
+    assert!((4..12).contains(&rig.asked().len()), "at growing intervals: {}", rig.asked().len());
     rig.run_for(Duration::from_secs(100)).await;
     let health = rig.health();
     assert!(!health.absent && health.synced_once);
@@ -124,7 +124,7 @@ async fn a_refusal_inside_the_stream_leads_to_pages() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_streamed_list_is_tried_again_an_hour_later() {
+async fn a_refused_streamed_list_is_retried_an_hour_later() {
     let mut rig = Pods::start(move |asked, nth| match (asked.is_watch_list(), nth) {
         (true, 0) => refusal(Wire::Json, 422, "Invalid", None),
         (true, _) => streamed(Wire::Json, 1, 9000).hang(),
@@ -141,7 +141,7 @@ async fn a_refused_streamed_list_is_tried_again_an_hour_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_streamed_list_that_never_finishes_gives_way_to_pages() {
+async fn a_streamed_list_that_never_finishes_is_replaced_by_pages() {
     let mut rig = Pods::start(|asked, _| match asked.is_watch_list() {
         true => stream(Wire::Protobuf).bytes(event(Wire::Protobuf, "ADDED", 0, 1)).reset(),
         false => pages(Wire::Protobuf, asked, 1),
@@ -173,7 +173,7 @@ async fn pages_follow_their_tokens_to_the_last_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn items_are_handed_over_before_the_page_has_ended() {
+async fn items_are_sent_before_the_page_has_ended() {
     for wire in BOTH {
         let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |_, _| {
@@ -193,7 +193,7 @@ async fn items_are_handed_over_before_the_page_has_ended() {
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 #[tokio::test(start_paused = true)]
-async fn events_cut_into_single_bytes_are_whole_again() {
+async fn events_cut_into_single_bytes_are_joined_again() {
     for wire in BOTH {
         let mut rig = Pods::start(move |_, _| {
             let list = [event(wire, "ADDED", 0, 1), bookmark(wire, 10, true), event(wire, "DELETED", 0, 11)];
@@ -204,7 +204,7 @@ async fn events_cut_into_single_bytes_are_whole_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_page_is_asked_for_again_not_the_list() {
+async fn a_failing_page_is_requested_again_not_the_list() {
     for wire in BOTH {
         let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
@@ -230,7 +230,7 @@ async fn a_failing_page_is_asked_for_again_not_the_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_expired_token_starts_the_list_again_in_one_go() {
+async fn an_expired_token_restarts_the_list_as_a_whole() {
     for wire in BOTH {
         let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
@@ -240,7 +240,7 @@ async fn an_expired_token_starts_the_list_again_in_one_go() {
         let heard = words(&rig.during(Duration::from_secs(5)).await);
         let begins: Vec<_> =
             heard.iter().enumerate().filter(|(_, word)| *word == "begin").map(|(at, _)| at).collect();
-        assert_eq!(begins, [0, 501], "nothing ends before the second beginning");
+        assert_eq!(begins, [0, 501], "nothing ends before the second start");
         assert_eq!((heard.len(), heard.last().unwrap().as_str()), (501 + 1202, "end"));
         assert_eq!(rig.asked()[2].parameter("limit"), None);
         assert_eq!(rig.asked()[2].parameter("continue"), None);
@@ -249,7 +249,7 @@ async fn an_expired_token_starts_the_list_again_in_one_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_turns_in_circles_is_not_followed_for_ever() {
+async fn a_list_in_a_loop_is_not_followed_without_end() {
     let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 16, |_, _| page(Wire::Json, 0..1, 5000, "again"));
     let heard = rig.run_for(Duration::from_secs(3600)).await;
@@ -258,7 +258,7 @@ async fn a_list_that_turns_in_circles_is_not_followed_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_without_version_or_of_another_kind_is_no_list() {
+async fn a_list_without_version_or_of_another_kind_is_invalid() {
     for body in [
         r#"{"kind":"PodList","metadata":{},"items":[]}"#,
         r#"{"kind":"NodeList","metadata":{"resourceVersion":"7"},"items":[]}"#,
@@ -287,6 +287,6 @@ async fn batches_are_bounded_and_a_slow_consumer_loses_nothing() {
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
     assert_eq!(seen, 1002);
-    // The consumer took 200 s, longer than the watchdog's patience: that is not the server's silence.
+    // The consumer took 200 s, longer than the watchdog's timeout: that is not the server's silence.
     assert_eq!(rig.asked().iter().filter(|asked| asked.is_watch_list()).count(), 1);
 }

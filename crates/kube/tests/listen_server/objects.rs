@@ -7,7 +7,7 @@ use k8s_pb::apimachinery::pkg::runtime::{RawExtension, TypeMeta, Unknown};
 use prost::Message;
 use serde_json::{Value, json};
 
-/// How the server writes.
+/// The encoding of the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wire {
     Protobuf,
@@ -144,17 +144,17 @@ pub(crate) fn error(wire: Wire, code: u16, reason: &str, message: &str) -> Vec<u
     }
 }
 
-/// An answer that is a `Status`.
+/// A `Status` as response.
 pub(crate) fn refusal(wire: Wire, code: u16, reason: &str, wait: Option<u32>) -> Reply {
     Reply::new(code, wire.body_type()).bytes(status_body(wire, code, reason, "the script says so", wait))
 }
 
-/// A watch that has begun.
+/// A started watch.
 pub(crate) fn stream(wire: Wire) -> Reply {
     Reply::new(200, wire.watch_type())
 }
 
-/// A streamed list of pods `0..count` as of a version, ended; the watch goes on from there.
+/// A streamed list of pods `0..count` at a version, complete; the watch continues from there.
 pub(crate) fn streamed(wire: Wire, count: u64, version: u64) -> Reply {
     let events = (0..count).map(|number| event(wire, "ADDED", number, number + 1));
     let list: Vec<u8> = events.chain([bookmark(wire, version, true)]).flatten().collect();

@@ -1,4 +1,4 @@
-//! Tests how soon watches are back after an outage, and what is not hurried.
+//! Tests how soon watches recover after an outage, and what is not hastened.
 
 use super::fake::{Reply, Rig, without_lists_again};
 use super::objects::{Wire, event, refusal, stream, streamed};
@@ -10,10 +10,10 @@ use tokio::time::Instant;
 
 type Pods = Rig<PodFact>;
 
-/// Who answers, and how.
+/// The name of a server, and its response.
 type Answers = (&'static str, fn() -> Reply);
 
-/// What answers while the server is away, and how long the first success may take after its return.
+/// The responses while the server is unavailable, and how long the first success may take after its return.
 const AWAY: [(Answers, f64); 8] = [
     (("nobody", Reply::unreachable), 2.5),
     (("a black hole", || Reply::unreachable().delay(Duration::from_secs(5))), 5.2),
@@ -22,10 +22,10 @@ const AWAY: [(Answers, f64); 8] = [
     (("a proxy's page", || Reply::new(200, "text/html").bytes("<h1>Sign in</h1>")), 2.5),
     (("a proxy's 404", || Reply::new(404, "text/plain").bytes("default backend - 404")), 2.5),
     (("401", || refusal(Wire::Json, 401, "Unauthorized", None)), 2.5),
-    (("a page, then nobody", || Reply::new(200, "").delay(Duration::from_millis(700))), 2.5),
+    (("a page, then no response", || Reply::new(200, "").delay(Duration::from_millis(700))), 2.5),
 ];
 
-/// How long a server away for so long is missed after its return: from then until the watch is accepted.
+/// How long it takes after the return of a server that was unavailable this long until the watch is accepted.
 async fn missed(away: Duration, meanwhile: fn() -> Reply, seed: u64) -> Duration {
     let gone = Instant::now() + Duration::from_secs(60);
     let back = gone + away;
@@ -34,7 +34,7 @@ async fn missed(away: Duration, meanwhile: fn() -> Reply, seed: u64) -> Duration
         0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(60)).reset(),
         _ if Instant::now() < back => meanwhile(),
         _ => {
-            assert_eq!(asked.parameter("resourceVersion"), Some("10"), "it goes on where it stood");
+            assert_eq!(asked.parameter("resourceVersion"), Some("10"), "it continues where it was");
             stream(Wire::Json).bytes(event(Wire::Json, "MODIFIED", 0, 11)).hang()
         }
     });
@@ -49,7 +49,7 @@ async fn missed(away: Duration, meanwhile: fn() -> Reply, seed: u64) -> Duration
 }
 
 #[tokio::test(start_paused = true)]
-async fn l4_a_stream_is_back_with_the_server_however_long_it_was_away() {
+async fn l4_a_stream_recovers_with_the_server_after_an_outage_of_any_length() {
     for ((what, meanwhile), limit) in AWAY {
         for away in [5, 10, 30, 60, 600] {
             for seed in 0..10 {
@@ -61,7 +61,7 @@ async fn l4_a_stream_is_back_with_the_server_however_long_it_was_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_comes_back_without_its_history_is_listed_at_once() {
+async fn a_server_that_returns_without_its_history_is_listed_at_once() {
     for seed in 0..10 {
         let back = Instant::now() + Duration::from_secs(90);
         let settings = WatchSettings { seed, ..without_lists_again() };
@@ -77,7 +77,7 @@ async fn a_server_that_comes_back_without_its_history_is_listed_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p26_who_asks_for_patience_gets_it_and_who_breaks_off_lists_is_asked_ever_more_rarely() {
+async fn p26_a_server_that_throttles_or_breaks_lists_gets_ever_fewer_requests() {
     let broken = || stream(Wire::Json).bytes(event(Wire::Json, "ADDED", 0, 1)).reset();
     let overloaded: [Answers; 4] = [
         ("429", || refusal(Wire::Json, 429, "TooManyRequests", None)),
@@ -94,7 +94,7 @@ async fn p26_who_asks_for_patience_gets_it_and_who_breaks_off_lists_is_asked_eve
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_streams_of_many_processes_do_not_come_back_in_the_same_moment() {
+async fn the_streams_of_many_processes_do_not_return_at_the_same_moment() {
     let mut back = Vec::new();
     for seed in 0..50 {
         let mut rig = Pods::with(WatchSettings { seed, ..without_lists_again() }, 16, |_, nth| match nth {
@@ -109,7 +109,7 @@ async fn the_streams_of_many_processes_do_not_come_back_in_the_same_moment() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_every_server_has_is_never_absent() {
+async fn a_kind_that_every_server_has_is_never_absent() {
     let mut rig = Pods::start(|_, _| Reply::new(404, "text/plain").bytes("404 page not found"));
     rig.run_for(Duration::from_secs(60)).await;
     let health = rig.health();
@@ -124,7 +124,7 @@ const OURS: &str = r#", {"name": "taintward.io", "versions": [{"groupVersion": "
 const RESOURCES: &str = r#"{"kind": "APIResourceList", "resources": [{"name": "taintwardpolicies"} MORE ]}"#;
 
 #[tokio::test(start_paused = true)]
-async fn what_need_not_be_there_is_absent_if_the_server_itself_says_so() {
+async fn an_optional_kind_is_absent_if_the_server_itself_reports_it() {
     let not_found = || Reply::new(404, "text/plain").bytes("404 page not found");
     let json = |text: String| Reply::new(200, "application/json").bytes(text);
     for (groups, resources, absent) in [

@@ -1,4 +1,4 @@
-//! Tests kinds without any change for an hour: silence is no failure.
+//! Tests kinds without any change for an hour: silence is not a failure.
 
 use super::fake::{Asked, Reply, Rig};
 use super::objects::{BOTH, Wire, page, refusal, stream, streamed};
@@ -10,7 +10,7 @@ type Pods = Rig<PodFact>;
 
 const HOUR: u64 = 3600;
 
-/// So many pods, and nothing happens to them. A watch is ended when its time is over.
+/// This many pods without changes. A watch is ended when its time is over.
 fn quiet(wire: Wire, streams_lists: bool, pods: u64, asked: &Asked) -> Reply {
     let end = |reply: Reply| reply.pause(Duration::from_secs(290));
     match (asked.is_watch_list(), asked.is_watch()) {
@@ -22,7 +22,7 @@ fn quiet(wire: Wire, streams_lists: bool, pods: u64, asked: &Asked) -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_hour_of_silence_is_an_hour_in_step() {
+async fn an_hour_of_silence_is_an_hour_in_sync() {
     for (streams_lists, pods, relist_every) in [
         (true, 2, Some(300)),
         (true, 0, Some(300)),
@@ -53,7 +53,7 @@ async fn an_hour_of_silence_is_an_hour_in_step() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_kind_is_listed_and_heard_of() {
+async fn an_empty_kind_is_listed_and_shows_signs_of_life() {
     for streams_lists in [true, false] {
         let mut rig =
             Pods::with(WatchSettings { seed: 1, ..WatchSettings::default() }, 16, move |asked, _| {

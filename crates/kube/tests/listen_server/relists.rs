@@ -18,7 +18,7 @@ fn settings(watch_list: bool, seed: u64) -> WatchSettings {
     WatchSettings { watch_list, seed, ..WatchSettings::default() }
 }
 
-/// Bookmarks for so many seconds: the watch shows no sign of what it keeps to itself.
+/// Bookmarks for this many seconds: the watch shows no sign of the events that it loses.
 fn beats_for(seconds: u64, mut reply: Reply, wire: Wire, from: u64) -> Reply {
     for beat in 0..seconds / 50 {
         reply = reply.pause(Duration::from_secs(50)).bytes(bookmark(wire, from + beat, false));
@@ -26,13 +26,13 @@ fn beats_for(seconds: u64, mut reply: Reply, wire: Wire, from: u64) -> Reply {
     reply.pause(Duration::from_secs(seconds % 50))
 }
 
-/// Where a watch goes on, or the list it begins with ends.
+/// The position where a watch continues, or where its initial list ends.
 fn position(asked: &Asked) -> u64 {
     asked.parameter("resourceVersion").map_or(100, |version| version.parse().unwrap())
 }
 
 fn beats(reply: Reply, wire: Wire, asked: &Asked) -> Reply {
-    // Servers tell of no version that is not later than where the watch began.
+    // Servers send no version that is not later than the start of the watch.
     beats_for(3 * 3600, reply, wire, position(asked) + 1)
 }
 
@@ -44,7 +44,7 @@ fn lists(asked: &[Asked]) -> Vec<&Asked> {
     asked.iter().filter(|asked| asked.is_watch_list() || !asked.is_watch()).collect()
 }
 
-/// What exists: pod 0 in this version, and pods 1 and up to `count`.
+/// All objects: pod 0 in this version, and pods 1 up to `count`.
 fn everything(wire: Wire, asked: &Asked, count: u64, changed: Option<u64>) -> Reply {
     match (asked.is_watch_list(), asked.is_watch(), changed) {
         (true, _, None) => beats(streamed(wire, count, 90), wire, asked),
@@ -55,7 +55,7 @@ fn everything(wire: Wire, asked: &Asked, count: u64, changed: Option<u64>) -> Re
         (false, true, _) => beats(stream(wire), wire, asked),
         (false, false, None) => page(wire, 0..count, 90, ""),
         (false, false, Some(version)) => {
-            // A page writes pod n in version n + 1.
+            // A page has pod n in version n + 1.
             assert_eq!((wire, count), (Wire::Json, 1));
             let body = String::from_utf8(super::objects::page_body(wire, 0..1, 90, "")).unwrap();
             let body =
@@ -66,7 +66,7 @@ fn everything(wire: Wire, asked: &Asked, count: u64, changed: Option<u64>) -> Re
 }
 
 #[tokio::test(start_paused = true)]
-async fn l4_what_was_lost_is_found_within_five_minutes_and_not_before_the_list() {
+async fn l4_a_lost_event_is_found_within_five_minutes_and_not_before_the_list() {
     for (watch_list, seed) in [(true, 1), (false, 2), (true, 3), (false, 4)] {
         for wire in BOTH {
             for (before, after, changed, found) in [
@@ -88,7 +88,7 @@ async fn l4_what_was_lost_is_found_within_five_minutes_and_not_before_the_list()
                 let first = rig.run_for(Duration::from_secs(5)).await;
                 assert_eq!(words(&first).len() as u64, before + 2);
                 let silence = rig.run_for(Duration::from_secs(234)).await;
-                assert_eq!(without_quiet(&silence), [""; 0], "nothing tells of it");
+                assert_eq!(without_quiet(&silence), [""; 0], "no event shows it");
                 assert!(silence.len() >= 4, "and the watch looks healthy");
                 let heard = rig.run_for(lost + BOUND - start.elapsed()).await;
                 assert_eq!(without_quiet(&heard), found, "{watch_list} {wire:?}");
@@ -98,7 +98,7 @@ async fn l4_what_was_lost_is_found_within_five_minutes_and_not_before_the_list()
                 });
                 let version = changed.map_or(ResourceVersion(1), ResourceVersion);
                 assert_eq!(versions.take(1).collect::<Vec<_>>(), [Some(version)]);
-                // The gap the engine is told of ends with the last sign of life, not with the last list.
+                // The gap in the engine's input starts at the last sign of life, not at the last list.
                 let Some(WatchEvent::ListStarted { silent_for: Some(silent_for) }) =
                     heard.iter().find(|heard| matches!(heard, WatchEvent::ListStarted { .. }))
                 else {
@@ -115,8 +115,8 @@ async fn l4_what_was_lost_is_found_within_five_minutes_and_not_before_the_list()
 }
 
 #[tokio::test(start_paused = true)]
-async fn l4_lists_come_at_their_distance_for_hours_whatever_the_server_does_with_watches() {
-    // For ever open; closed after a minute; closed just before a list is due.
+async fn l4_lists_keep_their_interval_for_hours_however_the_server_ends_watches() {
+    // Open without end; closed after a minute; closed just before a list is due.
     for (closes_after, requests) in [(None, 47), (Some(60), 260), (Some(239), 100)] {
         let mut rig = Pods::with(settings(true, 5), 16, move |asked, _| {
             let reply = if asked.is_watch_list() { streamed(Wire::Json, 1, 10) } else { stream(Wire::Json) };
@@ -138,7 +138,7 @@ async fn l4_lists_come_at_their_distance_for_hours_whatever_the_server_does_with
 }
 
 #[tokio::test(start_paused = true)]
-async fn never_means_never() {
+async fn never_means_no_list() {
     for every in [None, Some(Duration::ZERO)] {
         let start = Instant::now();
         let settings = WatchSettings { relist_every: every, seed: 1, ..without_lists_again() };
@@ -151,10 +151,10 @@ async fn never_means_never() {
     }
 }
 
-/// A list that can't be had.
+/// A list that fails.
 type Refused = (&'static str, fn(Wire) -> Reply, u64);
 
-/// With it, how long it takes until that is known.
+/// Each with the time until the failure is known.
 const REFUSED: [Refused; 7] = [
     ("429", |wire| refusal(wire, 429, "TooManyRequests", Some(3)), 0),
     ("429 for a year", |wire| refusal(wire, 429, "TooManyRequests", Some(31_536_000)), 0),
@@ -166,11 +166,11 @@ const REFUSED: [Refused; 7] = [
 ];
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_list_costs_nothing_the_watch_tells() {
+async fn a_refused_list_loses_no_event_of_the_watch() {
     for wire in BOTH {
         for (what, refused, known_after) in REFUSED {
             let mut rig = Pods::with(settings(true, 6), 16, move |_, nth| match nth {
-                // One word every ten seconds.
+                // One event every ten seconds.
                 0 => (0..60).fold(streamed(wire, 1, 90), |reply, word| {
                     let news = event(wire, "MODIFIED", 0, 200 + word);
                     reply.pause(Duration::from_secs(10)).bytes(news)
@@ -218,7 +218,7 @@ async fn a_refused_list_costs_nothing_the_watch_tells() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_streamed_list_that_is_refused_gives_way_to_pages_at_once() {
+async fn a_refused_streamed_list_is_replaced_by_pages_at_once() {
     let mut rig = Pods::with(settings(true, 7), 16, |asked, nth| match (nth, asked.is_watch_list()) {
         (0, _) => beats(streamed(Wire::Json, 1, 90), Wire::Json, asked),
         (_, true) => refusal(Wire::Json, 422, "Invalid", None),
@@ -233,7 +233,7 @@ async fn a_streamed_list_that_is_refused_gives_way_to_pages_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_page_is_nothing_to_the_watch_and_the_list_starts_anew() {
+async fn a_failing_page_does_not_affect_the_watch_and_the_list_restarts() {
     for code in [503, 410] {
         let mut rig = Pods::with(settings(false, 8), 16, move |asked, nth| match nth {
             0 => page(Wire::Json, 0..3, 100, ""),
@@ -260,7 +260,7 @@ async fn a_failing_page_is_nothing_to_the_watch_and_the_list_starts_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lists_that_are_always_refused_are_no_storm() {
+async fn lists_that_are_always_refused_cause_no_storm() {
     for watches_work in [true, false] {
         for code in [429, 500, 503, 410, 403, 400] {
             let mut rig = Pods::with(settings(true, 9), 16, move |asked, nth| {
@@ -274,8 +274,8 @@ async fn lists_that_are_always_refused_are_no_storm() {
             let heard = rig.run_for(2 * HOUR).await;
             assert_eq!(without_quiet(&heard), ["begin", "+p0 listed", "end"], "{code}");
             let requests = rig.asked().len();
-            // A watch that works is left for a list about every five minutes; one that doesn't is asked for at the
-            // usual pace besides, or at that for servers that are away.
+            // A working watch is interrupted for a list about every five minutes; a broken one is requested at the
+            // usual intervals besides, or at those for unavailable servers.
             let most = match (watches_work, code) {
                 (true, _) => 90,
                 (false, 500 | 503) => 3_700,
@@ -287,7 +287,7 @@ async fn lists_that_are_always_refused_are_no_storm() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_longer_than_the_interval_is_not_interrupted_nor_followed_by_itself() {
+async fn a_list_longer_than_the_interval_is_neither_interrupted_nor_repeated_at_once() {
     let slow = |wire| {
         let mut reply = stream(wire);
         for number in 0..20 {
@@ -308,10 +308,10 @@ async fn a_list_longer_than_the_interval_is_not_interrupted_nor_followed_by_itse
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_is_asked_for_comes_at_once_and_not_in_a_hot_loop() {
+async fn a_requested_list_starts_at_once_and_not_in_a_hot_loop() {
     let relist_now = RelistTrigger::default();
     let settings = WatchSettings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
-    // A watch from a version that the server's store, an older one by now, has yet to reach: silent for ever.
+    // A watch from a version that the server's store, by now an older one, has yet to reach: it stays silent.
     let mut rig =
         Pods::with(settings, 16, |_, nth| streamed(Wire::Json, 2 - (nth as u64).min(1), 100).hang());
     rig.run_for(Duration::from_secs(30)).await;
@@ -328,7 +328,7 @@ async fn a_list_that_is_asked_for_comes_at_once_and_not_in_a_hot_loop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_is_asked_for_during_an_outage_follows_it() {
+async fn a_list_requested_during_an_outage_follows_it() {
     let relist_now = RelistTrigger::default();
     let settings = WatchSettings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 16, |_, nth| match nth {
@@ -340,5 +340,5 @@ async fn a_list_that_is_asked_for_during_an_outage_follows_it() {
     relist_now.ask();
     let heard = rig.run_for(Duration::from_secs(10)).await;
     assert_eq!(words(&heard), ["begin", "+p0 listed", "+p1 listed", "end"]);
-    assert_eq!(rig.asked().len(), 3, "the list is the next thing that is asked for, once");
+    assert_eq!(rig.asked().len(), 3, "the list is the next request, once");
 }

@@ -13,7 +13,7 @@ type Pods = Rig<PodFact>;
 const HOUR: Duration = Duration::from_secs(3600);
 
 #[tokio::test(start_paused = true)]
-async fn lost_history_is_listed_again_whether_told_by_event_or_by_status() {
+async fn lost_history_is_listed_again_after_an_event_or_a_status() {
     for wire in BOTH {
         for by_event in [true, false] {
             let mut rig = Pods::start(move |_, nth| match (nth, by_event) {
@@ -28,14 +28,14 @@ async fn lost_history_is_listed_again_whether_told_by_event_or_by_status() {
             let WatchEvent::ListStarted { silent_for: Some(silent_for) } = heard[4] else {
                 panic!("{heard:?}")
             };
-            assert_eq!(silent_for.as_secs(), 0, "a watch that was ended in good order has told everything");
+            assert_eq!(silent_for.as_secs(), 0, "a watch that ended cleanly has sent everything");
             assert_eq!(rig.health().counters.relists_410, 1);
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn history_that_is_always_lost_is_no_hot_loop() {
+async fn history_that_is_always_lost_causes_no_hot_loop() {
     for mode in [true, false] {
         let settings = WatchSettings { watch_list: mode, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, |asked, _| match (asked.is_watch_list(), asked.is_watch()) {
@@ -52,7 +52,7 @@ async fn history_that_is_always_lost_is_no_hot_loop() {
 async fn a_gap_is_measured_from_the_last_complete_knowledge() {
     let mut rig = Pods::start(|_, nth| match nth {
         0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(50)).bytes(error(Wire::Json, 410, "", "")),
-        // Half a list is not knowledge: the gap goes on.
+        // Half a list is not complete knowledge: the gap continues.
         1 => {
             stream(Wire::Json).bytes(event(Wire::Json, "ADDED", 0, 1)).pause(Duration::from_secs(20)).reset()
         }
@@ -92,7 +92,7 @@ async fn a_restored_store_is_listed_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wish_to_wait_a_year_is_capped_and_a_short_one_is_kept() {
+async fn a_retry_after_of_a_year_is_capped_and_a_short_one_is_respected() {
     const YEAR: &str = "31536000";
     for (header, details, at_least, at_most) in [
         (Some(YEAR), None, 30, 38),
@@ -150,7 +150,7 @@ async fn an_hour_without_a_server_heals_without_a_list() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_never_answers_is_given_up_and_asked_again() {
+async fn a_server_that_never_responds_is_given_up_and_requested_again() {
     let mut rig = Pods::start(|_, nth| match nth {
         0 => Reply::new(200, "application/json").delay(HOUR),
         _ => streamed(Wire::Json, 0, 10).hang(),
@@ -160,7 +160,7 @@ async fn a_server_that_never_answers_is_given_up_and_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missing_permission_is_told_and_waited_for() {
+async fn a_missing_permission_is_reported_and_waited_for() {
     for (wire, code) in [(Wire::Json, 403), (Wire::Protobuf, 403), (Wire::Json, 401)] {
         let start = Instant::now();
         let mut rig = Pods::start(move |asked, _| match start.elapsed() < HOUR {
@@ -179,7 +179,7 @@ async fn a_missing_permission_is_told_and_waited_for() {
             rig.asked().iter().all(|asked| asked.is_watch_list()),
             "no fallback: pages need permission too"
         );
-        // Credentials are renewed at any moment; permissions are granted by people.
+        // Credentials may be renewed at any moment; an administrator grants permissions.
         assert!(rig.asked().len() < if code == 401 { 900 } else { 100 });
         let heard = rig.run_for(HOUR).await;
         assert_eq!(words(&heard), ["begin", "+p0 listed", "end"]);
@@ -197,7 +197,7 @@ async fn a_missing_permission_to_list_names_the_verb() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_compressed_or_foreign_answer_is_an_error_with_a_reason() {
+async fn a_compressed_or_foreign_response_is_an_error_with_a_reason() {
     for (content_type, compression, reason) in [
         ("application/json", "gzip", "compressed (gzip)"),
         ("text/html", "identity", "text/html"),
@@ -213,7 +213,7 @@ async fn a_compressed_or_foreign_answer_is_an_error_with_a_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_beyond_the_limit_ends_the_stream_and_is_not_kept() {
+async fn an_event_beyond_the_limit_ends_the_stream_and_is_not_stored() {
     for wire in BOTH {
         let mut rig = Pods::start(move |_, nth| {
             let reply = match nth {
@@ -231,12 +231,12 @@ async fn an_event_beyond_the_limit_ends_the_stream_and_is_not_kept() {
         assert_eq!(heard[3..], ["begin", "+p0 listed", "+p1 listed", "end"], "{heard:?}");
         assert_eq!(rig.asked()[1].parameter("resourceVersion"), Some("10"));
         assert!(rig.health().last_error.unwrap().contains("longer than 16777216 bytes"));
-        assert_eq!(rig.health().counters.stalls, 0, "nobody waits for the rest");
+        assert_eq!(rig.health().counters.stalls, 0, "the rest is not awaited");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn nonsense_inside_a_watch_is_asked_for_again_and_what_came_before_counts() {
+async fn after_invalid_data_in_a_watch_the_earlier_events_count() {
     for wire in BOTH {
         let mut rig = Pods::start(move |_, nth| match nth {
             0 => {
@@ -275,7 +275,7 @@ async fn a_connection_reset_in_mid_event_loses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_position_the_server_refuses_is_given_up() {
+async fn a_position_that_the_server_refuses_is_given_up() {
     let mut rig = Pods::start(|_, nth| match nth {
         0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(10)),
         1 => refusal(Wire::Json, 400, "BadRequest", None),
@@ -283,5 +283,5 @@ async fn a_position_the_server_refuses_is_given_up() {
     });
     let heard = rig.run_for(Duration::from_secs(30)).await;
     assert_eq!(words(&heard), ["begin", "+p0 listed", "end", "begin", "+p0 listed", "end"]);
-    assert_eq!(rig.health().mode, ListMode::WatchList, "it was not the streamed list that was refused");
+    assert_eq!(rig.health().mode, ListMode::WatchList, "the streamed list was not the refused request");
 }

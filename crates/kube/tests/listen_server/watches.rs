@@ -14,7 +14,7 @@ use taintward_kube::watch::{StreamPhase, WatchEvent};
 type Pods = Rig<PodFact>;
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_ends_goes_on_at_once_where_it_stood() {
+async fn a_watch_that_ends_continues_at_once_where_it_was() {
     for wire in BOTH {
         let mut rig = Pods::start(move |asked, nth| match nth {
             0 => streamed(wire, 1, 10).bytes(event(wire, "MODIFIED", 0, 12)).pause(Duration::from_secs(60)),
@@ -40,7 +40,7 @@ async fn a_watch_that_ends_goes_on_at_once_where_it_stood() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_closes_at_once_is_not_asked_in_a_hot_loop() {
+async fn a_server_that_closes_at_once_causes_no_hot_loop() {
     let mut rig = Pods::start(|asked, _| match asked.is_watch_list() {
         true => streamed(Wire::Json, 1, 10),
         false => stream(Wire::Json),
@@ -48,11 +48,11 @@ async fn a_server_that_closes_at_once_is_not_asked_in_a_hot_loop() {
     rig.run_for(Duration::from_secs(2 * 3600)).await;
     let asked = rig.asked();
     assert!((200..320).contains(&asked.len()), "one every 30 s or so: {}", asked.len());
-    assert!(asked[1..].iter().all(|asked| asked.parameter("resourceVersion") == Some("10")), "no list again");
+    assert!(asked[1..].iter().all(|asked| asked.parameter("resourceVersion") == Some("10")), "no other list");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_closes_after_a_second_is_not_asked_in_a_hot_loop() {
+async fn a_server_that_closes_after_a_second_causes_no_hot_loop() {
     let mut rig = Pods::start(|asked, _| match asked.is_watch_list() {
         true => streamed(Wire::Json, 1, 10),
         false => stream(Wire::Json).pause(Duration::from_millis(1100)),
@@ -62,7 +62,7 @@ async fn a_server_that_closes_after_a_second_is_not_asked_in_a_hot_loop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_not_ended_in_time_is_given_up_where_it_stood() {
+async fn a_watch_that_is_not_ended_in_time_is_aborted_and_continued() {
     for wire in BOTH {
         let mut rig = Pods::start(move |_, nth| {
             let mut reply = if nth == 0 { streamed(wire, 0, 10) } else { stream(wire) };
@@ -72,7 +72,7 @@ async fn a_watch_that_is_not_ended_in_time_is_given_up_where_it_stood() {
             reply.hang()
         });
         rig.run_for(Duration::from_secs(599)).await;
-        assert_eq!(rig.asked().len(), 1, "five minutes of heartbeats, and the time a watch may take");
+        assert_eq!(rig.asked().len(), 1, "five minutes of heartbeats, and the maximum time of a watch");
         assert!(rig.health().is_in_step(Duration::ZERO));
         rig.run_for(Duration::from_secs(2)).await;
         assert_eq!(rig.asked().len(), 2);
@@ -82,7 +82,7 @@ async fn a_watch_that_is_not_ended_in_time_is_given_up_where_it_stood() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bytes_that_make_no_event_are_no_sign_of_life() {
+async fn bytes_without_a_complete_event_are_not_a_sign_of_life() {
     let mut rig = Pods::start(|_, nth| {
         let mut reply = if nth == 0 { streamed(Wire::Json, 0, 10) } else { stream(Wire::Json) };
         for _ in 0..100 {
@@ -128,7 +128,7 @@ fn poison(wire: Wire, kind: &str, number: u64, version: u64) -> Vec<u8> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_cant_be_read_is_named_and_the_others_go_on() {
+async fn an_undecodable_object_is_named_and_the_others_continue() {
     for wire in BOTH {
         let mut rig = Pods::start(move |_, _| {
             let list = [event(wire, "ADDED", 0, 1), poison(wire, "ADDED", 1, 2), event(wire, "ADDED", 2, 3)];
@@ -156,7 +156,7 @@ async fn an_object_that_cant_be_read_is_named_and_the_others_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_position_moves_past_an_object_that_cant_be_read() {
+async fn the_position_moves_past_an_undecodable_object() {
     let mut rig = Pods::start(|_, nth| match nth {
         0 => streamed(Wire::Json, 0, 10).bytes(poison(Wire::Json, "ADDED", 1, 17)),
         _ => stream(Wire::Json).hang(),
@@ -166,7 +166,7 @@ async fn the_position_moves_past_an_object_that_cant_be_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_on_no_node_is_gone() {
+async fn a_pod_without_a_node_is_gone() {
     let mut rig = Pods::start(|_, _| {
         let object = json!({"metadata": {"name": "p9", "namespace": "shop", "uid": uid(9)}, "spec": {}});
         streamed(Wire::Json, 0, 10).bytes(line("ADDED", &object)).hang()
@@ -175,7 +175,7 @@ async fn a_pod_on_no_node_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_answered_where_pods_were_asked_is_unreadable() {
+async fn a_node_in_a_response_about_pods_is_undecodable() {
     let mut rig = Pods::start(|_, _| {
         let object = envelope("Node", Pod::default().encode_to_vec());
         streamed(Wire::Protobuf, 0, 10).bytes(frame("ADDED", object)).hang()
@@ -184,7 +184,7 @@ async fn a_node_answered_where_pods_were_asked_is_unreadable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_consumer_that_leaves_ends_the_listening_even_in_silence() {
+async fn a_dropped_consumer_ends_the_watcher_even_in_silence() {
     let mut rig = Pods::start(|_, _| streamed(Wire::Json, 0, 10).hang());
     rig.until_quiet().await;
     rig.heard.close();

@@ -1,4 +1,4 @@
-//! Tests that a node's patch has exactly the edits, and applies only to what was read.
+//! Tests that a node's patch has exactly the edits, and applies only to the state that was read.
 
 use serde_json::{Value, json};
 use taintward_core::admission::pool::{
@@ -86,7 +86,7 @@ fn a_node_that_joins_gets_everything_in_one_write() {
 }
 
 #[test]
-fn a_node_that_leaves_loses_what_it_got_and_nothing_else() {
+fn a_node_that_leaves_loses_the_pools_marks_and_nothing_else() {
     let foreign = json!({"key": "x", "effect": "NoExecute", "timeAdded": "2027-01-15T08:00:00Z", "newer": 1});
     let labels = json!({"node-restriction.kubernetes.io/pool.team-a": "true", "a": "b"});
     let annotations = json!({"taintward.io/pool": TOLD, "c": "d"});
@@ -109,7 +109,7 @@ fn a_node_that_leaves_loses_what_it_got_and_nothing_else() {
 }
 
 #[test]
-fn a_value_that_changes_goes_and_comes() {
+fn a_changed_value_is_removed_and_added() {
     let taint = |value: &str| Taint {
         key: "k".into(),
         value: value.into(),
@@ -167,7 +167,7 @@ fn edits_of_another_state_are_not_written() {
 }
 
 #[test]
-fn what_is_no_node_is_refused_in_a_sentence() {
+fn an_invalid_node_is_refused_in_a_sentence() {
     for body in ["", "[]", r#"{"kind":"Pod"}"#, r#"{"kind":"Node","metadata":{"name":"n"}}"#] {
         assert!(PoolNodeBody::read(body.as_bytes()).is_err(), "{body}");
     }

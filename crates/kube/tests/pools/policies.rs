@@ -11,7 +11,7 @@ fn policy(spec: &Value) -> Vec<u8> {
 }
 
 #[test]
-fn every_field_is_read() {
+fn every_field_is_decoded() {
     let spec = json!({
         "priority": -5,
         "namespaceSelector": {"matchLabels": {"tier": "web"}},
@@ -34,7 +34,7 @@ fn every_field_is_read() {
 }
 
 #[test]
-fn what_is_not_said_is_not_there() {
+fn an_absent_field_is_none() {
     let expected = TolerationPolicy { name: "team-a".into(), ..TolerationPolicy::default() };
     for spec in [
         json!({"namespaceSelector": {}}),
@@ -45,7 +45,7 @@ fn what_is_not_said_is_not_there() {
 }
 
 #[test]
-fn seconds_are_whole_numbers_or_forever() {
+fn seconds_are_integers_or_forever() {
     for (written, stay) in [
         (json!(i64::MAX), TolerationDuration::For(i64::MAX)),
         (json!(i64::MIN), TolerationDuration::For(i64::MIN)),
@@ -65,7 +65,7 @@ fn seconds_are_whole_numbers_or_forever() {
 }
 
 #[test]
-fn what_is_not_understood_is_named() {
+fn an_unknown_value_is_named() {
     for (spec, said) in [
         (json!({}), "spec.namespaceSelector: missing"),
         (json!({"namespaceSelector": null}), "spec.namespaceSelector: missing"),

@@ -53,7 +53,7 @@ fn expected() -> DedicatedPool {
 }
 
 #[test]
-fn every_field_is_read() {
+fn every_field_is_decoded() {
     let read = seen(&pool());
     assert_eq!(read.pool, expected());
     assert_eq!(
@@ -70,7 +70,7 @@ fn every_field_is_read() {
 }
 
 #[test]
-fn what_is_not_said_has_its_default() {
+fn an_absent_field_has_its_default() {
     let mut least = pool();
     least["spec"] =
         json!({"taint": {"key": "a"}, "label": null, "nodes": {"names": null}, "placement": null});
@@ -92,9 +92,9 @@ fn an_empty_selector_is_not_the_same_as_none() {
     assert_eq!(seen(&object).pool.members.selector, None);
 }
 
-/// What can be read and makes no sense is the core's to answer, so that the pool can say so in its status.
+/// A decodable but invalid pool is the core's to report, so that the pool can have it in its status.
 #[test]
-fn the_core_says_what_makes_no_sense() {
+fn the_core_reports_invalid_pools() {
     for (at, value, reason) in [
         ("/spec/taint", json!({}), Reason::BadTaint),
         ("/spec/taint", Value::Null, Reason::BadTaint),
@@ -115,7 +115,7 @@ fn the_core_says_what_makes_no_sense() {
 }
 
 #[test]
-fn what_is_not_understood_is_named() {
+fn an_unknown_value_is_named() {
     for (at, value, said) in [
         ("/spec", json!(null), "spec: missing"),
         ("/spec", json!([]), "spec: "),
@@ -144,9 +144,9 @@ fn what_is_not_understood_is_named() {
     }
 }
 
-/// It may forbid what would be done without it.
+/// It may restrict what would be done without it.
 #[test]
-fn a_field_nobody_knows_is_not_passed_over() {
+fn an_unknown_field_is_not_ignored() {
     for at in
         ["", "/taint", "/label", "/nodes", "/nodes/selector", "/nodes/selector/matchExpressions/0", "/users"]
     {
@@ -159,11 +159,11 @@ fn a_field_nobody_knows_is_not_passed_over() {
     let mut object = pool();
     object["metadata"]["newer"] = json!(1);
     object["newer"] = json!(1);
-    assert_eq!(seen(&object).pool, expected(), "what Kubernetes adds matters to nobody");
+    assert_eq!(seen(&object).pool, expected(), "fields that Kubernetes adds do not matter");
 }
 
 #[test]
-fn what_it_stood_for_is_read_and_not_guessed() {
+fn declared_marks_are_decoded_and_not_guessed() {
     let mut object = pool();
     object["status"] = json!({"past": [
         {"kind": "Taint", "key": "a", "value": "b", "effect": "NoExecute"}, {"kind": "Label", "key": "c"},
@@ -189,7 +189,7 @@ fn what_it_stood_for_is_read_and_not_guessed() {
 }
 
 #[test]
-fn nothing_is_read_from_what_no_server_writes() {
+fn nothing_is_decoded_from_what_no_server_writes() {
     assert!(matches!(PoolFact::from_protobuf(b""), Decoded::Undecodable(_)));
     let mut other = pool();
     other["kind"] = json!("TaintwardPolicy");

@@ -68,7 +68,7 @@ fn resident(decoded: Decoded<DecodedPod>) -> Option<PodOnNodeFact> {
 }
 
 #[test]
-fn both_encodings_say_whose_a_pod_is() {
+fn both_encodings_have_the_pods_identity() {
     let seen = resident(DecodedPod::from_json(json_pod().to_string().as_bytes())).unwrap();
     assert_eq!(resident(DecodedPod::from_protobuf(&binary_pod("n1", "Running"))).as_ref(), Some(&seen));
     assert_eq!(
@@ -82,14 +82,14 @@ fn both_encodings_say_whose_a_pod_is() {
 }
 
 #[test]
-fn one_that_is_being_deleted_says_so() {
+fn a_pod_that_is_being_deleted_is_marked_as_such() {
     let mut pod = json_pod();
     pod["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
     assert!(resident(DecodedPod::from_json(pod.to_string().as_bytes())).unwrap().leaving);
 }
 
 #[test]
-fn who_is_over_or_nowhere_is_no_resident() {
+fn a_terminated_or_unbound_pod_is_not_counted() {
     for phase in ["Succeeded", "Failed"] {
         let mut pod = json_pod();
         pod["status"]["phase"] = json!(phase);
@@ -99,7 +99,7 @@ fn who_is_over_or_nowhere_is_no_resident() {
         assert_eq!(
             resident(DecodedPod::from_json(pod.to_string().as_bytes())),
             None,
-            "it is over all the same"
+            "it has terminated anyway"
         );
     }
     assert!(matches!(DecodedPod::from_protobuf(&binary_pod("", "Pending")), Decoded::Unbound(_)));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use taintward_core::dedicated_pools::PoolFact;
 use taintward_kube::decode::{Decoded, WatchedObject};
 
-/// The fact, which there has to be.
+/// The fact, which must exist.
 pub(crate) fn fact<F: std::fmt::Debug>(decoded: Decoded<F>) -> F {
     match decoded {
         Decoded::Object(fact) => fact,
@@ -12,7 +12,7 @@ pub(crate) fn fact<F: std::fmt::Debug>(decoded: Decoded<F>) -> F {
     }
 }
 
-/// Why it cannot be read; who it is has to be known.
+/// Why it cannot be decoded; its identity must be known.
 pub(crate) fn why<F: std::fmt::Debug>(decoded: Decoded<F>) -> String {
     match decoded {
         Decoded::Undecodable(unreadable) => {
@@ -59,7 +59,7 @@ pub(crate) fn pool() -> Value {
     })
 }
 
-/// It, read.
+/// The pool, decoded.
 pub(crate) fn seen(pool: &Value) -> PoolFact {
     fact(PoolFact::from_json(pool.to_string().as_bytes()))
 }

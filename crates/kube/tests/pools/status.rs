@@ -1,4 +1,4 @@
-//! Tests that a written pool status is decoded again as it was.
+//! Tests that a written pool status is decoded again unchanged.
 
 use super::sample::{pool, seen};
 use serde_json::Value;
@@ -38,7 +38,7 @@ fn counts() -> PoolStatus {
 fn written(before: &PoolFact, told: &RecordedStatus, past: &[AppliedMark]) -> PoolFact {
     let patch: Value = serde_json::from_slice(&status_patch(before, told, past).unwrap()).unwrap();
     assert_eq!(patch["metadata"], serde_json::json!({"uid": "uid-1", "resourceVersion": "41"}));
-    assert_eq!(patch.as_object().unwrap().len(), 2, "nothing but the status is written");
+    assert_eq!(patch.as_object().unwrap().len(), 2, "only the status is written");
     let mut object = pool();
     object["status"] = patch["status"].clone();
     seen(&object)
@@ -50,7 +50,7 @@ fn condition<'t>(told: &'t RecordedStatus, kind: &str) -> (&'t str, &'t str) {
 }
 
 #[test]
-fn what_is_written_is_read_back_and_not_written_twice() {
+fn a_written_status_is_read_back_and_not_written_twice() {
     let before = seen(&pool());
     let odd = AppliedMark::Taint { key: "old".into(), value: "".into(), effect: TaintEffect::NoExecute };
     let past: Vec<AppliedMark> = [before.pool.marks(), vec![odd]].concat();
@@ -62,11 +62,11 @@ fn what_is_written_is_read_back_and_not_written_twice() {
     assert_eq!(status_patch(&after, &news, &past), None);
     assert!(status_patch(&after, &news, &past[1..]).is_some());
     let again = observed_status(&after, &PoolAssessment::default(), counts(), Wall::from_secs(T0 + 60));
-    assert_eq!(again, news, "nothing has changed, also since when it is so");
+    assert_eq!(again, news, "nothing has changed, including the transition time");
 }
 
 #[test]
-fn a_condition_that_turns_has_a_new_time() {
+fn a_condition_that_changes_has_a_new_time() {
     let before = seen(&pool());
     let at = |seconds| Wall::from_secs(T0 + seconds);
     let news = observed_status(&before, &PoolAssessment::default(), counts(), at(0));
@@ -81,7 +81,7 @@ fn a_condition_that_turns_has_a_new_time() {
 }
 
 #[test]
-fn conditions_say_what_the_core_found() {
+fn conditions_report_the_cores_findings() {
     let of = |change: &dyn Fn(&mut Value)| {
         let mut object = pool();
         change(&mut object);
@@ -108,7 +108,7 @@ fn conditions_say_what_the_core_found() {
 }
 
 #[test]
-fn a_status_somebody_has_damaged_is_written_anew() {
+fn a_damaged_status_is_written_again() {
     let mut object = pool();
     for odd in [r#"{"observedGeneration":"1"}"#, r#"{"observedGeneration":1,"nodes":-1}"#, "{}"] {
         object["status"] = serde_json::from_str(odd).unwrap();

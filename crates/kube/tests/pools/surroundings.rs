@@ -115,7 +115,7 @@ proptest! {
     }
 }
 
-/// AD-8: what an annotation says, as the rule wants it.
+/// AD-8: the list of an annotation, by the rule.
 #[test]
 fn lists_of_a_namespace_are_absent_present_or_unreadable() {
     let annotations = [(DEFAULTS, "[]"), (WHITELIST, "{"), (NOT_READY_SECONDS, "forever")];
@@ -127,7 +127,7 @@ fn lists_of_a_namespace_are_absent_present_or_unreadable() {
 }
 
 #[test]
-fn null_is_the_empty_string_and_no_map_is_an_empty_one() {
+fn null_is_the_empty_string_and_an_absent_map_is_an_empty_one() {
     let json = br#"{"metadata":{"name":"n","uid":"u","labels":{"a":null},"annotations":null}}"#;
     let read = fact(NamespaceObject::from_json(json));
     assert_eq!(read.facts.labels, labels(&[("a".to_owned(), String::new())].into()));

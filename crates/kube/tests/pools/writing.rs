@@ -1,4 +1,4 @@
-//! Tests the finalizer, and withdrawing the readiness of a pool.
+//! Tests the finalizer, and revoking the readiness of a pool.
 
 use super::sample;
 use serde_json::{Value, json};
@@ -18,17 +18,17 @@ fn patch(seen: &PoolFact, hold: bool) -> Option<Value> {
 }
 
 #[test]
-fn the_finalizer_comes_and_goes_and_leaves_others() {
+fn the_finalizer_is_added_and_removed_and_others_stay() {
     let (held, free) = (with(json!(["a/b", FINALIZER, "c/d"])), with(json!(["a/b", "c/d"])));
     assert!(held.has_finalizer() && !free.has_finalizer() && !with(json!(null)).has_finalizer());
     let metadata = |finalizers: Value| json!({"metadata": {"uid": "uid-1", "resourceVersion": "41", "finalizers": finalizers}});
     assert_eq!(patch(&free, true), Some(metadata(json!(["a/b", "c/d", FINALIZER]))));
     assert_eq!(patch(&held, false), Some(metadata(json!(["a/b", "c/d"]))));
-    assert_eq!((patch(&held, true), patch(&free, false)), (None, None), "it is so already");
+    assert_eq!((patch(&held, true), patch(&free, false)), (None, None), "nothing changes");
 }
 
 #[test]
-fn what_is_still_to_be_done_makes_a_pool_not_ready() {
+fn pending_work_makes_a_pool_not_ready() {
     let mut seen = with(json!([FINALIZER]));
     let ready =
         observed_status(&seen, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(10));
@@ -41,13 +41,13 @@ fn what_is_still_to_be_done_makes_a_pool_not_ready() {
     );
     assert_eq!(condition.since, Wall::from_secs(20));
     assert_eq!(later.conditions[1..], ready.conditions[1..]);
-    // It has been so for a while: that is since when.
+    // It has been so for a while: the transition time stays.
     seen.recorded = Some(later.clone());
     let mut again =
         observed_status(&seen, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(30));
     set_progressing(&mut again, &seen, "2 nodes", Wall::from_secs(30));
     assert_eq!(again, later);
-    // What is not ready for another reason stays so.
+    // A pool that is not ready for another reason stays so.
     seen.pool.leaving = true;
     let leaving =
         observed_status(&seen, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(40));

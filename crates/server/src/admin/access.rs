@@ -1,6 +1,6 @@
 //! Decides whether a request may read the metrics, if the operator wants it checked ([`AccessCheck`]).
 //!
-//! - Invariant: an unanswered check refuses; health endpoints need no token.
+//! - Invariant: a check without a response refuses; health endpoints need no token.
 
 use super::Answer;
 use super::answer::{PLAIN, is_metrics, respond};
@@ -9,39 +9,39 @@ use http::{HeaderValue, Request, StatusCode};
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Why somebody may not read the metrics.
+/// Why a client may not read the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessDenied {
-    /// The token is nobody's.
+    /// The token belongs to no user.
     Stranger,
-    /// It is somebody's who may not.
+    /// Its user may not.
     Forbidden,
-    /// Whether it may cannot be told now.
+    /// The permission is unknown at the moment.
     Unknown,
 }
 
-/// What a guard says, in time.
+/// The future decision of a guard.
 pub type AccessDecision<'g> = Pin<Box<dyn Future<Output = Result<(), AccessDenied>> + Send + 'g>>;
 
-/// Knows whose tokens may read the metrics.
+/// Decides which tokens may read the metrics.
 pub trait AccessCheck: Send + Sync {
     /// Whether the bearer of this token may.
     fn admit<'g>(&'g self, token: &'g str) -> AccessDecision<'g>;
 }
 
-/// Who may read the metrics of a port.
+/// Which clients may read the metrics of a port.
 #[derive(Clone)]
 pub(super) enum MetricsAccess {
-    /// Whoever reaches it.
+    /// Any client that can reach it.
     Anybody,
-    /// Nobody: tokens are not asked for where everybody on the way could read them.
+    /// None: tokens are not accepted over unencrypted connections.
     Nobody,
-    /// Whom a guard lets.
+    /// Clients that a guard admits.
     Guarded(Arc<dyn AccessCheck>),
 }
 
 impl MetricsAccess {
-    /// The refusal, if there is one.
+    /// Returns the refusal, if there is one.
     pub(super) async fn refusal<Body>(&self, request: &Request<Body>) -> Option<Answer> {
         if !is_metrics(request.uri().path()) {
             return None;
@@ -75,7 +75,7 @@ impl MetricsAccess {
     }
 }
 
-/// The token of a request that has one.
+/// Returns the bearer token of a request, if it has one.
 fn bearer<Body>(request: &Request<Body>) -> Option<&str> {
     let mut all = request.headers().get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (all.next(), all.next()) else { return None };

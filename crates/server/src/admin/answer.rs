@@ -8,21 +8,21 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Bytes;
 
-/// A complete answer.
+/// A complete response.
 pub type Answer = Response<Full<Bytes>>;
 
 pub(super) const PLAIN: &str = "text/plain; charset=utf-8";
 const PATHS: &str =
     "not found: there are /metrics, /healthz, /livez and /readyz (add ?verbose, or /<check>)\n";
 
-/// What a path asks for.
+/// The endpoint of a path.
 enum Question<'path> {
     Metrics,
     Health { endpoint: &'static str, scope: Scope, check: Option<&'path str> },
 }
 
 impl Admin {
-    /// Answers one request; its body does not matter.
+    /// Responds to one request; its body does not matter.
     pub fn answer<Body>(&self, request: &Request<Body>) -> Answer {
         let Some(question) = question(request.uri().path()) else {
             return respond(StatusCode::NOT_FOUND, PLAIN, PATHS.into());
@@ -30,7 +30,7 @@ impl Admin {
         self.answer_question(&question, request)
     }
 
-    /// The same on a port that serves other things as well; `None` if the path is none of ours.
+    /// The same on a port that serves other paths as well; `None` if the path is unknown.
     pub fn answer_known<Body>(&self, request: &Request<Body>) -> Option<Answer> {
         let question = question(request.uri().path())?;
         Some(self.answer_question(&question, request))
@@ -101,12 +101,12 @@ impl Admin {
     }
 }
 
-/// Whether the metrics are asked for, by whatever method.
+/// Whether the path is that of the metrics, with any method.
 pub(super) fn is_metrics(path: &str) -> bool {
     matches!(question(path), Some(Question::Metrics))
 }
 
-/// Kubernetes' spelling of the paths and the shorter one that other controllers use.
+/// Parses Kubernetes' paths and the shorter ones of other controllers.
 fn question(path: &str) -> Option<Question<'_>> {
     if path == "/metrics" {
         return Some(Question::Metrics);
@@ -128,7 +128,7 @@ fn is_verbose(query: Option<&str>) -> bool {
     query.is_some_and(|query| query.split('&').any(|pair| pair.split('=').next() == Some("verbose")))
 }
 
-/// A complete answer of this type, not to be kept by anybody on the way.
+/// A complete response of this type, which proxies must not cache.
 pub fn respond(status: StatusCode, media_type: &'static str, text: String) -> Answer {
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;

@@ -22,21 +22,21 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-/// The most connections a port holds.
+/// The maximum number of connections of a port.
 pub(super) const CONNECTIONS_MAX: usize = 64;
-/// How long a client may take to send its request's head.
+/// The timeout for a request's head.
 pub(super) const HEAD_MAX: Duration = Duration::from_secs(5);
-/// How long a connection may last in all: TLS handshake, request, answer.
+/// The timeout for a whole connection: TLS handshake, request, response.
 pub(super) const CONNECTION_MAX: Duration = Duration::from_secs(10);
-/// The most bytes of a request's head, and of an answer that wait in memory for a slow reader.
+/// The maximum size of a request's head, and of a response that waits in memory for a slow reader.
 const BUFFER_MAX: usize = 16 * 1024;
-/// The pause after the operating system refused to accept a connection (for lack of file descriptors, say).
+/// The pause after the operating system failed to accept a connection (for lack of file descriptors, for example).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why a port could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Another program has the port.
+    /// Another program uses the port.
     #[error(
         "cannot listen on {address}: the port is in use; choose another with {flag}, or 0 to switch it off"
     )]
@@ -63,16 +63,16 @@ pub enum ListenError {
     Certificate(#[from] CertificateError),
 }
 
-/// Open ports that do not answer yet.
+/// Open ports that are not served yet.
 pub struct AdminListener {
     plain: Option<TcpListener>,
     secure: Option<(TcpListener, ReloadingTls)>,
-    /// Of each port.
+    /// For each port.
     readers: [MetricsAccess; 2],
 }
 
 impl AdminListener {
-    /// Opens the ports that are switched on.
+    /// Opens the enabled ports.
     ///
     /// # Errors
     /// If a port cannot be opened or there is no certificate.
@@ -92,12 +92,12 @@ impl AdminListener {
             .secure
             .as_ref()
             .is_some_and(|secure| secure.readers == settings::MetricsReadersSetting::Delegated);
-        // Until somebody guards them, nobody is let.
+        // Until a guard is set, no client is admitted.
         let readers = if delegated { MetricsAccess::Nobody } else { MetricsAccess::Anybody };
         Ok(Self { plain, secure, readers: [readers.clone(), readers] })
     }
 
-    /// Takes a plain port that is open already.
+    /// Uses a plain port that is already open.
     pub fn plain(listener: TcpListener) -> Self {
         Self {
             plain: Some(listener),
@@ -106,24 +106,24 @@ impl AdminListener {
         }
     }
 
-    /// Takes sockets that are open already.
+    /// Uses sockets that are already open.
     #[cfg(test)]
     pub(super) fn of(plain: Option<TcpListener>, secure: Option<(TcpListener, ReloadingTls)>) -> Self {
         Self { plain, secure, readers: [MetricsAccess::Anybody, MetricsAccess::Anybody] }
     }
 
-    /// Whether somebody is to say who may read the metrics of the secure port.
+    /// Whether the secure port needs a guard for the metrics.
     pub fn wants_guard(&self) -> bool {
         matches!(self.readers, [_, MetricsAccess::Nobody])
     }
 
-    /// The same, with somebody who says it.
+    /// The same, with a guard.
     #[must_use]
     pub fn guarded(self, guard: Arc<dyn AccessCheck>) -> Self {
         Self { readers: [MetricsAccess::Nobody, MetricsAccess::Guarded(guard)], ..self }
     }
 
-    /// Answers until the future is dropped; open connections end with it.
+    /// Serves until the future is dropped; open connections end with it.
     pub async fn serve(self, admin: Arc<Admin>) -> Infallible {
         let [of_plain, of_secure] = self.readers;
         let plain = async {
@@ -148,7 +148,7 @@ impl AdminListener {
 /// Opens a port that `flag` chose.
 ///
 /// # Errors
-/// If it cannot be had; the reason names the flag.
+/// If it is not available; the reason names the flag.
 pub async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, ListenError> {
     TcpListener::bind(address).await.map_err(|source| match source.kind() {
         io::ErrorKind::AddrInUse => ListenError::InUse { address, flag },
@@ -189,7 +189,7 @@ async fn accept(
     }
 }
 
-/// One connection, from the TLS handshake on, within its time.
+/// Serves one connection, from the TLS handshake on, within its timeout.
 pub(super) async fn client(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     acceptor: Option<TlsAcceptor>,
@@ -212,7 +212,7 @@ pub(super) async fn client(
     }
 }
 
-/// One request and its answer.
+/// Serves one request.
 pub(super) async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     admin: &Admin,

@@ -9,10 +9,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
-/// How often the files are looked at, at most.
+/// The minimum interval between two checks of the files.
 pub(super) const RENEWAL_PERIOD: Duration = Duration::from_secs(60);
 
-/// The certificate on show.
+/// The current certificate.
 pub(super) struct ReloadingTls {
     certificate: ServingCertificate,
     acceptor: TlsAcceptor,
@@ -20,7 +20,7 @@ pub(super) struct ReloadingTls {
 }
 
 impl ReloadingTls {
-    /// Reads or makes the certificate.
+    /// Reads or generates the certificate.
     pub(super) fn new(certificate: &ServingCertificate, address: IpAddr) -> Result<Self, CertificateError> {
         let acceptor = match certificate {
             ServingCertificate::SelfSigned => {

@@ -18,14 +18,14 @@ use tokio::time::{Instant, timeout};
 mod readers;
 mod tls;
 
-/// Checks: `sync` (ready only) and `engine` (live), each broken on demand.
+/// Checks: `sync` (ready only) and `engine` (live), each can be made to fail.
 #[derive(Default)]
 struct World {
     unsynced: Arc<AtomicBool>,
     stuck: Arc<AtomicBool>,
 }
 
-/// A few metrics to show.
+/// A few metrics.
 #[derive(Debug)]
 struct Series(Registry);
 
@@ -69,11 +69,11 @@ async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     let all = timeout(Duration::from_secs(20), stream.read_to_string(&mut answer));
-    all.await.expect("an answer in time").unwrap();
+    all.await.expect("a response in time").unwrap();
     answer
 }
 
-/// The status and the body of an answer.
+/// The status and the body of a response.
 async fn ask(address: SocketAddr, method: &str, target: &str) -> (u16, String) {
     let stream = TcpStream::connect(address).await.unwrap();
     let answer = exchange(stream, &format!("{method} {target} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
@@ -82,7 +82,7 @@ async fn ask(address: SocketAddr, method: &str, target: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn every_spelling_answers() {
+async fn every_path_is_served() {
     let address = World::default().serve().await;
     for path in
         ["/healthz", "/livez", "/live", "/readyz", "/ready", "/readyz/", "/readyz/sync", "/livez/engine"]
@@ -101,7 +101,7 @@ async fn every_spelling_answers() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_refused() {
+async fn unknown_paths_and_methods_are_refused() {
     let address = World::default().serve().await;
     for path in ["/", "/metrics/", "/debug/pprof", "/readyzz", "/Readyz", "//", "/metricsz", "*"] {
         assert_eq!(ask(address, "GET", path).await.0, 404, "{path}");
@@ -123,7 +123,7 @@ async fn what_is_not_there_is_refused() {
 }
 
 #[tokio::test]
-async fn a_list_that_is_missing_makes_it_unready_but_not_dead() {
+async fn a_missing_list_makes_it_unready_but_not_dead() {
     let world = World::default();
     let address = world.serve().await;
     world.unsynced.store(true, Ordering::SeqCst);
@@ -138,7 +138,7 @@ async fn a_list_that_is_missing_makes_it_unready_but_not_dead() {
 }
 
 #[tokio::test]
-async fn a_stuck_loop_fails_everything() {
+async fn a_stuck_loop_fails_all_endpoints() {
     let world = World::default();
     let address = world.serve().await;
     world.stuck.store(true, Ordering::SeqCst);
@@ -154,7 +154,7 @@ async fn a_stuck_loop_fails_everything() {
 }
 
 #[tokio::test]
-async fn metrics_come_in_the_form_asked_for() {
+async fn metrics_have_the_requested_format() {
     let address = World::default().serve().await;
     for (accept, media_type, declared) in [
         ("*/*", "text/plain; version=0.0.4; charset=utf-8", "# TYPE pods_deleted_total counter"),
@@ -174,7 +174,7 @@ async fn metrics_come_in_the_form_asked_for() {
 }
 
 #[tokio::test]
-async fn nonsense_does_not_hurt() {
+async fn invalid_requests_do_no_harm() {
     let address = World::default().serve().await;
     for nonsense in ["GET\r\n\r\n", "\u{0}\u{1}\u{2}\r\n\r\n", "GET /readyz HTTP/9.9\r\n\r\n"] {
         let answer = exchange(TcpStream::connect(address).await.unwrap(), nonsense).await;
@@ -182,7 +182,7 @@ async fn nonsense_does_not_hurt() {
     }
     let head = format!("GET /readyz HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(64 * 1024));
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // The server may hang up before it has read everything.
+    // The server may close the connection before it has read everything.
     let _ = stream.write_all(head.as_bytes()).await;
     let mut answer = Vec::new();
     let _ = timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await.unwrap();
@@ -190,7 +190,7 @@ async fn nonsense_does_not_hurt() {
     assert_eq!(ask(address, "GET", "/readyz").await.0, 200);
 }
 
-/// A connection from somewhere else than where probes come from.
+/// A connection from another address than that of probes.
 async fn elsewhere(to: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind((Ipv4Addr::new(127, 0, 0, 2), 0).into()).unwrap();
@@ -198,7 +198,7 @@ async fn elsewhere(to: SocketAddr) -> TcpStream {
 }
 
 #[tokio::test]
-async fn connections_held_open_or_opened_all_the_time_keep_nobody_out() {
+async fn connections_held_open_or_opened_all_the_time_keep_no_client_out() {
     let address = World::default().serve().await;
     let mut held = Vec::new();
     for _ in 0..2 * CONNECTIONS_MAX {
@@ -209,14 +209,14 @@ async fn connections_held_open_or_opened_all_the_time_keep_nobody_out() {
     assert_eq!(ask(address, "GET", "/readyz").await, (200, "ok".into()));
     let mut byte = [0];
     let newest = held.last_mut().unwrap();
-    let newest = timeout(Duration::from_secs(2), newest.read(&mut byte)).await.expect("it was turned away");
+    let newest = timeout(Duration::from_secs(2), newest.read(&mut byte)).await.expect("it was refused");
     assert!(matches!(newest, Ok(0) | Err(_)), "{newest:?}");
     let oldest = &mut held[0];
     oldest.write_all(b"Host: x\r\n\r\n").await.unwrap();
     let mut answer = String::new();
     oldest.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200 OK"), "the oldest has its chance: {answer}");
-    // Nobody is turned away for long, wherever he comes from.
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "the oldest has its grace period: {answer}");
+    // No client is refused for long, from any address.
     let tried = async {
         loop {
             let mut stream = elsewhere(address).await;
@@ -228,7 +228,7 @@ async fn connections_held_open_or_opened_all_the_time_keep_nobody_out() {
             }
         }
     };
-    timeout(Duration::from_secs(20), tried).await.expect("its turn comes");
+    timeout(Duration::from_secs(20), tried).await.expect("it connects eventually");
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,7 +251,7 @@ async fn a_slow_head_is_cut_off_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quick_client_is_answered_and_the_connection_ends() {
+async fn a_quick_client_gets_a_response_and_the_connection_ends() {
     let admin = World::default().admin();
     let (client, server) = duplex(1024);
     let began = Instant::now();
@@ -265,8 +265,8 @@ async fn a_quick_client_is_answered_and_the_connection_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_who_stops_reading_is_cut_off() {
-    // The answer is larger than the pipe, so the server has to wait for the reader.
+async fn a_client_that_stops_reading_is_cut_off() {
+    // The response is larger than the pipe, so the server has to wait for the reader.
     let (mut held, server) = duplex(64);
     held.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     let began = Instant::now();

@@ -13,21 +13,21 @@ use rustls::{OtherError, RootCertStore, SignatureScheme};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Who is let in.
+/// Which clients are accepted.
 #[derive(Clone, Debug)]
 pub struct ClientAuthorities(Arc<dyn ClientCertVerifier>);
 
 impl ClientAuthorities {
-    /// Whoever comes; nobody is asked for a certificate.
+    /// All clients; no certificate is requested.
     pub fn everybody() -> Self {
         Self(Arc::new(NoClientAuth))
     }
 
-    /// Whoever shows a certificate that one of the authorities in this PEM file has signed; a handshake without one
+    /// Clients with a certificate that one of the authorities in this PEM file has signed; a handshake without one
     /// fails. `flag` is named if the file cannot be used.
     ///
     /// # Errors
-    /// If the file cannot be read, or holds no authority.
+    /// If the file cannot be read, or contains no authority.
     pub fn signed_by(authorities: &Path, flag: &'static str) -> Result<Self, super::CertificateError> {
         let unusable = |source| super::CertificateError::File {
             what: "the authority of clients",
@@ -51,8 +51,8 @@ impl ClientAuthorities {
         Ok(Self(verifier.build().map_err(general)?))
     }
 
-    /// Of those only clients whose certificate has one of these common names, as `--requestheader-allowed-names` of an API
-    /// server; without a name, all of them.
+    /// Of those only clients whose certificate has one of these common names, as `--requestheader-allowed-names` of an
+    /// API server; without a name, all of them.
     #[must_use]
     pub fn named(self, names: impl IntoIterator<Item = String>) -> Self {
         let names: Vec<String> = names.into_iter().collect();
@@ -64,7 +64,7 @@ impl ClientAuthorities {
     }
 }
 
-/// Demands a common name beside what another verifier demands.
+/// Requires a common name in addition to another verifier.
 #[derive(Debug)]
 struct NamedClientVerifier {
     inner: Arc<dyn ClientCertVerifier>,

@@ -4,7 +4,7 @@ use super::*;
 use taintward_core::time::Wall;
 
 #[test]
-fn a_made_pair_is_valid_and_names_its_times() {
+fn a_generated_pair_is_valid_and_has_its_times() {
     let pair = CertificatePair::self_signed(vec!["localhost".to_owned()]).unwrap();
     assert!(pair.validity().unwrap().holds(Wall::from_secs(1_800_000_000)));
     assert!(pair.certificate().is_some());

@@ -16,7 +16,7 @@ const PRINTABLE: u8 = 0x13;
 /// 2.5.4.3
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 
-/// From when to when, both included.
+/// A validity period, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Validity {
     /// Not before.
@@ -26,7 +26,7 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// What a certificate says.
+    /// Parses it from a certificate.
     pub fn of(certificate: &[u8]) -> Option<Self> {
         let (times, _) = times_and_subject(certificate)?;
         let (from, rest) = time(times)?;
@@ -34,19 +34,19 @@ impl Validity {
         Some(Self { from, until })
     }
 
-    /// Whether it is to be believed now.
+    /// Whether it is valid now.
     pub fn holds(self, now: Wall) -> bool {
         self.from <= now && now <= self.until
     }
 
-    /// When two thirds of it are over: the time to have another.
+    /// When two thirds of it are over: the time for a renewal.
     pub fn renewal(self) -> Wall {
         let lifetime = self.until.as_micros().saturating_sub(self.from.as_micros());
         self.from.plus(Span::from_micros(lifetime / 3 * 2))
     }
 }
 
-/// What stands between the times, and what follows them: the subject first.
+/// Returns the validity, and what follows it: the subject first.
 fn times_and_subject(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
     let (whole, _) = take(certificate, SEQUENCE)?;
     let (mut signed, _) = take(whole, SEQUENCE)?;
@@ -60,7 +60,7 @@ fn times_and_subject(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
     take(signed, SEQUENCE)
 }
 
-/// The subject's common name, the last if there are several, as in Go; in the two forms that anybody writes it.
+/// The subject's common name, the last if there are several, as in Go; in the two encodings in use.
 pub(super) fn common_name(certificate: &[u8]) -> Option<String> {
     let (_, rest) = times_and_subject(certificate)?;
     let (mut names, _) = take(rest, SEQUENCE)?;
@@ -81,7 +81,7 @@ pub(super) fn common_name(certificate: &[u8]) -> Option<String> {
     found
 }
 
-/// One element of this kind: what is in it, and what follows it.
+/// One element with this tag: its content, and what follows it.
 fn take(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&[found, length], rest) = bytes.split_first_chunk::<2>()?;
     if found != tag {
@@ -91,7 +91,7 @@ fn take(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
         return rest.split_at_checked(length.into());
     }
     let count = usize::from(length & 0x7f);
-    // Four bytes of length are more than any certificate has.
+    // Four bytes of length are more than any certificate needs.
     if count == 0 || count > 4 {
         return None;
     }
@@ -101,7 +101,7 @@ fn take(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length)
 }
 
-/// `YYMMDDHHMMSSZ` or `YYYYMMDDHHMMSSZ`, which are the only forms a certificate may have.
+/// `YYMMDDHHMMSSZ` or `YYYYMMDDHHMMSSZ`, the only valid forms in a certificate.
 fn time(bytes: &[u8]) -> Option<(Wall, &[u8])> {
     let (text, rest, year_digits) = match (take(bytes, UTC_TIME), take(bytes, GENERALIZED_TIME)) {
         (Some((text, rest)), _) => (text, rest, 2),
@@ -133,7 +133,7 @@ fn number(digits: &[u8]) -> Option<i64> {
         .ok()
 }
 
-/// Days from 1970 to a date. Years are counted from March, so that the day that comes and goes is the last.
+/// Days from 1970 to a date. Years are counted from March, so that the leap day is the last.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month > 2 { year } else { year - 1 };
     let months = (month + 9) % 12;
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_of_a_time_are_read() {
+    fn both_forms_of_a_time_are_parsed() {
         let utc = [&[UTC_TIME, 13][..], b"491231235959Z"].concat();
         assert_eq!(time(&utc), Some((Wall::from_secs(2_524_607_999), &[][..])));
         let utc = [&[UTC_TIME, 13][..], b"700101000000Z"].concat();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_made_certificate_says_when_it_holds_and_pieces_of_it_say_nothing() {
+    fn a_generated_certificate_has_its_validity_and_pieces_of_it_have_none() {
         let mut wanted = rcgen::CertificateParams::new(vec!["a.test".to_owned()]).unwrap();
         wanted.not_before = rcgen::date_time_ymd(2026, 3, 1);
         wanted.not_after = rcgen::date_time_ymd(2056, 2, 29);

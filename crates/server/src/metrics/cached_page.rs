@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A page that is not made anew for everybody who asks.
+/// A page that is not rendered for every request.
 #[derive(Debug)]
 pub struct CachedPage {
     of: Arc<dyn Render>,
@@ -14,7 +14,7 @@ pub struct CachedPage {
 }
 
 impl CachedPage {
-    /// A page that may be so old.
+    /// A page of at most this age.
     pub fn new(of: Arc<dyn Render>, age: Duration) -> Self {
         Self { of, age, pages: Mutex::default() }
     }
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_page_is_made_once_a_second_for_each_form() {
+    async fn a_page_is_rendered_once_a_second_for_each_format() {
         let cached = CachedPage::new(Arc::new(Counts::default()), Duration::from_secs(1));
         let (plain, open) = (Exposition::Prometheus, Exposition::OpenMetrics);
         let [first, other] = [plain, open].map(|form| cached.render(form));

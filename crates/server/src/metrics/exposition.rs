@@ -3,7 +3,7 @@
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
-/// A form of the text.
+/// A format of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exposition {
     /// OpenMetrics 1.0: a counter is declared without its ending `_total`; the text ends with `# EOF`.
@@ -12,21 +12,21 @@ pub enum Exposition {
     Prometheus,
 }
 
-/// A metric, as the text describes it.
+/// The description of a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricDescription {
-    /// The name its samples begin with.
+    /// The prefix of its samples' names.
     pub name: String,
     /// `counter`, `gauge` or `histogram`.
     pub kind: String,
     /// What it means.
     pub help: String,
-    /// Its labels, in the order of their names; a histogram's `le` is left out.
+    /// Its labels, sorted by name; a histogram's `le` is left out.
     pub labels: Vec<String>,
 }
 
 impl Exposition {
-    /// What to send to a reader with this `Accept` header.
+    /// The format for a client with this `Accept` header.
     pub fn accepted(accept: &str) -> Self {
         if accept.contains("application/openmetrics-text") { Self::OpenMetrics } else { Self::Prometheus }
     }
@@ -39,10 +39,10 @@ impl Exposition {
         }
     }
 
-    /// The text of everything in a registry.
+    /// Renders everything in a registry.
     pub fn render(self, registry: &Registry) -> String {
         let mut open_metrics = String::new();
-        // Writing to a String cannot fail, and no metric of ours refuses to be written.
+        // Writing to a String cannot fail, and no metric fails to encode.
         let _ = text::encode(&mut open_metrics, registry);
         match self {
             Self::OpenMetrics => open_metrics,
@@ -51,7 +51,7 @@ impl Exposition {
     }
 }
 
-/// Rewrites the declarations; samples are the same in both forms.
+/// Rewrites the declarations; samples are the same in both formats.
 fn to_prometheus(open_metrics: &str) -> String {
     let mut text = String::with_capacity(open_metrics.len());
     let mut help = None;
@@ -74,7 +74,7 @@ fn to_prometheus(open_metrics: &str) -> String {
     text
 }
 
-/// The metrics in a text of the form [`Exposition::Prometheus`], in its order.
+/// The metrics in a text of the format [`Exposition::Prometheus`], in its order.
 pub fn describe(prometheus: &str) -> Vec<MetricDescription> {
     let mut all: Vec<MetricDescription> = Vec::new();
     for line in prometheus.lines() {

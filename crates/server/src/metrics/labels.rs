@@ -6,7 +6,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use std::fmt;
 use std::hash::Hash;
 
-/// A label set all of whose values are known.
+/// A label set with a known list of values.
 pub trait ClosedLabel: Copy + Eq + Hash + EncodeLabelSet + fmt::Debug + Send + Sync + 'static {
     /// Every value.
     fn all() -> Vec<Self>;
@@ -29,7 +29,7 @@ macro_rules! closed_label {
         }
 
         impl $name {
-            /// The value as the label shows it.
+            /// The value of the label.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$value => $text,)+

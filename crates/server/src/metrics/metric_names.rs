@@ -1,4 +1,4 @@
-//! Declares names of metrics as constants, for their registration and for what is written about them (`metric_names!`).
+//! Declares names of metrics as constants, for their registration and their documentation (`metric_names!`).
 
 /// Declares names: `metric_names! { DUE_PODS = "taintward_due_pods", }`.
 #[macro_export]

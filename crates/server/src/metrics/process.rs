@@ -10,7 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
 use taintward_core::time::Wall;
 
-/// Reads the figures whenever it is asked.
+/// Reads the values at each scrape.
 #[derive(Debug)]
 pub struct ProcessCollector {
     /// When it started.
@@ -47,7 +47,7 @@ impl Collector for ProcessCollector {
             }
         }
         if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
-            // Looking opens one more, which is closed again when the number is read.
+            // Reading the directory opens one more, which is closed again.
             let count = open.count().saturating_sub(1);
             gauge(&mut encoder, "process_open_fds", "Open file descriptors", None, count as f64)?;
         }

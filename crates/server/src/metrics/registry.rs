@@ -23,7 +23,7 @@ impl<L: ClosedLabel, M: Clone> ByLabel<L, M> {
 }
 
 impl<L: ClosedLabel> ByLabel<L, Counter> {
-    /// Counters that are not registered yet, for what is counted before there is a registry.
+    /// Counters that are not registered yet, for counting before there is a registry.
     pub fn counters() -> Self {
         by(Counter::default)
     }
@@ -35,14 +35,14 @@ impl<L: fmt::Debug, M: fmt::Debug> fmt::Debug for ByLabel<L, M> {
     }
 }
 
-/// Gives out metrics and registers them.
+/// Makes metrics and registers them.
 pub struct MetricsRegistry<'registry> {
     registry: &'registry mut Registry,
     clock: MonoClock,
 }
 
 impl<'registry> MetricsRegistry<'registry> {
-    /// Registers metrics in this registry; moments are read on this clock.
+    /// Registers metrics in this registry; times are read on this clock.
     pub fn new(registry: &'registry mut Registry, clock: MonoClock) -> Self {
         Self { registry, clock }
     }
@@ -63,12 +63,12 @@ impl<'registry> MetricsRegistry<'registry> {
         metric
     }
 
-    /// A moment; `name` leaves out the ending `_seconds`.
+    /// A time; `name` leaves out the ending `_seconds`.
     pub fn moment(&mut self, name: &str, help: &str, direction: TimeDirection) -> TimeGauge {
         self.seconds(name, help, TimeGauge::new(direction, self.clock.clone()))
     }
 
-    /// A moment for each value of a label, counting from the present on; `name` leaves out the ending `_seconds`.
+    /// A time for each value of a label, counting from now on; `name` leaves out the ending `_seconds`.
     pub fn moments_since<L: ClosedLabel>(&mut self, name: &str, help: &str) -> TimeGauges<L> {
         let now = (self.clock)();
         let each = |_: &L| {
@@ -87,7 +87,7 @@ impl<'registry> MetricsRegistry<'registry> {
         counters
     }
 
-    /// Counters that are counting already; `name` leaves out the ending `_total`.
+    /// Counters that already count; `name` leaves out the ending `_total`.
     pub fn shared<L: ClosedLabel>(&mut self, name: &str, help: &str, counters: &ByLabel<L, Counter>) {
         self.put(name, help, counters.0.clone());
     }
@@ -99,7 +99,7 @@ impl<'registry> MetricsRegistry<'registry> {
         gauges
     }
 
-    /// A metric for each value of a label that is not known in full before anything happens.
+    /// A metric for each value of a label whose values are not known in advance.
     pub fn family<L, M>(&mut self, name: &str, help: &str) -> Family<L, M>
     where
         Family<L, M>: Metric + Clone + Default,
@@ -119,7 +119,7 @@ impl<'registry> MetricsRegistry<'registry> {
         histograms
     }
 
-    /// A gauge that is always 1 and has labels to read.
+    /// A gauge that is always 1 and only carries labels.
     pub fn constant(&mut self, name: &str, help: &str, labels: Vec<(&'static str, String)>) {
         self.labelled_gauge(name, help, labels).set(1);
     }
@@ -150,7 +150,7 @@ fn by<L: ClosedLabel, M: TypedMetric + Clone>(make: fn() -> M) -> ByLabel<L, M> 
 pub struct TimeGauges<L>(Vec<(L, TimeGauge)>);
 
 impl<L: ClosedLabel> TimeGauges<L> {
-    /// The moment of one value.
+    /// The gauge of one value.
     pub fn of(&self, label: L) -> Option<&TimeGauge> {
         self.0.iter().find(|(each, _)| *each == label).map(|(_, moment)| moment)
     }

@@ -1,6 +1,6 @@
-//! Shows a moment as seconds since or until now, computed when the metric is read.
+//! Exposes a time as seconds since or until now, computed when the metric is read.
 //!
-//! - Invariant: the value is right even if the loop that sets the moment hangs.
+//! - Invariant: the value is right even if the loop that sets the time hangs.
 
 use super::MonoClock;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
@@ -9,16 +9,16 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use taintward_core::time::Mono;
 
-/// Which way a [`TimeGauge`] counts.
+/// The direction of a [`TimeGauge`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeDirection {
-    /// Seconds since the moment; never negative.
+    /// Seconds since the time; never negative.
     Since,
-    /// Seconds until the moment; negative once it has passed.
+    /// Seconds until the time; negative once it has passed.
     Until,
 }
 
-/// A gauge that shows the distance between a moment and the present; 0 while there is no moment.
+/// A gauge of the interval between a time and now; 0 if there is no time.
 #[derive(Clone)]
 pub struct TimeGauge {
     direction: TimeDirection,
@@ -31,12 +31,12 @@ impl TimeGauge {
         Self { direction, at: Arc::default(), clock }
     }
 
-    /// Sets the moment, or says that there is none.
+    /// Sets the time; `None` removes it.
     pub fn set(&self, at: Option<Mono>) {
         *self.at.lock().unwrap_or_else(PoisonError::into_inner) = at;
     }
 
-    /// What the gauge shows.
+    /// The value of the gauge.
     pub fn seconds(&self) -> f64 {
         let Some(at) = *self.at.lock().unwrap_or_else(PoisonError::into_inner) else {
             return 0.0;

@@ -16,7 +16,7 @@ fn plan() -> RotationPlan {
 fn first_stored() -> StoredState {
     let seen = ObservedState { stored: None, configured: &[TrustBundle::default()] };
     let RotationStep::Write(stored) = step(seen, NOW, &plan(), &mut RcgenIssuer).unwrap() else {
-        panic!("nothing to write")
+        panic!("there is nothing to write")
     };
     *stored
 }
@@ -26,7 +26,7 @@ fn data(stored: &StoredState) -> Data {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn a_written_state_is_read_back() {
     let mut stored = first_stored();
     assert_eq!(StoredState::from_data(&data(&stored)).unwrap(), stored);
     let authority = RcgenIssuer.authority(&plan(), NOW).unwrap();
@@ -45,14 +45,11 @@ fn no_certificate_outlives_its_authority() {
     let serving = RcgenIssuer.serving(&stored.current.authority, &plan(), late).unwrap();
     assert_eq!(serving.validity.until, stored.current.authority.validity.until);
     let again = StoredState { serving, ..stored };
-    assert!(
-        StoredState::from_data(&data(&again)).is_ok(),
-        "the authority of today signs as that of a year ago"
-    );
+    assert!(StoredState::from_data(&data(&again)).is_ok(), "today's authority signs like that of a year ago");
 }
 
 #[test]
-fn a_secret_that_does_not_fit_together_is_none() {
+fn an_inconsistent_secret_is_invalid() {
     let (stored, other) = (first_stored(), first_stored());
     let refused = |change: &dyn Fn(&mut Data)| {
         let mut data = data(&stored);
@@ -66,7 +63,7 @@ fn a_secret_that_does_not_fit_together_is_none() {
         assert!(!said.contains('\n'), "{said}");
         refused(&|data| drop(data.insert(name.into(), b"-----BEGIN CERTIFICATE-----".to_vec())));
     }
-    // Each works by itself, but one did not sign the other.
+    // Each is valid by itself, but one did not sign the other.
     let strange = StoredState { serving: other.serving.clone(), ..stored.clone() };
     let said = StoredState::from_data(&data(&strange)).unwrap_err().to_string();
     assert!(said.starts_with("tls.crt in the Secret is invalid: "), "{said}");

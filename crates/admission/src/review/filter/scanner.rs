@@ -3,15 +3,15 @@
 //! - Invariant: nothing recurses; a level of nesting costs one bit. Bytes above 127 are not checked, because API
 //!   servers pass on invalid UTF-8 in `managedFields`.
 
-/// Somebody who is told what is read. Places are counted in the piece that is read.
+/// Receives what is scanned. Positions are relative to the current piece.
 pub(super) trait ScanSink {
     /// A key begins.
     fn key_begins(&mut self);
-    /// More of a key, as it is written.
+    /// More of a key, as written.
     fn key(&mut self, bytes: &[u8]);
     /// The key is complete.
     fn key_ends(&mut self);
-    /// A value begins at `at`; so many lists and objects are open around it.
+    /// A value begins at `at`; `depth` is the number of lists and objects open around it.
     fn begins(&mut self, at: usize, kind: ValueKind, depth: usize);
     /// The value that began at this depth ends before `at`.
     fn ends(&mut self, piece: &[u8], at: usize, depth: usize);
@@ -24,27 +24,27 @@ pub(super) enum ValueKind {
     Plain,
 }
 
-/// No JSON: so many bytes are.
+/// Invalid JSON, after this many valid bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SyntaxError(pub(super) usize);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ScanState {
-    /// A value has to come.
+    /// Expects a value.
     Value,
-    /// A value, or the end of a list.
+    /// Expects a value, or the end of a list.
     FirstItem,
-    /// A key, or the end of an object.
+    /// Expects a key, or the end of an object.
     FirstKey,
     Key,
     Colon,
-    /// A comma, or the end of what is open.
+    /// Expects a comma, or the end of the innermost container.
     After,
-    /// Nothing may come.
+    /// Expects nothing.
     Done,
     Text,
     Escape,
-    /// So many hexadecimal digits.
+    /// Expects this many hexadecimal digits.
     Hex(u8),
     /// The rest of `true`, `false` or `null`.
     Word(&'static [u8]),
@@ -82,13 +82,13 @@ impl NumberState {
     }
 }
 
-/// One text of JSON, as far as it has come.
+/// One JSON text, as far as it has arrived.
 #[derive(Debug)]
 pub(super) struct JsonScanner {
     state: ScanState,
     in_key: bool,
     open: OpenContainers,
-    /// Bytes of earlier pieces.
+    /// The length of earlier pieces.
     before: usize,
 }
 
@@ -97,7 +97,7 @@ impl JsonScanner {
         Self { state: ScanState::Value, in_key: false, open: OpenContainers::default(), before: 0 }
     }
 
-    /// Reads on.
+    /// Scans the next piece.
     pub(super) fn read(&mut self, piece: &[u8], sink: &mut impl ScanSink) -> Result<(), SyntaxError> {
         let mut at = 0;
         while let Some(&byte) = piece.get(at) {
@@ -136,7 +136,7 @@ impl JsonScanner {
         Ok(())
     }
 
-    /// Nothing more comes.
+    /// The input is complete.
     pub(super) fn finish(&mut self, sink: &mut impl ScanSink) -> Result<(), SyntaxError> {
         if let ScanState::Number(number) = self.state
             && number.may_end()
@@ -146,7 +146,7 @@ impl JsonScanner {
         if self.state == ScanState::Done { Ok(()) } else { Err(SyntaxError(self.before)) }
     }
 
-    /// The memory that it takes, in bytes.
+    /// The memory in use, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.open.bits.capacity() * size_of::<u64>()
     }
@@ -156,13 +156,13 @@ impl JsonScanner {
         Some(1)
     }
 
-    /// The plain part of a text, and the sign after it.
+    /// The plain part of a text, and the character after it.
     fn text(&mut self, piece: &[u8], at: usize, sink: &mut impl ScanSink) -> Option<usize> {
         let rest = &piece[at..];
         let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
         let length = plain.unwrap_or(rest.len());
         if self.in_key {
-            // An escape goes along: none of the keys that matter has one.
+            // An escape is included: none of the wanted keys has one.
             sink.key(&rest[..rest.len().min(length + 1)]);
         }
         match plain.map(|plain| rest[plain]) {
@@ -231,7 +231,7 @@ impl JsonScanner {
     }
 }
 
-/// What is open, outermost first: a bit for each, set for an object.
+/// The open containers, outermost first: a bit for each, set for an object.
 #[derive(Debug, Default)]
 struct OpenContainers {
     bits: Vec<u64>,

@@ -19,7 +19,7 @@ fn of_object(object: &str) -> Value {
 }
 
 #[test]
-fn what_is_read_is_kept_and_the_rest_is_left_out() {
+fn wanted_fields_are_kept_and_the_rest_is_left_out() {
     let question = json!({
         "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "x": [{"kind": 1}],
         "request": {
@@ -86,7 +86,7 @@ fn what_is_read_is_kept_and_the_rest_is_left_out() {
     *expected.pointer_mut(preferred).unwrap() = json!([{}, {}]);
     for text in [question.to_string(), serde_json::to_string_pretty(&question).unwrap()] {
         assert_eq!(serde_json::from_str::<Value>(&kept(&text)).unwrap(), expected, "{text}");
-        // Wherever it is cut, the same comes out.
+        // Wherever it is cut, the result is the same.
         let whole = sift(text.as_bytes()).unwrap().text;
         for cut in 0..text.len() {
             let mut sieve = ReviewFilter::default();
@@ -98,7 +98,7 @@ fn what_is_read_is_kept_and_the_rest_is_left_out() {
 }
 
 #[test]
-fn what_is_kept_is_as_it_was_written() {
+fn kept_text_is_unchanged() {
     let text = r#"{"request":{"object":{"spec":{"tolerations": [ {"key" : "\u006b\"", "a":[{}, [ ]]} ] }}}}"#;
     assert_eq!(
         kept(text),
@@ -107,7 +107,7 @@ fn what_is_kept_is_as_it_was_written() {
 }
 
 #[test]
-fn a_value_of_another_form_is_kept_as_far_as_its_form_goes() {
+fn a_value_of_another_form_is_kept_as_far_as_its_form_fits() {
     for (object, kept) in [
         (json!(7), json!(7)),
         (json!([1, {"a": 2}]), json!([])),
@@ -121,7 +121,7 @@ fn a_value_of_another_form_is_kept_as_far_as_its_form_goes() {
 }
 
 #[test]
-fn what_is_no_json_is_found_where_nobody_reads_too() {
+fn invalid_json_is_found_in_skipped_parts_too() {
     let around = |value: &str| format!(r#"{{"x":{value},"request":{{"y":[{value}]}}}}"#);
     for good in [
         "-0.5e+10",
@@ -174,7 +174,7 @@ fn what_is_no_json_is_found_where_nobody_reads_too() {
     for open in ["", "{", "[", "\"a", "1.", "tru", "{\"a\":[1", "{} {}", "{}x"] {
         assert!(sift(open.as_bytes()).is_err(), "{open}");
     }
-    // Whatever clients wrote where an API server looks at nothing.
+    // Any bytes that clients wrote where an API server does not check.
     assert!(sift(b"{\"request\":{\"x\":\"\xff\",\"\xfe\":1}}").is_ok());
 }
 
@@ -199,7 +199,7 @@ fn depth_costs_a_bit_a_level_and_length_nothing() {
 }
 
 #[test]
-fn a_field_that_is_too_much_is_left_out_and_the_others_stay() {
+fn a_field_that_is_too_large_is_left_out_and_the_others_stay() {
     let long = "x".repeat(KEPT_MAX);
     let many = format!("[{}{{}}]", "{},".repeat(VALUES_MAX));
     for spec in [
@@ -235,7 +235,7 @@ fn a_field_that_is_too_much_is_left_out_and_the_others_stay() {
 }
 
 #[test]
-fn a_question_that_breaks_off_says_what_it_has_said() {
+fn an_interrupted_review_keeps_what_has_arrived() {
     let text = r#"{"kind":"k","request":{"uid":"u","name":"n","object":{"spec":{"nodeName":"n","x":[[1]]}},"dryRun":true}}"#;
     for end in 0..=text.len() {
         let mut sieve = ReviewFilter::default();

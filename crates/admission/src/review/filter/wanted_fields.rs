@@ -6,16 +6,16 @@ use taintward_core::admission::no_execute_guard::ALLOW;
 use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
 use taintward_core::admission::pool::MADE_FOR;
 
-/// What is kept of a value.
+/// Which part of a value is kept.
 #[derive(Debug)]
 pub(super) enum WantedFields {
-    /// All of it, as it is written.
+    /// The whole value, as written.
     All,
-    /// Nothing, its key neither.
+    /// Nothing, not even its key.
     Nothing,
     /// These fields of an object.
     Fields(&'static [(&'static str, Self)]),
-    /// Every entry of a list, and this of each.
+    /// Every entry of a list, and this part of each.
     Each(&'static Self),
 }
 
@@ -47,7 +47,7 @@ pub(super) static REVIEW: WantedFields = Fields(&[
 
 const NAMED: WantedFields = Fields(&[("group", All), ("version", All), ("kind", All), ("resource", All)]);
 
-/// A pod or a node: neither has a field that means something else in the other.
+/// A pod or a node: no field has different meanings in both.
 const OBJECT: WantedFields = Fields(&[("metadata", METADATA), ("spec", SPEC), ("status", STATUS)]);
 
 const METADATA: WantedFields = Fields(&[
@@ -92,5 +92,5 @@ const RESOURCES: WantedFields = Fields(&[("requests", All), ("limits", All)]);
 
 const STATUS: WantedFields = Fields(&[("conditions", Each(&Fields(&[("type", All), ("status", All)])))]);
 
-/// That it is there, and no more.
+/// Only whether it exists.
 const PRESENCE: WantedFields = Fields(&[]);

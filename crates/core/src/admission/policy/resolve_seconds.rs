@@ -17,7 +17,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// Who said so.
+/// The source of the seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecondsSource {
     /// An annotation on the pod.
@@ -26,18 +26,18 @@ pub enum SecondsSource {
     Namespace,
     /// The policy of this name.
     Policy(Box<str>),
-    /// Nobody: upstream's seconds.
+    /// No source: upstream's seconds.
     BuiltIn,
 }
 
 /// What was decided for one of the two taints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedSeconds {
-    /// For how long.
+    /// For how long the pod stays.
     pub stay: TolerationDuration,
-    /// Who said so.
+    /// The source.
     pub source: SecondsSource,
-    /// What was asked for and is not granted.
+    /// What was requested and is not granted.
     pub warnings: Vec<String>,
 }
 
@@ -46,23 +46,23 @@ pub struct ResolvedSeconds {
 pub struct SecondsDecision {
     /// A node that is not ready.
     pub not_ready: ResolvedSeconds,
-    /// A node that is not heard of.
+    /// A node that is unreachable.
     pub unreachable: ResolvedSeconds,
 }
 
 impl SecondsDecision {
-    /// For how long, without the reasons.
+    /// Returns the durations without the reasons.
     pub const fn durations(&self) -> DefaultDurations {
         DefaultDurations { not_ready: self.not_ready.stay, unreachable: self.unreachable.stay }
     }
 
-    /// The one for a taint of this key.
+    /// Returns the decision for a taint of this key.
     pub(super) fn of(&self, key: &str) -> &ResolvedSeconds {
         if key == keys::NOT_READY { &self.not_ready } else { &self.unreachable }
     }
 }
 
-/// Whose seconds count (AD-3): the workload's, the namespace's, the policy's, the last resort's.
+/// Decides which seconds apply (AD-3): the workload's, else the namespace's, else the policy's, else the default.
 pub fn decide(
     workload: &RequestedSeconds,
     namespace: &RequestedSeconds,
@@ -90,7 +90,7 @@ pub fn decide(
     SecondsDecision { not_ready: not_ready.chosen(), unreachable: unreachable.chosen() }
 }
 
-/// Who says what about one of the two taints.
+/// What each source says about one of the two taints.
 struct SecondsCandidates<'a> {
     annotation: &'static str,
     wishes: [(SecondsSource, Option<&'a str>); 2],
@@ -142,24 +142,24 @@ fn words(stay: TolerationDuration) -> String {
 }
 
 impl SecondsBounds {
-    /// A wish, moved to the bound it is beyond.
+    /// Returns the requested duration, moved to the bound that it exceeds.
     pub fn clamp(self, wish: TolerationDuration) -> TolerationDuration {
         let at_least = self.least.map_or(wish, |least| wish.max(TolerationDuration::For(least)));
         self.most.map_or(at_least, |most| at_least.min(TolerationDuration::For(most)))
     }
 }
 
-/// What is wrong with a policy; it counts nevertheless, as far as it makes sense.
+/// What is wrong with a policy; its valid parts still apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidPolicy {
     /// In one word, for a condition.
     pub reason: &'static str,
-    /// In a sentence, with the way out.
+    /// In a sentence, with the remedy.
     pub message: String,
 }
 
 impl TolerationPolicy {
-    /// What its author should know.
+    /// Returns what the policy's author should know.
     pub fn faults(&self) -> Vec<InvalidPolicy> {
         let mut faults = Vec::new();
         if let Some(fault) = self.namespaces.faults().first() {

@@ -10,7 +10,8 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-/// What a node must have one of: pools that share a label's key make one requirement of several values.
+/// Returns the requirements of which a node must meet one: pools with the same label key make one requirement with
+/// several values.
 pub fn alternatives<'p>(pools: impl IntoIterator<Item = &'p DedicatedPool>) -> Vec<NodeRequirement> {
     let mut values: BTreeMap<Box<str>, BTreeSet<Box<str>>> = BTreeMap::new();
     for pool in pools {
@@ -20,11 +21,11 @@ pub fn alternatives<'p>(pools: impl IntoIterator<Item = &'p DedicatedPool>) -> V
     values.into_iter().map(|(key, values)| is_in(&key, values.into_iter().collect())).collect()
 }
 
-/// The terms of a required node affinity, narrowed to nodes that have one of these.
+/// Returns the terms of a required node affinity, narrowed to nodes that meet one of `alternatives`.
 ///
-/// Terms are ORed, and what is within one is ANDed: so every term gets the requirement, and is there once for each of
-/// several. One that asks for no less already stays as it is. An empty term matches nothing and stays empty: with a
-/// requirement in it, it would match. A pod without affinity gets one term for each.
+/// Terms are ORed, and the requirements within a term are ANDed: so every term gets the requirement, and is repeated
+/// for each of several. A term that requires as much already stays unchanged. An empty term matches nothing and stays
+/// empty: with a requirement added, it would match. A pod without affinity gets one term for each.
 pub fn narrowed(terms: Option<&[NodeTerm]>, alternatives: &[NodeRequirement]) -> Option<Vec<NodeTerm>> {
     let Some(terms) = terms else {
         let term = |one: &NodeRequirement| NodeTerm { expressions: [one.clone()].into(), fields: Vec::new() };

@@ -17,12 +17,12 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// How a pool stands.
+/// The result of assessing a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolAssessment {
     /// What it may do.
     pub standing: PoolValidity,
-    /// What its author should know.
+    /// What the pool's author should know.
     pub findings: Vec<PoolFinding>,
 }
 
@@ -35,7 +35,7 @@ impl PoolAssessment {
     }
 }
 
-/// How each pool stands. Without nodes, what depends on them is left out.
+/// Assesses each pool. Without nodes, whatever depends on them is left out.
 pub fn assess(
     pools: &[DedicatedPool],
     nodes: Option<&[PoolNode]>,
@@ -77,25 +77,25 @@ fn overlaps(pool: &DedicatedPool, older: &DedicatedPool) -> impl Iterator<Item =
     taint.into_iter().chain(label)
 }
 
-/// A node, and who has it.
+/// A node, and the pool that has it.
 struct NodeOwnership<'n> {
     plain: NodeWithoutMarks<'n>,
     /// Position of the pool that has it.
     taken: Option<usize>,
-    /// Before anything is given out, nothing keeps pods off it.
+    /// Whether no taint repelled pods before nodes were assigned.
     open: bool,
 }
 
-/// All nodes, while they are given out.
+/// All nodes, while they are assigned.
 struct PoolSurvey<'p> {
     pools: &'p [DedicatedPool],
     spots: Vec<NodeOwnership<'p>>,
-    /// How many nodes are open to everybody.
+    /// How many nodes are open to all pods.
     open: usize,
 }
 
 impl<'p> PoolSurvey<'p> {
-    /// Who has a node keeps it.
+    /// A pool keeps the nodes it has.
     fn new(
         pools: &'p [DedicatedPool],
         nodes: &'p [PoolNode],
@@ -149,7 +149,7 @@ impl<'p> PoolSurvey<'p> {
         self.spots.iter().filter(|ownership| which(ownership)).map(|ownership| ownership.plain.name).collect()
     }
 
-    /// What its author should know about the nodes.
+    /// Adds what the pool's author should know about the nodes.
     fn tell(&self, at: usize, assessment: &mut PoolAssessment, asked: &dyn Fn(&NodeOwnership<'p>) -> bool) {
         let pool = &self.pools[at];
         if self.named(asked).is_empty() {

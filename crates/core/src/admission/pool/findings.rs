@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 macro_rules! reasons {
     ($($reason:ident $refuses:literal $summary:literal;)*) => {
-        /// Why something about a pool is not as its author may think; the name is the reason of a condition.
+        /// Why something about a pool is not what its author may expect; the name is the reason of a condition.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Reason {
             $(#[doc = $summary] $reason,)*
@@ -57,12 +57,12 @@ reasons! {
     EverybodyMayUse false "Pods of all namespaces may use it.";
 }
 
-/// Something that its author should know.
+/// Something that the pool's author should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolFinding {
     /// In one word.
     pub reason: Reason,
-    /// In a sentence, with the way out.
+    /// In a sentence, with the remedy.
     pub message: String,
 }
 
@@ -72,7 +72,7 @@ impl PoolFinding {
     }
 }
 
-/// What is wrong with a pool by itself.
+/// Returns what is wrong with a pool by itself.
 pub(super) fn faults(pool: &DedicatedPool) -> Vec<PoolFinding> {
     let mut found = Vec::new();
     taint(pool, &mut found);

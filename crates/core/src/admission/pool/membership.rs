@@ -10,39 +10,39 @@ use crate::scheduling::Labels;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// The annotation of a pod that one of the users of some pools made: the UIDs of these pools, with commas between them.
+/// The annotation of a pod that users of some pools created: the UIDs of these pools, separated by commas.
 pub const MADE_FOR: &str = "taintward.io/made-for";
 
-/// Whether a pod is one of a pool's own.
+/// Whether a pod belongs to a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Membership {
     /// It is.
     Yes,
     /// It is not.
     No,
-    /// Its namespace's labels, or who made it, would have to be known.
+    /// The labels of its namespace, or its creator, would have to be known.
     Unknown,
 }
 
-/// Everything that is known about whose a pod is.
+/// Everything that is known about the owner of a pod.
 #[derive(Clone, Copy, Debug)]
 pub struct PodOwner<'a> {
-    /// What the pod says.
+    /// The pod's identity.
     pub identity: &'a PodIdentity,
     /// The labels of its namespace.
     pub namespace: Option<&'a Labels>,
-    /// Who asks for it to be created or changed; `None` where nobody asks or it is not known who.
+    /// The requester that creates or updates the pod; `None` without a request, or if the requester is unknown.
     pub requester: Option<&'a Requester>,
-    /// What [`MADE_FOR`] said before this request: what a request itself says there is to be proven first.
+    /// The value of [`MADE_FOR`] before this request: a value that a request itself sets has to be proven first.
     pub made_for: &'a str,
-    /// `None` for a pod that is there already.
+    /// `None` for an existing pod.
     pub operation: Option<Operation>,
 }
 
-/// Whether a pod is one of the pool's own.
+/// Whether a pod belongs to the pool.
 ///
 /// Controllers create most pods, and a request with a controller's account does not say for which user. So namespace
-/// and service account decide for all pods; users and groups count only if the requester is known and is no such
+/// and service account decide for all pods; users and groups count only if the requester is known and is not such a
 /// controller. The webhook records in [`MADE_FOR`] for which pools' users a pod was created, and the admission policy
 /// refuses that annotation from others, so it counts for the life of the pod. Otherwise an update is judged by its own
 /// requester.
@@ -75,7 +75,7 @@ pub(super) fn names(made_for: &str, pool: &DedicatedPool) -> bool {
     !pool.uid.is_empty() && made_for.contains(&*pool.uid)
 }
 
-/// Whether one of the pool's users asks.
+/// Whether the requester is one of the pool's users.
 pub(super) fn made_by_user(pool: &DedicatedPool, who: PodOwner<'_>) -> bool {
     let Some(requester) = who.requester else { return false };
     !requester.makes_pods_for_others()
@@ -83,22 +83,22 @@ pub(super) fn made_by_user(pool: &DedicatedPool, who: PodOwner<'_>) -> bool {
             || pool.users.groups.iter().any(|group| requester.is_in(group)))
 }
 
-/// Why no pool has a say in a pod: it gets nothing and is not refused. Priority classes are no reason: anyone may use the
-/// system's where no quota says otherwise.
+/// Why pools do not apply to a pod: it gets nothing and is not refused. Priority classes are not a reason: anyone may
+/// use the system's where no quota forbids it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PoolExemption {
     /// In an exempt namespace.
     Namespace,
-    /// The shadow of a static pod: it runs already. Only if a kubelet asks for it.
+    /// The mirror pod of a static pod: it runs already. Only if a kubelet requests it.
     Mirror,
-    /// A DaemonSet's: it gets nothing, because it belongs on every node that its template tolerates, and an affinity for
-    /// some nodes would leave it Pending on the others. Whether it is let in is for the pool to say
+    /// A DaemonSet's pod: it gets nothing, because it belongs on every node that its template tolerates, and an
+    /// affinity for some nodes would leave it Pending on the others. The pool decides whether it is let in
     /// ([`DaemonSets`](super::DaemonSetPolicy)).
     DaemonSet,
 }
 
 impl PoolExemption {
-    /// As a status says it.
+    /// The sentence for a status.
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::Namespace => "its namespace is exempt",
@@ -120,11 +120,11 @@ impl PoolExemption {
 /// Which pods are exempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolExemptions {
-    /// The namespaces no pool has a say in: the system's, and those that the administrator trusts like them.
+    /// The namespaces to which no pool applies: the system's, and those that the administrator trusts like them.
     pub namespaces: Vec<Box<str>>,
 }
 
-/// The namespace of the system, in which no pool has a say.
+/// The namespace of the system, to which no pool applies.
 const SYSTEM: &str = "kube-system";
 
 /// Whether a namespace is the system's.
@@ -139,7 +139,7 @@ impl Default for PoolExemptions {
 }
 
 impl PoolExemptions {
-    /// The system's namespace, and these.
+    /// Returns the exemptions of the system's namespace and these.
     pub fn beside<'n>(more: impl IntoIterator<Item = &'n str>) -> Self {
         let mut all = Self::default();
         for namespace in more {
@@ -150,8 +150,8 @@ impl PoolExemptions {
         all
     }
 
-    /// Why this pod is not refused, if so. A mirror pod is believed only from a kubelet, or where it is not known who
-    /// asks.
+    /// Returns why this pod is not refused, if it is exempt. The claim to be a mirror pod is accepted only from a
+    /// kubelet, or if the requester is unknown.
     pub fn of(&self, who: PodOwner<'_>) -> Option<PoolExemption> {
         let by_kubelet = who.requester.is_none_or(Requester::is_kubelet);
         match () {
@@ -161,7 +161,7 @@ impl PoolExemptions {
         }
     }
 
-    /// Why this pod gets nothing, if so: here it is believed without asking, because it gains nothing by it.
+    /// Returns why this pod gets nothing, if it is exempt: here its claim is accepted, because it gains nothing by it.
     pub fn as_claimed(&self, identity: &PodIdentity) -> Option<PoolExemption> {
         let who = PodOwner { identity, namespace: None, requester: None, made_for: "", operation: None };
         let daemon = (identity.owner == PodOwnerKind::DaemonSet).then_some(PoolExemption::DaemonSet);

@@ -15,7 +15,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// A node, as far as pools ask.
+/// The parts of a node that pools read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolNode {
     /// `metadata.name`.
@@ -28,62 +28,62 @@ pub struct PoolNode {
     pub record: Option<Box<str>>,
 }
 
-/// What becomes of the annotation.
+/// What happens to the annotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordEdit {
-    /// It says this.
+    /// It gets this value.
     Write(Box<str>),
-    /// It goes.
+    /// It is removed.
     Remove,
 }
 
-/// What to do to a node.
+/// The edits of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeEdits {
-    /// Taints to take off: exactly these, key, value and effect.
+    /// Taints to remove: exactly these, by key, value and effect.
     pub remove_taints: Vec<Taint>,
-    /// Taints to append, after those have gone.
+    /// Taints to append, after the removal.
     pub add_taints: Vec<Taint>,
-    /// Labels to take off, while they have this value.
+    /// Labels to remove, while they have this value.
     pub remove_labels: Vec<PoolLabel>,
-    /// Labels to put on, after those have gone.
+    /// Labels to add, after the removal.
     pub add_labels: Vec<PoolLabel>,
-    /// What becomes of the annotation.
+    /// What happens to the annotation.
     pub record: Option<RecordEdit>,
 }
 
 impl NodeEdits {
-    /// There is nothing to do.
+    /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Why a node that belongs to a pool gets nothing from it.
+/// Why a pool leaves one of its nodes unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolConflict {
     /// Position of the pool.
     pub pool: usize,
-    /// In a sentence, with the way out.
+    /// In a sentence, with the remedy.
     pub message: String,
 }
 
-/// What was found out about a node.
+/// The plan for a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodePlan {
-    /// Position of the pool it belongs to, if nothing is in the way.
+    /// Position of the pool that it belongs to, unless there is a conflict.
     pub pool: Option<usize>,
-    /// What is in the way.
+    /// The conflict.
     pub conflict: Option<PoolConflict>,
-    /// What to do.
+    /// The edits.
     pub edits: NodeEdits,
 }
 
-/// What to do to a node. `standing` goes with `pools`; see [`super::assess`].
+/// Plans the edits of a node. `standing` goes with `pools`; see [`super::assess`].
 ///
 /// All edits of a node belong in one write, with a test that the node has not changed since it was read: the record
 /// annotation and the marks that it lists must agree. A process that stops before the write has changed nothing; after
-/// it, the record knows everything.
+/// it, the record is complete.
 pub fn reconcile(
     pools: &[DedicatedPool],
     standing: &[PoolValidity],
@@ -112,14 +112,14 @@ pub fn reconcile(
     NodePlan { pool, conflict, edits }
 }
 
-/// A node without what pools have put there.
+/// A node without what pools have added.
 pub(super) struct NodeWithoutMarks<'n> {
     pub(super) name: &'n str,
     pub(super) labels: Labels,
     pub(super) taints: Vec<Taint>,
     /// The pool that the record names.
     holder: Box<str>,
-    /// What has been taken off for this view.
+    /// What this view leaves out.
     owned: Vec<AppliedMark>,
 }
 
@@ -143,7 +143,7 @@ impl<'n> NodeWithoutMarks<'n> {
         plain
     }
 
-    /// Whether just this is there, from somebody else.
+    /// Whether exactly this mark is there, set by another client.
     fn has(&self, mark: &AppliedMark) -> bool {
         match mark {
             AppliedMark::Taint { key, value, effect } => {
@@ -162,9 +162,10 @@ impl<'n> NodeWithoutMarks<'n> {
         }
     }
 
-    /// The labels by which pools find their nodes, from others, on a node that is not theirs: their pods would be led
-    /// there. One that selects nodes is left alone: it may be why the node is another's. So is one under the key that
-    /// the pool writes which `wants` the node: it is the same, or in its way, and people are told.
+    /// The labels by which pools find their nodes, set by other clients on a node outside the pool: they would attract
+    /// the pool's pods. A label that selects nodes stays: it may be why the node belongs to another pool. So does a
+    /// label under the key that the pool in `wants` writes: it is either the same label or a conflict, which is
+    /// reported.
     fn strays(
         &self,
         pools: &[DedicatedPool],
@@ -185,7 +186,7 @@ impl<'n> NodeWithoutMarks<'n> {
         labels.filter(|label| self.labels.get(&label.key) == Some(&label.value) && !selects(label)).collect()
     }
 
-    /// What is there under the same name with another value.
+    /// Returns the conflict: a mark of the same name with another value.
     pub(super) fn conflict(&self, at: usize, pool: &DedicatedPool) -> Option<PoolConflict> {
         let (name, node) = (&pool.name, self.name);
         let message = pool.marks().iter().find_map(|mark| match mark {
@@ -208,7 +209,7 @@ impl<'n> NodeWithoutMarks<'n> {
         Some(PoolConflict { pool: at, message })
     }
 
-    /// From what is owned to what is to be owned.
+    /// Returns the edits that lead from the marks that are owned to those that should be.
     fn edits(&self, own: &[AppliedMark]) -> NodeEdits {
         let mut edits = NodeEdits::default();
         for mark in self.owned.iter().filter(|mark| !own.contains(mark)) {
@@ -230,7 +231,7 @@ impl<'n> NodeWithoutMarks<'n> {
         edits
     }
 
-    /// Position of the pool that the record names, as long as it still asks for the node.
+    /// Position of the pool that the record names, as long as it still claims the node.
     pub(super) fn holder(&self, pools: &[DedicatedPool]) -> Option<usize> {
         let holds =
             |pool: &DedicatedPool| *self.holder == *pool.name && pool.selects(self.name, &self.labels);
@@ -238,8 +239,8 @@ impl<'n> NodeWithoutMarks<'n> {
     }
 }
 
-/// Position of the pool that has the node: the one that has it already, as long as it asks for it; else the first that
-/// asks, of those that may take more.
+/// Position of the pool that gets the node: the one that has it already, as long as it claims it; else the first
+/// claimant of those that may take more.
 fn owner(
     pools: &[DedicatedPool],
     plain: &NodeWithoutMarks<'_>,

@@ -11,11 +11,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The annotation: the pool's name, then what it put there, with spaces between.
+/// The annotation: the pool's name, then what it has added, separated by spaces.
 /// `team-a taint:dedicated=team-a:NoSchedule label:dedicated=team-a`
 pub const RECORD: &str = "taintward.io/pool";
 
-/// Something on a node that a pool puts there.
+/// A taint or label that a pool adds to a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AppliedMark {
     /// A taint.
@@ -37,7 +37,7 @@ pub enum AppliedMark {
 }
 
 impl AppliedMark {
-    /// The taint it is, if it is one.
+    /// Returns the taint, unless the mark is a label.
     pub fn taint(&self) -> Option<Taint> {
         let Self::Taint { key, value, effect } = self else { return None };
         let (key, value, effect) = (key.clone(), value.clone(), effect.clone());
@@ -73,17 +73,17 @@ impl fmt::Display for AppliedMark {
     }
 }
 
-/// Whose a node is, and what was put there for it.
+/// The pool of a node, and what was added for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeRecordAnnotation {
-    /// The pool's name; empty where the node is no pool's.
+    /// The pool's name; empty if the node belongs to no pool.
     pub pool: Box<str>,
-    /// What was not there before.
+    /// The marks that were not there before.
     pub marks: Vec<AppliedMark>,
 }
 
 impl NodeRecordAnnotation {
-    /// Reads the annotation; what makes no sense in it is left out.
+    /// Parses the annotation; invalid parts are left out.
     pub fn parse(text: &str) -> Self {
         let mut words = text.split(' ').filter(|word| !word.is_empty());
         let pool = words.next().unwrap_or_default().into();
@@ -98,21 +98,22 @@ impl fmt::Display for NodeRecordAnnotation {
     }
 }
 
-/// What a record is worth. A kubelet may not change the taints of its node (NL-61), but may write its annotations: one
-/// that is not to be trusted could have a taint taken off by claiming that a pool had put it there.
+/// How far a record is trusted. A kubelet may not change the taints of its node (NL-61), but may write its annotations:
+/// a malicious one could have a taint removed by claiming that a pool had added it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecordTrust {
-    /// Only marks are believed that a pool given here stands for, or has stood for ([`DedicatedPool::applied_marks`]). A pool must then
-    /// stay, as [`DedicatedPool::leaving`], until its nodes are cleaned: that is what a finalizer is for.
+    /// Only marks are trusted that one of the given pools declares, or has declared ([`DedicatedPool::applied_marks`]).
+    /// A pool must then remain, as [`DedicatedPool::leaving`], until its nodes are cleaned up: a finalizer ensures
+    /// that.
     #[default]
     Pools,
-    /// Every mark is believed, also of a pool that nobody knows any more: for cleaning up after pools whose objects
-    /// were taken away by force.
+    /// Every mark is trusted, also that of an unknown pool: for cleaning up after pools whose objects were deleted by
+    /// force.
     Record,
 }
 
 impl RecordTrust {
-    /// Whether a recorded mark is believed to be a pool's. What is Kubernetes' own never is.
+    /// Whether a recorded mark is trusted to be a pool's. Kubernetes' own taints and labels never are.
     pub(super) fn believes(self, mark: &AppliedMark, pools: &[DedicatedPool]) -> bool {
         let stands = |pool: &DedicatedPool| pool.applied_marks.contains(mark) || pool.marks().contains(mark);
         !is_reserved(mark.key()) && (self == Self::Record || pools.iter().any(stands))

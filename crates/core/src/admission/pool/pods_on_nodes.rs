@@ -13,23 +13,23 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// A pod that has a node and is not over.
+/// A pod that has a node and has not terminated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodOnNodeFact {
-    /// Which incarnation, with namespace and name.
+    /// UID, namespace and name.
     pub id: PodId,
-    /// Whose it is.
+    /// Its identity, which decides its membership in pools.
     pub identity: PodIdentity,
     /// `spec.nodeName`.
     pub node: NodeName,
     /// `spec.tolerations`.
     pub tolerations: Vec<Toleration>,
-    /// `metadata.deletionTimestamp` is set: it goes by itself.
+    /// `metadata.deletionTimestamp` is set: it terminates by itself.
     pub leaving: bool,
 }
 
 impl PodOnNodeFact {
-    /// The same, with the labels of its namespace.
+    /// Returns the pod with the labels of its namespace.
     pub fn resident<'r>(&'r self, namespace: Option<&'r Labels>) -> PodOnNode<'r> {
         let Self { id, identity, node, tolerations, leaving } = self;
         PodOnNode {
@@ -44,10 +44,10 @@ impl PodOnNodeFact {
     }
 }
 
-/// All of them.
+/// All pods on nodes.
 #[derive(Clone, Debug, Default)]
 pub struct PodsOnNodes {
-    /// By node, and there sorted by UID; no list is empty.
+    /// By node, and within a node sorted by UID; no list is empty.
     nodes: BTreeMap<NodeName, Vec<TrackedPodOnNode>>,
     shared: SharedValues,
     /// Counts lists.
@@ -55,7 +55,7 @@ pub struct PodsOnNodes {
     synced: bool,
 }
 
-/// One pod as it is remembered.
+/// A stored pod.
 #[derive(Clone, Debug)]
 struct TrackedPodOnNode {
     id: PodId,
@@ -109,12 +109,12 @@ impl TrackedPodOnNode {
 }
 
 impl PodsOnNodes {
-    /// A list begins.
+    /// Starts a list.
     pub fn begin(&mut self) {
         self.list = self.list.wrapping_add(1).max(1);
     }
 
-    /// The list is complete: a pod that is not in it has gone. Returns whether that changes anything.
+    /// Completes the list: a pod that is not in it is gone. Returns whether that changes anything.
     pub fn end(&mut self) -> bool {
         if self.list == 0 {
             return false;
@@ -134,7 +134,7 @@ impl PodsOnNodes {
         first || self.len() != before
     }
 
-    /// Takes in the latest state of a pod. Returns whether it changes anything.
+    /// Stores the latest state of a pod. Returns whether that changes anything.
     pub fn put(&mut self, fact: PodOnNodeFact) -> bool {
         if self.list == 0 {
             return false;
@@ -154,8 +154,8 @@ impl PodsOnNodes {
         true
     }
 
-    /// Forgets a pod that has gone, is over, or cannot be decoded. Returns whether that changes anything. Without its
-    /// node, it is looked for on each.
+    /// Removes a pod that is gone, has terminated, or cannot be decoded. Returns whether that changes anything. If the
+    /// node is not given, every node is searched.
     pub fn remove(&mut self, uid: &Uid, node: Option<&NodeName>) -> bool {
         let has = |pods: &Vec<TrackedPodOnNode>| position(pods, uid).is_ok();
         let found = || self.nodes.iter().find(|(_, pods)| has(pods)).map(|(node, _)| node.clone());
@@ -169,23 +169,23 @@ impl PodsOnNodes {
         true
     }
 
-    /// Whether a list was ever complete.
+    /// Whether a list was ever completed.
     pub fn is_synced(&self) -> bool {
         self.synced
     }
 
-    /// How many there are.
+    /// Returns the number of pods.
     pub fn len(&self) -> usize {
         self.nodes.values().map(Vec::len).sum()
     }
 
-    /// Whether there are none.
+    /// Whether there are no pods.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The pods on some nodes, and those of some identities; each node and identity is asked about once, however many
-    /// pods there are. Namespaces are left open.
+    /// Returns the pods on some nodes, and those of some identities; each predicate is called once for a node or an
+    /// identity, however many pods there are. Namespaces are left open.
     pub fn of<'r>(
         &'r self,
         on: &dyn Fn(&NodeName) -> bool,

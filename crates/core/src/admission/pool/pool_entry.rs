@@ -19,10 +19,10 @@ pub enum PoolEntry {
     Tolerations(Vec<usize>),
     /// Its only node is one of them.
     Node,
-    /// Its only node is not known.
+    /// Its only node is unknown.
     UnknownNode,
-    /// It says that one of the pool's users made it ([`MADE_FOR`](super::MADE_FOR)), and that is not so: what it could
-    /// get later by that, it does not get now.
+    /// It claims that one of the pool's users created it ([`MADE_FOR`](super::MADE_FOR)), which is false: the claim
+    /// would let it in later, so it is refused now.
     Claim,
 }
 
@@ -63,7 +63,7 @@ pub fn entry(pool: &DedicatedPool, request: &PodRequest, node: NodePoolMembershi
     }
 }
 
-/// The tolerations that might let a pod bear all taints of a pool that keep pods off, by position, one for each taint.
+/// Returns the tolerations that might tolerate all taints of a pool that repel pods, by position, one for each taint.
 fn borne(pool: &DedicatedPool, tolerations: &[Toleration]) -> Option<Vec<usize>> {
     let first = |taint| tolerations.iter().position(|one| might_tolerate(one, taint));
     let mut places: Vec<usize> = pool.barrier().iter().map(first).collect::<Option<_>>()?;
@@ -72,8 +72,8 @@ fn borne(pool: &DedicatedPool, tolerations: &[Toleration]) -> Option<Vec<usize>>
     (!places.is_empty()).then_some(places)
 }
 
-/// Whether a toleration might let a pod bear a taint: as MATCH-4 says, but what is compared as numbers, and operators
-/// and effects that are not known, count as borne.
+/// Whether a toleration might match a taint: as MATCH-4 says, but numeric comparisons, unknown operators and unknown
+/// effects count as a match.
 pub fn might_tolerate(toleration: &Toleration, taint: &Taint) -> bool {
     let effect = match &toleration.effect {
         None | Some(TaintEffect::Unknown(_)) => true,
@@ -90,7 +90,7 @@ pub fn might_tolerate(toleration: &Toleration, taint: &Taint) -> bool {
     effect && key && value
 }
 
-/// Whether a toleration is for one of the taints that Kubernetes puts on nodes in trouble, which no pool can have.
+/// Whether a toleration is for one of the taints that Kubernetes adds to unhealthy nodes, which no pool can have.
 pub fn is_ordinary(toleration: &Toleration) -> bool {
     toleration.key.starts_with("node.kubernetes.io/")
 }

@@ -21,20 +21,20 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// So many offenders, and so many exempt pods, are named.
+/// At most this many unauthorized pods, and this many exempt pods, are named.
 pub const NAMED_MOST: usize = 10;
 
-/// So many pods of a pool are handed out at once to be evicted: more than disruption budgets hold up for long.
+/// At most this many pods of a pool are returned for eviction at once: more than disruption budgets block for long.
 const EVICTED_MOST: usize = 1_000;
 
-/// A pod that has a node and is not over.
+/// A pod that has a node and has not terminated.
 #[derive(Clone, Copy, Debug)]
 pub struct PodOnNode<'r> {
-    /// Which incarnation.
+    /// Its UID.
     pub uid: &'r Uid,
     /// Namespace and name.
     pub name: &'r PodName,
-    /// Whose it is.
+    /// Its identity, which decides its membership in pools.
     pub identity: &'r PodIdentity,
     /// The labels of its namespace, if they are known.
     pub namespace: Option<&'r Labels>,
@@ -46,60 +46,60 @@ pub struct PodOnNode<'r> {
     pub leaving: bool,
 }
 
-/// A pod on the pool's nodes that is not one of its own.
+/// A pod on the pool's nodes that does not belong to the pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedPod {
     /// Namespace and name.
     pub pod: PodName,
     /// Its node.
     pub node: Box<str>,
-    /// How it comes to be there, or why it may be.
+    /// How it got there, or why it may be there.
     pub message: String,
 }
 
 /// A pod to be evicted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnauthorizedPod {
-    /// Which incarnation.
+    /// Its UID.
     pub uid: Uid,
     /// Namespace and name.
     pub pod: PodName,
-    /// The node of the pool that it is on.
+    /// The pool's node that it runs on.
     pub node: NodeName,
 }
 
-/// How a pool is doing.
+/// The status of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolStatus {
-    /// What it may do: the admission policy keeps pods out for pools that are not refused.
+    /// What the pool may do: the admission policy keeps pods out for pools that are not refused.
     pub standing: PoolValidity,
-    /// The names of its nodes and of those it takes next, in order: the admission policy refuses pods of others that
-    /// name one. Whoever counts fills it in.
+    /// The names of its nodes and of those it takes next, in order: the admission policy refuses other pods that name
+    /// one. The caller fills it in.
     pub members: Vec<Box<str>>,
-    /// Nodes it has.
+    /// Nodes that it has.
     pub nodes: u32,
-    /// Nodes it should have, where something of somebody else's is in the way.
+    /// Nodes that it should have, but where a taint or label of another client prevents it.
     pub conflicts: u32,
     /// Its own pods on its nodes.
     pub pods: u32,
-    /// Its own pods on other nodes, where they should not be ([`PoolPlacement::Exclusive`]): they were there before.
+    /// Its own pods on other nodes, where they should not be ([`PoolPlacement::Exclusive`]): they are older than the
+    /// pool.
     pub elsewhere: u32,
     /// Pods on its nodes that are exempt.
     pub exempt: u32,
-    /// The first of them: those outside of kube-system before the others, by node and name.
+    /// The first of them, by node and name: pods outside of kube-system before the others.
     pub exempt_pods: Vec<NamedPod>,
-    /// Pods on its nodes of which it cannot be told whose they are: who made them is forgotten, or their namespace is
-    /// not known.
+    /// Pods on its nodes whose membership is unknown, because their creator or their namespace is unknown.
     pub unknown: u32,
-    /// Pods of others on its nodes; where such pods are refused, those of which it cannot be told are among them.
+    /// Unauthorized pods on its nodes; where such pods are refused, those of unknown membership are included.
     pub offenders: u32,
     /// The first of them, by node and name.
     pub offending_pods: Vec<NamedPod>,
-    /// Pods that are certainly of others and to be evicted: as many as are dealt with at once.
+    /// Pods that are certainly unauthorized and to be evicted, at most as many as are handled at once.
     pub evicted: Vec<UnauthorizedPod>,
 }
 
-/// How each pool is doing.
+/// Computes the status of each pool.
 pub fn status(
     pools: &[DedicatedPool],
     standing: &[PoolValidity],
@@ -133,19 +133,19 @@ pub fn status(
         }
     }
     for status in &mut all {
-        // The system's come last; else the order is that of nodes and names.
+        // Pods of kube-system come last; otherwise the order is by node and name.
         status.exempt_pods.sort_by_key(|one| is_of_system(one.pod.namespace()));
         status.exempt_pods.truncate(NAMED_MOST);
     }
     all
 }
 
-/// Whether a pod on a node of the pool is certainly of others and neither exempt nor welcome.
+/// Whether a pod on a node of the pool certainly does not belong to it and is neither exempt nor allowed.
 pub fn is_trespasser(pool: &DedicatedPool, resident: &PodOnNode<'_>, exemptions: &PoolExemptions) -> bool {
     exemption(pool, resident, exemptions).is_none() && whose(pool, resident) == Membership::No
 }
 
-/// Why a pod may be on a node of the pool, whosever it is.
+/// Returns why a pod may be on a node of the pool, whether or not it belongs to the pool.
 fn exemption(
     pool: &DedicatedPool,
     resident: &PodOnNode<'_>,
@@ -174,7 +174,7 @@ fn count_on_node(
     let named = |message| NamedPod { pod: resident.name.clone(), node: resident.node.into(), message };
     if let Some(exempt) = exempt {
         status.exempt += 1;
-        // Of the system's there may be one on each node: they take no room from others.
+        // There may be a pod of kube-system on each node: these displace no others.
         let of_system = is_of_system(resident.name.namespace());
         let alike = status.exempt_pods.iter().filter(|one| is_of_system(one.pod.namespace()) == of_system);
         if alike.count() < NAMED_MOST {
@@ -206,7 +206,7 @@ fn count_on_node(
     }
 }
 
-/// What is said of a pod whose maker is forgotten.
+/// The explanation for a pod whose creator is unknown.
 const UNKNOWN: &str = "it is unknown whether one of the pool's users created it: it is older than the pool, \
  or the webhook was unavailable; recreate it";
 
@@ -225,7 +225,7 @@ fn how(pool: &DedicatedPool, resident: &PodOnNode<'_>) -> String {
     }
 }
 
-/// Counts a pod for each exclusive pool it has to stay in and does not: being in one of several is enough.
+/// Counts a pod for each exclusive pool that it belongs to but is outside of: being in one of several is enough.
 fn count_elsewhere(
     pools: &[DedicatedPool],
     resident: &PodOnNode<'_>,
@@ -244,8 +244,10 @@ fn count_elsewhere(
     }
 }
 
-/// What a pool's status has to remember, for [`DedicatedPool::applied_marks`]: what it stands for, and what it stood for and is still on
-/// nodes in its name; the same in the name of another pool is that one's to remember. To be written before a node is touched; a pool that is being deleted may go when this is empty.
+/// Returns what a pool's status has to remember, for [`DedicatedPool::applied_marks`]: the marks that it declares, and
+/// those that it declared before and that are still on nodes in its name; a mark in the name of another pool is that
+/// pool's to remember. Written before a node is changed; a pool that is being deleted may be removed when this is
+/// empty.
 pub fn remembered(pool: &DedicatedPool, nodes: &[PoolNode]) -> Vec<AppliedMark> {
     let mut marks = if pool.leaving { Vec::new() } else { pool.marks() };
     let records = nodes.iter().filter_map(|node| node.record.as_deref()).map(NodeRecordAnnotation::parse);

@@ -6,9 +6,9 @@ pub enum PoolValidity {
     /// Everything.
     #[default]
     Applied,
-    /// Keep the nodes it has, and take no more. Its rules for pods hold.
+    /// Keep its nodes, and take no more. Its rules for pods apply.
     Frozen,
-    /// Nothing, until it is corrected. Its nodes stay as they are; its rules for pods do not hold.
+    /// Nothing, until it is corrected. Its nodes stay as they are; its rules for pods do not apply.
     Refused,
 }
 

@@ -23,15 +23,15 @@ use alloc::vec::Vec;
 pub struct PoolMutation {
     /// Tolerations to append.
     pub tolerations: Vec<Toleration>,
-    /// The terms of its required node affinity; `None` where they stay as they are.
+    /// The terms of its required node affinity; `None` if they stay unchanged.
     pub required: Option<Vec<NodeTerm>>,
-    /// What [`MADE_FOR`] has to say, where it says something else.
+    /// The new value of [`MADE_FOR`], if it changes.
     pub made_for: Option<String>,
-    /// Of pools of which it could not be told whether it is one of theirs.
+    /// The number of pools for which the pod's membership is unknown.
     pub unknown: usize,
 }
 
-/// What the pools give a pod that has these tolerations.
+/// Returns what the pools add to a pod that has these tolerations.
 ///
 /// On creation a pod gets the toleration and, for [`PoolPlacement::Exclusive`], the affinity; a pod that names its node
 /// gets the toleration only, because a kubelet refuses pods whose affinity does not fit. On update an API server
@@ -56,7 +56,7 @@ pub fn mutation(
             pools.iter().filter(|pool| made_by_user(pool, who)).map(|pool| &*pool.uid).collect();
         given.made_for = Some(theirs.join(",")).filter(|says| **says != *pod.identity.made_for);
     }
-    // Who changes a pod says nothing about for whom it was made: that gives it nothing.
+    // The requester of an update is not the pod's creator: it gives the pod nothing.
     let who = PodOwner { requester: who.requester.filter(|_| !update), ..who };
     for pool in pools {
         match membership(pool, who) {
@@ -86,25 +86,25 @@ fn narrow(pod: &AdmittedPod, exclusive: &[&DedicatedPool], update: bool) -> Opti
     let before = pod.required.as_deref();
     let alternatives = alternatives(exclusive.iter().copied());
     let after = narrowed(before, &alternatives);
-    // On update an API server takes requirements added to terms, and no other number of terms.
+    // On update an API server accepts requirements added to terms, but no other number of terms.
     let refused = update && before.is_some_and(|terms| Some(terms.len()) != after.as_ref().map(Vec::len));
     after.filter(|after| !refused && before != Some(after))
 }
 
-/// A pod of somebody else that would be let onto a pool's nodes.
+/// A pod that could get onto a pool's nodes and does not belong to the pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolViolation {
     /// Position of the pool.
     pub pool: usize,
     /// How.
     pub entry: PoolEntry,
-    /// Which pool, which toleration, who may, what to do.
+    /// Which pool, which toleration, which pods may, what to do.
     pub message: String,
 }
 
-/// The pools that this pod would be let onto, and whose it is not. Those with [`PoolEnforcement::Off`] are left out. Where
-/// it is not known whether it is one of a pool's own, a pool that keeps others out keeps it out; the number of other
-/// such pools comes second.
+/// Returns the pools that would let this pod in although it does not belong to them. Those with
+/// [`PoolEnforcement::Off`] are left out. If its membership is unknown, a pool that denies other pods refuses it; the
+/// second value is the number of other such pools.
 pub fn violation(
     pools: &[DedicatedPool],
     request: &PodRequest,
@@ -130,7 +130,7 @@ pub fn violation(
         let entry = entry(pool, request, node);
         let message = match (&entry, membership(pool, who)) {
             (PoolEntry::None | PoolEntry::Claim, _) => continue,
-            // It is nobody's own on a node that nobody knows; once is enough to say so.
+            // The pod belongs to no pool and its node is unknown; one message is enough.
             (PoolEntry::UnknownNode, _) if pool.keeps_out() && found.is_empty() => unknown_node(request),
             (PoolEntry::UnknownNode, _) | (_, Membership::Yes) => continue,
             (_, Membership::Unknown) if !pool.keeps_out() => {

@@ -9,18 +9,18 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// So many warnings of one rule; an API server cuts off what is longer in all.
+/// At most this many warnings of one rule; an API server truncates warnings that are longer in total.
 pub(super) const WARNINGS_MOST: usize = 8;
 
-/// So many tolerations are looked at; nobody writes that many by hand.
+/// At most this many tolerations are checked; more are not written by hand.
 const LOOKED_AT_MOST: usize = 200;
 
-/// What is said.
+/// Which warnings are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LintAdvice {
-    /// Nothing that is less bad. What an API server refuses, it says by itself.
+    /// The lowest severity. What an API server refuses, it reports itself.
     pub least: Severity,
-    /// Nothing of these.
+    /// The silenced rules.
     pub silenced: Vec<Rule>,
 }
 
@@ -30,7 +30,7 @@ impl Default for LintAdvice {
     }
 }
 
-/// What lint says of these facts: of templates and nodes as well as of pods.
+/// Returns the warnings about these facts: about templates and nodes as well as pods.
 pub fn advise(facts: &LintInput, advice: &LintAdvice) -> Vec<String> {
     sentences(lint(facts).iter(), advice)
 }
@@ -53,7 +53,7 @@ fn sentence(finding: &LintFinding) -> String {
     format!("{place}{reason}; {fix} ({} {})", rule.id(), rule.name())
 }
 
-/// Nothing is said of what a pool gives its pods.
+/// There are no warnings about what a pool adds to its pods.
 pub(super) fn of_pod(
     pod: &AdmittedPod,
     pools: &[DedicatedPool],

@@ -87,7 +87,7 @@ impl MutationBuilder<'_> {
         self.made.warnings.extend(defaulted.warnings);
     }
 
-    /// What upstream's other plugins may have appended behind the default tolerations (AD-1).
+    /// Returns what upstream's other plugins may have appended after the default tolerations (AD-1).
     fn behind(&self, namespace: &NamespaceFact) -> Vec<Toleration> {
         let pod = &self.request.pod;
         let mut behind = extended_tolerations(&[], pod.resources.iter().map(AsRef::as_ref));
@@ -121,7 +121,7 @@ impl MutationBuilder<'_> {
         self.made.tolerations = merged.tolerations;
     }
 
-    /// Only new pods: toleration-guard-controller gives running ones their ceiling.
+    /// Only for new pods: toleration-guard-controller gives running ones their ceiling.
     fn ceiling(&mut self) {
         let Some(namespace) = self.view.namespace else {
             return self.lacks(AdmissionRule::TolerationGuard, MissingInput::Namespace);

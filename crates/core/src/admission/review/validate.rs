@@ -11,7 +11,7 @@ use crate::admission::request::{ClusterView, PodRequest};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// So many pools give their reasons in one refusal.
+/// At most this many pools give their reasons in one refusal.
 const REASONS_MOST: usize = 3;
 
 pub(super) fn validate(

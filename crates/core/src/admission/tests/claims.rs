@@ -1,4 +1,4 @@
-//! Tests the annotation that records for which pools' users a pod was created, and from which clients it counts.
+//! Tests the annotation that records for which pools' users a pod was created, and from which clients it is accepted.
 
 use super::{asked, bearing, pool, requester, tolerations};
 use crate::admission::pool::*;
@@ -6,7 +6,7 @@ use crate::admission::request::*;
 use crate::admission::review::{ReviewSettings, mutate, validate};
 use alloc::vec::Vec;
 
-/// A pool that ann alone may use.
+/// A pool that only ann may use.
 fn of_ann() -> DedicatedPool {
     let users = PoolUsers { users: ["ann".into()].into(), ..PoolUsers::default() };
     DedicatedPool { uid: "u-1".into(), users, ..pool("a", 1) }
@@ -37,18 +37,18 @@ fn written(request: &PodRequest) -> Option<alloc::string::String> {
 }
 
 #[test]
-fn the_webhook_writes_for_whose_pools_a_pod_was_made() {
+fn the_webhook_records_for_which_pools_a_pod_was_created() {
     assert_eq!(written(&by("ann", "", "")).as_deref(), Some("u-1"));
-    assert_eq!(written(&by("ann", "u-1", "")), None, "it says so already");
+    assert_eq!(written(&by("ann", "u-1", "")), None, "the annotation is already right");
     assert_eq!(written(&by("bob", "", "")), None);
-    assert_eq!(written(&by("bob", "u-1", "")).as_deref(), Some(""), "what is not so goes");
+    assert_eq!(written(&by("bob", "u-1", "")).as_deref(), Some(""), "a false claim is removed");
     let mut change = by("ann", "", "");
     (change.operation, change.old) = (Operation::Update, Some(PreviousPod::default()));
-    assert_eq!(written(&change), None, "who changes a pod did not make it");
+    assert_eq!(written(&change), None, "the requester of an update did not create the pod");
 }
 
 #[test]
-fn what_others_write_there_is_refused_whatever_the_pool_does_with_them() {
+fn a_claim_by_others_is_refused_under_every_enforcement() {
     for enforcement in
         [PoolEnforcement::Deny, PoolEnforcement::Evict, PoolEnforcement::Warn, PoolEnforcement::Off]
     {
@@ -66,9 +66,9 @@ fn what_others_write_there_is_refused_whatever_the_pool_does_with_them() {
     }
 }
 
-/// bob is a queue that takes gates off: it lets go what ann made, and nothing else; and it makes nothing ann's.
+/// bob is a queue that removes gates: it releases only the pods that ann created, and makes no pod ann's.
 #[test]
-fn what_was_there_before_a_change_counts() {
+fn the_annotation_before_an_update_counts() {
     for (was, now, text, expected) in [
         ("u-1", "u-1", "- Exists", &[][..]),
         ("u-1", "", "- Exists", &[]),
@@ -85,7 +85,7 @@ fn what_was_there_before_a_change_counts() {
 }
 
 #[test]
-fn a_gated_pod_of_a_user_gets_the_pools_toleration_from_whoever_changes_it() {
+fn a_gated_pod_of_a_user_gets_the_pools_toleration_from_any_requester() {
     let mut request = by("bob", "u-1", "");
     (request.operation, request.pod.gated) = (Operation::Update, true);
     request.old = Some(PreviousPod { gated: true, made_for: "u-1".into(), ..PreviousPod::default() });

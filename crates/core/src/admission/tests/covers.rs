@@ -11,7 +11,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// The rule as it is written down: each with every other.
+/// The rule as written: compares each with every other.
 fn merged_by_hand(all: &[Toleration]) -> Vec<Toleration> {
     let mut kept: Vec<Toleration> = Vec::new();
     for (at, one) in all.iter().enumerate() {
@@ -47,16 +47,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn ad_10_what_is_left_is_the_same_as_by_hand(first in vec_of(toleration(), 0..14), second in vec_of(toleration(), 0..6)) {
+    fn ad_10_equals_comparing_all_pairs(first in vec_of(toleration(), 0..14), second in vec_of(toleration(), 0..6)) {
         prop_assert_eq!(merge(&first, &second), merged_by_hand(&[&first[..], &second[..]].concat()));
     }
 }
 
-/// Lists of 20,000 in which everything is like everything else: each is compared with twelve at most.
+/// Lists of 20,000 in which everything resembles everything else: each is compared with twelve at most.
 #[test]
-fn ad_10_hostile_lists_cost_no_square() {
+fn ad_10_hostile_lists_do_not_cost_quadratic_time() {
     const MANY: i64 = 20_000;
-    /// Two of a shelf; a key or every key; an effect or every effect; a value or every value.
+    /// Two of each shelf: of a key or every key, an effect or every effect, a value or every value.
     const COMPARED_MOST: usize = 12;
     let no_execute = || Some(TaintEffect::NoExecute);
     let build =
@@ -75,16 +75,16 @@ fn ad_10_hostile_lists_cost_no_square() {
             (0..MANY).map(one).collect()
         };
     for (left, list) in [
-        // Ever longer: only the last is left. Ever shorter: only the first.
+        // Increasing seconds: only the last is left. Decreasing seconds: only the first.
         (1, build(&|number| (0, "Exists", no_execute(), Some(number)))),
         (1, build(&|number| (0, "Equal", no_execute(), Some(-number)))),
-        // All as long; each covers the others, and the last is left.
+        // Equal seconds; each covers the others, and the last is left.
         (1, build(&|number| (number, "Exists", None, Some(number)))),
         // None covers any.
         (20_000, build(&|number| (number, "Equal", no_execute(), Some(number)))),
         (20_000, build(&|number| (0, "", no_execute(), Some(number)))),
         (20_000, build(&|number| (0, "Gt", None, Some(number)))),
-        // Half of them have a cover of every effect at the end.
+        // Half of them are covered by a toleration of every effect at the end.
         (
             1,
             build(&|number| {

@@ -1,4 +1,4 @@
-//! Tests pods that can run on one node only, and to which pool that node belongs.
+//! Tests pods that can run on only one node, by the pool of that node.
 
 use super::{asked, bearing, judged, labels, pool, requester};
 use crate::admission::pool::*;
@@ -9,14 +9,14 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 #[test]
-fn a_pod_that_names_a_node_of_the_pool_needs_no_toleration_to_get_there() {
+fn a_pod_that_names_a_node_of_the_pool_enters_without_a_toleration() {
     let one = pool("a", 1);
     let request = asked(AdmittedPod { node: Some("n1".into()), ..AdmittedPod::default() }, None);
     let told = judged(&one, &request, NodePoolMembership::Pool("a"));
     assert!(told[0].message.contains("spec.nodeName binds this pod to n1"), "{told:?}");
     assert_eq!(judged(&one, &request, NodePoolMembership::Pool("b")), []);
     assert_eq!(judged(&one, &request, NodePoolMembership::None), []);
-    // What it bears matters only where the scheduler chooses.
+    // Its tolerations matter only if the scheduler chooses the node.
     let bearing = asked(AdmittedPod { node: Some("n1".into()), ..bearing("- Exists") }, None);
     assert_eq!(judged(&one, &bearing, NodePoolMembership::None), []);
     let own = violation(&[one], &request, NodePoolMembership::Pool("a"), Some(&labels("team=a"))).0;
@@ -24,13 +24,13 @@ fn a_pod_that_names_a_node_of_the_pool_needs_no_toleration_to_get_there() {
 }
 
 #[test]
-fn a_node_that_is_not_known_may_become_one_of_the_pools() {
+fn an_unknown_node_may_become_one_of_the_pools() {
     let one = pool("a", 1);
     let request = asked(AdmittedPod { node: Some("n9".into()), ..AdmittedPod::default() }, None);
     let told = judged(&one, &request, NodePoolMembership::Unknown);
     assert_eq!(told[0].entry, PoolEntry::UnknownNode);
     assert!(told[0].message.contains("node n9, which is not known"), "{told:?}");
-    // It would be another pool's as well as its own.
+    // It would enter another pool besides its own.
     let (own, _) = violation(
         &[pool("b", 2), one.clone()],
         &request,
@@ -43,7 +43,7 @@ fn a_node_that_is_not_known_may_become_one_of_the_pools() {
 }
 
 #[test]
-fn a_daemon_is_judged_by_the_node_it_was_made_for() {
+fn a_daemon_is_judged_by_the_node_it_was_created_for() {
     let one = pool("a", 1);
     let pin = |name: &str| {
         let named = NodeRequirement {
@@ -67,11 +67,11 @@ fn a_daemon_is_judged_by_the_node_it_was_made_for() {
     assert_eq!(judged(&one, &made, NodePoolMembership::Unknown)[0].entry, PoolEntry::UnknownNode);
     let allows = DedicatedPool { daemon_sets: DaemonSetPolicy::Allow, ..one.clone() };
     assert_eq!(judged(&allows, &made, NodePoolMembership::Pool("a")), []);
-    // Without a toleration it does not get there.
+    // Without a toleration it does not get onto the node.
     let plain = daemon("node.kubernetes.io/not-ready Exists - NoExecute", vec![pin("n1")]);
     assert_eq!(judged(&one, &plain, NodePoolMembership::Pool("a")), []);
     assert_eq!(judged(&one, &plain, NodePoolMembership::Unknown), []);
-    // Where it may go elsewhere, or somebody else writes the same, its tolerations decide.
+    // If it may run elsewhere, or another client writes the same, its tolerations decide.
     for terms in [vec![], vec![pin("n1"), pin("n2")], vec![NodeTerm::default()]] {
         let request = daemon("- Exists", terms);
         assert_eq!(request.destination(), None);

@@ -1,4 +1,4 @@
-//! Tests which pods on the nodes of a pool are evicted, named or left alone.
+//! Tests which pods on the nodes of a pool are evicted, named or ignored.
 
 use super::{labels, node, pool};
 use crate::admission::pool::*;
@@ -27,7 +27,7 @@ fn on(node: &str, name: &str, identity: PodIdentity) -> PodOnNodeFact {
     }
 }
 
-/// How a pool with one node, `n1`, is doing. The namespace `home` is its own, `lost` is not known.
+/// Returns the status of a pool with one node, `n1`. The namespace `home` belongs to the pool, `lost` is unknown.
 fn told(
     pool: &DedicatedPool,
     standing: PoolValidity,
@@ -96,13 +96,13 @@ fn everybody() -> Vec<PodOnNodeFact> {
 }
 
 #[test]
-fn only_what_is_certainly_of_others_is_evicted() {
+fn only_certainly_unauthorized_pods_are_evicted() {
     let exemptions = PoolExemptions::beside(["monitoring"]);
     for enforcement in [PoolEnforcement::Deny, PoolEnforcement::Warn, PoolEnforcement::Off] {
         let pool = DedicatedPool { enforcement, ..pool("a", 1) };
         let told = told(&pool, PoolValidity::Applied, &everybody(), &exemptions);
         assert_eq!(told.evicted, [], "{enforcement:?}");
-        // Who cannot be told is one of the others only where these are refused.
+        // A pod of unknown membership counts as unauthorized only where such pods are refused.
         let expected = if enforcement == PoolEnforcement::Deny { 4 } else { 3 };
         assert_eq!((told.offenders, told.unknown), (expected, 1), "{enforcement:?}");
     }
@@ -112,7 +112,10 @@ fn only_what_is_certainly_of_others_is_evicted() {
     assert_eq!(evicted(&applied), ["daemon", "stranger"]);
     assert_eq!((applied.offenders, applied.unknown, applied.exempt, applied.pods), (4, 1, 3, 1));
     assert_eq!(evicted(&told_of(&evicts, PoolValidity::Frozen)), ["daemon", "stranger"]);
-    assert!(told_of(&evicts, PoolValidity::Refused).evicted.is_empty(), "its rules do not hold");
+    assert!(
+        told_of(&evicts, PoolValidity::Refused).evicted.is_empty(),
+        "the rules of a refused pool do not apply"
+    );
     let leaving = DedicatedPool { leaving: true, ..evicts.clone() };
     assert!(told_of(&leaving, PoolValidity::Applied).evicted.is_empty());
     let daemons = DedicatedPool { daemon_sets: DaemonSetPolicy::Allow, ..evicts };
@@ -120,7 +123,7 @@ fn only_what_is_certainly_of_others_is_evicted() {
 }
 
 #[test]
-fn what_its_users_made_stays_and_what_they_may_have_made_too() {
+fn pods_that_its_users_created_or_may_have_created_stay() {
     let users = PoolUsers { users: ["ann".into()].into(), ..PoolUsers::default() };
     let by_user =
         DedicatedPool { uid: "u-1".into(), users, enforcement: PoolEnforcement::Evict, ..pool("a", 1) };
@@ -133,7 +136,7 @@ fn what_its_users_made_stays_and_what_they_may_have_made_too() {
 }
 
 #[test]
-fn lists_are_short_and_the_systems_pods_come_last() {
+fn lists_are_bounded_and_the_systems_pods_come_last() {
     let evicts = DedicatedPool {
         enforcement: PoolEnforcement::Evict,
         daemon_sets: DaemonSetPolicy::Allow,

@@ -24,7 +24,7 @@ fn ad_7_which_resources_are_extended() {
     ] {
         assert_eq!(is_extended_resource(name), expected, "{name}");
     }
-    // With what a quota puts before it, the domain has one letter too many.
+    // With the prefix that a quota adds, the domain is one letter too long.
     let domain = |length: usize| alloc::format!("{}.{}/x", "a".repeat(length - 4), "com");
     assert!(is_extended_resource(&domain(253 - "requests.".len())));
     assert!(!is_extended_resource(&domain(254 - "requests.".len())));
@@ -41,7 +41,7 @@ fn ad_7_each_resource_once_and_sorted() {
 }
 
 #[test]
-fn ad_7_only_the_identical_one_stands_in_for_it() {
+fn ad_7_only_an_identical_toleration_replaces_it() {
     for (there, expected) in [
         ("a.com/y Exists - NoSchedule", 0),
         ("- Exists", 1),
@@ -50,7 +50,7 @@ fn ad_7_only_the_identical_one_stands_in_for_it() {
         ("a.com/y Exists - NoExecute", 1),
         ("a.com/y Equal - NoSchedule", 1),
         ("a.com/y - - NoSchedule", 1),
-        // Refused by an API server; its author is told so, and it stays as it was written.
+        // An API server refuses it and tells its author; it stays as written.
         ("a.com/y Exists - NoSchedule 5", 0),
     ] {
         assert_eq!(extended_tolerations(&tolerations(there), ["a.com/y"]).len(), expected, "{there}");

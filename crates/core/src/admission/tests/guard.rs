@@ -21,7 +21,7 @@ fn who<'a>(
 }
 
 #[test]
-fn whose_a_pod_is() {
+fn membership_by_namespace_service_account_and_user() {
     let ann = requester("ann", &["devs"]);
     let maker = requester(
         "system:serviceaccount:kube-system:replicaset-controller",
@@ -49,7 +49,7 @@ fn whose_a_pod_is() {
         assert_eq!(membership(by_maker, who(&web, None, Some(&maker))), No);
         assert_eq!(membership(by_maker, who(&web, None, Some(&requester("bob", &[])))), No);
         assert_eq!(membership(by_maker, who(&web, None, None)), Unknown);
-        // What a change brings is theirs who make it.
+        // The requester of an update counts for what the update adds.
         let change = |asks| PodOwner { operation: Some(Operation::Update), ..who(&web, None, Some(asks)) };
         assert_eq!(membership(by_maker, change(&ann)), Yes);
         assert_eq!(membership(by_maker, change(&requester("bob", &[]))), No);
@@ -58,7 +58,7 @@ fn whose_a_pod_is() {
 }
 
 #[test]
-fn what_is_exempt_and_who_is_believed() {
+fn exemptions_and_which_claims_are_accepted() {
     let rules = PoolExemptions::default();
     let daemon = PodIdentity { owner: PodOwnerKind::DaemonSet, ..identity("shop", "") };
     let mirror = PodIdentity { mirror: true, ..identity("shop", "") };
@@ -111,7 +111,7 @@ fn its_own_pods_get_toleration_and_affinity() {
     assert_eq!((made.tolerations, made.required), (tolerated.clone(), Some(vec![led_to(&["a"])])));
     let made = given(&allowed, &bare, Operation::Create);
     assert_eq!((made.tolerations, made.required), (tolerated.clone(), None));
-    // Nothing twice, and nothing that the author has seen to.
+    // Nothing is added twice, and nothing that the author has already written.
     for own in ["dedicated Equal a", "dedicated - a NoSchedule", "dedicated Exists", "- Exists"] {
         let pod = AdmittedPod {
             tolerations: tolerations(own),
@@ -120,7 +120,7 @@ fn its_own_pods_get_toleration_and_affinity() {
         };
         assert_eq!(given(&exclusive, &pod, Operation::Create), PoolMutation::default(), "{own}");
     }
-    // A second effect is not borne by a toleration for the first.
+    // A toleration for the first effect does not tolerate a second one.
     let mut harder = pool("a", 1);
     harder.taint.effects = vec![TaintEffect::NoSchedule, TaintEffect::NoExecute];
     let pod = AdmittedPod { tolerations: tolerations("dedicated - a NoSchedule"), ..AdmittedPod::default() };
@@ -128,7 +128,7 @@ fn its_own_pods_get_toleration_and_affinity() {
 }
 
 #[test]
-fn what_is_given_when() {
+fn additions_depend_on_operation_gates_and_node() {
     let pools = [pool("a", 1)];
     let with = |node: Option<&str>, gated| AdmittedPod {
         node: node.map(Into::into),
@@ -162,7 +162,7 @@ fn a_pod_of_several_pools_stays_within_all_of_them() {
     let pools = [of_a("a"), other];
     let pod = AdmittedPod { required: Some(vec![led_to(&["x"])]), gated: true, ..AdmittedPod::default() };
     assert_eq!(given(&pools, &pod, Operation::Create).required.map(|terms| terms.len()), Some(2));
-    // On update no terms may be added to those that are there.
+    // On update no terms may be added to the existing ones.
     assert_eq!(given(&pools, &pod, Operation::Update).required, None);
     assert!(given(&pools, &AdmittedPod { required: None, ..pod }, Operation::Update).required.is_some());
     let nobody = identity("shop", "");
@@ -172,7 +172,7 @@ fn a_pod_of_several_pools_stays_within_all_of_them() {
 }
 
 #[test]
-fn terms_are_narrowed_one_by_one() {
+fn each_term_is_narrowed_separately() {
     let need = alternatives([&pool("a", 1)]);
     let asks = |key: &str| NodeTerm {
         expressions: vec![NodeRequirement {
@@ -202,7 +202,7 @@ fn caught(pool: &DedicatedPool, now: &str) -> Vec<PoolViolation> {
 }
 
 #[test]
-fn others_are_told_which_toleration_lets_them_in() {
+fn a_refusal_names_the_toleration_that_lets_other_pods_in() {
     let mut hard = pool("a", 1);
     hard.taint.effects = vec![TaintEffect::NoSchedule, TaintEffect::NoExecute];
     for (pool, own, places) in [
@@ -232,7 +232,7 @@ fn others_are_told_which_toleration_lets_them_in() {
 }
 
 #[test]
-fn the_sentence_says_which_pool_who_may_and_what_to_do() {
+fn a_refusal_says_which_pool_which_pods_may_and_what_to_do() {
     let mut one = pool("a", 1);
     let said = |pool: &DedicatedPool| caught(pool, "x Exists | - Exists").remove(0).message;
     assert_eq!(
@@ -251,7 +251,7 @@ fn the_sentence_says_which_pool_who_may_and_what_to_do() {
 }
 
 #[test]
-fn who_cannot_be_known_is_kept_out_and_not_warned_of() {
+fn a_pod_of_unknown_membership_is_refused_without_a_warning() {
     let request = asked(bearing("- Exists"), None);
     let deny = pool("a", 1);
     let warn = DedicatedPool { enforcement: PoolEnforcement::Warn, ..deny.clone() };
@@ -267,7 +267,7 @@ fn who_cannot_be_known_is_kept_out_and_not_warned_of() {
 }
 
 #[test]
-fn what_a_change_brings_is_judged_and_what_an_old_pod_has_is_not() {
+fn additions_of_an_update_are_judged_and_old_tolerations_are_not() {
     let one = pool("a", 1);
     for (now, old, refused) in
         [("- Exists", "- Exists", false), ("x Exists | - Exists", "x Exists", true), ("", "", false)]
@@ -278,7 +278,7 @@ fn what_a_change_brings_is_judged_and_what_an_old_pod_has_is_not() {
             assert_eq!(!found.is_empty(), refused, "{now}");
         }
     }
-    // One more toleration: the whole pod is judged while it has no node, and while a scheduler looks at it.
+    // One more toleration: the whole pod is judged while it has no node, and while the scheduler considers it.
     let more = bearing("- Exists | x Exists");
     let bound = AdmittedPod { node: Some("n1".into()), ..more.clone() };
     let leaving = AdmittedPod { leaving: true, ..more.clone() };
@@ -289,7 +289,7 @@ fn what_a_change_brings_is_judged_and_what_an_old_pod_has_is_not() {
 }
 
 #[test]
-fn a_pod_that_is_let_go_is_judged_whole() {
+fn a_pod_whose_gates_are_removed_is_judged_whole() {
     let one = pool("a", 1);
     for (was_gated, gated, refused) in [(true, false, true), (true, true, false), (false, false, false)] {
         let old = PreviousPod { gated: was_gated, ..before("- Exists") };
@@ -306,7 +306,7 @@ fn a_pod_that_is_let_go_is_judged_whole() {
 }
 
 #[test]
-fn a_hostile_pod_before_many_pools_is_judged_in_time() {
+fn a_hostile_pod_and_many_pools_are_judged_in_time() {
     let pools: Vec<DedicatedPool> = (0..100).map(|at| pool(&alloc::format!("p{at}"), at)).collect();
     let one = |at: usize| tolerations(&alloc::format!("k{at} Equal v NoExecute")).remove(0);
     let pod = AdmittedPod { tolerations: (0..50_000).map(one).collect(), ..AdmittedPod::default() };

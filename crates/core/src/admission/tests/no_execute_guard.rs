@@ -77,7 +77,7 @@ const LAST: Option<FleetHealth> =
     Some(FleetHealth { total: 10, healthy: 1, tainted: 0, recently_admitted: 0 });
 
 #[test]
-fn the_last_healthy_node_and_the_share() {
+fn the_last_healthy_node_and_the_percentage() {
     for (total, healthy, tainted, underway, allowed) in [
         (10, 10, 0, 0, true),
         (10, 6, 4, 0, true),
@@ -107,7 +107,7 @@ fn the_last_healthy_node_and_the_share() {
 }
 
 #[test]
-fn what_sends_nobody_away_is_not_looked_at() {
+fn taints_that_evict_no_pod_are_ignored() {
     for (old, new) in [
         (Some(""), "a:NoSchedule"),
         (Some("a:NoExecute"), "a:NoExecute"),
@@ -124,12 +124,12 @@ fn what_sends_nobody_away_is_not_looked_at() {
 }
 
 #[test]
-fn a_node_that_is_lost_already_is_nobodys_loss() {
+fn tainting_a_lost_node_is_allowed() {
     assert_eq!(Asked { ready: Some(false), fleet: LAST, ..asked() }.pass(), Some(GuardExemption::NotHealthy));
     let tainted =
         Asked { old: Some("a=1:NoExecute"), new: "a=2:NoExecute b:NoExecute", fleet: LAST, ..asked() };
     assert_eq!(tainted.pass(), Some(GuardExemption::NotHealthy));
-    // The taint of a pool sends its pods nowhere: the node is in use, and counts.
+    // The taint of a pool evicts none of the pool's pods: the node is in use, and counts.
     let pool = Asked {
         old: Some("p=a:NoExecute"),
         new: "p=a:NoExecute x:NoExecute",
@@ -137,20 +137,20 @@ fn a_node_that_is_lost_already_is_nobodys_loss() {
         ..asked()
     };
     assert_eq!(Asked { fleet: LAST, ..pool }.pass(), None);
-    // With another value it sends away those who bore it.
+    // With another value the taint evicts the pods that tolerated it.
     let pool =
         Asked { old: Some("p=a:NoExecute"), new: "p=b:NoExecute", dedicated: "p=a:NoExecute", ..asked() };
     assert_eq!(Asked { fleet: LAST, ..pool }.pass(), None);
 }
 
 #[test]
-fn what_is_not_known_allows() {
+fn unknown_facts_allow_the_change() {
     assert_eq!(Asked { fleet: None, ..asked() }.pass(), Some(GuardExemption::Unknown));
     assert_eq!(Asked { ready: None, fleet: LAST, ..asked() }.pass(), Some(GuardExemption::Unknown));
 }
 
 #[test]
-fn kubernetes_own_taints_are_never_refused_to_those_who_speak_for_it() {
+fn kubernetes_own_taints_are_never_refused_from_its_components() {
     let dead = "node.kubernetes.io/unreachable:NoExecute node.kubernetes.io/out-of-service=x:NoExecute";
     let system = |user: &str, groups: &[&str]| Some(requester(user, groups));
     for (who, new, dedicated, spoken) in [
@@ -184,7 +184,7 @@ fn kubernetes_own_taints_are_never_refused_to_those_who_speak_for_it() {
 }
 
 #[test]
-fn an_override_names_the_keys_it_is_for() {
+fn an_override_allows_only_the_keys_it_names() {
     for (allow, allowed) in [
         ("drain", true),
         ("other, drain", true),
@@ -208,7 +208,7 @@ fn nodes_are_counted() {
         (false, "a:NoExecute", ""),
         (false, "", ""),
         (true, "p=a:NoExecute b:NoSchedule", "p=a:NoExecute"),
-        // Somebody has put it there by hand: on a node of nobody's, and of another pool's.
+        // A user has added it by hand: on a node without a pool, and on another pool's.
         (true, "p=a:NoExecute", ""),
         (true, "p=a:NoExecute", "p=b:NoExecute"),
     ];

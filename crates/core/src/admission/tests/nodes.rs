@@ -9,10 +9,10 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Carries out the edits.
+/// Applies the edits.
 fn apply(node: &mut PoolNode, edits: &NodeEdits) {
     for gone in &edits.remove_taints {
-        let at = node.taints.iter().position(|one| one == gone).expect("it is there");
+        let at = node.taints.iter().position(|one| one == gone).expect("the taint exists");
         node.taints.remove(at);
     }
     node.taints.extend(edits.add_taints.iter().cloned());
@@ -50,18 +50,18 @@ fn a_node_joins_and_leaves() {
     assert_eq!(one.taints, [taint("mine", "", "NoSchedule"), taint("dedicated", "a", "NoSchedule")]);
     assert_eq!(one.labels, labels("pool=a dedicated=a"));
     assert_eq!(one.record.as_deref(), Some("a taint:dedicated=a:NoSchedule label:dedicated=a"));
-    // It leaves the selection.
+    // It no longer matches the selector.
     let mut left = one.clone();
     left.labels.remove("pool");
     assert_eq!(settle(core::slice::from_ref(&a), &mut left).pool, None);
     assert_eq!((left.taints, left.record), (plain.taints.clone(), None));
-    // The pool goes.
+    // The pool is deleted.
     settle(&[leaving(&a)], &mut one);
     assert_eq!(one, plain);
 }
 
 #[test]
-fn what_was_there_before_stays() {
+fn marks_that_were_there_before_stay() {
     let a = pool("a", 1);
     let before = node("n", "pool=a dedicated=a", "dedicated=a:NoSchedule");
     let mut one = before.clone();
@@ -69,7 +69,7 @@ fn what_was_there_before_stays() {
     assert_eq!(one, PoolNode { record: Some("a".into()), ..before.clone() });
     settle(&[leaving(&a)], &mut one);
     assert_eq!(one, before);
-    // Only the label was there.
+    // Only the label existed before.
     let mut half = node("n", "pool=a dedicated=a", "");
     settle(core::slice::from_ref(&a), &mut half);
     assert_eq!(half.record.as_deref(), Some("a taint:dedicated=a:NoSchedule"));
@@ -78,7 +78,7 @@ fn what_was_there_before_stays() {
 }
 
 #[test]
-fn what_somebody_takes_off_comes_back_and_what_he_overwrites_is_his() {
+fn a_removed_mark_is_restored_and_an_overwritten_one_is_a_conflict() {
     let a = pool("a", 1);
     let mut one = node("n", "pool=a", "");
     settle(core::slice::from_ref(&a), &mut one);
@@ -87,34 +87,34 @@ fn what_somebody_takes_off_comes_back_and_what_he_overwrites_is_his() {
     assert_eq!(one.taints, [taint("dedicated", "a", "NoSchedule")]);
     one.taints[0].value = "theirs".into();
     let outcome = settle(core::slice::from_ref(&a), &mut one);
-    let message = outcome.conflict.expect("somebody else's").message;
+    let message = outcome.conflict.expect("another client changed the taint").message;
     assert!(message.contains("dedicated=theirs:NoSchedule") && message.contains("node n"), "{message}");
     assert_eq!(one, node("n", "pool=a", "dedicated=theirs:NoSchedule"));
     settle(&[leaving(&a)], &mut one);
     assert_eq!(one, node("n", "pool=a", "dedicated=theirs:NoSchedule"));
-    // A label of another value is a conflict, too.
+    // A label with another value is a conflict, too.
     let mut labelled = node("n", "pool=a dedicated=b", "");
     assert!(settle(core::slice::from_ref(&a), &mut labelled).conflict.is_some());
     assert_eq!(labelled, node("n", "pool=a dedicated=b", ""));
 }
 
 #[test]
-fn a_label_that_leads_pods_to_a_node_that_is_not_the_pools_goes() {
+fn a_label_that_attracts_pods_to_a_node_outside_the_pool_is_removed() {
     let a = DedicatedPool { label: None, ..pool("a", 1) };
     let own = "node-restriction.kubernetes.io/pool.a";
     let stray = |text: &str, taints: &str| node("n", &alloc::format!("{text} {own}=true"), taints);
     let mut one = stray("pool=b", "");
     assert_eq!(settle(core::slice::from_ref(&a), &mut one).pool, None);
     assert_eq!(one.labels, labels("pool=b"));
-    // Another value leads nothing there.
+    // Another value attracts no pods.
     let mut other = node("n", &alloc::format!("{own}=false"), "");
     settle(core::slice::from_ref(&a), &mut other);
     assert!(other.labels.contains_key(own));
-    // On the pool's own node it was there before, and stays when the pool goes.
+    // On the pool's own node it was there before, and stays when the pool is deleted.
     let mut member = stray("pool=a", "");
     assert_eq!(settle(core::slice::from_ref(&a), &mut member).pool, Some(0));
     assert!(member.labels.contains_key(own));
-    // A pool that is refused or leaves takes nothing off.
+    // A pool that is refused or being deleted removes nothing.
     let refused =
         reconcile(core::slice::from_ref(&a), &[PoolValidity::Refused], &stray("", ""), RecordTrust::Pools);
     assert!(refused.edits.is_empty());
@@ -122,7 +122,7 @@ fn a_label_that_leads_pods_to_a_node_that_is_not_the_pools_goes() {
     assert!(
         reconcile(&[leaving], &[PoolValidity::Applied], &stray("", ""), RecordTrust::Pools).edits.is_empty()
     );
-    // A label by which nodes are selected may be why a node is another pool's.
+    // A label that selects nodes may be why a node belongs to another pool.
     let by_label =
         DedicatedPool { label: Some(PoolLabel { key: "pool".into(), value: "b".into() }), ..pool("c", 2) };
     let mut selected = node("n", "pool=b", "");
@@ -144,7 +144,7 @@ fn a_changed_pool_and_a_changed_owner() {
         (&one.taints[..], &one.labels),
         (&[taint("dedicated", "new", "NoSchedule")][..], &labels("pool=a dedicated=new"))
     );
-    // The node goes over to another pool in one step.
+    // The node moves to another pool in one step.
     let b = pool("b", 2);
     one.labels.insert("pool".into(), "b".into());
     assert_eq!(settle(&[changed, b.clone()], &mut one).pool, Some(1));
@@ -167,7 +167,7 @@ fn a_pools_own_label_does_not_keep_a_node_in_it() {
 }
 
 #[test]
-fn nl_61_a_kubelet_cannot_have_a_taint_taken_off_by_claiming_it() {
+fn nl_61_a_kubelet_cannot_have_a_taint_removed_by_claiming_it() {
     let a = pool("a", 1);
     let quarantined = |record: &str| PoolNode {
         record: Some(record.into()),
@@ -181,14 +181,14 @@ fn nl_61_a_kubelet_cannot_have_a_taint_taken_off_by_claiming_it() {
         let outcome =
             reconcile(&[a.clone(), leaving(&a)], &[PoolValidity::Applied; 2], &node, RecordTrust::Pools);
         assert_eq!(outcome.edits.remove_taints, []);
-        // Believed wholly, it frees what is not Kubernetes' own.
+        // Fully trusted, it removes what is not Kubernetes' own.
         let believed = reconcile(&[], &[], &node, RecordTrust::Record).edits.remove_taints;
         assert_eq!(believed, [taint("quarantine", "yes", "NoExecute")]);
     }
 }
 
 #[test]
-fn a_pool_that_nobody_knows_any_more_is_cleaned_up_by_the_record() {
+fn an_unknown_pool_is_cleaned_up_by_the_record() {
     let mut one = node("n", "pool=a", "");
     settle(&[pool("a", 1)], &mut one);
     let edits = reconcile(&[], &[], &one, RecordTrust::Record).edits;
@@ -197,7 +197,7 @@ fn a_pool_that_nobody_knows_any_more_is_cleaned_up_by_the_record() {
 }
 
 #[test]
-fn a_refused_pool_opens_its_nodes_to_nobody() {
+fn a_refused_pool_keeps_its_nodes_closed() {
     let a = pool("a", 1);
     let mut one = node("n", "pool=a", "");
     settle(core::slice::from_ref(&a), &mut one);
@@ -209,7 +209,7 @@ fn a_refused_pool_opens_its_nodes_to_nobody() {
         reconcile(core::slice::from_ref(&broken), &standing, &one, RecordTrust::Pools),
         NodePlan::default()
     );
-    // Nor does it take new ones; and it can go.
+    // Nor does it take new ones; and it can be deleted.
     let new = node("m", "pool=a", "");
     assert_eq!(
         reconcile(core::slice::from_ref(&broken), &standing, &new, RecordTrust::Pools),
@@ -220,7 +220,7 @@ fn a_refused_pool_opens_its_nodes_to_nobody() {
 }
 
 #[test]
-fn a_record_is_read_as_it_is_written_and_nonsense_is_left_out() {
+fn a_record_is_parsed_as_written_and_invalid_parts_are_left_out() {
     let text = "a taint:dedicated=a:NoSchedule taint:x.com/y=:NoExecute label:dedicated=a";
     let record = NodeRecordAnnotation::parse(text);
     assert_eq!((record.to_string(), record.marks.len()), (text.to_string(), 3));
@@ -233,7 +233,7 @@ fn a_record_is_read_as_it_is_written_and_nonsense_is_left_out() {
 }
 
 #[test]
-fn what_the_status_has_to_remember() {
+fn marks_that_the_status_has_to_remember() {
     let a = DedicatedPool {
         applied_marks: vec![AppliedMark::Label { key: "old".into(), value: "1".into() }],
         ..pool("a", 1)
@@ -248,7 +248,7 @@ fn what_the_status_has_to_remember() {
         [AppliedMark::Label { key: "dedicated".into(), value: "a".into() }]
     );
     assert_eq!(remembered(&going, &[node("n", "", "")]), []);
-    // The very same in the name of another pool is not its own.
+    // The same mark in the name of another pool is not its own.
     assert_eq!(remembered(&going, &[with("b label:dedicated=a")]), []);
 }
 
@@ -263,7 +263,7 @@ fn resident(name: &str, node: &str) -> PodOnNodeFact {
 }
 
 #[test]
-fn a_status_counts_and_names_some() {
+fn a_status_counts_pods_and_names_some() {
     let pools = [
         DedicatedPool { daemon_sets: DaemonSetPolicy::Allow, ..pool("a", 1) },
         DedicatedPool { placement: PoolPlacement::Allowed, ..pool("b", 2) },
@@ -302,7 +302,7 @@ fn a_status_counts_and_names_some() {
     let counts = |one: &PoolStatus| {
         [one.nodes, one.conflicts, one.pods, one.elsewhere, one.exempt, one.unknown, one.offenders]
     };
-    // Where others are refused, who cannot be told counts as one of them.
+    // Where other pods are refused, a pod of unknown membership counts as unauthorized.
     assert_eq!(counts(&told[0]), [1, 1, 1, 1, 1, 1, 13]);
     assert_eq!(counts(&told[1]), [1, 0, 0, 0, 0, 0, 2]);
     assert_eq!(
@@ -317,18 +317,18 @@ fn a_status_counts_and_names_some() {
     );
 }
 
-/// What is remembered of pods: what a list leaves out has gone, and nothing is kept of who is not there any more.
+/// A pod that a list leaves out is gone, and nothing is kept of pods that are gone.
 #[test]
 fn residents_come_and_go_with_lists_and_changes() {
     let mut all = PodsOnNodes::default();
     let names = |all: &PodsOnNodes| -> Vec<String> {
         all.of(&|_| true, &|_| false).iter().map(|pod| pod.name.name().into()).collect()
     };
-    assert!(!all.put(resident("early", "n1")) && !all.end(), "half the truth, before any list");
+    assert!(!all.put(resident("early", "n1")) && !all.end(), "a partial state, before any list");
     all.begin();
     assert!(all.put(resident("a", "n1")) && all.put(resident("b", "n1")) && !all.is_synced());
-    assert!(all.end() && all.is_synced(), "the first complete list is news");
-    assert!(!all.put(resident("a", "n1")), "the same again is none");
+    assert!(all.end() && all.is_synced(), "the first complete list is a change");
+    assert!(!all.put(resident("a", "n1")), "the same list again is not a change");
     let tolerant = PodOnNodeFact { tolerations: super::tolerations("- Exists"), ..resident("a", "n1") };
     assert!(all.put(tolerant.clone()));
     assert_eq!(

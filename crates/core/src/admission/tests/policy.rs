@@ -25,7 +25,7 @@ fn policy(name: &str, not_ready: Option<i64>, least: Option<i64>, most: Option<i
 }
 
 #[test]
-fn ad_3_whose_seconds_count() {
+fn ad_3_precedence_of_the_sources_of_seconds() {
     let own = policy("p", Some(30), None, None);
     for (workload, namespace, policy, stay, source) in [
         ("60", "50", Some(&own), TolerationDuration::For(60), SecondsSource::Workload),
@@ -44,7 +44,7 @@ fn ad_3_whose_seconds_count() {
             (stay, &source),
             "{workload} {namespace}"
         );
-        // The other taint goes its own way.
+        // The other taint is resolved separately.
         let other = policy.map_or(TolerationDuration::For(300), |_| TolerationDuration::For(30));
         assert_eq!(decision.unreachable.stay, other);
         let odd = [workload, namespace].iter().filter(|text| ["5m", "1e3"].contains(text)).count();
@@ -53,7 +53,7 @@ fn ad_3_whose_seconds_count() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_and_passed_over() {
+fn an_invalid_value_is_named_and_skipped() {
     for text in ["", "5m", "60s", " 60", "+60", "060", "1.5", "Forever", "9223372036854775808", "\u{1b}[31m"]
     {
         assert_eq!(TolerationDuration::parse(text), None, "{text}");
@@ -69,7 +69,7 @@ fn what_cannot_be_read_is_named_and_passed_over() {
 }
 
 #[test]
-fn bounds_move_wishes_and_say_so_but_not_the_policys_own_seconds() {
+fn bounds_clamp_annotations_with_a_warning_but_not_the_policys_own_seconds() {
     for (wish, least, most, expected, words) in [
         ("60", None, None, TolerationDuration::For(60), ""),
         ("60", Some(60), Some(60), TolerationDuration::For(60), ""),
@@ -98,7 +98,7 @@ fn in_team(team: &str) -> Labels {
 }
 
 #[test]
-fn one_policy_answers_for_a_namespace() {
+fn one_policy_applies_to_a_namespace() {
     let with = |name: &str, priority, selector| TolerationPolicy {
         priority,
         namespaces: selector,
@@ -124,7 +124,7 @@ fn one_policy_answers_for_a_namespace() {
 }
 
 #[test]
-fn what_is_wrong_with_a_policy() {
+fn faults_of_a_policy() {
     let reasons =
         |policy: &TolerationPolicy| policy.faults().iter().map(|fault| fault.reason).collect::<Vec<_>>();
     assert_eq!(reasons(&policy("p", Some(60), Some(10), Some(100))), Vec::<&str>::new());
@@ -152,12 +152,12 @@ fn made(
 }
 
 #[test]
-fn ad_2_upstreams_defaults_are_recognised_and_only_they() {
+fn ad_2_only_upstreams_defaults_are_recognised() {
     for (existing, expected) in [
         ("", SIXTY),
         (UPSTREAM, SIXTY),
         ("own Exists", &*alloc::format!("own Exists | {SIXTY}")),
-        // Nothing of these can be upstream's work.
+        // None of these can come from upstream.
         (
             "nr Exists - NoExecute 300 | ur Exists - NoExecute 300 | own Exists",
             "nr Exists - NoExecute 300 | ur Exists - NoExecute 300 | own Exists",
@@ -172,7 +172,7 @@ fn ad_2_upstreams_defaults_are_recognised_and_only_they() {
             "nr Exists | ur Exists | nr Exists - NoExecute 300",
             "nr Exists | ur Exists | nr Exists - NoExecute 300",
         ),
-        // The second of upstream's two, behind a first of the author's own.
+        // The second of upstream's two, after a first of the author's own.
         ("nr Exists | ur Exists - NoExecute 300", "nr Exists | ur Exists - NoExecute 60"),
         (
             "nr Equal x NoExecute | ur Exists - NoExecute 300",
@@ -184,9 +184,9 @@ fn ad_2_upstreams_defaults_are_recognised_and_only_they() {
             "ur Exists - NoExecute 300 | nr Exists - NoExecute 60",
         ),
         ("ur Exists - NoExecute 300", "ur Exists - NoExecute 300 | nr Exists - NoExecute 60"),
-        // What the author wrote by hand is the same as upstream's work, also before upstream has done its own.
+        // The author's toleration is the same as upstream's, also before upstream has added its own.
         ("nr Exists - NoExecute 300", SIXTY),
-        // Before another one of his own, it is not.
+        // Before another of the author's own, it is not.
         (
             "nr Exists - NoExecute 300 | own Exists",
             "nr Exists - NoExecute 300 | own Exists | ur Exists - NoExecute 60",
@@ -198,7 +198,7 @@ fn ad_2_upstreams_defaults_are_recognised_and_only_they() {
 }
 
 #[test]
-fn ad_2_with_upstream_off_nothing_is_taken_for_its_work() {
+fn ad_2_with_upstream_off_nothing_is_attributed_to_it() {
     assert_eq!(made(&tolerations(UPSTREAM), None, "", false).tolerations, tolerations(UPSTREAM));
     let half = made(&tolerations("nr Exists - NoExecute 300"), None, "", false);
     assert_eq!(half.tolerations, tolerations("nr Exists - NoExecute 300 | ur Exists - NoExecute 60"));
@@ -206,7 +206,7 @@ fn ad_2_with_upstream_off_nothing_is_taken_for_its_work() {
 }
 
 #[test]
-fn ad_1_what_upstreams_other_plugins_append_is_looked_past() {
+fn ad_1_tolerations_of_upstreams_other_plugins_are_skipped() {
     let gpu = "gpu.com/x Exists - NoSchedule";
     let list = alloc::format!("{UPSTREAM} | {gpu}");
     assert_eq!(
@@ -217,13 +217,13 @@ fn ad_1_what_upstreams_other_plugins_append_is_looked_past() {
 }
 
 #[test]
-fn ad_8_what_a_namespace_gives_for_these_taints_hides_nothing_of_the_authors() {
+fn ad_8_a_namespaces_defaults_for_these_taints_hide_nothing_of_the_authors() {
     let list = tolerations("ur Exists - NoExecute 300 | nr Exists - NoExecute 60");
     assert_eq!(made(&list, None, "nr Exists - NoExecute 60", true).tolerations, list);
 }
 
 #[test]
-fn ad_4_on_update_only_what_is_new_can_be_upstreams() {
+fn ad_4_on_update_only_new_tolerations_can_be_upstreams() {
     let old = tolerations(UPSTREAM);
     assert_eq!(made(&old, Some(&old), "", true).tolerations, old);
     assert_eq!(made(&old, Some(&[]), "", true).tolerations, tolerations(SIXTY));
@@ -232,7 +232,7 @@ fn ad_4_on_update_only_what_is_new_can_be_upstreams() {
 }
 
 #[test]
-fn it_is_said_only_where_it_matters() {
+fn a_warning_is_given_only_where_it_matters() {
     let upstream = DefaultTolerationSeconds::default();
     let decision = decide(&asked("5m", "5m"), &asked("", ""), None, upstream.seconds);
     let warnings =
@@ -243,7 +243,7 @@ fn it_is_said_only_where_it_matters() {
 }
 
 #[test]
-fn a_selector_as_it_is_shown_and_what_is_wrong_with_it() {
+fn a_selector_is_formatted_and_its_faults_are_named() {
     let one = |operator: &str, values: &[&str]| NodeRequirement {
         key: "k".into(),
         operator: NodeOperator::new(operator),

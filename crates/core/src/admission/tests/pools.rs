@@ -9,7 +9,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Without what is said of a label like that of [`pool`], which reads well in tests.
+/// Without the finding about a label like that of [`pool`], which reads well in tests.
 fn reasons(assessment: &PoolAssessment) -> String {
     let said = assessment.findings.iter().map(|finding| finding.reason);
     let reasons: Vec<&str> =
@@ -25,7 +25,7 @@ fn alone(pool: DedicatedPool) -> String {
 }
 
 #[test]
-fn what_is_wrong_with_a_pool_by_itself() {
+fn faults_of_a_pool_by_itself() {
     let changed = |change: &dyn Fn(&mut DedicatedPool)| {
         let mut one = pool("a", 1);
         change(&mut one);
@@ -76,7 +76,7 @@ fn what_is_wrong_with_a_pool_by_itself() {
 }
 
 #[test]
-fn of_two_that_want_the_same_the_older_one_has_it() {
+fn of_two_pools_with_the_same_claim_the_older_one_wins() {
     let same_taint = DedicatedPool {
         taint: pool("a", 1).taint,
         label: Some(PoolLabel { key: "other".into(), value: "x".into() }),
@@ -86,7 +86,7 @@ fn of_two_that_want_the_same_the_older_one_has_it() {
     let all = assess(&[same_label, same_taint.clone(), pool("a", 1)], None, RecordTrust::Pools);
     let told: Vec<String> = all.iter().map(reasons).collect();
     assert_eq!(told, ["Refused LabelOverlaps", "Refused TaintOverlaps", "Applied"]);
-    // The same age: by name. What is refused or going is in nobody's way.
+    // The same age: by name. A pool that is refused or being deleted is in no other pool's way.
     let twin = DedicatedPool { created: Some(Wall::from_secs(1)), ..same_taint.clone() };
     let told: Vec<String> =
         assess(&[twin, pool("a", 1)], None, RecordTrust::Pools).iter().map(reasons).collect();
@@ -98,7 +98,7 @@ fn of_two_that_want_the_same_the_older_one_has_it() {
 }
 
 #[test]
-fn what_is_wrong_with_a_pool_on_these_nodes() {
+fn faults_of_a_pool_on_these_nodes() {
     let open = node("open", "", "");
     let told = |pools: &[DedicatedPool], nodes: &[PoolNode]| -> Vec<String> {
         assess(pools, Some(nodes), RecordTrust::Pools).iter().map(reasons).collect()
@@ -120,7 +120,7 @@ fn what_is_wrong_with_a_pool_on_these_nodes() {
 }
 
 #[test]
-fn who_has_the_nodes_is_named() {
+fn the_pool_that_has_the_nodes_is_named() {
     let nodes = [node("n", "pool=a", ""), node("open", "", "")];
     let both = DedicatedPool {
         members: PoolMembers { names: vec!["n".into()], ..PoolMembers::default() },
@@ -133,7 +133,7 @@ fn who_has_the_nodes_is_named() {
 }
 
 #[test]
-fn some_node_stays_open_to_everybody() {
+fn some_node_stays_open_to_all_pods() {
     let standing = |pools: &[DedicatedPool], nodes: &[PoolNode]| -> Vec<PoolValidity> {
         assess(pools, Some(nodes), RecordTrust::Pools).iter().map(|one| one.standing).collect()
     };
@@ -147,26 +147,26 @@ fn some_node_stays_open_to_everybody() {
     let shaky = node("s", "", "node.kubernetes.io/not-ready:NoExecute");
     let pools = [pool("a", 1), pool("b", 2)];
     use PoolValidity::{Applied, Frozen};
-    // The older pool is served first; the one that would take the last node takes none.
+    // The older pool is served first; the pool that would take the last node takes none.
     assert_eq!(standing(&pools, &[a.clone(), b.clone()]), [Applied, Frozen]);
     assert_eq!(standing(&pools, &[a.clone(), b.clone(), control, by_hand.clone()]), [Applied, Frozen]);
     assert_eq!(standing(&pools, &[a.clone(), b.clone(), shaky]), [Applied, Applied]);
     assert_eq!(standing(&pools[..1], core::slice::from_ref(&a)), [Frozen]);
-    // A control plane that anybody may use, as on a small cluster, is a place to run.
+    // A control plane node that accepts all pods, as on a small cluster, is an open node.
     let small = node("c", "node-role.kubernetes.io/control-plane", "");
     assert_eq!(standing(&pools, &[a.clone(), b.clone(), small]), [Applied, Applied]);
-    // Who keeps nobody off takes nothing from anybody.
+    // A pool that repels no pods closes no node.
     let soft = DedicatedPool {
         taint: PoolTaint { effects: vec![TaintEffect::PreferNoSchedule], ..pool("a", 1).taint },
         ..pool("a", 1)
     };
     assert_eq!(standing(&[soft], core::slice::from_ref(&a)), [Applied]);
-    // No node was open before: no pool is to blame.
+    // No node was open before: no pool is the cause.
     assert_eq!(standing(&pools[..1], &[PoolNode { taints: by_hand.taints, ..a }]), [Applied]);
 }
 
 #[test]
-fn a_pool_keeps_what_it_has_when_the_last_open_node_goes() {
+fn a_pool_keeps_its_nodes_when_the_last_open_node_disappears() {
     let held =
         PoolNode { record: Some("a".into()), ..node("n", "pool=a dedicated=a", "dedicated=a:NoSchedule") };
     let new = node("m", "pool=a", "");
@@ -182,7 +182,7 @@ fn a_pool_keeps_what_it_has_when_the_last_open_node_goes() {
 }
 
 #[test]
-fn who_has_a_node_keeps_it_from_an_older_pool() {
+fn a_pool_keeps_a_node_that_an_older_pool_claims() {
     let older = DedicatedPool {
         members: PoolMembers { names: vec!["n".into()], ..PoolMembers::default() },
         ..pool("old", 0)
@@ -199,7 +199,7 @@ fn who_has_a_node_keeps_it_from_an_older_pool() {
 }
 
 #[test]
-fn a_label_that_kubelets_may_set_is_said_and_none_is_the_default() {
+fn a_label_that_kubelets_may_set_is_reported_and_the_default_is_not_one() {
     let said = |key: Option<&str>, name: &str| {
         let label = key.map(|key| PoolLabel { key: key.into(), value: "v".into() });
         let assessed =
@@ -225,7 +225,7 @@ fn a_label_that_kubelets_may_set_is_said_and_none_is_the_default() {
 }
 
 #[test]
-fn effects_are_put_once() {
+fn effects_are_added_once() {
     let mut one = pool("a", 1);
     assert_eq!(one.taints(), [taint("dedicated", "a", "NoSchedule")]);
     one.taint.effects = ["NoExecute", "PreferNoSchedule", "NoExecute"].map(TaintEffect::new).into();

@@ -27,7 +27,7 @@ fn ad_10_which_toleration_covers_which() {
         ("- Exists - NoSchedule", "b Equal v", false),
         ("a Equal v", "a Equal v NoExecute", true),
         ("a Equal v", "a Equal w NoExecute", false),
-        // No operator means Equal to a taint, and here it does not.
+        // For a taint an absent operator means Equal; here it does not.
         ("a Equal v", "a - v NoExecute", false),
         ("a - v", "a Equal v NoExecute", true),
         ("a - v", "a - v", true),
@@ -41,7 +41,7 @@ fn ad_10_which_toleration_covers_which() {
         ("a Exists - NoExecute 60", "a Exists - NoExecute 61", false),
         ("a Exists - NoExecute 60", "a Exists - NoExecute", false),
         ("a Exists - NoExecute", "a Exists - NoExecute 60", true),
-        // Seconds bound only what has the effect NoExecute itself.
+        // Seconds limit only tolerations that themselves have the effect NoExecute.
         ("a Exists - - 60", "a Exists - NoExecute", true),
     ] {
         assert_eq!(is_superset(&one(whole), &one(part)), expected, "{whole} ⊇ {part}");
@@ -49,7 +49,7 @@ fn ad_10_which_toleration_covers_which() {
 }
 
 #[test]
-fn ad_10_what_is_covered_is_left_out() {
+fn ad_10_covered_tolerations_are_left_out() {
     for (first, second, expected) in [
         ("", "", ""),
         ("a Exists | b Exists", "c Exists", "a Exists | b Exists | c Exists"),
@@ -118,14 +118,14 @@ fn ad_8_an_unreadable_annotation_is_named() {
     assert!(text.contains(DEFAULTS) && text.contains("expected a list"), "{text}");
     let text = said(lists(TolerationListAnnotation::Absent, broken()), None).unwrap();
     assert!(text.contains(WHITELIST), "{text}");
-    // Pods that are there already can still be changed, but gain nothing.
+    // Existing pods can still be changed, but gain nothing.
     assert_eq!(said(lists(broken(), broken()), Some(&pod)), None);
     assert!(said(lists(broken(), broken()), Some(&[])).unwrap().contains(WHITELIST));
     assert!(rule.allows(&[], None, &lists(TolerationListAnnotation::Absent, broken())).is_ok());
 }
 
 #[test]
-fn ad_9_defaults_on_creation_and_memory_pressure_always_but_for_best_effort() {
+fn ad_9_defaults_on_creation_and_memory_pressure_unless_best_effort() {
     let rule =
         PodTolerationRestriction { merging: MergeMode::AsUpstream, ..PodTolerationRestriction::default() };
     let lists = lists(present("d Exists"), TolerationListAnnotation::Absent);
@@ -142,7 +142,7 @@ fn ad_9_defaults_on_creation_and_memory_pressure_always_but_for_best_effort() {
 }
 
 #[test]
-fn ad_10_a_pods_own_toleration_goes_only_as_upstream_and_only_on_creation() {
+fn ad_10_a_pods_own_toleration_is_removed_only_as_upstream_and_only_on_creation() {
     let own = "a Equal v | nr Exists - NoExecute 50 | a Equal v";
     let defaults = lists(present("a Exists | nr Exists - NoExecute 400"), TolerationListAnnotation::Absent);
     let merged = |merging, operation, best_effort| {
@@ -154,10 +154,10 @@ fn ad_10_a_pods_own_toleration_goes_only_as_upstream_and_only_on_creation() {
     let exact = merged(MergeMode::AsUpstream, Create, true);
     assert_eq!(exact.tolerations, tolerations("a Exists | nr Exists - NoExecute 400"));
     assert_eq!((exact.added, exact.dropped), (2, 3));
-    // An API server refuses an update that takes one away.
+    // An API server refuses an update that removes one.
     let updated = merged(MergeMode::AsUpstream, Update, false).tolerations;
     assert_eq!(updated, tolerations(&alloc::format!("{own} | {PRESSURE}")));
-    // Nothing to merge: not even duplicates are looked for.
+    // Nothing to merge: duplicates are not searched for either.
     let rule =
         PodTolerationRestriction { merging: MergeMode::AsUpstream, ..PodTolerationRestriction::default() };
     let untouched = rule.merged(&tolerations(own), &NamespaceTolerationLists::default(), Create, true);
@@ -165,7 +165,7 @@ fn ad_10_a_pods_own_toleration_goes_only_as_upstream_and_only_on_creation() {
 }
 
 #[test]
-fn ad_11_the_whitelist_and_the_words_of_upstream() {
+fn ad_11_the_whitelist_and_upstreams_wording() {
     let rule = PodTolerationRestriction {
         cluster_whitelist: tolerations("c Exists"),
         ..PodTolerationRestriction::default()
@@ -186,7 +186,7 @@ fn ad_11_the_whitelist_and_the_words_of_upstream() {
 }
 
 #[test]
-fn ad_11_on_update_only_what_is_new_is_refused() {
+fn ad_11_on_update_only_new_tolerations_are_refused() {
     let rule = PodTolerationRestriction::default();
     let lists = lists(TolerationListAnnotation::Absent, present("w Exists"));
     let old = tolerations("a Exists | nr Exists - NoExecute 300");
@@ -201,10 +201,10 @@ fn ad_11_on_update_only_what_is_new_is_refused() {
 }
 
 #[test]
-fn ad_10_a_hostile_pod_costs_no_square() {
+fn ad_10_a_hostile_pod_does_not_cost_quadratic_time() {
     let many: Vec<Toleration> =
         (0..50_000).map(|at| one(&alloc::format!("k{at} Equal v NoExecute"))).collect();
-    // What a default covers goes, among however many.
+    // A toleration that a default covers is removed, among however many.
     let rule =
         PodTolerationRestriction { merging: MergeMode::AsUpstream, ..PodTolerationRestriction::default() };
     let made =

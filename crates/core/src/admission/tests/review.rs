@@ -48,7 +48,7 @@ fn view<'s>(namespace: &'s NamespaceFact, pools: &'s [DedicatedPool]) -> Cluster
 }
 
 #[test]
-fn ad_1_the_rules_come_in_the_order_of_upstream_and_say_what_they_did() {
+fn ad_1_rules_apply_in_upstreams_order_and_report_what_they_did() {
     let mut shop = namespace("team=a");
     shop.lists.defaults = TolerationListAnnotation::Present(tolerations("d Exists"));
     shop.asked = RequestedSeconds { not_ready: Some("60".into()), unreachable: None };
@@ -94,14 +94,14 @@ fn a_new_pod_of_a_guarded_namespace_gets_the_ceiling_and_keeps_its_own_seconds_i
         made.acts
             .contains(&RuleAction { rule: AdmissionRule::TolerationGuard, deed: ActionKind::Changed(2) })
     );
-    // Once more, as API servers may ask: nothing.
+    // A second call, as API servers may make: nothing.
     let again = mutate(
         &created(AdmittedPod { tolerations: given.clone(), ..pod.clone() }),
         &view(&shop, &[]),
         &settings,
     );
     assert_eq!((again.tolerations, again.guard), (given, None));
-    // A running pod is the controller's, and without the rule nothing is guarded.
+    // The controller handles running pods, and without the rule nothing is guarded.
     let changed =
         PodRequest { operation: Operation::Update, old: Some(as_it_was(&pod)), ..created(pod.clone()) };
     assert_eq!(mutate(&changed, &view(&shop, &[]), &settings).guard, None);
@@ -109,7 +109,7 @@ fn a_new_pod_of_a_guarded_namespace_gets_the_ceiling_and_keeps_its_own_seconds_i
 }
 
 #[test]
-fn nothing_is_done_where_nothing_is_on() {
+fn nothing_is_done_when_all_rules_are_off() {
     let pod = AdmittedPod { tolerations: tolerations("own Exists"), ..AdmittedPod::default() };
     let done = review(created(pod.clone()), &view(&namespace(""), &[]), &ReviewSettings::default());
     let same = Mutation { tolerations: pod.tolerations, ..Mutation::default() };
@@ -117,14 +117,14 @@ fn nothing_is_done_where_nothing_is_on() {
 }
 
 #[test]
-fn ad_12_what_is_not_known_is_left_out_and_said() {
+fn ad_12_rules_without_facts_are_skipped_and_reported() {
     let pod =
         AdmittedPod { tolerations: tolerations("- Exists"), best_effort: true, ..AdmittedPod::default() };
     let pools = [DedicatedPool { enforcement: PoolEnforcement::Deny, ..pool("a", 1) }];
     let lacking = |view: ClusterView<'_>| {
         let done = review(created(pod.clone()), &view, &ReviewSettings { advice: None, ..all_on() });
         assert_eq!(done.mutation.tolerations, pod.tolerations);
-        // A pool that denies keeps out what it does not know.
+        // A pool that denies refuses a pod of unknown membership.
         assert_eq!(done.ruling.denial.is_some(), view.pools.is_some_and(|pools| !pools.is_empty()));
         let names = |unknown: &[SkippedRule]| -> Vec<String> {
             unknown.iter().map(|one| alloc::format!("{} {}", one.rule.name(), one.missing.name())).collect()
@@ -164,7 +164,7 @@ fn ad_11_a_refusal_and_the_first_rule_to_refuse() {
     let denial = ruling.denial.expect("pool a denies");
     assert_eq!(denial.rule, AdmissionRule::Pools);
     assert!(denial.message.contains("pool a") && !denial.message.contains("pool c"), "{}", denial.message);
-    // Pool c warns; and a pod that bears everything is told so.
+    // Pool c warns a pod that tolerates everything.
     assert!(ruling.warnings[0].contains("pool c"), "{:?}", ruling.warnings);
     assert!(ruling.warnings[1].contains("TL201 tolerates-everything"), "{:?}", ruling.warnings);
     let acts: Vec<(AdmissionRule, ActionKind)> = ruling.acts.iter().map(|act| (act.rule, act.deed)).collect();
@@ -174,13 +174,13 @@ fn ad_11_a_refusal_and_the_first_rule_to_refuse() {
         (AdmissionRule::Advice, ActionKind::Warned(1)),
     ];
     assert_eq!(acts, expected);
-    // An old pod can be changed.
+    // An old pod can be updated.
     let update = PodRequest { operation: Operation::Update, old: Some(as_it_was(&pod)), ..created(pod) };
     assert_eq!(validate(&update, &view(&strict, &pools), &all_on()), AdmissionDecision::default());
 }
 
 #[test]
-fn who_is_exempt_is_counted_as_such_and_gets_nothing() {
+fn an_exempt_pod_is_counted_as_such_and_gets_nothing() {
     let pools = [DedicatedPool { enforcement: PoolEnforcement::Deny, ..pool("a", 1) }];
     let mirror = AdmittedPod {
         identity: PodIdentity { mirror: true, ..PodIdentity::default() },
@@ -196,7 +196,7 @@ fn who_is_exempt_is_counted_as_such_and_gets_nothing() {
         done.ruling.acts,
         [RuleAction { rule: AdmissionRule::Pools, deed: ActionKind::Exempted(PoolExemption::Mirror) }]
     );
-    // Another requester that writes such an annotation down is not believed.
+    // The annotation is not accepted from another requester.
     let forged = review(created(mirror), &view(&namespace("team=b"), &pools), &settings);
     assert!(forged.ruling.denial.is_some());
     let daemon = PodIdentity { owner: PodOwnerKind::DaemonSet, ..PodIdentity::default() };
@@ -206,7 +206,7 @@ fn who_is_exempt_is_counted_as_such_and_gets_nothing() {
 }
 
 #[test]
-fn advice_is_lints_and_not_about_what_a_pool_gives() {
+fn advice_comes_from_lint_and_not_about_what_a_pool_adds() {
     let said = |rows: &str, pools: &[DedicatedPool], settings: &ReviewSettings| {
         let pod = AdmittedPod { tolerations: tolerations(rows), ..AdmittedPod::default() };
         validate(&created(pod), &view(&namespace("team=a"), pools), settings).warnings
@@ -222,19 +222,19 @@ fn advice_is_lints_and_not_about_what_a_pool_gives() {
     assert_eq!(said(misspelt, &[], &with(silenced)), Vec::<String>::new());
     let least = LintAdvice { least: lint::Severity::Error, ..LintAdvice::default() };
     assert_eq!(said(misspelt, &[], &with(least)), Vec::<String>::new());
-    // Without a pool of this name, nothing leads the pod anywhere.
+    // Without a pool of this name, nothing attracts the pod to any node.
     assert!(said("dedicated Equal a", &[], &all_on())[0].contains("TL303"));
     assert_eq!(said("dedicated Equal a", &[pool("a", 1)], &all_on()), Vec::<String>::new());
     let many = "node.kubernetes.io/notready Exists - NoExecute 5 |".repeat(5_000);
     assert_eq!(said(&many, &[], &all_on()).len(), 8);
-    // Nothing is said again of a pod whose tolerations stay as they are.
+    // There is no second warning about a pod whose tolerations do not change.
     let pod = AdmittedPod { tolerations: tolerations(misspelt), ..AdmittedPod::default() };
     let update = PodRequest { operation: Operation::Update, old: Some(as_it_was(&pod)), ..created(pod) };
     assert_eq!(validate(&update, &view(&namespace("team=a"), &[]), &all_on()), AdmissionDecision::default());
 }
 
 #[test]
-fn a_change_of_a_node_is_braked_and_advised() {
+fn a_change_of_a_node_is_guarded_and_warned_about() {
     let (old, new) = ([], [taint("node.kubernetes.io/notready", "", "NoExecute")]);
     let change = NodeTaintUpdate {
         name: "n",
@@ -267,7 +267,7 @@ fn a_change_of_a_node_is_braked_and_advised() {
 }
 
 #[test]
-fn ad_10_what_upstream_would_drop_is_told() {
+fn ad_10_a_toleration_that_upstream_would_drop_is_reported() {
     let mut shop = namespace("");
     shop.lists.defaults = TolerationListAnnotation::Present(tolerations("a Exists"));
     let exact =
@@ -282,7 +282,7 @@ fn ad_10_what_upstream_would_drop_is_told() {
 }
 
 #[test]
-fn ad_4_a_change_whose_old_state_is_not_told_brings_nothing_new() {
+fn ad_4_an_update_without_a_known_old_state_adds_nothing_new() {
     let lists = NamespaceTolerationLists {
         whitelist: TolerationListAnnotation::Present(tolerations("w Exists")),
         ..NamespaceTolerationLists::default()
@@ -304,7 +304,7 @@ fn ad_4_a_change_whose_old_state_is_not_told_brings_nothing_new() {
 }
 
 #[test]
-fn names_for_counting_are_told_apart() {
+fn names_in_metrics_are_distinct() {
     let mut names: Vec<&str> = AdmissionRule::ALL.iter().map(|rule| rule.name()).collect();
     names.sort_unstable();
     names.dedup();

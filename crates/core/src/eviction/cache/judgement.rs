@@ -1,4 +1,4 @@
-//! Judges pods again: all of a node after a change, or those whose deadline has come.
+//! Judges pods again: all pods of a node after a change, or those whose deadline has come.
 //!
 //! - Invariant: the earliest deadline of each node is known exactly.
 //! - See `pod_transition.rs` for what follows from an outcome.
@@ -18,11 +18,11 @@ use crate::verdict::{self, TaintInstance};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Distinct toleration lists whose answers are remembered during the walk over one node's pods.
+/// Distinct toleration lists whose results are kept while the pods of one node are judged.
 const ANSWERS_REMEMBERED_MAX: usize = 32;
 
 impl CacheUpdate<'_> {
-    /// Deadlines that have come make pods due, not earlier and not batched (TE-25).
+    /// Expired deadlines make pods due, not earlier and not batched (TE-25).
     pub(in crate::eviction) fn pass_deadlines(&mut self, now: Mono) {
         while self.cache.wakeups.first().is_some_and(|(at, _)| *at <= now) {
             let Some((_, node)) = self.cache.wakeups.pop_first() else { break };
@@ -60,7 +60,7 @@ impl CacheUpdate<'_> {
         }
     }
 
-    /// Judges the pods of all nodes that a hold concerns.
+    /// Judges the pods of all nodes that a hold affects.
     fn reassess_held(&mut self, now: Mono) {
         let concerned = |entry: &NodeEntry| {
             entry.taints().iter().any(|instance| HoldHistory::applies_to(&instance.taint))
@@ -110,7 +110,7 @@ impl CacheUpdate<'_> {
         }
     }
 
-    /// Judges one pod without finding its node's next deadline; says from which phase to which.
+    /// Judges one pod without recomputing its node's next deadline. Returns the phases before and after.
     fn judge_pod(
         &mut self,
         node: &NodeName,
@@ -131,7 +131,7 @@ impl CacheUpdate<'_> {
         })
     }
 
-    /// It is a pod's turn: decides what is sent for it. `None`: it is not known.
+    /// Decides what is sent for the pod whose turn it is. `None`: the pod is unknown.
     pub(in crate::eviction) fn take_turn(
         &mut self,
         pod: &PodRef,
@@ -166,7 +166,7 @@ impl CacheUpdate<'_> {
         Some(dispatch)
     }
 
-    /// An attempt is over without a deletion: the pod goes back to its plan.
+    /// An attempt ended without a deletion: the pod is planned again.
     pub(in crate::eviction) fn finish_without_eviction(&mut self, pod: &PodRef, now: Mono) {
         let known_due = self.state.queue.forget(pod);
         let idle = self.update_pod(pod, |pod, state| pod.set_phase(EvictionPhase::Idle, &mut state.counts));
@@ -175,12 +175,12 @@ impl CacheUpdate<'_> {
         }
     }
 
-    /// The deletion of a pod is accepted, whichever version it had if `any_version`.
+    /// The deletion of a pod is accepted; with `any_version`, whichever version it had.
     pub(in crate::eviction) fn accept_deletion(&mut self, pod: &PodRef, any_version: bool) {
         self.update_pod(pod, |pod, state| pod.accept_deletion(any_version, &mut state.counts));
     }
 
-    /// The condition was put on a pod or taken off, which made this version; false if the pod is not known.
+    /// The condition of a pod was set or removed, which made this version; false if the pod is unknown.
     pub(in crate::eviction) fn set_marked(
         &mut self,
         pod: &PodRef,
@@ -190,7 +190,7 @@ impl CacheUpdate<'_> {
         self.update_pod(pod, |pod, _| pod.set_marked(on, version)).is_some()
     }
 
-    /// The last read of a node confirms nothing any more.
+    /// Invalidates the last read of a node.
     pub(in crate::eviction) fn unconfirm(&mut self, node: &NodeName) {
         let entry = self.cache.nodes.get_mut(node);
         if let Some(entry) = entry.filter(|entry| matches!(entry.confirmation, NodeConfirmation::At(_))) {

@@ -1,4 +1,4 @@
-//! Keeps the pods of a node, with an index of the earliest deadlines where there are very many.
+//! Stores the pods of a node, with an index of the earliest deadlines if there are very many.
 //!
 //! - Invariant: the cost per expired deadline does not grow with the number of pods.
 
@@ -10,10 +10,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
-/// A node of so many pods is looked through instead. Few where assertions are on, so that tests with few pods go both ways.
+/// Up to this number of pods, a node's pods are scanned instead. With assertions on the number is small, so that tests
+/// with few pods cover both ways.
 const LOOKED_THROUGH_MAX: usize = if cfg!(debug_assertions) { 3 } else { 128 };
 
-/// How many deadlines are kept of a node with so many pods.
+/// How many deadlines are kept for a node with this many pods.
 fn kept(pods: usize) -> usize {
     (pods / 8).max(1)
 }
@@ -72,12 +73,12 @@ impl NodePods {
         self.pods.iter_mut().for_each(|pod| pod.start_list());
     }
 
-    /// The earliest deadline among all of them; [`Mono::NEVER`]: there is none.
+    /// The earliest deadline of all pods; [`Mono::NEVER`]: there is none.
     pub(super) fn earliest_deadline(&mut self) -> Mono {
         self.deadlines.earliest(&self.pods)
     }
 
-    /// The pods whose deadline has come; `None`: there may be others, look through all.
+    /// Returns the pods whose deadline has come; `None`: there may be others, scan all.
     pub(super) fn take_due(&mut self, now: Mono) -> Option<Vec<Uid>> {
         self.deadlines.take_due(now)
     }
@@ -87,15 +88,15 @@ impl NodePods {
     }
 }
 
-/// An index over what the pods say themselves: it tells no two rosters apart.
+/// An index derived from the pods: it does not take part in equality.
 #[derive(Clone, Debug, Default)]
 struct NodeDeadlines(Option<Box<EarliestDeadlines>>);
 
 #[derive(Clone, Debug)]
 struct EarliestDeadlines {
-    /// The earliest last.
+    /// Sorted; the earliest comes last.
     pods: Vec<(Mono, Uid)>,
-    /// No deadline that is not among them is earlier.
+    /// Every deadline outside of this index is at this time or later.
     horizon: Mono,
 }
 
@@ -119,12 +120,12 @@ fn deadline(phase: EvictionPhase) -> Option<Mono> {
 }
 
 impl NodeDeadlines {
-    /// Any number of pods were judged.
+    /// Any number of pods were judged again.
     fn forget(&mut self) {
         self.0 = None;
     }
 
-    /// One of `pods` pods was judged, or is gone.
+    /// One of `pods` pods was judged again, or is gone.
     fn change(&mut self, uid: &Uid, before: EvictionPhase, after: EvictionPhase, pods: usize) {
         let Some(next) = &mut self.0 else { return };
         if before != after {
@@ -150,7 +151,7 @@ impl NodeDeadlines {
         earliest
     }
 
-    /// The pods whose deadline has come, taken out; `None`: there may be others, look through all.
+    /// Takes out the pods whose deadline has come; `None`: there may be others, scan all.
     fn take_due(&mut self, now: Mono) -> Option<Vec<Uid>> {
         let next = self.0.as_mut().filter(|next| next.horizon > now)?;
         let due = next.pods.iter().rev().take_while(|(at, _)| *at <= now).count();

@@ -1,7 +1,7 @@
-//! Keeps what is known of a node that exists: its NoExecute taint instances, matched with those known before.
+//! Stores what is known about an existing node: its NoExecute taint instances, matched with those known before.
 //!
 //! - Invariant: every change counts (TE-9). A start never changes while its taint instance lives (S4), unless the taint
-//!   may have been removed and added again unseen: then it starts later, so that no pod leaves early (S3).
+//!   may have been removed and added again unseen: then it starts later, so that no pod is evicted early (S3).
 
 use crate::eviction::notice::EvictionNotice;
 use crate::fact::NodeFact;
@@ -16,50 +16,50 @@ use alloc::vec::Vec;
 mod read;
 mod updates;
 
-/// Where a fact about a node comes from, and so what may have happened since the fact before it without being told.
+/// The source of a fact about a node, which determines what may have happened unobserved since the previous fact.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NodeSource {
-    /// The watch, which tells of every change; or a live read that shows what the watch has told.
+    /// The watch, which delivers every change; or a live read of a state that the watch has delivered.
     Watch,
-    /// A list: anything may have happened from this moment on, if it is known.
+    /// A list: anything may have happened since this moment, if it is known.
     List {
         /// The last moment of complete knowledge.
         absent_until: Option<Mono>,
     },
-    /// A live read of which the watch has yet to tell.
+    /// A live read that is ahead of the watch.
     NewerRead,
 }
 
-/// What a fact has changed.
+/// What a fact changed.
 enum NodeChange {
-    /// Nothing: it is older than what is known.
+    /// Nothing: it is older than the known state.
     Outdated,
-    /// It is what is known now.
+    /// It is the known state now.
     Applied {
-        /// The node is another one, or told of as it was before.
+        /// The node was replaced, or went back to an earlier state.
         is_other: bool,
-        /// Its pods are to be judged again.
+        /// Its pods have to be judged again.
         reassess: bool,
     },
 }
 
-/// What is known of a node that exists.
+/// What is known about an existing node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct NodeState {
     uid: Uid,
     version: Option<ResourceVersion>,
     /// NoExecute only, in the node's order.
     taints: Vec<TaintInstance>,
-    /// When the list of taints last changed, as far as told.
+    /// When the list of taints last changed, if known.
     taints_changed: Option<Wall>,
-    /// The node's object could not be decoded lately: its taints are not understood (D11).
+    /// The node's object could not be decoded the last time: its taints are unknown (D11).
     undecodable: bool,
-    /// Seen in the running list; always true outside one.
+    /// Observed in the current list; always true outside of a list.
     seen: bool,
 }
 
 impl NodeState {
-    /// Takes a fact over into what is known of the node, if anything is.
+    /// Applies a fact to what is known about the node.
     fn update(
         state: &mut Option<Self>,
         fact: NodeFact,
@@ -67,7 +67,7 @@ impl NodeState {
         now: Now,
         notices: &mut Vec<EvictionNotice>,
     ) -> NodeChange {
-        // Also of another incarnation: versions are ordered across all objects.
+        // Also for a new UID: versions are ordered across all objects.
         let newest = state.as_ref().and_then(|known| known.version);
         let older = fact.version.is_some() && fact.version < newest;
         if older && !matches!(source, NodeSource::List { .. }) {
@@ -76,7 +76,7 @@ impl NodeState {
         let before = state.take().filter(|known| known.uid == fact.uid);
         let undecodable = before.as_ref().is_some_and(|known| known.undecodable);
         let source = match source {
-            // What came while it could not be decoded did not come now.
+            // What appeared while it could not be decoded did not appear just now.
             NodeSource::Watch if undecodable => NodeSource::List { absent_until: None },
             source => source,
         };
@@ -94,7 +94,7 @@ impl NodeState {
         NodeChange::Applied { is_other, reassess }
     }
 
-    /// It cannot be decoded; true if it could be before.
+    /// Records that it cannot be decoded; true if it could be before.
     fn mark_undecodable(&mut self) -> bool {
         self.seen = true;
         !core::mem::replace(&mut self.undecodable, true)
@@ -124,8 +124,7 @@ impl NodeState {
         self.undecodable
     }
 
-    /// What a live read shows of which the watch has yet to tell: whether a taint that we know is still the same
-    /// instance.
+    /// Compares a live read that is ahead of the watch: whether each known taint is still the same instance.
     fn staleness(&self, fact: &NodeFact, now: Now) -> CacheStaleness {
         let ahead = self.version.is_some() && fact.version > self.version;
         if !ahead || self.uid != fact.uid || self.undecodable {
@@ -148,12 +147,13 @@ impl NodeState {
         self.taints.iter().rev().map(|instance| (identity(&instance.taint), instance)).collect()
     }
 
-    /// Whether a taint may have gone and come back unseen since `instance` was known: what is said of its beginning is
-    /// later than the instance's start, and is news, or leaves room for it within its own second. Whoever watched a
-    /// new `timeAdded` being written knows that it is somebody's refresh, and the instance goes on (P46); who did not
-    /// can't tell, and nobody leaves early (S3). So without a `timeAdded`, where only the last change of the whole list
-    /// is said, a countdown begins again with any change of the list that nobody watched (D1). A `timeAdded` that was in
-    /// the future all along says nothing.
+    /// Whether a taint may have been removed and added again unobserved since `instance` was known. This is so if the
+    /// reported start is later than the instance's start, and either differs from the one reported before or leaves
+    /// room for a new start within its own second. A client that watches a new `timeAdded` being written knows that it
+    /// is a refresh, and the instance continues (P46); without watching, the two cannot be distinguished, and no pod is
+    /// evicted early (S3). So for a taint without `timeAdded`, where only the last change of the whole list is known, a
+    /// countdown restarts with any change of the list that was not watched (D1). A `timeAdded` that was in the future
+    /// all along proves nothing.
     fn doubt(
         &self,
         instance: &TaintInstance,
@@ -164,8 +164,8 @@ impl NodeState {
         self.doubt_since(None, instance, taint, fact, now)
     }
 
-    /// The same for what can have happened since `gap` only, the last moment of complete knowledge. The same version of
-    /// the same node says that nothing has happened (S4, L4).
+    /// The same, if anything can have happened only since `gap`, the last moment of complete knowledge. The same
+    /// version of the same node proves that nothing has happened (S4, L4).
     fn doubt_since(
         &self,
         gap: Option<Mono>,
@@ -179,11 +179,11 @@ impl NodeState {
         }
         let said = taint.time_added.or(fact.taints_changed)?;
         let news = instance.taint.time_added.or(self.taints_changed) != Some(said);
-        // Clocks of which nothing is known place no moment: only news is told apart.
+        // Without knowledge of the clocks no time can be compared: only a changed value counts.
         let end =
             taint_start::latest(said, now).unwrap_or(if news { Mono::NEVER } else { instance.start.at });
         let earliest = now.earliest_mono_of(said);
-        // What was the same before the gap has room for another beginning only if that second was not over then.
+        // An unchanged value leaves room for a new start only if that second was not over before the gap.
         let last_known = gap.map_or(instance.start.at, |gap| gap.max(instance.start.at));
         let has_room = || earliest.is_some_and(|earliest| earliest <= last_known);
         let possible = instance.start.at < end && (news || has_room());
@@ -191,26 +191,26 @@ impl NodeState {
     }
 }
 
-/// What the watch has yet to tell of a node that was read live.
+/// How far the watch is behind a live read of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum CacheStaleness {
-    /// Nothing that matters.
+    /// Nothing relevant differs.
     UpToDate,
-    /// A taint may be another instance, begun within the second that its beginning is said to lie in.
+    /// A taint may be another instance that started within the second of the reported start.
     Uncertain,
-    /// Something else is said of a taint's beginning.
+    /// A taint has another reported start.
     Newer,
 }
 
-/// A taint may be another instance than the one known before it.
+/// A taint may be another instance than the known one.
 struct TaintRestartDoubt {
-    /// What is said of its beginning is not what was said before.
+    /// The reported start differs from the previous one.
     news: bool,
-    /// The latest moment at which that beginning can have been.
+    /// The latest moment at which the new instance can have started.
     end: Mono,
 }
 
-/// The node's NoExecute taint instances: those that go on keep their start, others get one (D1, S4).
+/// Returns the node's NoExecute taint instances: those that continue keep their start, others get one (D1, S4).
 fn instances(
     before: Option<&NodeState>,
     fact: &NodeFact,
@@ -256,7 +256,7 @@ fn evicting(fact: &NodeFact) -> impl Iterator<Item = &Taint> {
     fact.taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute)
 }
 
-/// What makes two taints the same one (MATCH-1).
+/// The identity of a taint (MATCH-1).
 fn identity(taint: &Taint) -> (&str, &TaintEffect) {
     (&taint.key, &taint.effect)
 }

@@ -12,14 +12,14 @@ use crate::identity::{NodeName, PodRef};
 use crate::time::{Mono, Span};
 use crate::verdict::{EvictionExemption, Outcome, StayReason};
 
-/// How long a mark that nobody acts on is left alone before it is withdrawn: longer than a predecessor's request can
-/// be under way, within S9's 60 s.
+/// How long an unused mark stays before it is removed: longer than a request of the previous process can be in flight,
+/// within S9's 60 s.
 const WITHDRAW_AFTER: Span = Span::from_secs(30);
 
 /// The priority of the built-in class `system-node-critical`.
 const NODE_CRITICAL: i32 = 2_000_001_000;
 
-/// A pod on its way to another phase.
+/// A pod's transition to another phase.
 pub(super) struct Transition<'t> {
     pod: &'t mut PodEntry,
     node: &'t NodeName,
@@ -39,8 +39,7 @@ impl<'t> Transition<'t> {
         self.pod.set_phase(phase, &mut self.state.counts);
     }
 
-    /// Brings a pod's phase in line with an outcome; `known_due`: when a pod just taken out of the queue was known to
-    /// be due.
+    /// Makes a pod's phase match an outcome; `known_due`: when a pod just taken out of the queue was known to be due.
     pub(super) fn apply_outcome(&mut self, outcome: Outcome, known_due: Option<Mono>, now: Mono) {
         self.notice_unsupported_toleration(outcome);
         let known_due = match (self.pod.phase(), outcome) {
@@ -85,12 +84,12 @@ impl<'t> Transition<'t> {
         }
         let goes_on = was_held && !self.state.holds.is_on();
         self.state.notices.extend(notice_for(last_notice, goes_on, outcome, || self.reference()));
-        // A pod this process was about to evict bears its own mark, if any, and nobody's request is under way.
+        // A pod that this process was about to evict can only have its own mark, and no request is in flight.
         let withdraw_at = if known_due.is_some() { now } else { now.plus(WITHDRAW_AFTER) };
         self.schedule_unmark(outcome, withdraw_at);
     }
 
-    /// A pod that stays and bears the mark is not left with it (S9): a predecessor crashed, or the reason went.
+    /// A pod that stays does not keep the mark (S9): the previous process crashed, or the reason is gone.
     fn schedule_unmark(&mut self, outcome: Outcome, at: Mono) {
         let at = match outcome {
             Outcome::Leaves { .. } => return,
@@ -115,15 +114,15 @@ impl<'t> Transition<'t> {
         self.pod.flags.set(PodFlags::NOT_UNDERSTOOD, stays);
     }
 
-    /// Takes a due pod's queue key out of the queue; says when it was known to be due. Does nothing for other pods.
+    /// Removes a due pod's key from the queue. Returns when the pod was known to be due. Does nothing for other pods.
     fn unqueue(&mut self) -> Option<Mono> {
         let EvictionPhase::Due(due) = self.pod.phase() else { return None };
         self.set_phase(EvictionPhase::Idle);
         self.state.queue.remove(self.reference(), due, self.pod.order())
     }
 
-    /// Takes a newer fact over; `None`: it changes nothing. Otherwise the pod is to be judged again: says when it was known
-    /// to be due, if it was.
+    /// Applies a newer fact; `None`: it changes nothing. Otherwise the pod has to be judged again: returns when it was
+    /// known to be due, if it was.
     pub(super) fn apply_fact(
         &mut self,
         fact: PodFact,
@@ -150,22 +149,22 @@ impl<'t> Transition<'t> {
         {
             self.notice_deleted_by_other();
         }
-        // Its rank may change, and with it its place in the queue.
+        // Its order may change, and with it its place in the queue.
         let known_due = self.unqueue();
         self.pod.update(fact, lists);
         Some(known_due)
     }
 
-    /// Whether a pod whose deletion was accepted is there all the same, neither terminating nor gone: the store was put
-    /// back to an earlier state. News from before the DELETE may still be on its way, so only these count: a list that
-    /// began after it was accepted, or a newer version than the one it was accepted for, which no pod that is deleted can
-    /// get while it lives.
+    /// Whether a pod whose deletion was accepted still exists, neither terminating nor gone: the store was restored to
+    /// an earlier state. Events from before the DELETE may still arrive, so only these count: a list that started after
+    /// it was accepted, or a newer version than the one it was accepted for, which a deleted pod cannot get while it
+    /// lives.
     fn is_back(&self, fact: &PodFact, listed: bool) -> bool {
         let newer = self.pod.version().is_some() && fact.version > self.pod.version();
         newer || listed && self.pod.flags.has(PodFlags::LISTED_SINCE_GONE)
     }
 
-    /// A pod is gone. An eviction whose request is out is kept for its answer.
+    /// A pod is gone. An eviction with a request in flight is kept for its response.
     pub(super) fn remove(mut self, lists: &mut TolerationInterner) {
         if self.pod.standing == PodLifePhase::Live && self.pod.is_marked() {
             self.notice_deleted_by_other();
@@ -177,7 +176,7 @@ impl<'t> Transition<'t> {
         lists.give_back(&self.pod.tolerations);
     }
 
-    /// A pod that bears our mark goes (P39).
+    /// A pod with Taintward's mark is terminating (P39).
     fn notice_deleted_by_other(&mut self) {
         let pod = self.reference();
         if self.state.queue.is_deleted_by_other(&pod) {
@@ -187,7 +186,7 @@ impl<'t> Transition<'t> {
 }
 
 impl PodEntry {
-    /// Takes over everything that can change in the life of a pod; its arrival cannot (S4).
+    /// Applies everything that can change in the life of a pod; its arrival cannot (S4).
     fn update(&mut self, fact: PodFact, lists: &mut TolerationInterner) {
         self.id = fact.id;
         if *self.tolerations != fact.tolerations {
@@ -202,8 +201,8 @@ impl PodEntry {
         self.set_flags(fact.mirror, fact.node_critical, fact.marked, fact.marked_by_another);
     }
 
-    /// The order among pods that are due at the same instant (TE-46: the original has none): ordinary pods, then
-    /// DaemonSet pods, then node-critical ones, and within each the lower priority first.
+    /// The order of pods that are due at the same instant (TE-46: upstream has none): ordinary pods, then DaemonSet
+    /// pods, then node-critical ones, and within each class the lower priority first.
     fn order(&self) -> EvictionOrder {
         let class =
             match (self.flags.has(PodFlags::NODE_CRITICAL) || self.priority >= NODE_CRITICAL, self.owner) {
@@ -215,8 +214,8 @@ impl PodEntry {
     }
 }
 
-/// What there is to tell of a pod whose plan changes: nothing twice, and nothing of a countdown that only stood still
-/// (`goes_on`): that is told once for all (NL-48).
+/// Returns the notice for a pod whose plan changes: nothing twice, and nothing about a countdown that was only on hold
+/// (`goes_on`): one notice covers all of these (NL-48).
 fn notice_for(
     last_notice: LastNotice,
     goes_on: bool,

@@ -34,14 +34,14 @@ impl ObjectIndex<PodFact> for CacheUpdate<'_> {
         }
     }
 
-    /// A pod on no node was never known, so its end changes nothing.
+    /// A pod without a node was never known, so its deletion changes nothing.
     fn deleted(&mut self, pod: ObjectRef, _: Now) {
         if let Some(pod) = pod.into_pod() {
             self.delete_pod(&pod);
         }
     }
 
-    /// It stays where it is (D11). Its node may not be known.
+    /// It stays (D11). Its node may be unknown.
     fn undecodable(&mut self, pod: ObjectRef, now: Now) {
         let Some(uid) = pod.uid else { return };
         let nodes = &mut self.cache.nodes;
@@ -88,8 +88,8 @@ impl CacheUpdate<'_> {
         }
     }
 
-    /// A pod is gone, and with it whatever was planned for this UID; a successor of its name is another pod (D4, TE-15,
-    /// TE-40).
+    /// A pod is gone, and with it whatever was planned for this UID; a new pod of the same name is another pod (D4,
+    /// TE-15, TE-40).
     fn delete_pod(&mut self, pod: &PodRef) {
         self.cache.pods_sync.forget(&pod.uid);
         let Some(entry) = self.cache.nodes.get_mut(&pod.node) else { return };

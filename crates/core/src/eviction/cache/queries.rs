@@ -1,4 +1,4 @@
-//! Answers what the engine, metrics and people ask of the cache.
+//! Answers queries of the engine, metrics and users.
 
 use super::Cache;
 use crate::countdown_hold::HoldHistory;
@@ -20,14 +20,14 @@ impl Cache {
         self.wakeups.first().map(|(at, _)| *at)
     }
 
-    /// How many nodes there are, and how many of them have a NoExecute taint.
+    /// Returns how many nodes exist, and how many of them have a NoExecute taint.
     pub(in crate::eviction) fn node_counts(&self) -> (usize, usize) {
         let known = self.nodes.values().filter_map(|entry| entry.state.as_ref());
         let tainted = known.clone().filter(|known| !known.taints().is_empty());
         (known.count(), tainted.count())
     }
 
-    /// All pods with a deadline, in no particular order of time.
+    /// Returns all pods with a deadline, in no particular order.
     pub(in crate::eviction) fn pending(&self) -> impl Iterator<Item = PendingEviction<'_>> {
         self.pods().filter_map(|(node, pod)| match pod.phase() {
             EvictionPhase::CountingDown(until) => {
@@ -37,7 +37,7 @@ impl Cache {
         })
     }
 
-    /// All pods that have a deadline, a turn or an attempt, in no particular order.
+    /// Returns all pods that have a deadline, a turn or an attempt, in no particular order.
     pub(in crate::eviction) fn pods_with_eviction_state(&self) -> impl Iterator<Item = PodRef> {
         let concerned = |phase| {
             matches!(
@@ -49,7 +49,7 @@ impl Cache {
         pods.map(|(node, pod)| PodRef { node: node.clone(), uid: pod.uid().clone() })
     }
 
-    /// All pods that are bound to a node.
+    /// Returns all pods that are bound to a node.
     pub(in crate::eviction) fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = PodRef> {
         let entry = self.nodes.get_key_value(node).into_iter();
         entry.flat_map(|(node, entry)| {
@@ -57,12 +57,12 @@ impl Cache {
         })
     }
 
-    /// The version of a pod, if it is known.
+    /// Returns the version of a pod, if it is known.
     pub(in crate::eviction) fn version(&self, pod: &PodRef) -> Option<ResourceVersion> {
         self.nodes.get(&pod.node)?.pods.get(&pod.uid)?.version()
     }
 
-    /// The name and the full verdict of a pod, with the taints it is judged by.
+    /// Returns the name and the full verdict of a pod, with the taints it is judged by.
     pub(in crate::eviction) fn explain(
         &self,
         pod: &PodRef,

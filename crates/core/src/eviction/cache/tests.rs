@@ -1,4 +1,4 @@
-//! Tests what a list says of objects that are told of for the first time.
+//! Tests what a list implies about objects that appear for the first time.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn listed(at: Option<i64>) -> ObservedVia {
 }
 
 #[test]
-fn what_a_list_tells_was_not_there_before_it_as_far_as_known() {
+fn a_listed_object_did_not_exist_before_the_list_as_far_as_known() {
     let mut sync = ListSync::default();
     assert!(!sync.complete() && !sync.is_complete());
     sync.start(None);

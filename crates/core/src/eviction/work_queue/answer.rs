@@ -1,4 +1,4 @@
-//! Brings an attempt further by the answer to its request: the next step, another read, a retry, or its end.
+//! Advances an attempt by the response to its request: the next step, another read, a retry, or its end.
 //!
 //! - Invariant: an eviction is retried until it is no longer due (D3, L2) and not dropped after one 404; a lost
 //!   response or failed precondition leads to a live read, not a repeat (P31, P45, S10).
@@ -17,7 +17,7 @@ use crate::time::{Mono, Now};
 use alloc::boxed::Box;
 
 impl EvictionEngine {
-    /// Takes in the answer to a request about a pod.
+    /// Handles the response to a request about a pod.
     pub(in crate::eviction) fn answered(&mut self, input: EvictionInput, now: Now) {
         match input {
             EvictionInput::Marked { pod, result } => self.marked(&pod, result, now.mono),
@@ -61,7 +61,7 @@ impl EvictionEngine {
         }
     }
 
-    /// The API server has accepted the deletion; whether the watch has said so already does not matter.
+    /// The API server has accepted the deletion; whether the watch has already delivered it does not matter.
     fn evicted(&mut self, pod: &PodRef) {
         let completed = self.state.queue.complete(pod);
         let (reason, any_version) = completed.unwrap_or_default();
@@ -84,7 +84,7 @@ impl EvictionEngine {
             Ok(LiveRead::Found(fact)) if *fact.id.uid() == pod.uid => {
                 let late = now.mono > asked.plus(self.config.confirm_age_max);
                 let counts = any_version || fact.version.is_none();
-                // As with nodes: older than what was known means that the store was put back.
+                // As with nodes: a version older than the known one means that the store was restored.
                 let rewound = fact.version.is_some() && fact.version < known;
                 let is_as_known = self.cache.version(pod) == known;
                 if rewound {
@@ -116,7 +116,7 @@ impl EvictionEngine {
             self.failed(pod, failure, now);
             return match resume_at {
                 Some(resume_at) => self.state.queue.resume_at(pod, resume_at),
-                // Its deadline may come before the next try.
+                // Its deadline may come before the next attempt.
                 None => self.update().reassess_pod(pod, None, now),
             };
         }
@@ -139,9 +139,9 @@ impl EvictionEngine {
     }
 }
 
-/// What an answer makes of the attempt that waited for it.
+/// What a response changes in the attempt that waited for it.
 impl WorkQueue {
-    /// The attempt that waited for this answer, if its pod is still there; otherwise the attempt ends here.
+    /// Returns the attempt that waited for this response, if its pod still exists; otherwise the attempt ends here.
     fn awaited(&mut self, pod: &PodRef, request: InFlightRequest) -> Option<&mut EvictionAttempt> {
         let attempt = self.attempts.get(pod)?;
         if attempt.in_flight != Some(request) {
@@ -156,7 +156,7 @@ impl WorkQueue {
         Some(attempt)
     }
 
-    /// Whether the mark was put on; false if that does not matter any more.
+    /// Records whether the mark was set; false if that does not matter any more.
     fn mark_answered(&mut self, pod: &PodRef, is_marked: bool, now: Mono) -> bool {
         let Some(attempt) = self.awaited(pod, InFlightRequest::Mark) else { return false };
         if is_marked {
@@ -165,7 +165,7 @@ impl WorkQueue {
         true
     }
 
-    /// Whether the mark was taken away; says until when the next try waits, if it was taken away for that.
+    /// Records whether the mark was removed. Returns until when the next attempt waits, if it was removed for that.
     fn unmark_answered(&mut self, pod: &PodRef, is_unmarked: bool) -> Option<Option<Mono>> {
         let attempt = self.awaited(pod, InFlightRequest::Unmark)?;
         if is_unmarked {
@@ -174,7 +174,8 @@ impl WorkQueue {
         Some(attempt.unmark_at.take())
     }
 
-    /// The pod was read. Says when it was asked for, what was known of it then, and whether it is deleted by its UID alone.
+    /// The pod was read. Returns when the read was sent, which version was known then, and whether the pod is deleted
+    /// by its UID alone.
     fn read_answered(
         &mut self,
         pod: &PodRef,
@@ -182,20 +183,19 @@ impl WorkQueue {
         now: Mono,
     ) -> Option<(Mono, Option<ResourceVersion>, bool)> {
         let attempt = self.awaited(pod, InFlightRequest::ReadPod)?;
-        // What a DELETE that went unanswered has begun is brought to its end (P31); whatever else is on its way out is
-        // left alone (S10).
+        // A deletion that a lost DELETE has started is completed (P31); any other terminating pod is skipped (S10).
         let finish = half_deleted && attempt.delete_lost;
         attempt.step = if finish { NextStep::Finish } else { NextStep::Evict };
         let (asked, known) = attempt.pod_read.unwrap_or((now, None));
         Some((asked, known, attempt.is_by_uid_only() || finish))
     }
 
-    /// Whether a DELETE that was refused came too late: another's was accepted before.
+    /// Whether a refused DELETE came too late: another client's was accepted before.
     fn came_late(&self, pod: &PodRef) -> bool {
         self.attempts.get(pod).is_some_and(|attempt| attempt.deleted_by_other)
     }
 
-    /// The DELETE was accepted or not; false if that does not matter any more.
+    /// Records whether the DELETE was accepted; false if that does not matter any more.
     fn delete_answered(&mut self, pod: &PodRef, result: Result<(), ApiFailure>) -> bool {
         if result.is_ok() && self.attempts.get(pod).is_some_and(|attempt| attempt.vanished) {
             return true;
@@ -205,14 +205,14 @@ impl WorkQueue {
         true
     }
 
-    /// The deletion is accepted: the attempt is over. Says why, and whether any version was good enough for it.
+    /// The deletion is accepted: the attempt is over. Returns the reason, and whether the DELETE accepted any version.
     fn complete(&mut self, pod: &PodRef) -> Option<(Option<Box<EvictionReason>>, bool)> {
         let attempt = self.end(pod)?;
         let by_uid_only = attempt.is_by_uid_only();
         Some((attempt.reason, by_uid_only))
     }
 
-    /// What was put off while the mark was taken away: its time comes as it would have come without that.
+    /// Resumes what was postponed while the mark was removed, at its original time.
     fn resume_at(&mut self, pod: &PodRef, at: Mono) {
         let Some(attempt) = self.attempts.get_mut(pod) else { return };
         (attempt.step, attempt.unmark_at) = (NextStep::ReadPod, None);
@@ -221,17 +221,18 @@ impl WorkQueue {
         self.retry_at(pod, at);
     }
 
-    /// The request failed and is tried again; true if by the UID alone from now on.
+    /// The request failed and is retried; true if by the UID alone from now on.
     fn request_failed(&mut self, pod: &PodRef, failure: ApiFailure, now: Mono) -> bool {
         let Some(attempt) = self.attempts.get_mut(pod) else { return false };
         attempt.last_failure = Some(failure);
-        // A mark that could not be taken away is not to be taken away first: that would be the same request at once (D3).
+        // If removing the mark failed, the retry does not start by removing it: that would repeat the same request at
+        // once (D3).
         let unmark_failed = matches!(attempt.step, NextStep::Unmark | NextStep::Rest);
         let conflict = failure == ApiFailure::Conflict;
         let tries = if conflict { &mut attempt.conflicts } else { &mut attempt.failures };
         *tries = tries.saturating_add(1);
         let tries = *tries;
-        // Not to be found, another, or unanswered: what is known of the pod may not be so.
+        // After not found, a conflict or no response, the stored pod may be outdated.
         let doubtful =
             matches!(failure, ApiFailure::NotFound | ApiFailure::Conflict | ApiFailure::Unavailable);
         if doubtful {

@@ -1,24 +1,24 @@
-//! Defines what is asked of the API server about a pod at its next turn, and what was asked.
+//! Defines what is requested of the API server at a pod's next turn, and what is in flight.
 
 use crate::time::Mono;
 use crate::verdict::{EvictionExemption, Outcome, StayReason};
 
-/// What is asked of the API server about a pod at its next turn.
+/// What is requested of the API server at a pod's next turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum NextStep {
     /// Evict: mark if needed, then delete.
     Evict,
-    /// Read the pod first: a precondition failed, or an answer was lost.
+    /// Read the pod first: a precondition failed, or a response was lost.
     ReadPod,
-    /// Take the mark away: it is not going after all (S9).
+    /// Remove the mark: the pod is not evicted after all (S9).
     Unmark,
-    /// Take the mark away until the next try: it cannot go yet (S9).
+    /// Remove the mark until the next attempt: the pod cannot be evicted yet (S9).
     Rest,
-    /// Delete it again: its deletion has begun, and nothing is left that somebody else would do (P31).
+    /// Delete it again: its deletion has started, and no other client would complete it (P31).
     Finish,
 }
 
-/// The request that is out.
+/// The request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum InFlightRequest {
     Mark,
@@ -28,7 +28,7 @@ pub(super) enum InFlightRequest {
 }
 
 impl NextStep {
-    /// Whether what is to be asked of the API server at `retry_at` still follows from an outcome.
+    /// Whether the next request at `retry_at` still follows from an outcome.
     pub(super) fn fits(self, outcome: Outcome, is_marked: bool, retry_at: Mono) -> bool {
         match (self, outcome) {
             (Self::ReadPod | Self::Finish, _) => true,

@@ -1,35 +1,36 @@
 //! Detects that the API server is unavailable, sends one probing retry a second, and ends all pauses when it responds.
 //!
-//! - Invariant: once it responds, each waiting pod is retried within a second or two, spread (L2, P26). A server that
-//!   answers only some requests is overloaded: pauses stay (L6).
+//! - Invariant: once it responds, each waiting pod is retried within a second or two, spread (L2, P26). If a server
+//!   answers only some requests, it is overloaded: pauses stay (L6).
 
 use crate::api_error::ApiFailure;
 use crate::backoff::jitter;
 use crate::identity::PodRef;
 use crate::time::{Mono, Span};
 
-/// The distance between two retries that go before their time.
+/// The interval between two retries that are sent before their time.
 const PROBE_EVERY: Span = Span::from_secs(1);
 
-/// Without a single answer for so long the API server is away. Pauses that grew for less are short by themselves.
+/// After this long without a single response the API server counts as unavailable. Pauses that grew for less are short
+/// anyway.
 const AWAY_AFTER: Span = Span::from_secs(3);
 
-/// Over how long the retries of an outage are spread when it is over.
+/// The interval over which retries are spread when an outage ends.
 const RETRIES_SPREAD: Span = Span::from_secs(1);
 
-/// Whether the API server answers.
+/// Whether the API server responds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ServerOutage {
-    /// When the last outage ended: failures from before say nothing of now.
+    /// When the last outage ended: earlier failures no longer count.
     ended: Mono,
-    /// A live read went unanswered, and nothing has been answered since.
+    /// A live read got no response, and no request has got one since.
     ongoing: Option<OngoingOutage>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct OngoingOutage {
     since: Mono,
-    /// When a retry may go whose own time has not come.
+    /// When the next retry may be sent before its own time.
     probe_at: Mono,
 }
 
@@ -40,7 +41,7 @@ impl Default for ServerOutage {
 }
 
 impl ServerOutage {
-    /// A request ended. Only reads tell of an outage: writes also fail by webhooks. True if an outage is over.
+    /// A request ended. Only reads show an outage: writes also fail because of webhooks. True if an outage is over.
     pub(super) fn observe(&mut self, failure: Option<ApiFailure>, is_read: bool, now: Mono) -> bool {
         match (failure, self.ongoing) {
             (Some(ApiFailure::Unavailable), None) if is_read => {
@@ -59,12 +60,12 @@ impl ServerOutage {
         }
     }
 
-    /// When a retry may go before its time; `None`: none may.
+    /// When a retry may be sent before its time; `None`: none may.
     pub(super) fn probe_at(self) -> Option<Mono> {
         self.ongoing.map(|silence| silence.probe_at)
     }
 
-    /// A retry goes, before its time or not.
+    /// A retry is sent, before its time or not.
     pub(super) fn probed(&mut self, now: Mono) {
         if let Some(silence) = &mut self.ongoing {
             silence.probe_at = silence.probe_at.max(now.plus(PROBE_EVERY));
@@ -77,7 +78,7 @@ impl ServerOutage {
     }
 }
 
-/// When a pod has its turn whose requests went unanswered in an outage that is over `now`.
+/// When a pod gets its turn if its requests got no response in an outage that is over `now`.
 pub(super) fn retry_after(pod: &PodRef, failures: u32, now: Mono) -> Mono {
     let share = i64::from(jitter(pod.node.as_str(), &pod.uid, failures));
     now.plus(Span::from_micros(RETRIES_SPREAD.as_micros() * share / 1024))

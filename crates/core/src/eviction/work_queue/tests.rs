@@ -16,7 +16,7 @@ fn pod(number: u8) -> PodRef {
 }
 
 #[test]
-fn a_withdrawal_ends_when_its_pod_has_to_go() {
+fn a_withdrawal_ends_when_its_pod_becomes_due() {
     let mut queue = WorkQueue::default();
     queue.withdraw_at(at(30), pod(0), RANK, Outcome::StaysUntil(at(40)));
     assert_eq!((queue.next_retry(), queue.next_deadline()), (Some(at(30)), Some(at(40))));
@@ -27,7 +27,7 @@ fn a_withdrawal_ends_when_its_pod_has_to_go() {
 }
 
 #[test]
-fn parked_pods_have_their_turn_when_their_node_was_read() {
+fn parked_pods_get_their_turn_when_their_node_was_read() {
     let mut queue = WorkQueue::default();
     for number in 0..3 {
         queue.add(pod(number), at(1), RANK, at(1));

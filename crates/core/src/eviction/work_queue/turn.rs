@@ -17,11 +17,11 @@ use crate::toleration_matching::TaintMatch;
 use crate::verdict::{EvictionExemption, Outcome, StayReason};
 use alloc::boxed::Box;
 
-/// A pod that was never tried waits no longer than this after a failed read of its node, whatever the node's pause is:
-/// the server may be well again. However many pods become due, a node is not asked more often than that for them.
+/// A pod without an attempt waits no longer than this after a failed read of its node, however long the node's pause
+/// is: the server may have recovered. However many pods become due, a node is not read more often than this for them.
 const FIRST_READ_PAUSE: Span = Span::from_millis(100);
 
-/// A node that nobody wanted to read for so long begins anew: its pauses have been over for a while.
+/// If a node was not read for this long, its failures are forgotten: its pauses have been over for a while.
 const FAILURES_REMEMBERED: Span = Span::from_secs(75);
 
 impl WorkQueue {
@@ -79,7 +79,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The version that a request demands.
+    /// The version that a request has as precondition.
     fn version(&mut self) -> Option<ResourceVersion> {
         let by_uid_only = self.attempt().is_some_and(|attempt| attempt.is_by_uid_only());
         self.facts.version.filter(|_| !by_uid_only)
@@ -120,8 +120,8 @@ impl Turn<'_> {
         self.send(InFlightRequest::Delete, effect)
     }
 
-    /// Deletes once more what a lost DELETE of ours has begun to delete (P31). It was decided then; what is left to do is
-    /// nobody's eviction, so the look that found it so is all the confirmation there need be.
+    /// Repeats a lost DELETE that had started the deletion (P31). The eviction was decided then; only its completion is
+    /// left, so the read that found the pod in this state is confirmation enough.
     fn finish(mut self) -> Dispatch {
         match self.read_at() {
             Some(confirmed) => self.delete(confirmed),
@@ -136,15 +136,15 @@ impl Turn<'_> {
         self.send(InFlightRequest::Mark, effect)
     }
 
-    /// Marks a pod while its node is being read: the read first, the mark right behind it, so that the DELETE need only
-    /// wait for the slower of both.
+    /// Marks a pod while its node is being read: the read is sent first and the mark right behind it, so that the
+    /// DELETE waits only for the slower of both.
     ///
-    /// Nothing that is safe depends on their order. The DELETE still wants both: the mark (TE-30) and a confirmation
-    /// that is younger than the moment from which the pod had to go (S2, D5). The mark demands the UID and the version
-    /// that the pod was judged by (S1). If the read says that the taint is gone, or says nothing, the pod bears a mark
-    /// that is taken away again like any other that no DELETE follows (S9). To keep such marks rare, only news that is as
-    /// young as a confirmation may be is acted on in this way: a taint that was seen being put on just now, not one that
-    /// was found, nor one that a pod has come to since.
+    /// Safety does not depend on their order. The DELETE still requires both: the mark (TE-30) and a confirmation that
+    /// is younger than the moment from which the pod was due (S2, D5). The mark has the UID and the version that the
+    /// pod was judged by as preconditions (S1). If the read shows that the taint is gone, or fails, the mark is removed
+    /// again like any other that no DELETE follows (S9). To keep such marks rare, only events as recent as a
+    /// confirmation may be are handled this way: a taint that was just observed being added, but neither a taint that
+    /// was found nor one that was there before the pod.
     fn mark_meanwhile(mut self) -> Dispatch {
         if matches!(self.facts.confirmation, NodeConfirmation::InFlight { .. }) {
             return self.mark();
@@ -167,7 +167,7 @@ impl Turn<'_> {
         self.wants_mark() && self.version().is_some() && young && !void
     }
 
-    /// Takes the mark away until the next try, or waits for that without one.
+    /// Removes the mark until the next attempt, or just waits if there is none.
     fn rest(mut self) -> Dispatch {
         if self.facts.is_marked {
             return self.unmark();
@@ -187,7 +187,8 @@ impl Turn<'_> {
         self.send(InFlightRequest::Unmark, effect)
     }
 
-    /// Reads the pod itself: what is known of it may not be so, or no version can be demanded that would say so (S1).
+    /// Reads the pod itself: what is known about it may be outdated, or there is no version for a precondition that
+    /// would detect it (S1).
     fn read_pod(mut self) -> Dispatch {
         let read = Some((self.now, self.facts.version));
         self.update(|attempt| attempt.pod_read = read);
@@ -195,8 +196,8 @@ impl Turn<'_> {
         self.send(InFlightRequest::ReadPod, effect)
     }
 
-    /// Without a young confirmation of its node no pod is touched (D5, TE-41): asks for one, or waits for the one
-    /// under way.
+    /// Without a recent confirmation of its node no pod is changed (D5, TE-41): reads the node, or waits for the read
+    /// in flight.
     fn wait_for_read(mut self) -> Dispatch {
         let waiting = match self.facts.confirmation {
             NodeConfirmation::InFlight { .. } => Dispatch::Waiting,
@@ -208,11 +209,11 @@ impl Turn<'_> {
         waiting
     }
 
-    /// Reads the node, now or after the pause that its last read has earned.
+    /// Reads the node, now or after the pause of its last read.
     fn read_node(&mut self) -> Dispatch {
         let tries = match *self.facts.confirmation {
             NodeConfirmation::Failed { at, retry_at, tries } => {
-                // The pause is for those whose tries have earned it (D3).
+                // The pause is for pods whose attempts have failed (D3).
                 let is_first = self.attempt().is_some_and(|attempt| attempt.is_first());
                 let may = if is_first { retry_at.min(at.plus(FIRST_READ_PAUSE)) } else { retry_at };
                 if may > self.now && self.queue.outage.counts(at) {
@@ -233,7 +234,7 @@ impl Turn<'_> {
         Dispatch::Send(effect)
     }
 
-    /// When the pod was read, if that was recently enough for it to be deleted by its UID alone.
+    /// When the pod was read, if that was recently enough to delete it by its UID alone.
     fn read_at(&mut self) -> Option<Mono> {
         let (at, _) = self.attempt()?.pod_read?;
         Some(at).filter(|at| self.now <= at.plus(self.config.confirm_age_max))
@@ -243,7 +244,7 @@ impl Turn<'_> {
         self.attempt().is_some_and(|attempt| attempt.slow)
     }
 
-    /// Whether the condition is to be put on this pod first; an identical one is not written again (TE-31).
+    /// Whether the condition has to be set on this pod first; an identical one is not written again (TE-31).
     fn wants_mark(&self) -> bool {
         let wanted = match self.config.condition {
             DisruptionConditionPolicy::Always => true,
@@ -253,17 +254,17 @@ impl Turn<'_> {
         wanted && !self.facts.is_marked
     }
 
-    /// No DELETE before its time (S3), nor in time that does not count (NL-48): whatever the verdict says, the taint that
-    /// it says sends the pod away must not be held, nor have been there for less than what was held of it and the pod
-    /// bears.
+    /// Asserts that there is no DELETE before its time (S3), nor in time that does not count (NL-48): independently of
+    /// the verdict's deadline, the taint that evicts the pod must not be on hold, and must have counted for at least
+    /// the toleration period plus the held time.
     fn assert_time(&self, due: Mono) {
         let PodTurn { verdict, taints, holds, .. } = &self.facts;
         assert!(due <= self.now, "S3: a pod is deleted before it is due");
-        let Some(at) = verdict.decisive else { panic!("a pod is deleted for no taint") };
+        let Some(at) = verdict.decisive else { panic!("a pod is deleted without a taint") };
         let (taint, reason) = (&taints[at].taint, &verdict.reasons[at]);
-        assert!(!holds.is_on_hold(taint), "NL-48: a pod is deleted for a taint whose time is held");
+        assert!(!holds.is_on_hold(taint), "NL-48: a pod is deleted for a taint whose time is on hold");
         let Some(TolerationPeriod::For(patience)) = reason.patience else {
-            panic!("S3: a pod is deleted that bears it")
+            panic!("S3: a pod is deleted for a taint that it tolerates")
         };
         let bears = patience.saturating_add(holds.held_time(taint, reason.counts_from));
         assert!(reason.counts_from.plus(bears) <= self.now, "S3, NL-48: a pod is deleted before its time");

@@ -87,7 +87,7 @@ fn tl108_unreadable_seconds() {
         ("k Exists - NoExecute 5m", "TL108@0.Seconds"),
         ("k Exists - NoExecute 9223372036854775808", "TL108@0.Seconds"),
         ("k Exists - NoSchedule 1.5", "TL103@0.Seconds, TL108@0.Seconds"),
-        // What is not read is not taken for no seconds at all.
+        // An unreadable value is not treated as missing seconds.
         ("- Exists - NoExecute 5m", "TL108@0.Seconds"),
         ("k Exists - NoExecute 300", ""),
     ]);
@@ -186,7 +186,7 @@ fn tl205_misspelt_key() {
         nodes: vec![node("n", taint)],
         ..alone(workload("node.kubernetes.io/unreachble Exists - NoExecute 5"))
     };
-    assert_eq!(told(&there), "TL205@node 0.Key", "a key that is there is right in a toleration");
+    assert_eq!(told(&there), "TL205@node 0.Key", "a key that a node has is right in a toleration");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn tl206_old_key() {
         ("node.kubernetes.io/out-of-disk Exists - NoSchedule", "TL206@0.Key"),
         ("node.kubernetes.io/memoryPressure Exists - NoSchedule", "TL206@0.Key"),
         ("node-role.kubernetes.io/master Exists - NoSchedule", "TL206@0.Key"),
-        // For old clusters and new ones.
+        // For both old and new clusters.
         (
             "node-role.kubernetes.io/master Exists - NoSchedule | node-role.kubernetes.io/control-plane Exists",
             "",

@@ -76,9 +76,9 @@ fn facts() -> impl Strategy<Value = LintInput> {
 }
 
 proptest! {
-    /// It always ends, and every finding points at something that is there.
+    /// Lint always ends, and every finding points at something that exists.
     #[test]
-    fn findings_point_at_what_is_there(facts in facts()) {
+    fn findings_point_at_existing_fields(facts in facts()) {
         for finding in lint(&facts) {
             let (tolerations, taints) = match finding.subject {
                 LintSubject::Workload(at) => (facts.workloads[at].tolerations.len(), 0),
@@ -93,10 +93,10 @@ proptest! {
         }
     }
 
-    /// MATCH-9: a toleration that is said to be never used answers no taint; one in the trap answers none that sends
-    /// pods away.
+    /// MATCH-9: a toleration that is reported as never used matches no taint; one in the trap matches none that evicts
+    /// pods.
     #[test]
-    fn what_is_called_useless_is_never_the_answer(facts in facts(), taint in taint()) {
+    fn a_toleration_reported_as_useless_never_matches(facts in facts(), taint in taint()) {
         for finding in lint(&facts) {
             let (LintSubject::Workload(at), FindingPlace::Toleration(index, _)) = (finding.subject, finding.place) else {
                 continue;
@@ -115,9 +115,9 @@ proptest! {
         }
     }
 
-    /// Of what an API server refuses (VAL-1 to VAL-5), something is said; of what it takes, no error.
+    /// Whatever an API server refuses (VAL-1 to VAL-5) gets an error; whatever it accepts gets none.
     #[test]
-    fn errors_are_what_an_api_server_refuses(one in written()) {
+    fn errors_are_exactly_what_an_api_server_refuses(one in written()) {
         let read = &one.read;
         let refused = (read.key.is_empty() && read.operator != TolerationOperator::Exists)
             || (!read.key.is_empty() && !crate::label::is_key(&read.key))
@@ -135,7 +135,7 @@ proptest! {
 }
 
 #[test]
-fn many_tolerations_take_no_time_to_speak_of() {
+fn many_tolerations_take_negligible_time() {
     let tolerations = (0..20_000).map(|at| toleration(&format!("k{at} Exists - NoExecute {at}"))).collect();
     let facts = alone(LintedWorkload { tolerations, ..LintedWorkload::default() });
     assert_eq!(lint(&facts).len(), 1, "only that 0 seconds are none");

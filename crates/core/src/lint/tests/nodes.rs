@@ -47,7 +47,7 @@ fn tl302_no_tolerant_daemon() {
     assert_eq!(told(&facts("maintenance:NoExecute", "maintenance Exists - NoExecute 5")), "");
     assert_eq!(told(&facts("maintenance:NoExecute", "- Exists")), "");
     assert_eq!(told(&facts("maintenance:NoSchedule", "")), "");
-    // Every daemon bears it without saying so.
+    // Every daemon tolerates it implicitly.
     assert_eq!(told(&facts("node.kubernetes.io/unreachable:NoExecute", "")), "");
     let unsure = LintInput { daemons_known: false, ..facts("maintenance:NoExecute", "") };
     assert_eq!(told(&unsure), "");
@@ -73,12 +73,12 @@ fn tl303_nothing_leads_there() {
     for led in led {
         assert_eq!(told(&on(nodes(), led.clone())), "", "{led:?}");
     }
-    // Nowhere else to go; nodes unknown; only preferred.
+    // No other node; nodes unknown; only preferred.
     assert_eq!(told(&on(vec![node("a", "pool=gpu:NoSchedule")], gpu())), "");
     assert_eq!(told(&alone(gpu())), "");
     let preferred = vec![node("a", "pool=gpu:PreferNoSchedule"), node("b", "")];
     assert_eq!(told(&on(preferred, gpu())), "");
-    // The key says what it is for.
+    // The key names its purpose.
     assert_eq!(told(&alone(workload("dedicated Equal db NoSchedule"))), "TL303@0.Whole");
     assert_eq!(told(&alone(workload("example.com/dedicated Exists"))), "TL303@0.Whole");
     assert_eq!(told(&alone(workload("dedicated Equal db PreferNoSchedule"))), "");
@@ -98,7 +98,7 @@ fn tl304_not_let_in() {
     assert_eq!(told(&on(nodes(), asking("db", ""))), "TL304@Selection");
     assert!(lint(&on(nodes(), asking("db", "")))[0].reason.contains("all 2 nodes"));
     assert_eq!(told(&on(nodes(), asking("db", "dedicated Equal db NoSchedule"))), "");
-    assert_eq!(told(&on(nodes(), asking("web", ""))), "", "no node at all is no taint's fault");
+    assert_eq!(told(&on(nodes(), asking("web", ""))), "", "without nodes no taint is the cause");
     assert_eq!(told(&on(nodes(), LintedWorkload { bound: true, ..asking("db", "") })), "");
     assert_eq!(told(&on(nodes(), workload(""))), "");
     let one = NodeRequirement { key: "pool".into(), operator: NodeOperator::Exists, values: Vec::new() };
@@ -107,7 +107,7 @@ fn tl304_not_let_in() {
     let open = [nodes(), vec![labelled(node("d", ""), "pool", "db")]].concat();
     assert_eq!(told(&on(open, asking("db", ""))), "", "one node is open");
     let passing = vec![labelled(node("d", "node.kubernetes.io/not-ready:NoSchedule"), "pool", "db")];
-    assert_eq!(told(&on(passing, asking("db", ""))), "", "that taint goes by itself");
+    assert_eq!(told(&on(passing, asking("db", ""))), "", "that taint is temporary");
     let role = "node-role.kubernetes.io/control-plane";
     let control = vec![labelled(node("d", &format!("{role}:NoSchedule")), role, "")];
     let wants = LintedWorkload { node_selector: [(role.into(), "".into())].into(), ..workload("") };

@@ -24,7 +24,7 @@ fn tl203_shadowed() {
             "k Exists - NoSchedule | k Exists - PreferNoSchedule | k Exists - NoExecute | k Exists",
             "TL203@3.Whole",
         ),
-        // The wide one last is how exceptions are written.
+        // The general one last is how exceptions are written.
         ("k Equal v NoSchedule | k Exists - NoSchedule", ""),
         ("k Exists - NoSchedule | k Exists - NoExecute", ""),
         ("k Exists - NoSchedule | k Exists", ""),

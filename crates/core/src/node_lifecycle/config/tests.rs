@@ -18,7 +18,7 @@ fn nl_2_defaults_are_upstreams() {
 }
 
 #[test]
-fn nl_2_nonsense_is_refused_and_says_what_to_do() {
+fn nl_2_invalid_values_are_refused_with_a_remedy() {
     type Edit = fn(&mut NodeLifecycleFlags);
     let cases: [(&str, &str, Edit); 22] = [
         ("--node-monitor-period", "-1s", |flags| flags.monitor_period_micros = -1_000_000),
@@ -56,7 +56,7 @@ fn nl_2_nonsense_is_refused_and_says_what_to_do() {
 }
 
 #[test]
-fn nl_2_the_bounds_themselves_are_taken() {
+fn nl_2_the_bounds_themselves_are_accepted() {
     let flags = NodeLifecycleFlags {
         eviction_rate: 0.0,
         secondary_eviction_rate: 0.0,

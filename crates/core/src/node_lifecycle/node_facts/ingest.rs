@@ -1,6 +1,6 @@
-//! Takes in what watches and live reads say of nodes, leases and pods.
+//! Applies events of watches, and live reads, of nodes, leases and pods.
 //!
-//! - See `node_facts.rs` for what is kept of it and what a sign of life is (NL-10), `pod_readiness.rs` for pods.
+//! - See `node_facts.rs` for what is stored and what a sign of life is (NL-10), `pod_readiness.rs` for pods.
 
 use crate::engine::LiveRead;
 use crate::identity::{NodeName, Uid};
@@ -106,7 +106,7 @@ impl NodeLifecycleEngine {
         self.entries.values_mut().for_each(|entry| entry.facts.list_started(kind));
     }
 
-    /// What the list did not say is gone by now.
+    /// Completes a list: objects that were not listed are gone.
     fn complete_list(&mut self, kind: WatchedKind, now: Mono, remove: impl Fn(&mut Self, &NodeName)) {
         if !self.observation.is_listing(kind) {
             return;
@@ -124,21 +124,22 @@ impl NodeLifecycleEngine {
         }
     }
 
-    /// The watch of this kind said something that is not part of a list.
+    /// The watch of this kind delivered an event that is not part of a list.
     fn observe_event(&mut self, kind: WatchedKind, listed: bool, now: Mono) {
         if !listed {
             self.observation.update(kind, StreamUpdate::Event, now, &self.config);
         }
     }
 
-    /// A request of our own, sent at this moment, has succeeded (S7).
+    /// A request of this process, sent at this moment, has succeeded (S7).
     pub(in crate::node_lifecycle) fn request_succeeded(&mut self, sent: Mono, now: Mono) {
         if self.observation.request_succeeded(sent, now, &self.config) {
             self.observe_afresh(now);
         }
     }
 
-    /// The leader before may have tainted a node just now (S6, P36); what was decided meanwhile is decided again (P34).
+    /// The previous leader may have tainted a node just now (S6, P36); what was decided meanwhile is decided again
+    /// (P34).
     pub(in crate::node_lifecycle) fn become_leader(&mut self, now: Mono) {
         self.zones.drain_tokens(now);
         for entry in self.entries.values_mut() {
@@ -148,7 +149,7 @@ impl NodeLifecycleEngine {
         self.reassess_all(now);
     }
 
-    /// What live reads say is a fact like any other.
+    /// A live read is a fact like any other.
     pub(in crate::node_lifecycle) fn apply_live_read(
         &mut self,
         name: &NodeName,
@@ -189,7 +190,7 @@ impl NodeLifecycleEngine {
             self.observation.node_renewed(now.mono);
         }
         let after = entry.facts.own_taints();
-        // What others wrote is there, whatever an observer was told.
+        // What other controllers wrote is in effect, whatever an observer reported.
         entry.dry_run.forget_taints(after.without(before).and(before.without(after)));
         self.marks.set_node_down(&name, entry.facts.is_down());
         self.reassess(&name, now.mono);
@@ -207,7 +208,7 @@ impl NodeLifecycleEngine {
         self.remove_if_vacant(name);
     }
 
-    /// What is not understood keeps what it has, and counts as it did (D11).
+    /// An object that cannot be decoded keeps its taints, and counts as before (D11).
     fn set_undecodable(&mut self, kind: WatchedKind, name: &NodeName, now: Mono) {
         let entry = match kind {
             WatchedKind::Leases => self.entries.entry(name.clone()).or_default(),
@@ -234,7 +235,7 @@ impl NodeLifecycleEngine {
         }
     }
 
-    /// A node was heard of just now: the common case, and nothing else has changed.
+    /// Records a sign of life: the common case, where nothing else has changed.
     fn renew(&mut self, name: &NodeName, now: Mono) {
         let Some(entry) = self.entries.get_mut(name) else { return };
         if !entry.facts.set_renewed(now) {
@@ -256,7 +257,7 @@ impl NodeLifecycleEngine {
         }
     }
 
-    /// The one shared copy of a name: queues and pods refer to nodes by it.
+    /// Returns the shared copy of a name: queues and pods refer to nodes by it.
     fn shared_name(&self, name: &NodeName) -> NodeName {
         let known = self.entries.get_key_value(name).map(|(shared, _)| shared);
         known.or_else(|| self.marks.shared_name(name)).unwrap_or(name).clone()
@@ -264,12 +265,12 @@ impl NodeLifecycleEngine {
 }
 
 impl NodeHealthEntry {
-    /// Whether it counts as one whose grace period is over, or nearly.
+    /// Whether it counts as a node whose grace period is over, or nearly over.
     fn is_late(&self) -> bool {
         self.silent.is_some() || matches!(self.membership, Some((_, ZoneMembership::Overdue)))
     }
 
-    /// Forgets everything that belonged to one incarnation of the node.
+    /// Forgets everything that belonged to one UID of the node.
     fn remove_node(&mut self) {
         self.facts.remove_node();
         self.requests.node_removed();

@@ -34,7 +34,7 @@ fn situation(conditions: NodeConditions) -> NodeSituation {
 }
 
 #[test]
-fn nl_5_keeping_pods_off() {
+fn nl_5_no_schedule_taints() {
     use ConditionKind::{DiskPressure, MemoryPressure, NetworkUnavailable, PidPressure, Ready};
     let pressures = [
         (MemoryPressure, ManagedTaint::MemoryPressure),
@@ -50,7 +50,7 @@ fn nl_5_keeping_pods_off() {
             situation.own = ManagedTaints::NONE.with(taint);
             let keeps = wanted || status == Some(ConditionStatus::Other);
             assert_eq!(plan(&situation).remove.has(taint), !keeps, "{kind:?} {status:?}");
-            assert!(plan(&situation).add.is_empty(), "it is there already (NL-6)");
+            assert!(plan(&situation).add.is_empty(), "the node has it already (NL-6)");
         }
     }
     for status in STATUSES {
@@ -61,7 +61,7 @@ fn nl_5_keeping_pods_off() {
             _ => ManagedTaints::NONE,
         };
         assert_eq!(plan.add, wanted, "{status:?}");
-        // AD-6: what a node is created with goes when it says that it is ready, or says something else.
+        // AD-6: the taint that a node is created with is removed once a known status of `Ready` does not require it.
         for taint in [ManagedTaint::NotReady, ManagedTaint::Unreachable] {
             let own = ManagedTaints::NONE.with(taint);
             let has = NodeSituation { own, ..situation(conditions(&[(Ready, status)])) };
@@ -73,9 +73,9 @@ fn nl_5_keeping_pods_off() {
     assert_eq!(plan(&cordoned).add, ManagedTaints::NONE.with(ManagedTaint::Unschedulable), "NL-9");
 }
 
-/// Every status of Ready, every set of NoExecute taints, silent or not, everything down or not.
+/// Every status of Ready, every set of NoExecute taints, silent or not, all zones down or not.
 #[test]
-fn nl_15_nl_16_sending_pods_away() {
+fn nl_15_nl_16_no_execute_taints() {
     let (not_ready, unreachable) = (ManagedTaint::NotReadyNoExecute, ManagedTaint::UnreachableNoExecute);
     let sets = [
         ManagedTaints::NONE,
@@ -115,7 +115,7 @@ fn nl_15_nl_16_sending_pods_away() {
 }
 
 #[test]
-fn nl_12_what_expires() {
+fn nl_12_conditions_that_expire() {
     use ConditionKind::{DiskPressure, MemoryPressure, NetworkUnavailable, PidPressure, Ready};
     let expiring = [Ready, MemoryPressure, DiskPressure, PidPressure];
     for kind in ConditionKind::ALL {
@@ -152,7 +152,7 @@ fn nl_24_zone_keys() {
     }
 }
 
-/// A condition told twice counts if both agree; else it is not understood (D11).
+/// A duplicate condition counts if both agree; otherwise it is not understood (D11).
 #[test]
 fn two_ready_conditions() {
     let ready = |status| (ConditionKind::Ready, Some(status));
@@ -166,9 +166,9 @@ fn two_ready_conditions() {
     assert_eq!(nothing, super::super::TaintPlan::default(), "it keeps what it has");
 }
 
-/// S8, NL-6: a key without its effect, or an effect without its key, is nobody's here.
+/// S8, NL-6: a key without its effect, or an effect without its key, is not managed.
 #[test]
-fn own_taints_are_key_and_effect() {
+fn managed_taints_are_key_and_effect() {
     let taint = |key: &str, effect| Taint { key: key.into(), value: "mine".into(), effect, time_added: None };
     for own in ManagedTaint::ALL {
         assert_eq!(ManagedTaint::of(&taint(own.key(), own.effect())), Some(own), "whatever its value");
@@ -185,9 +185,9 @@ fn own_taints_are_key_and_effect() {
     assert_eq!(ManagedTaint::UnreachableNoExecute.to_string(), "node.kubernetes.io/unreachable:NoExecute");
 }
 
-/// NL-17, NL-19: upstream's words.
+/// NL-17, NL-19: upstream's texts.
 #[test]
-fn nl_19_words() {
+fn nl_19_texts_are_upstreams() {
     let node = crate::identity::NodeName::new("n1");
     use super::super::event_messages;
     assert_eq!(event_messages::registered(&node), "Node n1 event: Registered Node n1 in Controller");

@@ -20,20 +20,20 @@ fn s6_it_starts_empty_and_holds_one() {
     assert!(!bucket.has_token(at(9_999_999)));
     assert!(bucket.has_token(at(10_000_000)));
     assert_eq!(bucket.token_at(at(0)), Some(at(10_000_000)));
-    // An hour's rest is worth no more than one.
+    // After an hour's rest there is no more than one.
     bucket.take(at(3_600_000_000));
     assert!(!bucket.has_token(at(3_609_999_999)) && bucket.has_token(at(3_610_000_000)));
-    assert_eq!(bucket.token_at(at(3_620_000_000)), None, "it is there already");
+    assert_eq!(bucket.token_at(at(3_620_000_000)), None, "a token is available");
 }
 
 #[test]
 #[should_panic(expected = "S6")]
-fn s6_nothing_is_taken_that_is_not_there() {
+fn s6_a_token_that_is_not_available_cannot_be_taken() {
     TokenBucket::empty(RATE, at(0)).take(at(9_999_999));
 }
 
 #[test]
-fn nl_41_rates_change_and_what_was_in_it_stays() {
+fn nl_41_rates_change_and_the_level_stays() {
     for rate in [100_000, 1_000_000, 3_333_333] {
         let rate = TaintRate::from_millionths(rate);
         let mut bucket = TokenBucket::empty(rate, at(0));
@@ -46,9 +46,9 @@ fn nl_41_rates_change_and_what_was_in_it_stays() {
     }
     let mut bucket = TokenBucket::empty(RATE, at(0));
     bucket.set_rate(TaintRate::from_millionths(10_000), at(5_000_000));
-    assert_eq!(bucket.token_at(at(5_000_000)), Some(at(55_000_000)), "half of it was there");
+    assert_eq!(bucket.token_at(at(5_000_000)), Some(at(55_000_000)), "half of it was filled");
     bucket.set_rate(TaintRate::ZERO, at(60_000_000));
-    assert!(!bucket.has_token(at(60_000_000)), "a stop is a stop, full or not");
+    assert!(!bucket.has_token(at(60_000_000)), "rate zero stops, full or not");
     bucket.drain(at(70_000_000));
     bucket.give_back(at(70_000_000));
     bucket.set_rate(RATE, at(70_000_000));
@@ -99,10 +99,10 @@ fn nl_26_rates_of_a_zone() {
     }
 }
 
-/// NL-47: whoever is only suspected may be down or not. Whichever it is, the zone's rate is no higher than its true state
-/// allows; and once nobody is suspected, it is that of its true state.
+/// NL-47: a suspected node may be down or not. In both cases the zone's rate is not higher than its true state allows;
+/// and once no node is suspected, it is that of its true state.
 #[test]
-fn nl_47_fear_never_hastens() {
+fn nl_47_suspicion_never_raises_the_rate() {
     let config =
         config_of(NodeLifecycleFlags { large_cluster_size_threshold: 6, ..NodeLifecycleFlags::default() });
     for (ready, suspect, not_ready) in (0..=8).flat_map(|ready| {

@@ -35,7 +35,7 @@ fn labels_are_compared() {
         ("disk", "Gt", &["4"], false),
         ("none", "Gt", &["4"], false),
         ("none", "Lt", &["4"], false),
-        // What makes no sense matches nothing.
+        // An invalid requirement matches nothing.
         ("disk", "In", &[], false),
         ("none", "NotIn", &[], false),
         ("disk", "Exists", &["ssd"], false),
@@ -58,7 +58,7 @@ fn labels_are_compared() {
 }
 
 #[test]
-fn fields_are_the_name_only() {
+fn the_only_field_is_the_name() {
     for (key, operator, values, expected) in [
         ("metadata.name", "In", &["n"][..], true),
         ("metadata.name", "In", &["m"], false),
@@ -78,7 +78,7 @@ fn fields_are_the_name_only() {
 }
 
 #[test]
-fn all_of_a_term_one_of_the_terms() {
+fn all_requirements_of_one_of_the_terms() {
     let both = |name: &str, value: &str| NodeTerm {
         expressions: vec![requirement("disk", "In", &[value]), requirement("rank", "Exists", &[])],
         ..named(&[name])
@@ -107,7 +107,7 @@ fn all_of_a_term_one_of_the_terms() {
 }
 
 #[test]
-fn who_asks_by_name_gets_no_other_node() {
+fn a_pod_that_names_nodes_gets_no_other_node() {
     let reason = |required: Vec<NodeTerm>| {
         let spec = PodSchedulingSpec { required: Some(required), ..pod() };
         filter(&spec, &NodeInfo { labels: labels(), ..node("n") }, Off)
@@ -129,7 +129,7 @@ fn who_asks_by_name_gets_no_other_node() {
         (vec![twice(&["n"], &["m"]), named(&["m"])], Some(UnschedulableReason::NotNamed)),
         (vec![twice(&["n"], &["n"])], None),
         (vec![named(&[])], Some(UnschedulableReason::AffinityConflict)),
-        // Named, but with two values the term itself makes no sense.
+        // Named, but a field with two values makes the term itself invalid.
         (vec![named(&["n", "m"])], Some(UnschedulableReason::NodeAffinity)),
     ] {
         assert_eq!(reason(required.clone()), expected, "{required:?}");

@@ -26,7 +26,7 @@ fn sc_2_unwanted_taints_are_counted_against_the_worst_node() {
     assert_eq!(taints(vec![]), [100, 67, 0, 67]);
     assert_eq!(taints(vec![toleration("k0", "Exists", "", "")]), [100, 100, 0, 50]);
     assert_eq!(taints(vec![toleration("k0", "Exists", "", prefer)]), [100, 100, 0, 50]);
-    // Another effect does not answer.
+    // Another effect does not match.
     assert_eq!(taints(vec![toleration("", "Exists", "", "NoSchedule")]), [100, 67, 0, 67]);
     assert_eq!(taints(vec![toleration("", "Exists", "", "")]), [100, 100, 100, 100]);
     assert!(scores(&pod(), &[]).is_empty());
@@ -107,7 +107,7 @@ fn the_best_node_and_among_equals_the_one_the_number_picks() {
 }
 
 #[test]
-fn nowhere_to_go() {
+fn no_node_is_feasible() {
     assert_eq!(choose(&pod(), &[], Off, 7), SelectedNode::Unschedulable(vec![]));
     let nodes = [NodeInfo { unschedulable: true, ..node("a") }, NodeInfo { pods: 10, ..node("b") }];
     let SelectedNode::Unschedulable(unfit) = choose(&pod(), &nodes, Off, 0) else {

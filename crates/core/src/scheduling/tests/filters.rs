@@ -20,7 +20,7 @@ fn taints_say_no(tolerations: &[Toleration], taints: &[Taint], numeric: NumericO
 }
 
 #[test]
-fn sc_1_no_schedule_and_no_execute_keep_off() {
+fn sc_1_no_schedule_and_no_execute_repel() {
     for (effect, no) in [
         ("NoSchedule", true),
         ("NoExecute", true),
@@ -32,7 +32,7 @@ fn sc_1_no_schedule_and_no_execute_keep_off() {
     }
 }
 
-/// MATCH-8: one that is not tolerated is enough, wherever it stands.
+/// MATCH-8: one untolerated taint is enough, at any position.
 #[test]
 fn sc_1_each_taint_needs_a_toleration() {
     let taints =
@@ -57,7 +57,7 @@ fn sc_1_each_taint_needs_a_toleration() {
 }
 
 #[test]
-fn sc_1_numbers_count_with_the_switch_on() {
+fn sc_1_numeric_operators_count_with_the_gate_on() {
     let taints = [taint("a", "5", "NoSchedule")];
     let less = [toleration("a", "Lt", "6", "")];
     assert!(taints_say_no(&less, &taints, Off));
@@ -65,7 +65,7 @@ fn sc_1_numbers_count_with_the_switch_on() {
 }
 
 #[test]
-fn sc_4_a_cordoned_node_is_for_who_tolerates_its_taint() {
+fn sc_4_a_cordoned_node_is_for_pods_that_tolerate_its_taint() {
     let cordoned = NodeInfo { unschedulable: true, ..node("n") };
     let key = "node.kubernetes.io/unschedulable";
     for (tolerations, no) in [
@@ -83,13 +83,13 @@ fn sc_4_a_cordoned_node_is_for_who_tolerates_its_taint() {
             no.then(|| (SchedulerPlugin::NodeUnschedulable, vec![UnschedulableReason::Unschedulable], false))
         );
     }
-    // The taint that comes with the cordon is not counted beside it.
+    // The taint that belongs to the cordon is not counted a second time.
     let both = NodeInfo { taints: vec![taint(key, "", "NoSchedule")], ..cordoned };
     assert_eq!(asked(&pod(), &both, Off).map(|said| said.0), Some(SchedulerPlugin::NodeUnschedulable));
 }
 
 #[test]
-fn sc_5_seconds_play_no_part() {
+fn sc_5_seconds_do_not_matter() {
     for seconds in [None, Some(0), Some(-1), Some(300)] {
         let bearing = Toleration { seconds, ..toleration("a", "Exists", "", "NoExecute") };
         assert!(!taints_say_no(&[bearing], &[taint("a", "", "NoExecute")], Off), "{seconds:?}");
@@ -97,7 +97,7 @@ fn sc_5_seconds_play_no_part() {
 }
 
 #[test]
-fn the_first_no_counts() {
+fn the_first_rejection_counts() {
     let spec = PodSchedulingSpec {
         node_selector: Labels::from([("disk".into(), "ssd".into())]),
         load: load(9_000, 0),
@@ -118,7 +118,7 @@ fn the_first_no_counts() {
 }
 
 #[test]
-fn what_is_missing_and_whether_preemption_could_help() {
+fn missing_resources_and_whether_preemption_could_help() {
     let gpu = "example.com/gpu";
     let full = NodeInfo { used: load(3_000, 7 * GI), pods: 9, ..node("n") };
     let insufficient = |name: &str| UnschedulableReason::Insufficient(name.into());
@@ -150,7 +150,7 @@ fn what_is_missing_and_whether_preemption_could_help() {
 }
 
 #[test]
-fn a_node_that_holds_more_than_it_has_still_takes_who_asks_for_nothing() {
+fn an_overcommitted_node_still_accepts_a_pod_without_requests() {
     let over = NodeInfo { used: load(9_000, i64::MAX), ..node("n") };
     assert_eq!(asked(&pod(), &over, Off), None);
     assert!(asked(&PodSchedulingSpec { load: load(1, 0), ..pod() }, &over, Off).is_some());
@@ -160,7 +160,7 @@ fn a_node_that_holds_more_than_it_has_still_takes_who_asks_for_nothing() {
 }
 
 #[test]
-fn sc_3_only_what_lets_the_pod_in_is_worth_asking_again() {
+fn sc_3_only_a_change_that_lets_the_pod_in_gives_a_hint() {
     let spec = PodSchedulingSpec { tolerations: vec![toleration("borne", "Exists", "", "")], ..pod() };
     let off = [taint("other", "", "NoSchedule")];
     let open = [taint("borne", "", "NoExecute"), taint("other", "", "PreferNoSchedule")];

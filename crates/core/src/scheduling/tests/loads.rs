@@ -26,12 +26,12 @@ fn containers_are_summed_and_rounded_once() {
     };
     let load = pod.load();
     assert_eq!(load.requested, resources(&[("cpu", 1), ("memory", 1), ("example.com/gpu", 2)]));
-    // The third asks for nothing and is assumed to be small.
+    // The third has no requests and is assumed to be small.
     assert_eq!(load.assumed, resources(&[("cpu", 101), ("memory", (200 << 20) + 1)]));
 }
 
 #[test]
-fn zero_asked_for_is_zero() {
+fn a_request_of_zero_is_zero() {
     let pod = PodRequests { containers: vec![container(&[("cpu", "0")])], ..PodRequests::default() };
     assert_eq!(pod.load().assumed, resources(&[("cpu", 0), ("memory", 200 << 20)]));
 }
@@ -76,7 +76,7 @@ fn only_cpu_counts_in_thousandths() {
 }
 
 #[test]
-fn what_comes_on_a_node_goes_off_again() {
+fn adding_and_removing_a_load_restores_the_state() {
     let mut used = load(1_000, GI);
     used.add(&load(500, 0));
     used.add(&ResourceRequests {

@@ -72,9 +72,9 @@ fn any_node() -> impl Strategy<Value = NodeInfo> {
 }
 
 proptest! {
-    /// The node chosen is possible and none that is possible has a higher score; who goes nowhere fits nowhere.
+    /// The chosen node is feasible and no feasible node has a higher score; an unschedulable pod fits no node.
     #[test]
-    fn the_choice_is_possible_and_best(
+    fn the_choice_is_feasible_and_best(
         spec in any_pod(),
         nodes in prop::collection::vec(any_node(), 0..8),
         numeric in prop::sample::select(vec![Off, On]),
@@ -103,16 +103,16 @@ proptest! {
         }
     }
 
-    /// Many pods one after the other get what each would get alone.
+    /// Many pods, placed one after the other, get the nodes that each would get alone.
     #[test]
-    fn a_placer_chooses_as_one_who_looks_at_every_node(
+    fn a_placer_chooses_as_if_it_looked_at_every_node(
         wishes in prop::collection::vec(any_pod(), 1..4),
         nodes in prop::collection::vec(any_node(), 0..8),
         numeric in prop::sample::select(vec![Off, On]),
         steps in prop::collection::vec((0..4_usize, 0..9_usize, any::<bool>(), any::<u64>()), 0..24),
     ) {
         let wishes: Vec<PodSchedulingSpec> = wishes.into_iter().map(|mut spec| {
-            // Nobody asks for less than nothing.
+            // No pod requests less than nothing.
             spec.load.requested.values_mut().for_each(|amount| *amount = (*amount).max(0));
             spec
         }).collect();
@@ -138,9 +138,9 @@ proptest! {
         }
     }
 
-    /// SC-3: a hint is given exactly where the filter's answer about taints turns.
+    /// SC-3: there is a hint exactly if the filter's result about taints changes from no to yes.
     #[test]
-    fn a_hint_is_a_no_that_became_a_yes(
+    fn a_hint_is_a_rejection_that_is_resolved(
         tolerations in prop::collection::vec(any_toleration(), 0..4),
         before in prop::collection::vec(any_taint(), 0..3),
         after in prop::collection::vec(any_taint(), 0..3),

@@ -14,7 +14,7 @@ fn many(count: usize, candidate: &NodeInfo) -> Vec<NodeInfo> {
 }
 
 #[test]
-fn sc_1_and_sc_4_in_the_words_of_the_event() {
+fn sc_1_and_sc_4_in_the_events_wording() {
     let small = NodeInfo {
         allocatable: resources(&[(CPU, 2_000), (MEMORY, 8 * GI)]),
         used: load(1_500, 0),
@@ -85,7 +85,7 @@ fn no_nodes_at_all() {
 }
 
 #[test]
-fn every_reason_has_words() {
+fn every_reason_has_a_text() {
     for (reason, words) in [
         (UnschedulableReason::Unschedulable, "node(s) were unschedulable"),
         (UnschedulableReason::UntoleratedTaint, "node(s) had untolerated taint(s)"),

@@ -10,7 +10,7 @@ fn taint(key: &str, value: &str, effect: &str) -> Taint {
     Taint { key: key.into(), value: value.into(), effect: TaintEffect::new(effect), time_added: None }
 }
 
-/// `key operator value effect seconds`, blanks between, `_` for nothing.
+/// Parses `key operator value effect seconds`, separated by spaces, with `_` for an empty field.
 fn toleration(text: &str) -> Toleration {
     let parts: Vec<&str> = text.split(' ').map(|part| if part == "_" { "" } else { part }).collect();
     let [key, operator, value, effect, seconds] = parts[..] else { panic!("five parts: {text}") };
@@ -24,7 +24,7 @@ fn toleration(text: &str) -> Toleration {
 }
 
 #[test]
-fn match_4_what_does_not_fit_is_named() {
+fn match_4_parts_that_do_not_match_are_named() {
     use KeyMismatch::{Other, Similar};
     use ValueMismatch::{Differs, GateOff, NotGreater, NotLess, OwnNoNumber, TaintNoNumber};
     let (on, off) = (NumericOperators::On, NumericOperators::Off);
@@ -70,12 +70,16 @@ fn the_nearest_has_the_fewest_faults_and_the_same_key() {
         of(&["other Exists _ _ _", "dedicated Equal web NoSchedule _", "dedicated _ web _ _"]),
         Some(2)
     );
-    assert_eq!(of(&["dedicated _ web _ _", "dedicated _ db NoSchedule _"]), Some(0), "the first of equals");
-    assert_eq!(of(&["dedicated _ web _ _", "dedicated _ db _ _"]), None, "that one answers");
+    assert_eq!(
+        of(&["dedicated _ web _ _", "dedicated _ db NoSchedule _"]),
+        Some(0),
+        "the first of equal ones"
+    );
+    assert_eq!(of(&["dedicated _ web _ _", "dedicated _ db _ _"]), None, "that one matches");
 }
 
 #[test]
-fn match_9_a_later_one_that_would_bear_it_longer_is_found() {
+fn match_9_a_later_toleration_with_a_longer_period_is_found() {
     let taint = taint("a", "", "NoExecute");
     let of = |texts: &[&str]| {
         let all: Vec<Toleration> = texts.iter().map(|text| toleration(text)).collect();
@@ -111,7 +115,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn there_is_a_miss_where_there_is_no_match_and_mending_it_makes_one(
+    fn there_is_a_mismatch_if_there_is_no_match_and_correcting_it_makes_one(
         given in any_toleration(),
         (key, value) in (word(), word()),
         on in any::<bool>(),
@@ -131,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn a_near_one_is_told_only_of_what_nobody_answers(
+    fn a_nearest_toleration_is_reported_only_if_none_matches(
         all in prop::collection::vec(any_toleration(), 0..6),
         (key, value) in (word(), word()),
     ) {
@@ -146,7 +150,7 @@ proptest! {
         {
             prop_assert!(later > used && all[later].patience() > all[used].patience());
             let reversed = [all[later].clone(), all[used].clone()];
-            prop_assert_eq!(match_taint(&reversed, &taint, off), TaintMatch::Tolerated(0), "in its place it would answer");
+            prop_assert_eq!(match_taint(&reversed, &taint, off), TaintMatch::Tolerated(0), "it would match there");
         }
     }
 }

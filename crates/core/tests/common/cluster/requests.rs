@@ -1,6 +1,6 @@
 //! Carries out requests of the engine against the simulated cluster: live reads and conditional writes.
 //!
-//! - Panics where a DELETE is committed that must not be (S1, S2, S3, S10).
+//! - Panics if a DELETE is committed that must not be (S1, S2, S3, S10).
 
 use super::{Cluster, Deleted, Held, Hold, Node, Pod, SECOND, id_of, truncated};
 use taintward_core::api_error::ApiFailure;
@@ -74,7 +74,7 @@ impl Cluster {
     ) -> Result<(), ApiFailure> {
         let id = self.demand(pod, name, version)?;
         if self.pods[&id].half_deleted {
-            // Nobody's eviction: what was begun is brought to its end.
+            // Not an eviction: a deletion in progress is completed.
             self.remove_pod(id);
             return Ok(());
         }
@@ -97,7 +97,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Commits the first half of a DELETE; nobody hears of it.
+    /// Commits the first half of a DELETE, without a watch event.
     pub fn half_delete(&mut self, pod: &PodRef, name: &PodName, version: Option<ResourceVersion>) {
         let Ok(id) = self.demand(pod, name, version) else { return };
         if self.pods[&id].lingers || self.pods[&id].half_deleted {
@@ -114,8 +114,8 @@ impl Cluster {
         self.pods.get(&id_of(name.name())).is_some_and(|pod| pod.half_deleted)
     }
 
-    /// Whether the pod at one moment of the window and its node at another made it due: all that a DELETE can know
-    /// that demands the UID only.
+    /// Whether the pod at one moment of the window and its node at another made it due: a DELETE with only the UID as
+    /// precondition cannot know more.
     fn was_due_in_pieces(&self, pod: &Pod, oldest: i64) -> bool {
         let past = || self.past.iter().filter(|(until, ..)| *until >= oldest);
         let pods = past().filter_map(|(.., pod)| pod.as_ref()).chain([pod]);
@@ -129,7 +129,7 @@ impl Cluster {
         })
     }
 
-    /// When a pod must go by the truth alone; `None`: it stays.
+    /// When a pod is due by the true state alone; `None`: it stays.
     pub fn due(&self, id: u8) -> Option<i64> {
         let pod = self.pods.get(&id)?;
         due(pod, self.nodes.get(&id_of(pod.fact.node.as_str()))?, &self.hold)

@@ -1,6 +1,6 @@
 //! Carries the requests of an engine in flight: delayed, failing, or carried out without a response.
 //!
-//! - Panics where the engine breaks its contract (D5, S12).
+//! - Panics if the engine violates its contract (D5, S12).
 
 use super::{EFFECTS_MAX, Fate, Flight, REQUEST_MAX, Storm};
 use taintward_core::api_error::ApiFailure;
@@ -9,7 +9,7 @@ use taintward_core::eviction::{EvictionEffect, EvictionInput};
 use taintward_core::time::{Mono, Span};
 
 impl Storm {
-    /// What a shell does until there is nothing more to do at this moment.
+    /// What a control loop does until there is nothing more to do at this moment.
     pub(super) fn work(&mut self) {
         loop {
             if self.deliver() || self.land() {
@@ -54,11 +54,11 @@ impl Storm {
         self.flights.push(Flight { effect, sent, commits, answers, fate, answer: None, orphan: false });
     }
 
-    /// The next request's fate: an empty tape is a perfect world.
+    /// The fate of the next request: an empty tape is a perfect world.
     fn draw(&mut self) -> (Fate, i64, i64) {
         let fate = match self.tape.pop_front().unwrap_or(0) {
             0..=135 => Fate::Done,
-            // Not the API server's own word: of a look the client would not believe it.
+            // Not from the API server itself: for a read the client would not accept it.
             136..=143 => Fate::Fails(ApiFailure::NotFound),
             144..=153 => Fate::DoneUnheard,
             154..=159 => Fate::Half,
@@ -81,7 +81,7 @@ impl Storm {
         (fate, takes.0, takes.1)
     }
 
-    /// Carries out or answers one request whose time has come.
+    /// Carries out or responds to one request that is due.
     fn land(&mut self) -> bool {
         let now = self.cluster.now;
         if let Some(at) =

@@ -4,10 +4,10 @@ use super::{STEPS, State, Step};
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// From one in so many states a fair run is tried.
+/// A fair run starts from one in this many states.
 const FAIR_RUNS: usize = 16;
 
-/// States, and in how many of them the node was tainted.
+/// Returns the number of states, and in how many of them the node was tainted.
 pub(super) fn explore(first: State, states_max: usize) -> (usize, usize) {
     let mut paths: Vec<(usize, Option<Step>)> = vec![(0, None)];
     let mut seen = HashSet::from([first.fingerprint()]);

@@ -15,7 +15,7 @@ use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Wall};
 
 const LENGTH: i64 = 300 * SECOND;
-/// Answers to marks of the past come when nodes that die have been down again for a while.
+/// Responses to earlier marks arrive when dying nodes have been down again for a while.
 const LATE_MARKS: i64 = 100 * SECOND;
 
 struct Truth {
@@ -180,7 +180,7 @@ impl Truth {
     }
 }
 
-/// Nothing goes wrong any more; in the end all is as it should be.
+/// Nothing goes wrong any more; in the end everything is as it should be.
 pub(super) fn check(history: &mut History, seed: u64) {
     let mut truth = Truth::new(history, seed);
     let (marks, others): (Vec<_>, Vec<_>) = std::mem::take(&mut history.out)
@@ -189,14 +189,14 @@ pub(super) fn check(history: &mut History, seed: u64) {
     let mut late_marks = Some(marks);
     truth.list(history);
     for stream in STREAMS {
-        // One for its age breaks off, and the watch goes on.
+        // A relist is aborted, and the watch continues.
         if history.dice.percent(50) {
             history.tell(list_started(stream, Some(Mono::from_micros(history.now))));
             history.tell(list_aborted(stream));
         }
     }
     for node in truth.dead.clone() {
-        // The last words of those who die in the same instant.
+        // The last heartbeats of nodes that die in the same instant.
         history.now += 3_000;
         truth.renew(node, history);
     }
@@ -230,7 +230,7 @@ pub(super) fn check(history: &mut History, seed: u64) {
             return truth.judge(history);
         }
         let wake = history.engine.next_wakeup().map_or(i64::MAX, Mono::as_micros);
-        assert!(wake > history.now, "woken for nothing: {wake}");
+        assert!(wake > history.now, "a wakeup without any work: {wake}");
         history.now = wake.min(beat).min(witness).min(began + LENGTH);
     }
     panic!("no rest");

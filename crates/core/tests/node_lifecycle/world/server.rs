@@ -150,7 +150,8 @@ fn expire(fact: &mut NodeHealthFact, conditions: &[(ConditionKind, ConditionExpi
     for (kind, expiry) in conditions {
         match expiry {
             ConditionExpiry::Stopped => {
-                let known = fact.conditions.iter_mut().find(|it| it.kind == *kind).expect("it is there");
+                let known =
+                    fact.conditions.iter_mut().find(|it| it.kind == *kind).expect("the condition exists");
                 known.status = ConditionStatus::Unknown;
             }
             ConditionExpiry::NeverPosted => {

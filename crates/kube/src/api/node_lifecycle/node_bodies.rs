@@ -15,7 +15,7 @@ use taintward_core::node_lifecycle::{
 };
 use taintward_core::time::Wall;
 
-/// What is read of an object's metadata.
+/// The parts of an object's metadata that are read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ObjectMeta {
@@ -24,21 +24,21 @@ struct ObjectMeta {
     creation_timestamp: Option<String>,
 }
 
-/// What is read of a node that is to be changed.
+/// The parts of a node that are read before a change.
 #[derive(Deserialize)]
 pub(super) struct NodeBody {
     metadata: ObjectMeta,
     spec: Option<NodeSpecBody>,
 }
 
-/// What is read of a node's spec: its taints, as they stand there.
+/// The parts of a node's spec that are read: its taints, as JSON.
 #[derive(Deserialize)]
 struct NodeSpecBody {
     taints: Option<Vec<Value>>,
 }
 
 impl ObjectMeta {
-    /// Whether it is still what the decision was made for.
+    /// Checks that it is still the object that the decision was about.
     fn demand(
         &self,
         on: &ResourcePath<'_>,
@@ -60,7 +60,7 @@ impl ObjectMeta {
 }
 
 impl NodeBody {
-    /// Reads a node; a conflict if it is no longer what the decision was made for.
+    /// Parses a node; a conflict if it is no longer the one that the decision was about.
     pub(super) fn read(
         body: &[u8],
         on: &ResourcePath<'_>,
@@ -76,14 +76,14 @@ impl NodeBody {
         ResourceVersion::parse(&self.metadata.resource_version)
     }
 
-    /// The version as text, and when the node was created.
+    /// Returns the version as text, and when the node was created.
     pub(super) fn into_version_and_creation(self) -> (String, Option<String>) {
         (self.metadata.resource_version, self.metadata.creation_timestamp)
     }
 
-    /// The JSON Patch that changes managed taints (NL-20, NL-45). It applies to exactly what was read and touches managed
-    /// taints only (S8): the tests name UID, version, and each taint that goes, whole. Taints are removed from the highest index down, so that no
-    /// index moves before it is used.
+    /// Returns the JSON Patch that changes managed taints (NL-20, NL-45). It applies exactly to the state that was read
+    /// and changes managed taints only (S8): the tests name UID, version, and each removed taint, whole. Taints are
+    /// removed from the highest index down, so that no index moves before it is used.
     pub(super) fn taint_patch(&self, add: ManagedTaints, remove: ManagedTaints, at: Wall) -> Option<Bytes> {
         let remove = remove.without(add);
         let taints = self.spec.as_ref().and_then(|spec| spec.taints.as_deref());
@@ -112,7 +112,7 @@ impl NodeBody {
     }
 }
 
-/// What is read of a pod.
+/// The parts of a pod that are read.
 #[derive(Deserialize)]
 struct ReadinessBody {
     metadata: ObjectMeta,
@@ -133,9 +133,9 @@ struct ReadinessCondition {
     status: String,
 }
 
-/// The strategic merge patch that makes a pod not ready (NL-17); reason and message are not in it, so they stay. None if
-/// its first condition `Ready`, the one a patch changes, is not there or says False; a conflict if it is another pod than
-/// the decision was made for.
+/// Returns the strategic merge patch that makes a pod not ready (NL-17); reason and message are not in it, so they
+/// stay. None if its first condition `Ready`, the one a patch changes, does not exist or is False; a conflict if the
+/// pod has another UID.
 pub(super) fn not_ready_patch(
     body: &[u8],
     on: &ResourcePath<'_>,
@@ -163,7 +163,7 @@ fn read<B: DeserializeOwned>(body: &[u8], on: &ResourcePath<'_>) -> Result<B, Re
     serde_json::from_slice(body).map_err(|why| RequestError::unreadable(on, &why.to_string()))
 }
 
-/// The strategic merge patch that lets conditions expire (NL-12): their types are its keys, so others stay.
+/// Returns the strategic merge patch that sets conditions to Unknown (NL-12): their types are its keys, so others stay.
 pub(super) fn declare(
     uid: &Uid,
     version: &str,
@@ -195,7 +195,7 @@ fn expired(kind: ConditionKind, expiry: ConditionExpiry, created: Option<&str>, 
     condition
 }
 
-/// The merge patch of the labels of old (NL-8); none if no label is given.
+/// Returns the merge patch of the deprecated labels (NL-8); none if no label is given.
 pub(super) fn label(
     uid: &Uid,
     version: Option<ResourceVersion>,
@@ -217,7 +217,7 @@ pub(super) fn label(
     Some(Bytes::from(json!({ "metadata": metadata }).to_string()))
 }
 
-/// The preconditions of a merge patch: another incarnation or version makes the server refuse it.
+/// The preconditions of a merge patch: the server refuses it for another UID or version.
 fn demanded(uid: &Uid, version: Option<&str>) -> Value {
     let mut metadata = json!({ "uid": uid.to_string() });
     if let Some(version) = version {
@@ -226,7 +226,7 @@ fn demanded(uid: &Uid, version: Option<&str>) -> Value {
     metadata
 }
 
-/// Behind the last taint, or as the first ones.
+/// Adds the taints after the last one, or as the first ones.
 fn additions(has_spec: bool, has_taints: bool, new: Vec<Value>) -> Vec<Value> {
     let add = |path: &str, value: Value| json!({ "op": "add", "path": path, "value": value });
     match (has_spec, has_taints) {
@@ -241,7 +241,7 @@ fn test(path: String, value: &Value) -> Value {
     json!({ "op": "test", "path": path, "value": value })
 }
 
-/// Key and effect agree; the value does not matter (NL-6).
+/// Whether key and effect agree; the value does not matter (NL-6).
 fn is(taint: &Value, own: ManagedTaint) -> bool {
     taint["key"] == own.key() && taint["effect"] == own.effect().as_str()
 }

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What the server's clock shows when the waiting clock shows 0.
+/// The time of the server's clock when the monotonic clock shows 0.
 const BASE: i64 = 1_800_000_000_000_000;
 const SECOND: i64 = 1_000_000;
 
@@ -11,19 +11,19 @@ fn mono(micros: i64) -> Mono {
     Mono::from_micros(micros)
 }
 
-/// Tells of an answer that a server whose clock is `ahead` of the usual one gave at `at`.
+/// Applies the response of a server whose clock is `ahead` of the usual one at `at`.
 fn answer(known: &mut ServerTime, at: i64, ahead: i64) -> Result<(), IgnoredDate> {
     let shows = (BASE + ahead + at).div_euclid(SECOND);
     known.observe(Wall::from_secs(shows), mono(at - 2000), mono(at + 3000))
 }
 
-/// By how much what is known is off the usual server, and how far off it says it may be.
+/// Returns the error of the estimate for the usual server, and the claimed maximum error.
 fn error(known: &ServerTime, at: i64) -> (i64, i64) {
     let (wall, uncertainty) = known.at(mono(at)).unwrap();
     (wall.as_micros() - BASE - at, uncertainty.as_micros())
 }
 
-/// A server that was asked every two seconds and a bit for a while.
+/// The estimate after requests to a server every two seconds and a bit for a while.
 fn asked(ahead: i64, until: i64) -> ServerTime {
     let mut known = ServerTime::default();
     let mut at = 0;
@@ -35,7 +35,7 @@ fn asked(ahead: i64, until: i64) -> ServerTime {
 }
 
 #[test]
-fn three_answers_are_believed_at_once_and_two_are_not() {
+fn three_dates_are_accepted_at_once_and_two_are_not() {
     let mut known = ServerTime::default();
     for at in [0, 1000] {
         assert_eq!((answer(&mut known, at, 0), known.at(mono(at))), (Ok(()), None));
@@ -46,14 +46,14 @@ fn three_answers_are_believed_at_once_and_two_are_not() {
 }
 
 #[test]
-fn many_answers_narrow_it_to_the_way_they_take() {
+fn many_responses_narrow_the_bounds_to_the_transit_time() {
     let known = asked(0, 100 * SECOND);
     let (error, uncertainty) = error(&known, 100 * SECOND);
     assert!(error.abs() <= uncertainty && uncertainty < 100_000, "{error} {uncertainty}");
 }
 
 #[test]
-fn an_answer_that_took_long_says_nothing() {
+fn a_slow_response_proves_nothing() {
     let mut known = asked(0, 100 * SECOND);
     let (at, before) = (110 * SECOND, error(&known, 110 * SECOND));
     let date = Wall::from_micros(BASE + at);
@@ -76,7 +76,7 @@ fn absurd_dates_change_nothing() {
 }
 
 #[test]
-fn a_date_that_some_cache_repeats_is_never_believed() {
+fn a_date_that_a_cache_repeats_is_never_accepted() {
     let mut known = asked(0, 100 * SECOND);
     for at in (101..400).map(|second| second * 1_010_000) {
         let cached = known.observe(Wall::from_micros(BASE).plus(Span::from_secs(50)), mono(at), mono(at + 1));
@@ -88,7 +88,7 @@ fn a_date_that_some_cache_repeats_is_never_believed() {
 }
 
 #[test]
-fn a_clock_that_was_set_is_followed_after_three_answers_over_two_seconds() {
+fn a_clock_that_was_set_is_followed_after_three_responses_over_two_seconds() {
     for step in [-600 * SECOND, 3 * SECOND, 3600 * SECOND] {
         let mut known = asked(0, 100 * SECOND);
         let at = |number: i64| 110 * SECOND + number * 700_000;
@@ -98,7 +98,7 @@ fn a_clock_that_was_set_is_followed_after_three_answers_over_two_seconds() {
                 Err(IgnoredDate::Contradicting),
                 "{step} {number}"
             );
-            assert!(error(&known, at(number)).0.abs() < SECOND, "the old is believed until then");
+            assert!(error(&known, at(number)).0.abs() < SECOND, "the old clock counts until then");
         }
         answer(&mut known, at(3), step).unwrap();
         let (error, uncertainty) = error(&known, at(3));
@@ -124,7 +124,7 @@ fn servers_whose_clocks_differ_are_both_within_the_uncertainty() {
             assert!(uncertainty < 5 * SECOND, "{uncertainty}");
         }
     }
-    // The other server goes: half of the uncertainty's window later, or two, nothing is left of it.
+    // The other server is gone: after half of the window or two, nothing is left of its clock.
     for number in 0..400 {
         answer(&mut known, 460 * SECOND + number * 1_130_000, 0).unwrap();
     }
@@ -132,7 +132,7 @@ fn servers_whose_clocks_differ_are_both_within_the_uncertainty() {
 }
 
 #[test]
-fn long_silence_makes_it_less_certain_and_the_next_answer_more() {
+fn long_silence_makes_the_estimate_less_certain_and_the_next_response_more() {
     let mut known = asked(0, 100 * SECOND);
     let hours = 10 * 3600 * SECOND;
     assert!(error(&known, hours).1 > 17 * SECOND, "half a thousandth of the time");
@@ -144,10 +144,10 @@ fn long_silence_makes_it_less_certain_and_the_next_answer_more() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the ways take, however the clocks drift, and whatever single dates say that contradict the others: the
-    /// truth is within what is told; or no farther from it than slow answers leave open, if they do not contradict.
+    /// For any transit times, any drift, and any single dates that contradict the others: the true time is within the
+    /// bounds; or no farther from them than slow responses leave open, if they do not contradict.
     #[test]
-    fn the_truth_is_within(
+    fn the_true_time_is_within_the_bounds(
         rate in -400_i64..400,
         answers in proptest::collection::vec(
             (1_i64..20 * SECOND, 0_i64..2 * SECOND, 0_i64..2 * SECOND, proptest::option::weighted(0.1, -4000_i64..4000)),
@@ -160,7 +160,7 @@ proptest! {
         let (mut lies, mut slack) = (0, 1000);
         for (pause, way, back, lie) in answers {
             at += pause;
-            // Lies that agree with each other for long enough are believed, as they must be.
+            // Wrong dates that agree with each other for long enough are accepted, as they must be.
             let lie = lie.filter(|_| lies < 2).inspect(|_| lies += 1).unwrap_or(0) * SECOND;
             if lie != 0 && lie.abs() < 5 * SECOND {
                 slack = 2 * SECOND;

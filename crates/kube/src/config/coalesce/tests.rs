@@ -1,4 +1,4 @@
-//! Tests in virtual time what is read when.
+//! Tests in virtual time which data is read when.
 
 use super::{BUFFER_SIZE, CoalescingStream, LONG_MOMENT, MOMENT};
 use hyper::rt::{Read, ReadBuf};
@@ -40,7 +40,7 @@ async fn after_silence_bytes_are_read_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_follows_at_once_is_read_together_after_a_moment() {
+async fn data_that_follows_at_once_is_read_together_after_a_moment() {
     let (mut server, mut ours) = pair();
     server.write_all(b"one").await.unwrap();
     assert_eq!(read(&mut ours, 64).await, b"one");
@@ -73,13 +73,14 @@ async fn a_full_buffer_does_not_wait_and_small_takes_lose_nothing() {
         }
         got.extend(part);
         if got.len() == 3 * BUFFER_SIZE {
-            assert_eq!(before.elapsed(), Duration::ZERO, "more was there each time");
+            assert_eq!(before.elapsed(), Duration::ZERO, "there was more data each time");
         }
     }
     assert!(got == sent);
 }
 
-/// Something every 2 ms for 3 s, read by somebody so patient; how often it was read, and the longest delay of a byte.
+/// Sends data every 2 ms for 3 s to a reader with this maximum delay. Returns how often it was read, and the longest
+/// delay of a byte.
 async fn drip(longest: Duration) -> (usize, Duration) {
     let (mut server, mut ours) = patient_pair(longest);
     let begin = Instant::now();
@@ -105,7 +106,7 @@ async fn drip(longest: Duration) -> (usize, Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_nothing_is_urgent_the_moment_grows_while_there_is_more() {
+async fn without_urgent_data_the_delay_grows_while_there_is_more() {
     let (reads, slowest) = drip(LONG_MOMENT).await;
     assert!(reads < 30, "{reads} reads for 1500 events");
     assert!(slowest <= LONG_MOMENT + Duration::from_millis(3), "{slowest:?}");
@@ -115,7 +116,7 @@ async fn where_nothing_is_urgent_the_moment_grows_while_there_is_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silence_makes_the_moment_short_again() {
+async fn a_silence_makes_the_delay_short_again() {
     let (mut server, mut ours) = patient_pair(LONG_MOMENT);
     for _ in 0..20 {
         server.write_all(b"busy").await.unwrap();

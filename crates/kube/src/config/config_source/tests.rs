@@ -65,7 +65,7 @@ async fn error_of(settings: &ConnectSettings, around: &ConfigEnvironment) -> Con
 }
 
 #[tokio::test]
-async fn a_server_whose_certificate_nobody_looks_at_is_named() {
+async fn a_server_whose_certificate_is_not_verified_is_named() {
     let folder = Folder::new();
     let around = around(&folder);
     let careless =
@@ -83,7 +83,7 @@ async fn a_server_whose_certificate_nobody_looks_at_is_named() {
 }
 
 #[tokio::test]
-async fn the_flag_beats_the_variable_beats_the_home_folder() {
+async fn the_flag_precedes_the_variable_which_precedes_the_home_folder() {
     let folder = Folder::new();
     let named = |host: &str| GOOD.replace("one.example", host);
     let flag = folder.write("flag", &named("flag.example"));
@@ -97,7 +97,7 @@ async fn the_flag_beats_the_variable_beats_the_home_folder() {
 }
 
 #[tokio::test]
-async fn a_list_of_files_is_merged_and_the_missing_are_passed_over() {
+async fn a_list_of_files_is_merged_and_missing_files_are_skipped() {
     let folder = Folder::new();
     let (first, second) = GOOD.split_once("contexts:").unwrap();
     let a = folder.write("a", first);
@@ -111,7 +111,7 @@ async fn a_list_of_files_is_merged_and_the_missing_are_passed_over() {
 }
 
 #[tokio::test]
-async fn context_and_namespace_come_with_it() {
+async fn context_and_namespace_are_read() {
     let folder = Folder::new();
     let path = folder.write("good", GOOD);
     let found = find(&settings(Some(path.clone()), None), &around(&folder)).await.unwrap();
@@ -120,7 +120,7 @@ async fn context_and_namespace_come_with_it() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_file_is_one_clear_sentence() {
+async fn an_error_of_a_file_is_one_clear_sentence() {
     let folder = Folder::new();
     let around = around(&folder);
     let missing = error_of(&settings(Some(folder.0.join("nix")), None), &around).await.to_string();
@@ -168,13 +168,13 @@ async fn without_any_configuration_all_four_places_are_named() {
     let account = error_of(&settings(None, None), &inside).await;
     assert!(
         matches!(account, ConnectError::InCluster { .. }),
-        "an empty file is no answer in a cluster: {account}"
+        "an empty file does not count in a cluster: {account}"
     );
 }
 
 /// As Go does, and so kubectl: `proxy-url` in any case, `$HTTPS_PROXY` unless `$NO_PROXY` names the server.
 #[tokio::test]
-async fn the_way_leads_through_a_proxy_unless_the_server_is_excepted() {
+async fn the_proxy_is_used_unless_the_server_is_excepted() {
     let folder = Folder::new();
     let with =
         |server: &str, more: &str| GOOD.replace("'https://one.example:6443'", &format!("'{server}'{more}"));
@@ -215,7 +215,7 @@ fn text(text: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn a_cluster_a_user_and_a_server_are_taken_instead_of_the_contexts() {
+async fn a_cluster_a_user_and_a_server_override_the_contexts() {
     let folder = Folder::new();
     let users = "users: [{name: v, user: {token: other, as: boss, as-groups: [bosses]}}, ";
     let path = folder.write(
@@ -243,7 +243,7 @@ async fn a_cluster_a_user_and_a_server_are_taken_instead_of_the_contexts() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_never_something_else() {
+async fn a_missing_entry_is_never_replaced_by_another() {
     let folder = Folder::new();
     let path = folder.write("good", GOOD);
     let around = around(&folder);

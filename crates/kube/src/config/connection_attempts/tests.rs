@@ -7,7 +7,7 @@ use tower::service_fn;
 
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// What waits for a connection, to a server that takes so long for one and numbers them.
+/// Connects to a server that takes this long for a connection and numbers them.
 fn server(takes: Duration) -> (Arc<AtomicU32>, impl AsyncFn(Duration) -> Option<Result<u32, BoxError>>) {
     let begun = Arc::<AtomicU32>::default();
     let counter = Arc::clone(&begun);
@@ -28,20 +28,20 @@ fn server(takes: Duration) -> (Arc<AtomicU32>, impl AsyncFn(Duration) -> Option<
 
 /// An API server under load takes 4 s for a handshake; a request has 3.
 #[tokio::test(start_paused = true)]
-async fn what_one_request_began_the_next_one_takes() {
+async fn an_attempt_of_one_request_is_used_by_the_next() {
     let (begun, within) = server(Duration::from_secs(4));
     let began = Instant::now();
     assert!(within(Duration::from_secs(3)).await.is_none());
     assert_eq!(within(Duration::from_secs(3)).await.unwrap().unwrap(), 0);
     assert_eq!((began.elapsed(), begun.load(Ordering::Relaxed)), (Duration::from_secs(4), 1));
-    // The next one is another.
+    // The next one is a new attempt.
     assert!(within(Duration::from_secs(3)).await.is_none());
     sleep(Duration::from_secs(2)).await;
-    assert_eq!(within(Duration::ZERO).await.unwrap().unwrap(), 1, "it was finished without anybody");
+    assert_eq!(within(Duration::ZERO).await.unwrap().unwrap(), 1, "it was completed without a request");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_ends_after_its_time_and_one_that_nobody_took_is_not_kept() {
+async fn an_attempt_ends_after_its_time_and_an_unused_one_is_not_kept() {
     let (begun, within) = server(Duration::from_secs(60));
     let began = Instant::now();
     assert!(within(Duration::from_secs(3)).await.is_none());
@@ -49,6 +49,6 @@ async fn an_attempt_ends_after_its_time_and_one_that_nobody_took_is_not_kept() {
     assert_eq!((began.elapsed(), begun.load(Ordering::Relaxed)), (LIMIT, 1));
     assert!(within(Duration::from_secs(3)).await.is_none());
     sleep(Duration::from_secs(60)).await;
-    assert!(within(Duration::from_secs(3)).await.is_none(), "a new one");
+    assert!(within(Duration::from_secs(3)).await.is_none(), "a new attempt");
     assert_eq!(begun.load(Ordering::Relaxed), 3);
 }

@@ -1,4 +1,4 @@
-//! Adds the current credentials to each request, and uses only connections that were made with them.
+//! Adds the current credentials to each request, and uses only connections that were opened with them.
 //!
 //! - Invariant: nothing is sent twice, not even after a 401 (P20).
 //! - See `credentials.rs` for renewal.
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use tower::{BoxError, Service, ServiceExt as _};
 
-/// Sends requests with credentials, each over a service made for their TLS.
+/// Sends requests with credentials, each over a service made for their TLS configuration.
 pub(in crate::config) struct AuthService<F, S> {
     shared: Arc<AuthShared<F, S>>,
 }
@@ -24,7 +24,7 @@ struct AuthShared<F, S> {
 }
 
 impl<F, S> AuthService<F, S> {
-    /// `make` opens connections by a configuration of TLS.
+    /// `make` opens connections with a TLS configuration.
     pub(in crate::config) fn new(credentials: Credentials, make: F) -> Self {
         Self { shared: Arc::new(AuthShared { credentials, make, made: Mutex::default() }) }
     }

@@ -12,7 +12,7 @@ use kube::Config;
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// A user of a kubeconfig, as far as it is no plugin.
+/// A user of a kubeconfig, without exec plugins.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 struct KubeconfigUser {
@@ -46,7 +46,7 @@ enum DataSource {
     File(PathBuf),
 }
 
-/// Where everything comes from.
+/// The sources of credentials.
 pub(super) struct CredentialFiles {
     basic: Option<HeaderValue>,
     token: Option<DataSource>,
@@ -55,7 +55,7 @@ pub(super) struct CredentialFiles {
 }
 
 impl CredentialFiles {
-    /// As client-go chooses: a token file before a token, data before a file.
+    /// Chooses as client-go: a token file before a token, data before a file.
     pub(super) fn of(config: &Config) -> Result<Self, TlsProblem> {
         let user = serde_json::to_value(&config.auth_info).and_then(serde_json::from_value);
         // The reason could quote a secret.
@@ -93,7 +93,7 @@ impl CredentialFiles {
         Ok(Self { basic, token, identity, authority: config.root_cert_file.clone() })
     }
 
-    /// Whether there is anything that somebody can replace.
+    /// Whether any of them can be replaced.
     pub(super) fn may_change(&self) -> bool {
         let is_file = |origin: &DataSource| matches!(origin, DataSource::File(_));
         self.authority.is_some()
@@ -101,12 +101,12 @@ impl CredentialFiles {
             || self.identity.as_ref().is_some_and(|(certificate, key)| is_file(certificate) || is_file(key))
     }
 
-    /// Whether requests are authorized without a plugin's help.
+    /// Whether requests are authorized without a plugin.
     pub(super) fn authorize(&self) -> bool {
         self.basic.is_some() || self.token.is_some()
     }
 
-    /// Reads everything; of what cannot be read, `held` keeps what it has. Blocks.
+    /// Reads everything; `loaded` keeps the last contents of what cannot be read. Blocks.
     pub(super) fn read(&self, loaded: &mut LoadedCredentials) -> Result<(), TlsProblem> {
         let token = self.read_authorization(loaded).map_err(TlsProblem::credentials);
         let certificates = self.read_certificates(loaded).map_err(TlsProblem::certificate);

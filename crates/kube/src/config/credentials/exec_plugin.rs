@@ -18,7 +18,7 @@ use taintward_core::time::Wall;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, Command};
 
-/// How long it may take; and how long if it can ask somebody.
+/// The timeout; and the timeout if it can prompt the user.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PATIENCE_WITH_PEOPLE: Duration = Duration::from_secs(300);
 
@@ -50,7 +50,7 @@ struct ExecCredentialStatus {
     client_key_data: Option<String>,
 }
 
-/// A running plugin. It leads a group of processes of its own where it needs no terminal.
+/// A running plugin. It leads a process group of its own if it needs no terminal.
 struct ExecProcess {
     child: Child,
     group: bool,
@@ -58,7 +58,7 @@ struct ExecProcess {
 
 impl Drop for ExecProcess {
     fn drop(&mut self) {
-        // Nothing once it has been waited for.
+        // None once it has been waited for.
         let pid = self.child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         if let Some(pid) = pid.filter(|_| self.group) {
             let _ = kill_process_group(pid, Signal::KILL);
@@ -67,7 +67,7 @@ impl Drop for ExecProcess {
 }
 
 impl ExecPlugin {
-    /// `may_ask`: standard input is the plugin's where it is a terminal, and standard error always, as kubectl does.
+    /// `may_ask`: the plugin gets standard input if it is a terminal, and standard error always, as kubectl does.
     pub(super) fn new(exec: ExecConfig, may_ask: bool) -> Result<Self, String> {
         let command = exec.command.clone().filter(|command| !command.is_empty());
         let command = command.ok_or("the exec plugin has no command")?;
@@ -131,7 +131,7 @@ impl ExecPlugin {
     }
 
     fn read(&self, output: &[u8], clock: &Clock) -> Result<IssuedCredential, String> {
-        // What the parser says could quote the output.
+        // The parser's error could quote the output.
         let said: ExecCredential =
             serde_saphyr::from_slice(output).map_err(|_| "has not written an ExecCredential")?;
         if said.kind.as_deref() != Some("ExecCredential") || said.api_version.as_ref() != Some(&self.version)
@@ -161,7 +161,7 @@ impl ExecPlugin {
 }
 
 impl ExecProcess {
-    /// Its output to the end, then how it ended.
+    /// Returns its whole output, then its exit status.
     async fn output(&mut self) -> Result<(ExitStatus, Vec<u8>), String> {
         let mut output = Vec::new();
         if let Some(stdout) = self.child.stdout.take() {

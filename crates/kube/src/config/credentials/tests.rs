@@ -13,13 +13,13 @@ use taintward_core::time::Wall;
 use tokio::time::{Instant, sleep};
 use tower::{ServiceExt as _, service_fn};
 
-/// Clients whose requests end in a function of ours, in virtual time.
+/// Clients whose requests end in a function of the test, in virtual time.
 struct Rig {
     folder: PathBuf,
     credentials: Credentials,
-    /// How far the wall clock was set, in microseconds.
+    /// By how much the wall clock was set, in microseconds.
     steps: Arc<AtomicI64>,
-    /// How often connections were made anew.
+    /// How often connections were opened.
     made: Arc<AtomicU64>,
     accepted: Arc<Mutex<String>>,
 }
@@ -60,7 +60,7 @@ impl Rig {
         std::fs::rename(self.folder.join("new"), self.folder.join("token")).unwrap();
     }
 
-    /// Sends one request; the status of its answer.
+    /// Sends one request. Returns the status of its response.
     async fn ask(&self) -> u16 {
         let (made, accepted) = (Arc::clone(&self.made), Arc::clone(&self.accepted));
         let auth = AuthService::new(self.credentials.clone(), move |_: &ClientConfig| {
@@ -77,7 +77,7 @@ impl Rig {
         auth.oneshot(Request::new(())).await.unwrap().status().as_u16()
     }
 
-    /// How long it takes until the server accepts, asked ten times a second.
+    /// Returns how long it takes until the server accepts, with ten requests a second.
     async fn accepted_after(&self) -> Duration {
         let began = Instant::now();
         while self.ask().await != 200 {
@@ -89,7 +89,7 @@ impl Rig {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_is_read_in_time_though_nobody_refuses_what_it_said_before() {
+async fn a_file_is_read_in_time_even_if_its_old_content_is_not_refused() {
     let rig = Rig::new("time", "first").await;
     rig.write("second");
     sleep(Duration::from_secs(11)).await;
@@ -98,7 +98,7 @@ async fn a_file_is_read_in_time_though_nobody_refuses_what_it_said_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_is_missing_for_a_minute_takes_nothing_away() {
+async fn a_file_that_is_missing_for_a_minute_changes_nothing() {
     let rig = Rig::new("missing", "first").await;
     for _ in 0..65 {
         let _ = std::fs::remove_file(rig.folder.join("token"));
@@ -107,7 +107,7 @@ async fn a_file_that_is_missing_for_a_minute_takes_nothing_away() {
     }
     rig.write("");
     sleep(Duration::from_secs(11)).await;
-    assert_eq!(rig.ask().await, 200, "an empty file says nothing");
+    assert_eq!(rig.ask().await, 200, "an empty file changes nothing");
     rig.write("second\n");
     rig.accept("second");
     let took = rig.accepted_after().await;
@@ -138,7 +138,7 @@ fn a_credential_is_renewed_before_its_end_in_proportion_and_not_all_the_time() {
     assert_eq!(renewal_of(Mono::NEVER, now), Mono::NEVER.minus(LEAD));
 }
 
-/// With virtual time a program that runs at all runs too long: as soon as everybody waits for it, its time is over.
+/// In virtual time any program runs too long: as soon as every task waits for it, its timeout is over.
 #[tokio::test(start_paused = true)]
 async fn a_plugin_is_given_a_minute_and_then_killed() {
     let exec = json!({

@@ -12,7 +12,7 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use std::sync::Arc;
 use taintward_core::text::error_chain;
 
-/// Without `authority`, the configuration's own data count, or the system's authorities.
+/// Without `authority`, the configuration's own data count, or the system's certificate authorities.
 pub(super) fn tls(
     config: &Config,
     authority: Option<&[u8]>,

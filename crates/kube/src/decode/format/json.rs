@@ -113,7 +113,7 @@ impl ObjectFormat for Json {
     }
 }
 
-/// Reads an object into its mirror; a fault carries the path of the place serde stopped at.
+/// Decodes an object into its mirror; an error has the path of the place where serde stopped.
 pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
     object_from_slice(bytes).map_err(|error| {
         let path = json_path::path_to(bytes, error.line(), error.column());
@@ -138,7 +138,7 @@ fn time(text: Option<&Text<'_>>, path: &str) -> Result<Option<Wall>, DecodeError
     text.map_or(Ok(None), |text| timestamps::from_text(text).map_err(|fault| fault.at(path)))
 }
 
-/// An object's managed fields, in a second pass over it: few objects need it. None if they cannot be read.
+/// Returns an object's managed fields, in a second pass over it: few objects need it. None if they cannot be read.
 fn managed(bytes: &[u8]) -> Vec<ManagedFieldsJson<'_>> {
     let entries = member_at(bytes, &["metadata", "managedFields"]);
     let entries = entries.map(|raw| serde_json::from_str::<CappedList<ManagedFieldsJson<'_>>>(raw.get()));

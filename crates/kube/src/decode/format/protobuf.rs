@@ -1,7 +1,7 @@
-//! Reads the fields of Kubernetes' protobuf that are needed, without copying, and skips all others.
+//! Reads the needed fields of Kubernetes' protobuf without copying, and skips all others.
 //!
 //! - A field given twice counts as its last value, and messages are merged: protobuf's own rule.
-//! - See the files of the folder `protobuf` for single kinds, and `object_format.rs` there for what is told of all.
+//! - See the files of the folder `protobuf` for single kinds, and `object_format.rs` there for what all have in common.
 
 use crate::decode::{DecodeError, ObjectIdentity, SelectedLabels, timestamps};
 use crate::guard_annotation::GUARD;
@@ -33,7 +33,7 @@ enum WireValue<'a> {
     Varint(u64),
     /// A string, bytes or a message.
     Bytes(&'a [u8]),
-    /// Four or eight bytes; no field of interest has this type.
+    /// Four or eight bytes; no needed field has this type.
     Fixed,
 }
 
@@ -58,7 +58,7 @@ impl<'a> WireValue<'a> {
         }
     }
 
-    /// A 32-bit integer; bits beyond are cut off, as every protobuf reader does.
+    /// A 32-bit integer; higher bits are cut off, as every protobuf reader does.
     fn integer32(self) -> Result<i32, DecodeError> {
         self.integer().map(|wide| wide as i32)
     }
@@ -68,18 +68,18 @@ impl<'a> WireValue<'a> {
     }
 }
 
-/// Where a field starts: its number, and what follows.
+/// The start of a field: its number, and what follows.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::decode) enum FieldHeader {
-    /// The value itself was in the head.
+    /// The value itself is in the header.
     Varint(u64),
-    /// So many bytes follow.
+    /// This many bytes follow.
     Length(u64),
-    /// So many bytes follow, of no interest.
+    /// This many bytes follow, of no interest.
     Fixed(u64),
 }
 
-/// Reads the head of a field: number, head, and its length in bytes. `None` if more bytes are needed.
+/// Reads the header of a field: number, header, and its length in bytes. `None` if more bytes are needed.
 pub(in crate::decode) fn head(bytes: &[u8]) -> Result<Option<(u32, FieldHeader, usize)>, DecodeError> {
     let Some((tag, tag_len)) = varint(bytes)? else { return Ok(None) };
     let number = u32::try_from(tag >> 3).ok().filter(|&number| number != 0);
@@ -94,7 +94,7 @@ pub(in crate::decode) fn head(bytes: &[u8]) -> Result<Option<(u32, FieldHeader, 
     }
 }
 
-/// Reads a varint and says how long it was; `None` if it is cut off.
+/// Reads a varint and returns its length; `None` if it is truncated.
 fn varint(bytes: &[u8]) -> Result<Option<(u64, usize)>, DecodeError> {
     let mut value = 0;
     for (at, &byte) in bytes.iter().take(10).enumerate() {
@@ -164,7 +164,7 @@ pub(in crate::decode) fn kind(types: &[u8]) -> Result<&str, DecodeError> {
     Ok(kind)
 }
 
-/// `ObjectMeta`, as far as facts need it.
+/// The needed parts of `ObjectMeta`.
 #[derive(Default)]
 struct ProtobufMeta<'a> {
     name: &'a str,
@@ -186,7 +186,7 @@ struct ProtobufMeta<'a> {
 }
 
 impl<'a> ProtobufMeta<'a> {
-    /// Reads it, and the labels if somebody wants them.
+    /// Reads it, and the labels if requested.
     fn read(
         &mut self,
         message: &'a [u8],
@@ -236,7 +236,7 @@ impl<'a> ProtobufMeta<'a> {
         Ok(())
     }
 
-    /// What must be there for the object to be somebody.
+    /// The UID, without which an object has no identity.
     fn uid(&self) -> Result<Uid, DecodeError> {
         match (self.name, self.uid) {
             ("", _) => Err(DecodeError::new("missing").at("metadata.name")),
@@ -297,7 +297,8 @@ struct ManagedFieldsProtobuf<'a> {
     subresource: &'a str,
 }
 
-/// An object's managed fields, in a second pass over it: few objects need it. What can't be read is left out.
+/// Returns an object's managed fields, in a second pass over it: few objects need it. Entries that cannot be read are
+/// left out.
 fn managed(message: &[u8]) -> impl Iterator<Item = ManagedFieldsProtobuf<'_>> {
     let parts = ProtobufFields::of(message).map_while(Result::ok).filter(|&(number, _)| number == 1);
     let entries = parts
@@ -335,7 +336,7 @@ fn entry(value: WireValue<'_>) -> Result<(&str, &str), DecodeError> {
     Ok(entry)
 }
 
-/// What one owner reference says about the controlling owner; `None` if it is not the controlling one.
+/// Returns the kind of the controlling owner from an owner reference; `None` if it is not the controlling one.
 fn owner(value: WireValue<'_>) -> Result<Option<PodOwnerKind>, DecodeError> {
     let (mut kind, mut group, mut controls) = ("", "", false);
     for field in ProtobufFields::of(value.bytes()?) {

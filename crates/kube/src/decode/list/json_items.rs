@@ -26,7 +26,7 @@ enum ListMember {
     Other,
 }
 
-/// How far into a value the search for its end has come.
+/// The progress of the search for a value's end.
 #[derive(Clone, Copy, Default)]
 struct ItemScanner {
     at: usize,
@@ -101,7 +101,7 @@ impl JsonItems {
         self.position = position;
     }
 
-    /// The length of the value the rest begins with, if all of it has arrived.
+    /// The length of the value at the beginning, if all of it has arrived.
     fn value(&mut self, received: &ReceivedList) -> Result<Option<usize>, DecodeError> {
         let rest = received.buffer.rest();
         let end = self.search.end(rest);
@@ -119,7 +119,7 @@ impl JsonItems {
 }
 
 impl ItemScanner {
-    /// Where the value ends, searching on from where the last call stopped.
+    /// The end of the value; continues where the last call stopped.
     fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         while let Some(&byte) = bytes.get(self.at) {
             let is_nested = self.depth > 0;
@@ -160,7 +160,7 @@ fn member(key: &[u8]) -> Result<ListMember, DecodeError> {
     })
 }
 
-/// The first byte that is no white space; the search within a value has none to skip.
+/// The first byte that is not white space; within a value nothing is skipped.
 fn next_byte(received: &mut ReceivedList) -> Option<u8> {
     let blank = received.buffer.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     received.buffer.take(blank);

@@ -6,21 +6,21 @@ use super::{ListHead, ListPiece, ReceivedList, SplitItems};
 use crate::decode::DecodeError;
 use crate::decode::format::{FieldHeader, MAGIC, ObjectFormat as _, Protobuf, head, kind};
 
-/// Where the next byte stands.
+/// The position of the next byte.
 #[derive(Clone, Copy, Default)]
 enum ProtobufPosition {
     #[default]
     Magic,
     /// Among the fields of `Unknown`.
     Outside,
-    /// Among the list's fields, with so many bytes left.
+    /// Among the list's fields, with this many bytes left.
     Inside(u64),
 }
 
 #[derive(Default)]
 pub(super) struct ProtobufItems {
     position: ProtobufPosition,
-    /// Bytes of a field of no interest that are still to come.
+    /// Bytes of an ignored field that are still to come.
     skip: u64,
     seen_list: bool,
 }
@@ -94,7 +94,7 @@ impl ProtobufItems {
         Ok(true)
     }
 
-    /// One field of the list, of which `left` bytes are to come.
+    /// Reads one field of the list, with `left` bytes to come.
     fn inside(&mut self, received: &mut ReceivedList, left: u64) -> Result<ParseStep, DecodeError> {
         let Some((number, header, len)) = head(received.buffer.rest())? else {
             return Ok(ParseStep::Wait);

@@ -10,7 +10,7 @@ use taintward_core::time::Wall;
 const RULES: ElectionTimings =
     ElectionTimings { lease: Span::from_secs(15), renew: Span::from_secs(10), retry: Span::from_secs(2) };
 
-/// `millis` on the waiting clock, and a wall clock that nobody looks at to decide anything.
+/// `millis` on the monotonic clock, and a wall clock that decides nothing.
 fn at(millis: i64) -> Now {
     Now::exact(Mono::from_micros(millis * 1000), Wall::from_secs(1_800_000_000 + millis / 1000))
 }
@@ -30,7 +30,7 @@ fn candidate() -> Election {
     Election::new(RULES, "me", 1)
 }
 
-/// A candidate that leads since 0 ms: its first write was sent at 0 ms and answered at 500 ms.
+/// A candidate that leads since 0 ms: its first write was sent at 0 ms and the response arrived at 500 ms.
 fn leader() -> Election {
     let mut me = candidate();
     assert_eq!(me.next(at(0)), ElectionAction::Read);
@@ -58,7 +58,7 @@ fn a_missing_lease_is_created_and_leading_counts_from_before_the_request() {
 }
 
 #[test]
-fn a_leader_renews_without_reading_and_keeps_when_it_began() {
+fn a_leader_renews_without_reading_and_keeps_its_acquire_time() {
     let mut me = leader();
     let began = me.record().unwrap().acquired.clone();
     let ElectionAction::Replace(renewal) = me.next(at(2000)) else { panic!("no renewal") };
@@ -70,14 +70,14 @@ fn a_leader_renews_without_reading_and_keeps_when_it_began() {
 }
 
 #[test]
-fn a_foreign_lease_is_free_only_after_we_saw_no_change_for_its_duration() {
+fn a_foreign_lease_is_free_only_without_an_observed_change_for_its_duration() {
     let mut me = candidate();
     me.next(at(100_000));
     me.on_response(at(100_000), LeaseResponse::Found(record("you", "year 1")));
     let mut now = 100_000;
     loop {
         now = waits_until(&mut me, now);
-        assert!(now <= 115_000, "looks again no later than the lease can end");
+        assert!(now <= 115_000, "reads again no later than the lease can end");
         assert_eq!(me.next(at(now)), ElectionAction::Read);
         me.on_response(at(now), LeaseResponse::Found(record("you", "year 1")));
         if now == 115_000 {
@@ -89,7 +89,7 @@ fn a_foreign_lease_is_free_only_after_we_saw_no_change_for_its_duration() {
 }
 
 #[test]
-fn any_change_of_the_record_is_a_sign_of_life_and_nothing_else_is() {
+fn only_a_change_of_the_record_is_a_sign_of_life() {
     let mut me = candidate();
     me.next(at(0));
     me.on_response(at(0), LeaseResponse::Found(record("you", "a")));
@@ -101,7 +101,7 @@ fn any_change_of_the_record_is_a_sign_of_life_and_nothing_else_is() {
 }
 
 #[test]
-fn a_record_is_respected_as_long_as_it_says() {
+fn a_record_is_respected_for_its_own_duration() {
     for (duration, free_at) in [(60, 60_000), (5, 5000), (0, 15_000)] {
         let mut me = candidate();
         let lease = LeaseRecord { duration: Span::from_secs(duration), ..record("you", "a") };
@@ -117,7 +117,7 @@ fn a_record_is_respected_as_long_as_it_says() {
 }
 
 #[test]
-fn a_released_lease_is_taken_at_once_and_looked_for_within_the_retry_period() {
+fn a_released_lease_is_taken_at_once_and_read_within_the_retry_period() {
     for chance in 0..200 {
         let mut me = Election::new(RULES, "me", chance);
         me.next(at(0));
@@ -135,14 +135,14 @@ fn a_stolen_lease_ends_leading_at_once() {
     let mut me = leader();
     assert!(matches!(me.next(at(2000)), ElectionAction::Replace(_)));
     me.on_response(at(2010), LeaseResponse::Conflict);
-    assert_eq!(me.next(at(2010)), ElectionAction::Read, "looks at once");
+    assert_eq!(me.next(at(2010)), ElectionAction::Read, "reads at once");
     me.on_response(at(2020), LeaseResponse::Found(record("you", "a")));
     assert_eq!(me.valid_until(), None);
     assert!(matches!(me.next(at(2020)), ElectionAction::Wait(_)));
 }
 
 #[test]
-fn a_conflict_with_somebody_who_only_edits_the_object_costs_nothing() {
+fn a_conflict_with_an_edit_of_the_object_only_costs_nothing() {
     let mut me = leader();
     me.next(at(2000));
     me.on_response(at(2010), LeaseResponse::Conflict);
@@ -151,7 +151,7 @@ fn a_conflict_with_somebody_who_only_edits_the_object_costs_nothing() {
     me.on_response(at(2020), LeaseResponse::Found(mine));
     assert!(matches!(me.next(at(2020)), ElectionAction::Replace(_)));
     me.on_response(at(2030), LeaseResponse::Conflict);
-    assert!(matches!(me.next(at(2030)), ElectionAction::Wait(_)), "twice in one try: no hot loop");
+    assert!(matches!(me.next(at(2030)), ElectionAction::Wait(_)), "twice in one attempt: no hot loop");
     assert_eq!(me.valid_until(), Some(Mono::from_secs(10)), "still leading");
 }
 
@@ -163,13 +163,13 @@ fn a_leader_whose_lease_is_deleted_creates_it_again() {
     assert_eq!(me.next(at(2010)), ElectionAction::Read);
     me.on_response(at(2020), LeaseResponse::Absent);
     let ElectionAction::Create(again) = me.next(at(2020)) else { panic!("not created") };
-    assert_eq!(again.transitions, 0, "it did not change hands");
+    assert_eq!(again.transitions, 0, "the holder did not change");
     me.on_response(at(2030), LeaseResponse::Written);
     assert_eq!(me.valid_until(), Some(Mono::from_micros(12_020_000)));
 }
 
 #[test]
-fn a_follower_that_sees_the_lease_deleted_waits_as_if_it_were_there() {
+fn a_follower_that_observes_a_deleted_lease_waits_as_if_it_existed() {
     let mut me = candidate();
     me.next(at(0));
     me.on_response(at(0), LeaseResponse::Found(record("you", "a")));
@@ -184,7 +184,7 @@ fn a_follower_that_sees_the_lease_deleted_waits_as_if_it_were_there() {
     assert_eq!(claim.transitions, 5);
 }
 
-/// What is done without answers for an hour, each try given up after so long: how many tries.
+/// An hour without responses, each attempt given up after this long. Returns the number of attempts.
 fn tries_in_an_hour(given_up_after: i64) -> (Election, i64, i64) {
     let mut me = leader();
     let mut now = 2000;
@@ -197,9 +197,9 @@ fn tries_in_an_hour(given_up_after: i64) -> (Election, i64, i64) {
         let step = me.next(at(now));
         if let ElectionAction::Wait(until) = step {
             now = (until.as_micros() + 999) / 1000;
-            assert_eq!(me.next(at(now)), ElectionAction::Read, "after an unknown outcome it looks first");
+            assert_eq!(me.next(at(now)), ElectionAction::Read, "after an unknown outcome it reads first");
         } else {
-            assert_eq!(step, ElectionAction::Read, "who waited long enough for an answer looks at once");
+            assert_eq!(step, ElectionAction::Read, "after a long wait for a response it reads at once");
         }
         tries += 1;
     }
@@ -207,21 +207,24 @@ fn tries_in_an_hour(given_up_after: i64) -> (Election, i64, i64) {
 }
 
 #[test]
-fn without_answers_leading_ends_at_the_deadline_and_the_tries_go_on() {
-    // Refused at once: the pause of 0.9 to 2 s between two tries; silence for longer than that is the pause.
+fn without_responses_leading_ends_at_the_deadline_and_attempts_continue() {
+    // Refused at once: the pause of 0.9 to 2 s between two attempts; a longer wait for a response replaces the pause.
     for (given_up_after, expected) in [(0, 2300..=2700), (500, 2300..=2700), (5000, 719..=720)] {
         let (mut me, tries, now) = tries_in_an_hour(given_up_after);
         assert!(expected.contains(&tries), "no hot loop and no giving up: {given_up_after} {tries}");
         let mine = me.record().unwrap().clone();
         me.on_response(at(now), LeaseResponse::Found(mine));
-        assert!(matches!(me.next(at(now)), ElectionAction::Replace(_)), "nobody took it: ours again");
+        assert!(
+            matches!(me.next(at(now)), ElectionAction::Replace(_)),
+            "no other process took it: it is renewed"
+        );
         me.on_response(at(now), LeaseResponse::Written);
         assert!(me.valid_until().is_some());
     }
 }
 
 #[test]
-fn one_lost_answer_costs_no_leadership() {
+fn one_lost_response_costs_no_leadership() {
     let mut me = leader();
     assert!(matches!(me.next(at(2000)), ElectionAction::Replace(_)));
     me.on_response(at(7000), LeaseResponse::Unknown);
@@ -233,7 +236,7 @@ fn one_lost_answer_costs_no_leadership() {
     assert_eq!(me.valid_until(), Some(Mono::from_micros(17_010_000)));
 }
 
-/// A candidate whose first write, sent at 0 ms, has an unknown outcome at 5 s, when it looks.
+/// A candidate whose first write, sent at 0 ms, has an unknown outcome at 5 s, when it reads the lease.
 fn unanswered() -> (Election, LeaseRecord, i64) {
     let mut me = candidate();
     me.next(at(0));
@@ -246,7 +249,7 @@ fn unanswered() -> (Election, LeaseRecord, i64) {
 }
 
 #[test]
-fn a_claim_whose_answer_was_lost_is_proven_by_finding_it_and_counts_from_when_it_was_sent() {
+fn a_claim_without_a_response_is_proven_by_reading_it_and_counts_from_when_it_was_sent() {
     let (mut me, claim, look) = unanswered();
     me.on_response(at(look), LeaseResponse::Found(claim));
     assert_eq!((me.valid_until(), me.renewed), (Some(Mono::from_secs(10)), Some(Mono::from_secs(0))));
@@ -256,7 +259,7 @@ fn a_claim_whose_answer_was_lost_is_proven_by_finding_it_and_counts_from_when_it
 }
 
 #[test]
-fn only_exactly_what_was_sent_proves_anything() {
+fn only_exactly_the_sent_record_proves_anything() {
     let strange = |change: fn(&mut LeaseRecord)| {
         let (mut me, mut claim, look) = unanswered();
         change(&mut claim);
@@ -270,15 +273,15 @@ fn only_exactly_what_was_sent_proves_anything() {
 }
 
 #[test]
-fn a_claim_found_after_its_time_is_over_leads_nobody() {
+fn a_claim_found_after_its_end_makes_no_leader() {
     let (mut me, claim, _) = unanswered();
     me.on_response(at(10_000), LeaseResponse::Found(claim));
     assert_eq!(me.valid_until(), None);
 }
 
 #[test]
-fn a_claim_that_says_the_same_as_an_older_one_proves_nothing() {
-    // The wall clock is set back, so that the second write says what the first one says: which of them is there?
+fn a_claim_equal_to_an_older_one_proves_nothing() {
+    // The wall clock is set back, so that the second write equals the first one: which of them is there?
     let (mut me, claim, look) = unanswered();
     let back = |millis: i64| Now { wall: at(0).wall, ..at(millis) };
     me.on_response(back(look), LeaseResponse::Absent);
@@ -290,8 +293,8 @@ fn a_claim_that_says_the_same_as_an_older_one_proves_nothing() {
 }
 
 #[test]
-fn a_conflict_with_a_write_of_our_own_is_a_success() {
-    // A server that tried twice says that the second try met the first.
+fn a_conflict_with_an_own_write_is_a_success() {
+    // A server that tried twice reports that the second attempt met the first.
     let mut me = leader();
     let ElectionAction::Replace(renewal) = me.next(at(2000)) else { panic!("no renewal") };
     me.on_response(at(2010), LeaseResponse::Conflict);
@@ -301,17 +304,17 @@ fn a_conflict_with_a_write_of_our_own_is_a_success() {
 }
 
 #[test]
-fn a_lease_that_was_taken_since_ends_what_an_unanswered_write_could_prove() {
+fn a_lease_taken_since_ends_what_an_unknown_write_could_prove() {
     let (mut me, claim, look) = unanswered();
     me.on_response(at(look), LeaseResponse::Found(record("you", "a")));
     let again = waits_until(&mut me, look);
     me.next(at(again));
     me.on_response(at(again), LeaseResponse::Found(claim));
-    assert_eq!(me.valid_until(), None, "a lease that went to another and back is an etcd that was restored");
+    assert_eq!(me.valid_until(), None, "a lease that went to another holder and back is a restored etcd");
 }
 
 #[test]
-fn an_answer_after_a_long_pause_does_not_make_a_leader() {
+fn a_response_after_a_long_pause_does_not_make_a_leader() {
     let mut me = candidate();
     me.next(at(0));
     me.on_response(at(0), LeaseResponse::Absent);
@@ -321,7 +324,7 @@ fn an_answer_after_a_long_pause_does_not_make_a_leader() {
 }
 
 #[test]
-fn a_clean_stop_gives_the_lease_back() {
+fn a_clean_stop_releases_the_lease() {
     let mut me = leader();
     me.stop();
     assert_eq!(me.valid_until(), None);
@@ -332,7 +335,7 @@ fn a_clean_stop_gives_the_lease_back() {
 }
 
 #[test]
-fn a_stop_in_the_middle_of_a_renewal_looks_before_it_gives_back() {
+fn a_stop_during_a_renewal_reads_before_it_releases() {
     let mut me = leader();
     assert!(matches!(me.next(at(2000)), ElectionAction::Replace(_)));
     me.stop();
@@ -342,14 +345,14 @@ fn a_stop_in_the_middle_of_a_renewal_looks_before_it_gives_back() {
         matches!(me.next(at(2002)), ElectionAction::Replace(LeaseRecord { holder, .. }) if holder.is_empty())
     );
     me.on_response(at(2003), LeaseResponse::Conflict);
-    assert!(waits_until(&mut me, 2003) <= 2203, "giving back is urgent");
+    assert!(waits_until(&mut me, 2003) <= 2203, "a release is urgent");
     me.next(at(2203));
     me.on_response(at(2204), LeaseResponse::Found(record("you", "y")));
-    assert_eq!(me.next(at(2204)), ElectionAction::Done, "what is no longer ours is not given back");
+    assert_eq!(me.next(at(2204)), ElectionAction::Done, "a lease of another holder is not released");
 }
 
 #[test]
-fn who_never_held_the_lease_writes_nothing_when_it_stops() {
+fn a_process_that_never_held_the_lease_writes_nothing_when_it_stops() {
     let mut me = candidate();
     me.next(at(0));
     me.on_response(at(0), LeaseResponse::Found(record("you", "a")));

@@ -1,6 +1,6 @@
 //! Lists everything again beside a running watch, and then replaces the watch.
 //!
-//! - Invariant: the watch goes on and is not affected if the list fails; `event_sequence.rs` keeps both in order. At
+//! - Invariant: the watch continues and is not affected if the list fails; `event_sequence.rs` keeps both in order. At
 //!   most one more connection is open.
 
 use super::ListWatchState;
@@ -13,16 +13,16 @@ use crate::watch::stream_health::ListMode;
 use crate::watch::{NextPage, WatchError, WatchPosition};
 use std::time::Duration;
 
-/// A list that is being made beside the watch.
+/// A list that runs beside the watch.
 ///
-/// The list counts as started before the first watch event that it may not include, so that no object that came or went
-/// meanwhile is lost or comes back.
+/// The list counts as started before the first watch event that it may not include, so that no object that was added or
+/// deleted meanwhile is lost or comes back.
 ///
-/// The new watch continues at the list's version. If the old watch was ahead of that, its events come again and are
+/// The new watch continues at the list's version. If the old watch was ahead of that, its events arrive again and are
 /// dropped. If the list has an older version than the watch had when the list was requested, the server's store was
 /// replaced by an older one: then only the list counts.
 pub(super) struct BackgroundList {
-    /// How long nothing of a page may come.
+    /// The timeout of silence of a page.
     silence: Duration,
     step: BackgroundStep,
 }
@@ -53,7 +53,7 @@ pub(super) enum ReceivedPart {
     Bytes(bool),
 }
 
-/// What follows.
+/// The result.
 enum BackgroundListOutcome {
     Continue(BackgroundStep),
     /// The list is complete, and this watch follows it.
@@ -75,7 +75,7 @@ impl BackgroundList {
         Self { silence, step: BackgroundStep::request(request, silence, state, requests) }
     }
 
-    /// Receives the next part; never, if there is no list. Dropped, it loses nothing.
+    /// Receives the next part; pends if there is no list. Cancel safe.
     pub(super) async fn receive(list: &mut Option<Self>) -> Result<ReceivedPart, WatchError> {
         match list.as_mut().map(|list| &mut list.step) {
             None => std::future::pending().await,
@@ -85,7 +85,7 @@ impl BackgroundList {
         }
     }
 
-    /// Takes in what was received. Returns the watch that replaces the present one; an error is that watch's own.
+    /// Handles what was received. Returns the watch that replaces the current one; an error is that watch's own.
     pub(super) fn advance<F: WatchedObject>(
         list: &mut Option<Self>,
         received: Result<ReceivedPart, WatchError>,
@@ -184,7 +184,7 @@ impl BackgroundStep {
                     "the server closed the stream before the list was complete".into(),
                 ));
             }
-            // A response comes to a request, bytes come of a response.
+            // A request gets a response, a response gets bytes.
             (step, _) => step,
         };
         Ok(BackgroundListOutcome::Continue(step))

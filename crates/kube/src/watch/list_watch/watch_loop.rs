@@ -25,7 +25,7 @@ use tokio::time::{Instant, sleep};
 enum AttemptEnd {
     /// The server closed the stream.
     Closed,
-    /// The last list has become old, or there is more to request at once.
+    /// The last list is old, or there is more to request at once.
     Onward,
 }
 
@@ -62,7 +62,7 @@ struct WatchLoop<F> {
     state: ListWatchState<F>,
     /// A list that is being made beside the watch.
     background: Option<BackgroundList>,
-    /// How long nothing of it may come.
+    /// The timeout of its silence.
     background_silence: Duration,
     backoff: WatchBackoff,
     health: HealthReporter,
@@ -116,7 +116,7 @@ impl<F: WatchedObject> WatchLoop<F> {
         }
     }
 
-    /// What the end of an attempt means for the next request and the health; returns the pause before.
+    /// Evaluates the end of an attempt for the next request and the health; returns the pause before.
     fn conclude(&mut self, error: Option<WatchError>, mode: ListMode, began: Instant) -> Option<Duration> {
         let retry_after = error.as_ref().and_then(WatchError::retry_after);
         let (took, lasted) = (began.elapsed(), self.state.time_in_step());
@@ -132,7 +132,7 @@ impl<F: WatchedObject> WatchLoop<F> {
             }
         }
         let why = error.map_or_else(|| "the server closed the stream".to_owned(), |error| error.to_string());
-        // A list that only checks what is known must not be worse than the watch: watching goes on at once.
+        // A relist must not be worse than the watch: watching continues at once.
         if self.state.events.resume_watch() {
             self.state.relist_failed(retry_after, &why);
             return None;
@@ -143,9 +143,9 @@ impl<F: WatchedObject> WatchLoop<F> {
         Some(pause)
     }
 
-    /// Decides whether it was the API server that said that there is no such resource. Proxies and balancers say 404
-    /// too while no server is behind them; only an API server that lists all its resources can lack one, and never one
-    /// that all have.
+    /// Decides whether the API server itself reported that the resource does not exist. Proxies and balancers also
+    /// respond 404 while no server is behind them; only an API server that lists all its resources can lack one, and
+    /// never one that all servers have.
     async fn attribute(&mut self, error: WatchError) -> WatchError {
         let WatchError::Refused(status) = &error else { return error };
         if status.code != 404 || self.health.is_absent() {
@@ -196,13 +196,13 @@ impl<F: WatchedObject> WatchLoop<F> {
         let ended = self.follow(&mut stream).await;
         let counters = stream.take_counters();
         self.state.received(&counters);
-        // What was decoded before the error goes out first.
+        // Events decoded before the error are sent first.
         self.state.events.flush().await?;
         ended
     }
 
-    /// Takes in the stream up to its end. All that has arrived is handed over together: a streamed list comes in as
-    /// many chunks as it has objects.
+    /// Handles the stream up to its end. Everything that has arrived is sent together: a streamed list has as many
+    /// chunks as objects.
     async fn follow(&mut self, stream: &mut EventStream) -> Result<AttemptEnd, AttemptError> {
         loop {
             let arrived =
@@ -220,12 +220,12 @@ impl<F: WatchedObject> WatchLoop<F> {
                     let may_relist = stream.stage() == StreamStage::InStep && self.background.is_none();
                     tokio::select! {
                         biased;
-                        // A server or a proxy may keep a watch open for ever.
+                        // A server or a proxy may keep a watch open indefinitely.
                         () = self.state.relist.comes_due(), if may_relist => match self.begin_background_list() {
                             true => continue,
                             false => return Ok(AttemptEnd::Onward),
                         },
-                        // After the events that the watch has sent, before the next: neither keeps the other waiting.
+                        // After the events that the watch has sent, before the next: neither delays the other.
                         received = BackgroundList::receive(&mut self.background) => {
                             let replacement = BackgroundList::advance(
                                 &mut self.background,
@@ -247,14 +247,14 @@ impl<F: WatchedObject> WatchLoop<F> {
             }
             self.state.absorb_events(stream)?;
             if self.state.events.is_background_list_overtaken() {
-                // Too much happens to remember it all: without the watch there is nothing to remember.
+                // Too many changes to track: without the watch there is nothing to track.
                 self.end_background_list();
                 return Ok(AttemptEnd::Onward);
             }
         }
     }
 
-    /// Requests a list beside the watch; false if the watch's position can't be compared with a list's.
+    /// Requests a list beside the watch; false if the watch's position cannot be compared with a list's.
     fn begin_background_list(&mut self) -> bool {
         let Some(mode) = self.state.begin_background_list() else { return false };
         let list = BackgroundList::start(mode, self.background_silence, &self.state, &self.requests);

@@ -1,4 +1,4 @@
-//! Generates moments, and writes them as each encoding and the fact have them.
+//! Generates times, as each encoding and the fact have them.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use k8s_openapi::jiff::Timestamp;
@@ -6,7 +6,7 @@ use k8s_pb::apimachinery::pkg::apis::meta::v1 as pbmeta;
 use proptest::prelude::*;
 use taintward_core::time::Wall;
 
-/// Seconds of the years 1 to 9999, without the very first, which means "no time".
+/// Seconds of the years 1 to 9999, without the first, which means "no time".
 pub(super) fn moment() -> impl Strategy<Value = i64> {
     prop_oneof![
         4 => 1_500_000_000_i64..2_000_000_000,

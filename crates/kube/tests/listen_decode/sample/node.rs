@@ -1,4 +1,4 @@
-//! Generates nodes in both encodings with the expected fact.
+//! Labels with a meaning of their own, and one without.
 
 use super::{SampleMeta, api, api_time, moment, option, pb, pb_time, sample_meta, text, vec, wall};
 use proptest::collection::btree_map;

@@ -19,7 +19,7 @@ impl AccessCheck for Known {
     }
 }
 
-/// The head and the body of an answer.
+/// The status and the body of a response.
 async fn with(readers: &MetricsAccess, line: &str, head: &str) -> (u16, String) {
     let (client, server) = duplex(1 << 16);
     let admin = World::default().admin();
@@ -30,7 +30,7 @@ async fn with(readers: &MetricsAccess, line: &str, head: &str) -> (u16, String) 
 }
 
 #[tokio::test]
-async fn metrics_are_for_those_who_are_let_and_health_is_for_everybody() {
+async fn metrics_are_for_admitted_clients_and_health_is_for_all() {
     let guarded = MetricsAccess::Guarded(Arc::new(Known));
     for (head, code) in [
         ("", 401),
@@ -51,7 +51,7 @@ async fn metrics_are_for_those_who_are_let_and_health_is_for_everybody() {
             assert_eq!(answer.to_lowercase().contains("www-authenticate: bearer"), code == 401, "{answer}");
         }
     }
-    assert_eq!(with(&guarded, "POST /metrics", "").await.0, 401, "no method gets by");
+    assert_eq!(with(&guarded, "POST /metrics", "").await.0, 401, "no method bypasses it");
     for path in ["/healthz", "/livez", "/readyz?verbose", "/readyz/sync"] {
         assert_eq!(with(&guarded, &format!("GET {path}"), "").await.0, 200, "{path}");
     }
@@ -62,7 +62,7 @@ async fn metrics_are_for_those_who_are_let_and_health_is_for_everybody() {
 }
 
 #[tokio::test]
-async fn no_token_is_asked_for_in_clear() {
+async fn no_token_is_requested_without_tls() {
     let (code, answer) = with(&MetricsAccess::Nobody, "GET /metrics", "Authorization: Bearer good\r\n").await;
     assert!(code == 403 && answer.contains("secure port"), "{answer}");
     assert_eq!(with(&MetricsAccess::Nobody, "GET /readyz", "").await.0, 200);

@@ -5,7 +5,7 @@ use super::*;
 use rustls::pki_types::ServerName;
 use std::path::PathBuf;
 
-/// A client that trusts `root` and nothing else.
+/// A client that trusts only `root`.
 fn client_config(root: &[u8]) -> Arc<rustls::ClientConfig> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(root.to_vec().into()).unwrap();
@@ -50,7 +50,7 @@ impl Drop for Files {
     }
 }
 
-/// Whether a client that trusts `root` alone gets an answer.
+/// Whether a client that trusts only `root` gets a response.
 async fn is_answered(acceptor: tokio_rustls::TlsAcceptor, root: &[u8]) -> bool {
     let (client, server) = duplex(64 * 1024);
     let admin = World::default().admin();
@@ -69,7 +69,7 @@ async fn is_answered(acceptor: tokio_rustls::TlsAcceptor, root: &[u8]) -> bool {
 }
 
 #[tokio::test]
-async fn tls_shows_the_given_certificate_over_a_real_socket() {
+async fn tls_serves_the_given_certificate_over_a_real_socket() {
     let files = Files::new("shown");
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -79,7 +79,7 @@ async fn tls_shows_the_given_certificate_over_a_real_socket() {
     let stream = TcpStream::connect(address).await.unwrap();
     let stream = connector.connect(ServerName::try_from("localhost").unwrap(), stream).await.unwrap();
     assert!(exchange(stream, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").await.ends_with("\r\n\r\nok"));
-    // Plain HTTP on the TLS port gets no answer, and does not hurt.
+    // Plain HTTP on the TLS port gets no response, and does no harm.
     let answer = ask_raw(address).await;
     assert!(!answer.contains("200 OK"), "{answer}");
 }
@@ -93,14 +93,14 @@ async fn ask_raw(address: SocketAddr) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
+async fn a_renewed_certificate_is_served_and_a_broken_one_is_not() {
     let mut files = Files::new("renewed");
     let first = files.root.clone();
     let mut shown = ReloadingTls::new(&files.certificate(), Ipv4Addr::LOCALHOST.into()).unwrap();
     assert!(is_answered(shown.acceptor(), &first).await);
 
     files.renew();
-    assert!(is_answered(shown.acceptor(), &first).await, "the files are not looked at on every connection");
+    assert!(is_answered(shown.acceptor(), &first).await, "the files are not checked on every connection");
     tokio::time::advance(RENEWAL_PERIOD).await;
     assert!(is_answered(shown.acceptor(), &files.root).await);
     assert!(!is_answered(shown.acceptor(), &first).await);
@@ -116,7 +116,7 @@ async fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_cannot_be_used_names_the_flag() {
+async fn an_unusable_certificate_names_the_flag() {
     let files = Files::new("broken");
     let missing = ServingCertificate::Files {
         certificate: files.folder.join("none"),
@@ -147,7 +147,7 @@ async fn a_certificate_that_cannot_be_used_names_the_flag() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_never_begins_its_handshake_is_cut_off() {
+async fn a_client_that_never_starts_its_handshake_is_cut_off() {
     let mut shown = ReloadingTls::new(&ServingCertificate::SelfSigned, Ipv4Addr::LOCALHOST.into()).unwrap();
     let (_held, server) = duplex(64);
     let began = Instant::now();

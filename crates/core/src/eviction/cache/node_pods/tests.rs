@@ -33,7 +33,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
     #[test]
-    fn the_earliest_is_the_earliest_and_nobody_is_left_out(
+    fn the_earliest_deadline_is_right_and_no_pod_is_left_out(
         steps in prop::collection::vec((0u8..60, prop::option::weighted(0.8, 0i64..40), any::<bool>()), 1..300),
         ties in any::<bool>(),
     ) {

@@ -1,4 +1,4 @@
-//! Takes in live reads of nodes, which deletions need.
+//! Applies live reads of nodes, which deletions require.
 //!
 //! - Invariant: a read that is older than what was known, or shows another instance of a taint, confirms nothing (S2).
 
@@ -14,13 +14,13 @@ use crate::identity::{NodeName, ResourceVersion, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};
 use crate::time::{Mono, Now};
 
-/// So often the watch gets time to tell what a live read says of a taint's beginning.
+/// How many reads wait for the watch to deliver another reported start of a taint.
 const NEWS_AWAITED: u32 = 5;
 
-/// So often in a row a node that the watch knows is not found, before everything is to be listed again.
+/// After how many consecutive reads that do not find a node that the watch knows, everything is listed again.
 const ABSENCES_DOUBTED: u32 = 3;
 
-/// The answer to a live read of a node.
+/// The response to a live read of a node.
 struct NodeAnswer<'a, 'u> {
     update: &'a mut CacheUpdate<'u>,
     node: &'a NodeName,
@@ -32,7 +32,8 @@ struct NodeAnswer<'a, 'u> {
 }
 
 impl CacheUpdate<'_> {
-    /// Takes in the answer to a live read of a node, and gives the pods that waited for it their turn, or another time.
+    /// Handles the response to a live read of a node. The pods that waited for it get their turn, or another retry
+    /// time.
     pub(in crate::eviction) fn confirm_node(
         &mut self,
         node: &NodeName,
@@ -51,7 +52,7 @@ impl CacheUpdate<'_> {
                 ObjectIndex::<NodeFact>::undecodable(answer.update, ObjectRef::node(node, None), now);
                 None
             }
-            // Not forgotten for one word: if it is so, the watch or a list tells, too.
+            // One response does not remove it: if the node is gone, the watch or a list reports that, too.
             Ok(LiveRead::NotFound) => Some(ApiFailure::NotFound),
             Err(failure) => Some(failure),
         };
@@ -64,21 +65,21 @@ impl CacheUpdate<'_> {
 }
 
 impl NodeAnswer<'_, '_> {
-    /// Takes in what a live read says of a node, and counts it as a confirmation, unless there is a reason why not.
+    /// Applies a live read of a node, and counts it as a confirmation unless there is a reason not to.
     ///
-    /// A quorum read cannot be older than what was known when it was sent, unless the store was put back to an earlier
-    /// state (the watch may overtake it while it is under way, which is no matter). Then all that was known before
-    /// belongs to another history: what was read is adopted as if it had been found in a list, nobody is evicted by it
-    /// before it is read once more, and everything should be listed again.
+    /// A quorum read cannot be older than what was known when it was sent, unless the store was restored to an earlier
+    /// state (the watch may overtake the read in flight, which does not matter). Then everything known before belongs
+    /// to another history: the read is applied as if it came from a list, no pod is evicted by it before the node is
+    /// read once more, and everything should be listed again.
     ///
-    /// A read that is ahead of the watch may show another instance of a taint that is known. Within the second that is
-    /// said of its beginning, that is settled by counting from the end of that second; if something else is said of its
-    /// beginning, the watch gets a little time to tell whether somebody only wrote it anew (P46).
+    /// A read that is ahead of the watch may show another instance of a known taint. Within the second of the reported
+    /// start, the engine counts from the end of that second; if the reported start differs, the watch gets a little
+    /// time to show whether a client only rewrote it (P46).
     fn found(&mut self, fact: NodeFact, now: Now) -> Option<ApiFailure> {
         let entry = self.update.cache.nodes.get_mut(&fact.name)?;
         if fact.version.is_some() && fact.version < self.known {
             self.update.state.notices.push(EvictionNotice::ResourceVersionWentBack);
-            // What was told since may be of the new history.
+            // What was delivered since may belong to the new history.
             if entry.state.as_ref().is_some_and(|known| known.version() == self.known) {
                 self.update.apply_observed_node(fact, NodeSource::List { absent_until: None }, now);
             }
@@ -99,7 +100,7 @@ impl NodeAnswer<'_, '_> {
         late.then_some(ApiFailure::Unavailable)
     }
 
-    /// A node cannot be confirmed for now: those who wait for it wait for the next try.
+    /// The node cannot be confirmed for now: pods that wait for it wait for the next attempt.
     fn failed(&mut self, failure: ApiFailure, now: Mono) {
         let tries = self.tries.saturating_add(1);
         let retry_at = now.plus(backoff(self.node.as_str(), &Uid::new(""), tries, failure));

@@ -1,4 +1,4 @@
-//! Tests which facts about a node change what is known of it.
+//! Tests which facts about a node change its stored state.
 
 use super::*;
 use crate::identity::NodeName;
@@ -23,7 +23,7 @@ fn fact(uid: &str, version: u64, taints: &[&str]) -> NodeFact {
     }
 }
 
-/// Whether the node is another one, and whether its pods are to be judged again; `None`: the fact is outdated.
+/// Returns whether the node was replaced, and whether its pods have to be judged again; `None`: the fact is outdated.
 fn update(state: &mut Option<NodeState>, fact: NodeFact, source: NodeSource) -> Option<(bool, bool)> {
     match NodeState::update(state, fact, source, NOW, &mut vec![]) {
         NodeChange::Outdated => None,
@@ -32,7 +32,7 @@ fn update(state: &mut Option<NodeState>, fact: NodeFact, source: NodeSource) -> 
 }
 
 #[test]
-fn only_what_is_newer_or_listed_changes_a_node() {
+fn only_a_newer_or_listed_fact_changes_a_node() {
     let list = NodeSource::List { absent_until: None };
     let mut state = None;
     assert_eq!(update(&mut state, fact("a", 5, &[]), NodeSource::Watch), Some((true, true)));
@@ -48,8 +48,8 @@ fn only_what_is_newer_or_listed_changes_a_node() {
 fn a_node_that_can_be_decoded_again_is_judged_again() {
     let mut state = None;
     update(&mut state, fact("a", 5, &["k"]), NodeSource::Watch);
-    let known = state.as_mut().expect("it is known");
+    let known = state.as_mut().expect("the node is known");
     assert!(known.mark_undecodable() && !known.mark_undecodable() && known.is_undecodable());
     assert_eq!(update(&mut state, fact("a", 6, &["k"]), NodeSource::Watch), Some((false, true)));
-    assert!(!state.expect("it is known").is_undecodable());
+    assert!(!state.expect("the node is known").is_undecodable());
 }

@@ -17,7 +17,7 @@ impl ObjectIndex<NodeFact> for CacheUpdate<'_> {
         }
     }
 
-    /// A node by the watch or a list.
+    /// A node from the watch or a list.
     fn applied(&mut self, fact: NodeFact, listed: bool, now: Now) {
         let observed = self.cache.nodes_sync.observed_via(&fact.name, listed);
         let source = match observed {
@@ -31,7 +31,7 @@ impl ObjectIndex<NodeFact> for CacheUpdate<'_> {
         self.delete_node(&node.node_name(), node.uid.as_ref(), now.mono);
     }
 
-    /// No pod leaves a node that cannot be decoded (D11).
+    /// No pod is evicted from a node that cannot be decoded (D11).
     fn undecodable(&mut self, node: ObjectRef, now: Now) {
         self.mark_node_undecodable(&node.node_name(), now.mono);
     }
@@ -77,7 +77,7 @@ impl CacheUpdate<'_> {
         }
     }
 
-    /// A node is gone, and with it every reason to leave it (D10, TE-11, TE-42).
+    /// A node is gone, and with it every reason to evict pods from it (D10, TE-11, TE-42).
     fn delete_node(&mut self, name: &NodeName, uid: Option<&Uid>, now: Mono) {
         self.cache.nodes_sync.forget(name);
         let Some(entry) = self.cache.nodes.get_mut(name) else { return };

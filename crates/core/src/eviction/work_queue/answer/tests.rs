@@ -1,4 +1,4 @@
-//! Tests what answers make of the pods in the work queue.
+//! Tests how responses change the pods in the work queue.
 
 use super::*;
 use crate::engine::Lane;
@@ -16,7 +16,7 @@ fn pod(number: u8) -> PodRef {
     PodRef { node: NodeName::new("n"), uid: Uid::new(&format!("{number}")) }
 }
 
-/// A queue whose pod 0 was tried, and waits for the answer to a DELETE.
+/// A queue whose pod 0 waits for the response to a DELETE.
 fn deleting() -> WorkQueue {
     let mut queue = WorkQueue::default();
     queue.add(pod(0), at(1), RANK, at(1));
@@ -26,12 +26,12 @@ fn deleting() -> WorkQueue {
 }
 
 #[test]
-fn a_retry_waits_for_its_time_and_first_tries_do_not_wait_for_it() {
+fn a_retry_waits_for_its_time_and_first_attempts_do_not_wait_for_it() {
     let mut queue = deleting();
-    assert!(!queue.mark_answered(&pod(0), true, at(1)), "nothing was asked to mark it");
+    assert!(!queue.mark_answered(&pod(0), true, at(1)), "no request to mark it was sent");
     assert!(queue.delete_answered(&pod(0), Err(ApiFailure::Forbidden)));
     assert!(!queue.request_failed(&pod(0), ApiFailure::Forbidden, at(1)));
-    let retry = queue.next_retry().expect("it is tried again");
+    let retry = queue.next_retry().expect("it is retried");
     assert!(retry > at(1) && queue.dequeue(Lane::All, at(1)).is_none());
     queue.add(pod(1), at(2), RANK, at(2));
     assert_eq!(queue.dequeue(Lane::Fresh, at(9)), Some((pod(1), false)));
@@ -43,7 +43,7 @@ fn a_retry_waits_for_its_time_and_first_tries_do_not_wait_for_it() {
 }
 
 #[test]
-fn an_attempt_outlives_its_pod_until_the_answer() {
+fn an_attempt_outlives_its_pod_until_the_response() {
     let mut queue = deleting();
     queue.pod_gone(&pod(0));
     assert!(queue.dequeue(Lane::All, at(9)).is_none());

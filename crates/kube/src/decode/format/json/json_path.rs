@@ -1,6 +1,6 @@
 //! Converts a line and column of a JSON document to a field path.
 
-/// Deeper levels are not told apart: the fields that matter are at most six deep.
+/// Deeper levels are not distinguished: the fields that matter are at most six levels deep.
 const DEEPEST: usize = 8;
 
 enum PathLevel {
@@ -50,7 +50,7 @@ pub(super) fn path_to(bytes: &[u8], line: usize, column: usize) -> String {
     written(&levels)
 }
 
-/// The string literal these bytes begin with, quotes included, as far as it goes.
+/// The string literal at the beginning of these bytes, quotes included, as far as it goes.
 fn string(bytes: &[u8]) -> &[u8] {
     let mut at = 1;
     while at < bytes.len() && bytes[at] != b'"' {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_has_a_path() {
+    fn a_position_has_a_path() {
         let text = br#"{"a":1,"spec":{"x":[{"y":{}},[1,{"deep, \"er":"no, w"},{"s":"?"}]]}}"#;
         let place = text.iter().position(|&byte| byte == b'?').unwrap();
         assert_eq!(path_to(text, 1, place), "spec.x[1][2].s");

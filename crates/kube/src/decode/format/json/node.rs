@@ -1,4 +1,4 @@
-//! Decodes nodes from JSON: taints, conditions, labels, owners of taints; and what pools want of them.
+//! Decodes nodes from JSON: taints, conditions, labels, owners of taints; and the fields that pools need.
 
 use super::{MetaWithMaps, managed, read, time, uid, version};
 use crate::decode::format::{DecodeFrom, Json, NodeFields, is_ready, owns_taints};
@@ -14,7 +14,7 @@ use taintward_core::node_lifecycle::{ConditionKind, ConditionStatus, NodeConditi
 use taintward_core::taint::Taint;
 use taintward_core::time::Wall;
 
-/// A `Node`, and what is read of its labels.
+/// A `Node`, and the labels that are read.
 pub(crate) type NodeJson<'a, L, E> =
     ObjectJson<MetaJson<'a, L>, Fields<NodeSpecJson<'a>>, Fields<NodeStatusJson<'a, E>>>;
 
@@ -26,7 +26,7 @@ impl DecodeFrom<Json> for DecodedNode {
     }
 }
 
-/// What a mirror says; the bytes it was read from are needed for what it leaves out.
+/// Decodes a mirror; the bytes it was read from are needed for what it leaves out.
 pub(crate) fn decoded_node<L, E: Extent>(
     object: &NodeJson<'_, L, E>,
     labels: &SelectedLabels<'_>,
@@ -88,8 +88,8 @@ fn each<E, T>(
     numbered.map(|(at, entry)| read(entry).map_err(|fault| fault.index(at).at(path))).collect()
 }
 
-/// When `spec.taints` last changed, by the managed fields (D1), whichever taints there are: a second pass, only for nodes
-/// that need it. An entry that can't be read says nothing.
+/// When `spec.taints` last changed, by the managed fields (D1), whichever taints there are: a second pass, only for
+/// nodes that need it. An entry that cannot be read is ignored.
 pub(crate) fn taints_changed(bytes: &[u8]) -> Option<Wall> {
     let owning = managed(bytes).into_iter().filter(|entry| {
         entry.subresource.is_empty()

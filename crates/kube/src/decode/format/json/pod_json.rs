@@ -12,7 +12,7 @@ impl DecodeFrom<Json> for DecodedPod {
     }
 }
 
-/// What a mirror says; the bytes it was read from are needed for what it leaves out.
+/// Decodes a mirror; the bytes it was read from are needed for what it leaves out.
 pub(crate) fn decoded_pod<E: Extent>(
     object: &PodJson<'_, E>,
     bytes: &[u8],
@@ -58,7 +58,7 @@ fn read_conditions(conditions: &[PodConditionJson<'_>]) -> Result<PodConditionSu
     Ok(summary)
 }
 
-/// Whether another than we has put the condition on, by the managed fields (P39).
+/// Whether another client has set the condition, by the managed fields (P39).
 fn marked_by_another(bytes: &[u8]) -> bool {
     managed(bytes).iter().any(|entry| {
         is_another(&entry.manager) && entry.fields.is_some_and(|fields| owns_mark(fields.get().as_bytes()))

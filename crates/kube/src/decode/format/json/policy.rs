@@ -16,7 +16,7 @@ impl DecodeFrom<Json> for PolicyObject {
             Option<&RawValue>,
         > = read(object)?;
         let uid = uid(&meta)?;
-        // None at all would be one for all: that has to be written.
+        // An absent selector would mean all namespaces: that has to be written explicitly.
         let Some(Fields(namespaces)) = spec.namespace_selector else {
             return Err(DecodeError::new("missing").at("spec.namespaceSelector"));
         };
@@ -40,14 +40,14 @@ impl DecodeFrom<Json> for PolicyObject {
     }
 }
 
-/// What the status says of backfill. What cannot be decoded is written anew.
+/// The status of backfill. If it cannot be decoded, it is written again.
 fn progress(status: &RawValue) -> Option<BackfillProgress> {
     let PolicyStatusJson { observed_generation, backfill } = serde_json::from_str(status.get()).ok()?;
     let BackfillJson { current, pending, own } = backfill;
     Some(BackfillProgress { generation: observed_generation, current, pending, own })
 }
 
-/// A whole number, or the word.
+/// An integer, or `forever`.
 fn stay(raw: Option<&RawValue>) -> Result<Option<TolerationDuration>, DecodeError> {
     let Some(raw) = raw.map(RawValue::get).filter(|raw| *raw != "null") else { return Ok(None) };
     if serde_json::from_str::<&str>(raw).is_ok_and(|word| word == "forever") {

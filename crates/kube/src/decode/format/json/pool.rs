@@ -1,7 +1,7 @@
 //! Decodes `DedicatedPool` from JSON; unknown values in its spec are errors with a path.
 //!
-//! - Invariant: marks in its status that may be removed from nodes are never guessed (an error); other unreadable parts of
-//!   it are absent, and are written again.
+//! - Invariant: marks in its status that may be removed from nodes are never guessed (an error); other unreadable parts
+//!   of it are absent, and are written again.
 
 use super::{read, time, uid, version};
 use crate::decode::format::{DecodeFrom, Json};
@@ -73,7 +73,7 @@ const ENFORCEMENTS: [(&str, PoolEnforcement); 4] = [
 const DAEMON_SETS: [(&str, DaemonSetPolicy); 2] =
     [("Deny", DaemonSetPolicy::Deny), ("Allow", DaemonSetPolicy::Allow)];
 
-/// One of these words; the default where there is none.
+/// Parses one of these words; the default if absent.
 fn variant<T: Copy + Default>(text: Option<&Text<'_>>, variants: &[(&str, T)]) -> Result<T, DecodeError> {
     let Some(text) = text else { return Ok(T::default()) };
     let found = variants.iter().find(|(variant, _)| **variant == **text);
@@ -107,7 +107,7 @@ fn users(entry: PoolUsersJson<'_>) -> PoolUsers {
     }
 }
 
-/// What the pool has stood for.
+/// The marks that the pool has declared.
 fn applied_marks(bytes: &[u8]) -> Result<Vec<AppliedMark>, DecodeError> {
     if bytes == b"null" {
         return Ok(Vec::new());
@@ -131,7 +131,7 @@ fn mark(entry: &AppliedMarkJson<'_>) -> Result<AppliedMark, DecodeError> {
 
 const STANDINGS: [PoolValidity; 3] = [PoolValidity::Applied, PoolValidity::Frozen, PoolValidity::Refused];
 
-/// What is told of it.
+/// Its recorded status.
 fn recorded(bytes: &[u8]) -> Option<RecordedStatus> {
     let status: PoolStatusJson<'_> = object_from_slice(bytes).ok()?;
     let conditions = status.conditions.0.into_iter().map(|one| {

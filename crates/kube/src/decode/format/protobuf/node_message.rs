@@ -1,4 +1,4 @@
-//! Decodes nodes from protobuf: labels, taints, conditions, owners of taints; and what pools want of them.
+//! Decodes nodes from protobuf: labels, taints, conditions, owners of taints; and the fields that pools need.
 
 use super::{LabelsAndAnnotations, ProtobufFields, ProtobufMeta, WireValue, managed, metadata, push, time};
 use crate::decode::format::{DecodeFrom, NodeFields, Protobuf, is_ready, owns_taints};
@@ -104,7 +104,7 @@ fn status(message: &[u8], conditions: &mut Vec<Option<NodeCondition>>) -> Result
     Ok(())
 }
 
-/// One condition; `None` if it is none of those that matter.
+/// One condition; `None` if it does not matter.
 fn condition(value: WireValue<'_>) -> Result<Option<NodeCondition>, DecodeError> {
     let (mut kind, mut status, mut beat) = ("", "", None);
     for field in ProtobufFields::of(value.bytes()?) {
@@ -121,8 +121,8 @@ fn condition(value: WireValue<'_>) -> Result<Option<NodeCondition>, DecodeError>
     Ok(Some(NodeCondition { kind, status: ConditionStatus::new(status), heartbeat }))
 }
 
-/// When `spec.taints` last changed, by the managed fields (D1). An entry that can't be read says nothing; it doesn't
-/// make the node unreadable.
+/// When `spec.taints` last changed, by the managed fields (D1). An entry that cannot be read is ignored; the node stays
+/// decodable.
 fn taints_changed(message: &[u8]) -> Option<Wall> {
     let owning = managed(message).filter(|entry| entry.subresource.is_empty() && owns_taints(entry.fields));
     owning.filter_map(|entry| entry.at).max()

@@ -83,7 +83,7 @@ impl ObjectFormat for Protobuf {
         for (number, value) in ProtobufFields::of(object).map_while(Result::ok) {
             let Ok(part) = value.bytes() else { continue };
             match number {
-                // A fault in one field must not hide the others; what was read before it stands.
+                // An error in one field must not hide the others; fields read before it count.
                 1 => identity_meta(&mut meta, part),
                 2 => {
                     let name = ProtobufFields::of(part)

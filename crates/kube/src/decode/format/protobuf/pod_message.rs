@@ -52,7 +52,7 @@ impl DecodeFrom<Protobuf> for DecodedPod {
     }
 }
 
-/// `PodSpec`, as far as facts need it.
+/// The needed parts of `PodSpec`.
 #[derive(Default)]
 struct PodSpecProtobuf<'a> {
     node: &'a str,
@@ -90,7 +90,7 @@ fn toleration(value: WireValue<'_>) -> Result<Toleration, DecodeError> {
             2 => operator = value.text().map_err(|fault| fault.at("operator"))?,
             3 => text = value.text().map_err(|fault| fault.at("value"))?,
             4 => effect = value.text().map_err(|fault| fault.at("effect"))?,
-            // A pointer in Go: a zero that is written is a zero, not "for ever".
+            // A pointer in Go: an explicit zero is a zero, not an absent value.
             5 => seconds = Some(value.integer().map_err(|fault| fault.at("tolerationSeconds"))?),
             _ => {}
         }
@@ -104,7 +104,7 @@ fn toleration(value: WireValue<'_>) -> Result<Toleration, DecodeError> {
     })
 }
 
-/// Whether another than we has put the condition on, by the managed fields (P39).
+/// Whether another client has set the condition, by the managed fields (P39).
 fn marked_by_another(message: &[u8]) -> bool {
     managed(message).any(|entry| is_another(entry.manager) && owns_mark(entry.fields))
 }

@@ -1,9 +1,9 @@
-//! The fields of a message end where they say, or are faults.
+//! Tests that the fields of a message end where they should, or are errors.
 
 use super::*;
 
 #[test]
-fn varints_end_where_64_bits_end() {
+fn varints_end_at_64_bits() {
     assert_eq!(varint(&[0x96, 0x01, 9]).unwrap(), Some((150, 2)));
     let mut longest = [0xff; 10];
     longest[9] = 1;
@@ -16,7 +16,7 @@ fn varints_end_where_64_bits_end() {
 }
 
 #[test]
-fn a_length_beyond_the_end_is_a_fault_and_ends_the_walk() {
+fn a_length_beyond_the_end_is_an_error_and_ends_the_walk() {
     let mut fields = ProtobufFields::of(&[0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 2]);
     assert!(fields.next().is_some_and(|field| field.is_err()));
     assert!(fields.next().is_none());

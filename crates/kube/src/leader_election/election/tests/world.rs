@@ -37,7 +37,7 @@ impl Clock {
         Now::exact(mono, Wall::from_micros(self.offset * 7 + wall))
     }
 
-    /// When it shows `mono`, rounded up.
+    /// The true time at which it shows `mono`, rounded up.
     fn time_of(self, mono: Mono) -> i64 {
         (mono.as_micros() - self.offset + 1) * 1000 / self.rate * 1000 + 1000
     }
@@ -61,16 +61,16 @@ struct Peer {
     led: Vec<(i64, i64)>,
 }
 
-/// What may go wrong until when.
+/// The faults, and until when they last.
 #[derive(Clone, Copy, Debug)]
 struct Faults {
     until: i64,
-    /// Chances in a hundred.
+    /// Percentages.
     lose: i64,
     delay: i64,
     pause: i64,
     crash: i64,
-    /// How long the server takes to write, always: to carry out, and then to say so.
+    /// The server's delay of writes, always: to carry out, and then to respond.
     slow: (i64, i64),
 }
 
@@ -233,7 +233,7 @@ impl World {
         (LeaseResponse::Written, Some(self.commits))
     }
 
-    /// Writes down from when to when a peer leads, in true time.
+    /// Records from when to when a peer leads, in true time.
     fn note(&mut self, peer: usize) {
         let (time, me) = (self.time, &mut self.peers[peer]);
         let end = me.election.valid_until().map(|until| me.clock.time_of(until)).filter(|end| *end > time);
@@ -251,7 +251,7 @@ impl World {
         }
     }
 
-    /// Terms of different peers, in which two led at once.
+    /// Terms of different peers in which two led at once.
     fn overlaps(&self) -> Vec<((i64, i64), (i64, i64))> {
         let mut terms: Vec<_> = self
             .peers
@@ -301,10 +301,10 @@ fn faults() -> impl Strategy<Value = Faults> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// S5: whatever is lost, delayed, paused or restarted, with clocks that differ by a fifth in rate, no two lead at
-    /// once. L8: when the faults end, one leads soon, and goes on.
+    /// S5: whatever is lost, delayed, paused or restarted, with clocks whose rates differ by a fifth, no two lead at
+    /// once. L8: when the faults end, one soon leads, and continues to.
     #[test]
-    fn never_two_and_in_the_end_one(seed: u64, clocks in clocks(), faults in faults()) {
+    fn never_two_leaders_and_in_the_end_one(seed: u64, clocks in clocks(), faults in faults()) {
         let mut world = World::new(seed, &clocks, faults);
         world.run_until(faults.until + 90 * SECOND);
         let leaders = world.leaders();
@@ -317,8 +317,8 @@ proptest! {
 
 #[test]
 fn the_world_can_show_two_leaders() {
-    // A leader that reckoned from the answer instead of the request, and for the whole lease, would overlap: the
-    // checker has to see it. Here one term is put in by hand.
+    // A leader that counted from the response instead of the request, and for the whole lease, would overlap: the
+    // checker has to detect it. Here one term is added by hand.
     let mut world = World::new(1, &[TRUE, TRUE], CALM);
     world.run_until(30 * SECOND);
     assert_eq!(world.overlaps(), vec![]);
@@ -334,7 +334,7 @@ fn a_clean_stop_has_a_successor_within_the_retry_period() {
         world.run_until(60 * SECOND);
         let leader = world.leaders()[0];
         world.stop(leader);
-        // 2 s of waiting and four ways of at most 20 ms: release, look, claim, and its answer.
+        // 2 s of waiting and four transits of at most 20 ms: release, read, claim, and its response.
         world.run_until(62 * SECOND + 160_000);
         let successors = world.leaders();
         assert_eq!(successors.len(), 1, "seed {seed}");
@@ -344,7 +344,7 @@ fn a_clean_stop_has_a_successor_within_the_retry_period() {
 }
 
 #[test]
-fn a_leader_that_dies_is_followed_within_the_lease_and_a_retry() {
+fn a_crashed_leader_is_replaced_within_the_lease_and_a_retry() {
     for seed in 0..200 {
         let mut world = World::new(seed, &[TRUE, TRUE], CALM);
         world.run_until(60 * SECOND);
@@ -363,7 +363,7 @@ fn an_outage_of_an_hour_heals_by_itself() {
         world.run_until(60 * SECOND);
         world.faults = Faults { until: 3660 * SECOND, lose: 100, ..CALM };
         world.run_until(3660 * SECOND);
-        assert_eq!(world.leaders(), [0_usize; 0], "nobody leads without a server");
+        assert_eq!(world.leaders(), [0_usize; 0], "there is no leader without a server");
         world.run_until(3670 * SECOND);
         assert_eq!(world.leaders().len(), 1, "seed {seed}");
         assert_eq!(world.overlaps(), vec![]);

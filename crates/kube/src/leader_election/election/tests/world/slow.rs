@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Who led how much of these 600 seconds: all of it together, and the most of one.
+/// How long peers led in these 600 seconds: in total, and the maximum of one.
 fn led_with(seed: u64, slow: (i64, i64)) -> (World, i64) {
     let mut world = World::new(seed, &[TRUE, TRUE], Faults { slow, ..CALM });
     world.run_until(600 * SECOND);
@@ -12,7 +12,7 @@ fn led_with(seed: u64, slow: (i64, i64)) -> (World, i64) {
 }
 
 #[test]
-fn a_server_that_takes_seconds_for_every_write_is_led() {
+fn a_server_that_takes_seconds_for_every_write_has_a_leader() {
     for seed in 0..100 {
         for slow in [(3 * SECOND, 0), (SECOND / 2, 5 * SECOND / 2), (0, 4 * SECOND)] {
             let (world, led) = led_with(seed, slow);
@@ -23,7 +23,7 @@ fn a_server_that_takes_seconds_for_every_write_is_led() {
 }
 
 #[test]
-fn a_server_that_writes_and_never_says_so_is_led() {
+fn a_server_that_writes_without_a_response_has_a_leader() {
     for seed in 0..100 {
         let (world, led) = led_with(seed, (SECOND / 10, 60 * SECOND));
         assert!(led > 580 * SECOND, "seed {seed}: {led}");
@@ -32,7 +32,7 @@ fn a_server_that_writes_and_never_says_so_is_led() {
 }
 
 #[test]
-fn a_deleted_lease_is_back_and_nobody_else_used_the_gap() {
+fn a_deleted_lease_is_created_again_and_no_other_process_used_the_gap() {
     for seed in 0..200 {
         let mut world = World::new(seed, &[TRUE, TRUE, TRUE], CALM);
         world.run_until(60 * SECOND);
@@ -46,7 +46,7 @@ fn a_deleted_lease_is_back_and_nobody_else_used_the_gap() {
 }
 
 #[test]
-fn a_stranger_who_takes_the_lease_is_respected_and_survived() {
+fn a_foreign_holder_of_the_lease_is_respected_and_survived() {
     let mut world = World::new(7, &[TRUE, TRUE], CALM);
     world.run_until(60 * SECOND);
     let stranger = LeaseRecord {
