@@ -42,21 +42,13 @@ async fn list_and_watch(nodes: &Api<Node>) -> kube::Result<()> {
     Ok(())
 }
 
-/// The controller: whatever fails, it starts again with a list.
 async fn run(client: Client) {
     let nodes = Api::all(client);
     loop {
-        if let Err(error) = list_and_watch(&nodes).await {
-            println!("the controller starts again: {error}");
-        }
+        // Whatever failed, the next list tells what is so.
+        let _ = list_and_watch(&nodes).await;
         tokio::time::sleep(Duration::from_secs(10)).await;
     }
-}
-
-/// Sets the taints of the node n1.
-async fn taint(nodes: &Api<Node>, taints: Value) -> kube::Result<Node> {
-    let patch = Patch::Merge(json!({"spec": {"taints": taints}}));
-    nodes.patch("n1", &PatchParams::default(), &patch).await
 }
 
 /// Waits until the node n1 has the label, or has it no more.
@@ -86,17 +78,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let faults = FaultInjector::new(1, 0);
     let controller = tokio::spawn(run(Client::new(faults.before(server.clone()), "default")));
     let nodes: Api<Node> = Api::all(Client::new(server, "default"));
-    nodes
-        .create(&PostParams::default(), &serde_json::from_value(json!({"metadata": {"name": "n1"}}))?)
-        .await?;
-
-    taint(&nodes, json!([{"key": "maintenance", "effect": "NoSchedule"}])).await?;
+    // An API server gives each new node a taint until the node says that it is ready.
+    let node = serde_json::from_value(json!({"metadata": {"name": "n1"}}))?;
+    nodes.create(&PostParams::default(), &node).await?;
     until_labelled(&nodes, true).await?;
     println!("the label is there");
 
     // An API server that refuses all requests changes nothing; afterwards the controller catches up.
     faults.outage(Some(InjectedFault::Unavailable));
-    taint(&nodes, json!(null)).await?;
+    let no_taints = Patch::Merge(json!({"spec": {"taints": null}}));
+    nodes.patch("n1", &PatchParams::default(), &no_taints).await?;
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert!(nodes.get("n1").await?.labels().contains_key(LABEL));
     println!("refused during the outage: {:?}", faults.counts());

@@ -55,8 +55,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     watcher.abort();
 
-    let maintenance = vec!["maintenance:NoExecute".to_owned()];
-    assert_eq!(seen, [(true, Vec::new()), (false, maintenance)]);
+    // An API server gives each new node a taint until the node says that it is ready.
+    let [new, changed] =
+        ["node.kubernetes.io/not-ready:NoSchedule", "maintenance:NoExecute"].map(str::to_owned);
+    assert_eq!(seen, [(true, vec![new]), (false, vec![changed])]);
     Ok(())
 }
 
