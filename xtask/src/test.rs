@@ -20,6 +20,7 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
         binaries::find_or_build_kwok()?;
         binaries::find_or_build_helm()?;
         binaries::find_or_build_promtool()?;
+        binaries::find_or_build_actionlint()?;
     }
     if let Err(why) = Binaries::find_or_build() {
         if all {
