@@ -10,6 +10,7 @@ mod cluster;
 mod columns;
 mod contender;
 mod demo;
+mod fuzz;
 mod golden;
 mod http;
 mod matrix;
@@ -39,6 +40,11 @@ enum Command {
     Test(test::TestArgs),
     /// Run the tests that take too long to be run for every change
     Nightly(nightly::NightlyArgs),
+    /// Run each fuzz target for a while, from the seeds in fuzz/corpus
+    ///
+    /// Needs a C++ compiler for libFuzzer; without one, `cargo run --manifest-path fuzz/Cargo.toml --bin TARGET -- FILE` runs a
+    /// target on files. It needs no nightly Rust.
+    Fuzz(fuzz::FuzzArgs),
     /// Run the tests that need a control plane on each pinned version of Kubernetes; writes docs/versions.md
     Matrix(matrix::MatrixArgs),
     /// Show Taintward at work on a real API server, in under a minute
@@ -76,6 +82,7 @@ async fn main() -> ExitCode {
         }
         Command::Test(arguments) => test::run(&arguments),
         Command::Nightly(arguments) => nightly::run(&arguments).await,
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Matrix(arguments) => matrix::run(&arguments).await,
         Command::Demo(arguments) => demo::run(&arguments).await,
         Command::Cluster(arguments) => cluster::run(arguments).await,
