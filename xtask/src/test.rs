@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
     if !names.is_empty() {
         let names: Vec<&str> = names.lines().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
         eprintln!(
-            "\nSKIPPED {} tests, for want of a real API server, of KWOK, of Helm, of promtool or of a shell: {}",
+            "\nSKIPPED {} tests, for want of what they need (`cargo xtask setup` says what that is): {}",
             names.len(),
             names.join(", ")
         );
