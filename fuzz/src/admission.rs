@@ -1,7 +1,7 @@
 //! Fuzzes the path from an AdmissionReview to its response: no panic, no hang, valid JSON with the review's uid.
 //!
-//! - Run with libFuzzer (`cargo +nightly fuzz run admission --features libfuzzer`), or on files with the stable
-//!   compiler (`cargo run --manifest-path fuzz/Cargo.toml --bin admission -- FILE...`).
+//! - Run with libFuzzer (`cargo xtask fuzz admission`), or on files
+//!   (`cargo run --manifest-path fuzz/Cargo.toml --bin admission -- FILE...`).
 //! - Each input is sent to a reviewer with every kind of result, and to all rules in a small cluster.
 
 #![cfg_attr(feature = "libfuzzer", no_main)]

@@ -1,7 +1,7 @@
 //! Fuzzes the decoders (`taintward_kube::decode::fuzz_entry`): no panic, no hang, bounded memory.
 //!
-//! - Run with libFuzzer (`cargo +nightly fuzz run decode --features libfuzzer`), or on files with the stable compiler
-//!   (`cargo run --manifest-path fuzz/Cargo.toml -- FILE...`).
+//! - Run with libFuzzer (`cargo xtask fuzz decode`), or on files
+//!   (`cargo run --manifest-path fuzz/Cargo.toml --bin decode -- FILE...`).
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 

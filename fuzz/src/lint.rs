@@ -1,6 +1,6 @@
 //! Fuzzes the manifest parser and the lint rules: no panic, no hang, bounded memory.
 //!
-//! - Run with libFuzzer (`cargo +nightly fuzz run lint --features libfuzzer`), or on files with the stable compiler
+//! - Run with libFuzzer (`cargo xtask fuzz lint`), or on files
 //!   (`cargo run --manifest-path fuzz/Cargo.toml --bin lint -- FILE...`).
 
 #![cfg_attr(feature = "libfuzzer", no_main)]

@@ -1,8 +1,8 @@
 //! Fuzzes the grammar of taint edits: no panic, errors point into their argument, a parsed edit prints as it was
 //! written.
 //!
-//! - Run with libFuzzer (`cargo +nightly fuzz run taint --features libfuzzer`), or on files, one argument a line, with
-//!   the stable compiler (`cargo run --manifest-path fuzz/Cargo.toml --bin taint -- FILE...`).
+//! - Run with libFuzzer (`cargo xtask fuzz taint`), or on files, one argument a line
+//!   (`cargo run --manifest-path fuzz/Cargo.toml --bin taint -- FILE...`).
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 

@@ -25,7 +25,9 @@ use self::rule_ids::RuleIds;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// Arguments of `cargo xtask measures`.
+/// Print how the code is shaped, and how it should be
+///
+/// Needs Rust only.
 #[derive(clap::Args)]
 pub struct MeasuresArgs {
     /// Also print the production lines of each crate

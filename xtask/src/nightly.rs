@@ -1,17 +1,37 @@
-//! Runs `cargo xtask nightly`: ignored tests, optimised, outages of up to a minute on a real API server, and what needs
-//! one on each pinned version of Kubernetes.
+//! Runs `cargo xtask nightly`: the tests that take too long for every change.
 
+use crate::fuzz::{self, FuzzArgs};
 use crate::matrix::{self, MatrixArgs};
 use crate::{runner_timeout, sources};
 use anyhow::Result;
+use clap::ValueEnum;
+use taintward_envtest::{Binaries, binaries};
 
 #[derive(clap::Args)]
 pub(crate) struct NightlyArgs {
+    /// Only this part; for several, say it several times
+    #[arg(long = "part", value_name = "PART")]
+    parts: Vec<NightlyPart>,
     /// Run only ignored tests whose names contain one of these
+    #[arg(conflicts_with = "parts")]
     names: Vec<String>,
 }
 
-/// Programs that have such tests. Those that choose their scenarios by themselves know no `--ignored`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum NightlyPart {
+    /// Ignored tests, optimised
+    Ignored,
+    /// Outages of up to a minute on a real API server
+    Outages,
+    /// Random worlds in the simulation, ten times as many as in CI
+    Simulation,
+    /// Each fuzz target for ten minutes
+    Fuzz,
+    /// What needs a control plane, on each pinned version of Kubernetes
+    Matrix,
+}
+
+/// Programs that have ignored tests. Those that choose their scenarios by themselves know no `--ignored`.
 const PROGRAMS: [&[&str]; 2] = [
     &["--package", "taintward-core", "--package", "taintward-kube", "--package", "taintward-admission"],
     &["--package", "taintward", "--test", "managed_real"],
@@ -20,19 +40,54 @@ const PROGRAMS: [&[&str]; 2] = [
 /// Seconds for which the API server, its etcd or the network is away.
 const OUTAGES: &str = "10,30,60";
 
+/// Worlds that the simulation makes up.
+const SEEDS: &str = "10000";
+
 pub(crate) async fn run(arguments: &NightlyArgs) -> Result<()> {
+    let all = NightlyPart::value_variants();
+    let parts = match (&*arguments.parts, &*arguments.names) {
+        ([], []) => all,
+        ([], _) => &[NightlyPart::Ignored],
+        (parts, _) => parts,
+    };
+    for part in all.iter().filter(|part| parts.contains(part)) {
+        match part {
+            NightlyPart::Ignored => ignored(&arguments.names)?,
+            NightlyPart::Outages => outages()?,
+            NightlyPart::Simulation => simulation()?,
+            NightlyPart::Fuzz => fuzz::run(&FuzzArgs { seconds: 600, targets: Vec::new() })?,
+            NightlyPart::Matrix => matrix::run(&MatrixArgs::default()).await?,
+        }
+    }
+    Ok(())
+}
+
+fn ignored(names: &[String]) -> Result<()> {
+    control_plane()?;
     for programs in PROGRAMS {
         let mut command = sources::cargo();
         command.args(["test", "--release", "--no-fail-fast", "--config", &runner_timeout::runner()?]);
-        command.args(programs).args(["--", "--show-output", "--ignored"]).args(&arguments.names);
+        command.args(programs).args(["--", "--show-output", "--ignored"]).args(names);
         // A machine without a control plane is a failure, not a reason to skip.
         sources::run(command.env("CI", "true"))?;
     }
-    if !arguments.names.is_empty() {
-        return Ok(());
-    }
+    Ok(())
+}
+
+fn outages() -> Result<()> {
+    control_plane()?;
     let mut command = sources::cargo();
     command.args(["test", "--package", "taintward", "--test", "real_server", "--", "--nocapture", "outages"]);
-    sources::run(command.env("TAINTWARD_OUTAGES", OUTAGES).env("CI", "true"))?;
-    matrix::run(&MatrixArgs::default()).await
+    sources::run(command.env("TAINTWARD_OUTAGES", OUTAGES).env("CI", "true"))
+}
+
+fn simulation() -> Result<()> {
+    let mut command = sources::cargo();
+    command.args(["test", "--release", "--package", "taintward-sandbox", "--test", "simulation"]);
+    sources::run(command.env("TAINTWARD_SEEDS", SEEDS))
+}
+
+fn control_plane() -> Result<()> {
+    binaries::find_or_build_kwok()?;
+    Binaries::find_or_build().map(drop)
 }

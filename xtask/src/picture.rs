@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
 
-/// What pictures are made of.
 #[derive(Debug, Args)]
 pub(crate) struct PictureArgs {
     /// What is drawn

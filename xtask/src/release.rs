@@ -4,7 +4,7 @@
 //!   same program.
 
 use crate::sources::{self, root};
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &ReleaseArgs) -> Result<()> {
         "binaries",
         "--target",
     ]);
-    bill.arg(host()?).args(["--manifest-path", "crates/cli/Cargo.toml"]).env("PATH", &tools);
+    bill.arg(sources::host()?).args(["--manifest-path", "crates/cli/Cargo.toml"]).env("PATH", &tools);
     sources::run(&mut bill)?;
     let mut written = bills()?;
     let ours = written.iter().position(|file| file.ends_with("crates/cli/taintward_bin.cdx.json"));
@@ -140,14 +140,6 @@ fn tools() -> Result<OsString> {
     }
     path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
     Ok(env::join_paths(path)?)
-}
-
-fn host() -> Result<String> {
-    let said = Command::new("rustc").args(["--print", "host-tuple"]).current_dir(root()).output()?;
-    match said.status.success() {
-        true => Ok(String::from_utf8(said.stdout)?.trim().to_owned()),
-        false => bail!("rustc does not say what it builds for"),
-    }
 }
 
 /// The bills that cargo-cyclonedx leaves beside each manifest.

@@ -33,6 +33,15 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// The platform that rustc builds for.
+pub(crate) fn host() -> Result<String> {
+    let said = Command::new("rustc").args(["--print", "host-tuple"]).current_dir(root()).output()?;
+    match said.status.success() {
+        true => Ok(String::from_utf8(said.stdout)?.trim().to_owned()),
+        false => bail!("rustc does not say what it builds for"),
+    }
+}
+
 /// Builds `taintward` and says where the binary is.
 pub(crate) fn build_taintward(release: bool) -> Result<PathBuf> {
     let mut command = cargo();

@@ -20,6 +20,7 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
         binaries::find_or_build_kwok()?;
         binaries::find_or_build_helm()?;
         binaries::find_or_build_promtool()?;
+        binaries::find_or_build_actionlint()?;
     }
     if let Err(why) = Binaries::find_or_build() {
         if all {
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
     if !names.is_empty() {
         let names: Vec<&str> = names.lines().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
         eprintln!(
-            "\nSKIPPED {} tests, for want of a real API server, of KWOK, of Helm, of promtool or of a shell: {}",
+            "\nSKIPPED {} tests, for want of what they need (`cargo xtask setup` says what that is): {}",
             names.len(),
             names.join(", ")
         );

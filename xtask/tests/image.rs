@@ -58,7 +58,9 @@ fn the_image_gets_what_it_is_built_from_and_nothing_else() {
         }
     }
     assert!(outside > 2, "the sources were not found");
-    for needed in ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "xtask/Cargo.toml"] {
+    for needed in
+        ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "examples/Cargo.toml", "xtask/Cargo.toml"]
+    {
         assert!(let_in.iter().any(|allowed| root.join(needed).starts_with(allowed)), "{needed} is left out");
     }
 }

@@ -35,7 +35,7 @@ fn sources() -> Vec<PathBuf> {
         }
     }
     let mut found = Vec::new();
-    for folder in ["crates", "xtask"] {
+    for folder in ["crates", "examples", "xtask"] {
         walk(&root().join(folder), &mut found);
     }
     found.sort();
@@ -147,6 +147,25 @@ fn the_core_depends_on_nothing() {
     let wanted: Vec<&str> =
         section.lines().take_while(|line| !line.starts_with('[')).filter(|line| line.contains('=')).collect();
     assert_eq!(wanted, Vec::<&str>::new());
+}
+
+/// A crate's page and its manifest say the same about what it is for.
+#[test]
+fn every_crate_has_a_page() {
+    for folder in fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path()) {
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let value = |key: &str| {
+            let start = format!("{key} = \"");
+            manifest
+                .lines()
+                .find_map(|line| line.strip_prefix(&*start)?.strip_suffix('"'))
+                .unwrap_or_default()
+        };
+        let page = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
+        let head = format!("# {}\n\n{}.\n\n", value("name"), value("description"));
+        assert!(page.starts_with(&head), "{}/README.md does not begin with:\n{head}", folder.display());
+        assert_eq!(value("readme"), "README.md", "{}", folder.display());
+    }
 }
 
 /// Each row of docs/rules.md names a rule, the code that implements it and a test; both mention the rule.

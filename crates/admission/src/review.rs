@@ -84,6 +84,43 @@ pub struct ReviewResponse {
 
 /// Answers a review.
 ///
+/// ```
+/// use serde_json::{Value, json};
+/// use taintward_admission::review::{AdmissionRequest, Half, InvalidReview, ReviewVerdict, Reviewer, judge};
+///
+/// struct NamedPodsOnly;
+///
+/// impl Reviewer for NamedPodsOnly {
+///     fn mutate(&self, _: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
+///         Ok(ReviewVerdict::allow())
+///     }
+///
+///     fn validate(&self, request: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
+///         match request.name.is_empty() {
+///             true => Ok(ReviewVerdict::deny("give the pod a name")),
+///             false => Ok(ReviewVerdict::allow()),
+///         }
+///     }
+/// }
+///
+/// let review = |name: &str| json!({
+///     "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+///     "request": {
+///         "uid": "705ab4f5", "operation": "CREATE", "namespace": "shop", "name": name,
+///         "kind": {"group": "", "version": "v1", "kind": "Pod"},
+///         "resource": {"group": "", "version": "v1", "resource": "pods"},
+///         "userInfo": {"username": "jane"},
+///         "object": {"metadata": {}},
+///     },
+/// });
+/// for (name, allowed) in [("web", true), ("", false)] {
+///     let answer = judge(Half::Validate, review(name).to_string().as_bytes(), &NamedPodsOnly).unwrap().answer;
+///     let answer: Value = serde_json::from_slice(&answer).unwrap();
+///     assert_eq!(answer["response"]["allowed"], allowed);
+///     assert_eq!(answer["response"]["uid"], "705ab4f5");
+/// }
+/// ```
+///
 /// If a reviewer panics, the response is: allowed, unchanged. If a panic ends the process (`panic = "abort"`), the API
 /// server gets no response, which has the same effect with `failurePolicy: Ignore`.
 ///

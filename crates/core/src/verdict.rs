@@ -119,6 +119,29 @@ pub struct PodInput<'a> {
 
 /// Judges one pod against its node's NoExecute taints (TE-17, TE-19, D1, D2, D6, D7, D11), from the objects alone: no
 /// time is held.
+///
+/// ```
+/// use taintward_core::taint::{Taint, TaintEffect};
+/// use taintward_core::taint_start::{BindingSource, PodBinding, TaintStart, TaintStartSource};
+/// use taintward_core::time::{Mono, Now, Wall};
+/// use taintward_core::toleration_matching::NumericOperators;
+/// use taintward_core::verdict::{Outcome, PodInput, TaintInstance, judge};
+///
+/// let at = |seconds| Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds));
+/// let (key, effect) = ("maintenance".into(), TaintEffect::NoExecute);
+/// let tainted = TaintInstance {
+///     taint: Taint { key, value: "".into(), effect, time_added: None },
+///     start: TaintStart { at: Mono::from_secs(10), source: TaintStartSource::SeenLive, clamped: false },
+/// };
+/// let pod = PodInput {
+///     tolerations: &[],
+///     arrival: PodBinding { at: Mono::from_secs(0), source: BindingSource::SeenLive },
+///     exemption: None,
+/// };
+/// let verdict = judge(&pod, &[tainted], NumericOperators::Off, at(12));
+/// assert_eq!(verdict.outcome, Outcome::Leaves { due: Mono::from_secs(10) });
+/// assert!(matches!(judge(&pod, &[], NumericOperators::Off, at(12)).outcome, Outcome::Stays(_)));
+/// ```
 pub fn judge(
     subject: &PodInput<'_>,
     taints: &[TaintInstance],

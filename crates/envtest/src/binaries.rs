@@ -1,7 +1,7 @@
 //! Finds the binaries of a control plane, or builds the missing ones from their pinned Go modules into the user's
 //! cache.
 //!
-//! - Binaries in `KUBEBUILDER_ASSETS` come first; KWOK, Helm and promtool are built only on request.
+//! - Binaries in `KUBEBUILDER_ASSETS` come first; KWOK, Helm, promtool and actionlint are built only on request.
 //! - See `releases.rs` for the versions, `servers.rs` and `kwok.rs` for starting them.
 
 use crate::pinned_tool::PinnedTool;
@@ -29,6 +29,12 @@ const PROMTOOL: PinnedTool = PinnedTool {
     name: "promtool",
     go_mod: include_str!("../../../xtask/promtool/go.mod"),
     go_sum: include_str!("../../../xtask/promtool/go.sum"),
+};
+
+const ACTIONLINT: PinnedTool = PinnedTool {
+    name: "actionlint",
+    go_mod: include_str!("../../../xtask/actionlint/go.mod"),
+    go_sum: include_str!("../../../xtask/actionlint/go.sum"),
 };
 
 /// Kubernetes' programs, the Go package of each, and what they are needed for. The biggest comes first, because the
@@ -163,9 +169,19 @@ pub fn find_or_build_kwok() -> Result<PathBuf> {
     find_or_build_on_request(&KWOK, "KWOK", "sigs.k8s.io/kwok/cmd/kwok", "2 minutes")
 }
 
+/// Finds Helm without building anything.
+pub fn find_helm() -> Result<PathBuf> {
+    find_on_request(&HELM, "Helm")
+}
+
 /// Finds Helm, or builds it: about 4 minutes on two cores, once.
 pub fn find_or_build_helm() -> Result<PathBuf> {
     find_or_build_on_request(&HELM, "Helm", "helm.sh/helm/v3/cmd/helm", "4 minutes")
+}
+
+/// Finds promtool without building anything.
+pub fn find_promtool() -> Result<PathBuf> {
+    find_on_request(&PROMTOOL, "promtool")
 }
 
 /// Finds promtool, or builds it: about 5 minutes on two cores, once.
@@ -175,6 +191,21 @@ pub fn find_or_build_promtool() -> Result<PathBuf> {
         "promtool",
         "github.com/prometheus/prometheus/cmd/promtool",
         "5 minutes",
+    )
+}
+
+/// Finds actionlint without building anything.
+pub fn find_actionlint() -> Result<PathBuf> {
+    find_on_request(&ACTIONLINT, "actionlint")
+}
+
+/// Finds actionlint, or builds it: about a minute on two cores, once.
+pub fn find_or_build_actionlint() -> Result<PathBuf> {
+    find_or_build_on_request(
+        &ACTIONLINT,
+        "actionlint",
+        "github.com/rhysd/actionlint/cmd/actionlint",
+        "a minute",
     )
 }
 
@@ -194,12 +225,17 @@ fn find_or_build_on_request(tool: &PinnedTool, what: &str, package: &str, long: 
 
 /// Helm for a test, or `None` if it was not built, as with [`for_test`].
 pub fn helm_for_test(test: &str) -> Option<PathBuf> {
-    had_for_test(test, "Helm", find_on_request(&HELM, "Helm"))
+    had_for_test(test, "Helm", find_helm())
 }
 
 /// promtool for a test, or `None` if it was not built, as with [`for_test`].
 pub fn promtool_for_test(test: &str) -> Option<PathBuf> {
-    had_for_test(test, "promtool", find_on_request(&PROMTOOL, "promtool"))
+    had_for_test(test, "promtool", find_promtool())
+}
+
+/// actionlint for a test, or `None` where it was not built, as with [`for_test`].
+pub fn actionlint_for_test(test: &str) -> Option<PathBuf> {
+    had_for_test(test, "actionlint", find_actionlint())
 }
 
 /// KWOK for a test, or `None` if it was not built, as with [`for_test`].

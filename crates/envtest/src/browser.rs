@@ -249,7 +249,8 @@ impl Drop for Browser {
     }
 }
 
-fn find() -> Result<PathBuf> {
+/// Finds a browser through `PATH`.
+pub fn find() -> Result<PathBuf> {
     let folders: Vec<PathBuf> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
     let programs = NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     let found = programs.into_iter().find(|program| program.is_file());

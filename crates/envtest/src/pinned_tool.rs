@@ -64,6 +64,25 @@ impl PinnedTool {
         Ok(cache()?.join(self.name).join(format!("{:016x}", text.fold(0xcbf2_9ce4_8422_2325, fnv1a))))
     }
 
+    /// Any Go since 1.21 downloads the exact toolchain that go.mod requires.
+    fn require_go(&self, what: &str) -> Result<()> {
+        let way_out = match self.kubernetes() {
+            Some(_) => {
+                "install Go from https://go.dev/dl, or point KUBEBUILDER_ASSETS at a folder with etcd, kube-apiserver, \
+                 kubectl, kube-controller-manager and kube-scheduler"
+            }
+            None => "install Go from https://go.dev/dl",
+        };
+        let Ok(output) = Command::new("go").args(["env", "GOVERSION"]).output() else {
+            bail!("Go is needed to build {what}, and there is no `go` in PATH; {way_out}");
+        };
+        let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        match minor_version(&version) {
+            Some(minor) if minor >= 21 => Ok(()),
+            _ => bail!("Go 1.21 or newer is needed to build {what}, this is {version:?}; {way_out}"),
+        }
+    }
+
     /// Builds missing binaries and returns their folder.
     pub(crate) fn build(&self, programs: &[(&str, &str)], what: &str, long: &str) -> Result<PathBuf> {
         let folder = self.folder()?;
@@ -71,7 +90,7 @@ impl PinnedTool {
         if programs.iter().all(|(name, _)| bin.join(name).is_file()) {
             return Ok(bin);
         }
-        require_go()?;
+        self.require_go(what)?;
         fs::create_dir_all(&source)?;
         fs::create_dir_all(&bin)?;
         let lock = File::create(folder.join("lock"))?;
@@ -91,20 +110,6 @@ impl PinnedTool {
             build_one(name, package, &link, (&source, &bin))?;
         }
         Ok(bin)
-    }
-}
-
-/// Any Go since 1.21 downloads the exact toolchain that go.mod requires.
-fn require_go() -> Result<()> {
-    const WAY_OUT: &str = "install Go from https://go.dev/dl, or point KUBEBUILDER_ASSETS at a folder with etcd, \
-                           kube-apiserver, kubectl, kube-controller-manager and kube-scheduler";
-    let Ok(output) = Command::new("go").args(["env", "GOVERSION"]).output() else {
-        bail!("Go is needed to build the control plane, and there is no `go` in PATH; {WAY_OUT}");
-    };
-    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    match minor_version(&version) {
-        Some(minor) if minor >= 21 => Ok(()),
-        _ => bail!("Go 1.21 or newer is needed to build the control plane, this is {version:?}; {WAY_OUT}"),
     }
 }
 
@@ -145,7 +150,10 @@ fn build_one(name: &str, package: &str, link: &str, (source, bin): (&Path, &Path
         std::thread::sleep(Duration::from_millis(200));
     };
     if !status.success() {
-        bail!("go build {package} failed:\n{}", last_lines(&errors));
+        bail!(
+            "go build {package} failed; the first build downloads modules and so needs the network:\n{}",
+            last_lines(&errors)
+        );
     }
     eprintln!("{}  {name:<24} built in {:>3} s ", if live { "\r" } else { "" }, start.elapsed().as_secs());
     fs::rename(half, bin.join(name))?;

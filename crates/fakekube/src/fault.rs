@@ -99,6 +99,27 @@ impl Error for BrokenConnection {}
 pub type FaultyBody = UnsyncBoxBody<Bytes, BrokenConnection>;
 
 /// Decides which requests meet a fault.
+///
+/// ```
+/// use fakekube::api::{ApiServer, ApiServerSettings};
+/// use fakekube::fault::{FaultInjector, InjectedFault};
+/// use k8s_openapi::api::core::v1::Node;
+/// use kube::api::ListParams;
+/// use kube::{Api, Client};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let server = ApiServer::new(ApiServerSettings::default());
+/// server.bootstrap();
+/// let faults = FaultInjector::new(1, 0);
+/// let nodes: Api<Node> = Api::all(Client::new(faults.before(server), "default"));
+/// faults.outage(Some(InjectedFault::Unavailable));
+/// assert!(nodes.list(&ListParams::default()).await.is_err());
+/// faults.outage(None);
+/// assert!(nodes.list(&ListParams::default()).await.is_ok());
+/// assert_eq!(faults.counts().get(&InjectedFault::Unavailable), Some(&1));
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct FaultInjector {
     shared: Arc<FaultState>,

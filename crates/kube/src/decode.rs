@@ -101,6 +101,17 @@ pub enum Decoded<F> {
 }
 
 /// A kind of object that is listed and watched.
+///
+/// ```
+/// use taintward_core::fact::NodeFact;
+/// use taintward_kube::decode::{Decoded, WatchedObject as _};
+///
+/// let node = br#"{"metadata": {"name": "n1", "uid": "node-uid"},
+///                 "spec": {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}}"#;
+/// let Decoded::Object(node) = NodeFact::from_json(node) else { panic!("a node") };
+/// assert_eq!(node.taints[0].to_string(), "maintenance:NoExecute");
+/// assert!(matches!(NodeFact::from_json(b"{]"), Decoded::Undecodable(_)));
+/// ```
 pub trait WatchedObject: Sized + Send + 'static {
     /// The API group; empty is core.
     const GROUP: &'static str;

@@ -43,6 +43,25 @@ pub use watch_settings::{WatchScope, WatchSettings};
 /// end a watch in time ([`WatchSettings::watch_timeout`]) detects one that leads nowhere. A server or proxy may still
 /// lose an event: so everything is listed again at intervals (L4), beside the watch, which continues meanwhile
 /// (`background_list.rs`).
+///
+/// ```no_run
+/// use taintward_core::fact::NodeFact;
+/// use taintward_kube::watch::{StreamHealth, WatchEvent, WatchSettings, Watcher};
+/// use tokio::sync::{mpsc, watch};
+///
+/// # async fn print_nodes(client: kube::Client) {
+/// let (sender, mut events) = mpsc::channel(16);
+/// let (health, _) = watch::channel(StreamHealth::default());
+/// tokio::spawn(Watcher::<NodeFact>::new(client, WatchSettings::default()).run(sender, health));
+/// while let Some(batch) = events.recv().await {
+///     for event in batch {
+///         if let WatchEvent::Applied { fact, listed } = event {
+///             println!("{} has {} taints (listed: {listed})", fact.name.as_str(), fact.taints.len());
+///         }
+///     }
+/// }
+/// # }
+/// ```
 pub struct Watcher<F> {
     client: Client,
     settings: WatchSettings,

@@ -74,6 +74,17 @@ pub fn is_change(argument: &str) -> bool {
 
 /// Parses arguments, each an addition or a removal (KT-3). Without arguments the edit is empty, which is not an error.
 ///
+/// ```
+/// use taintward_core::taint_edit::parse;
+///
+/// let first = parse(&["old:NoSchedule"]).unwrap().apply(&[], false).unwrap();
+/// let edit = parse(&["dedicated=db:NoExecute", "old-"]).unwrap();
+/// let edited = edit.apply(&first.taints, false).unwrap();
+/// assert_eq!(edited.taints.len(), 1);
+/// assert_eq!(edited.taints[0].to_string(), "dedicated=db:NoExecute");
+/// assert!(parse(&["dedicated=db:Never"]).is_err());
+/// ```
+///
 /// # Errors
 /// The first argument that is invalid by itself or repeats another; then contradictions (KT-5).
 pub fn parse(arguments: &[&str]) -> Result<TaintEdit, GrammarError> {

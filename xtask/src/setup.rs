@@ -1,0 +1,189 @@
+//! Runs `cargo xtask setup`: says what this machine lacks for development, and what works without it.
+//!
+//! - It installs nothing and asks nothing of the network.
+
+use crate::sources;
+use anyhow::{Result, bail};
+use std::env;
+use std::process::Command;
+use taintward_envtest::{Binaries, binaries, browser};
+
+/// Something that some developer commands need.
+struct Requirement {
+    name: &'static str,
+    /// What was found, or what would bring it.
+    found: Result<String>,
+    /// The commands and tests that need it.
+    needed_for: &'static str,
+    /// What is left without it.
+    without: &'static str,
+}
+
+pub(crate) fn run() -> Result<()> {
+    println!("Rust and a C compiler are there, or this would not run.\n");
+    let requirements = requirements();
+    for Requirement { name, found, needed_for, without } in &requirements {
+        match found {
+            Ok(what) => println!("ok       {name}: {what}"),
+            Err(why) => println!(
+                "missing  {name}: {why:#}\n         needed for: {needed_for}\n         without it: {without}"
+            ),
+        }
+    }
+    let missing = requirements.iter().filter(|one| one.found.is_err()).count();
+    println!("\n{missing} of {} are missing.", requirements.len());
+    Ok(())
+}
+
+fn requirements() -> Vec<Requirement> {
+    let mut all = machine();
+    all.extend(built_programs());
+    all.extend(installed_programs());
+    all
+}
+
+/// What everything else stands on.
+fn machine() -> Vec<Requirement> {
+    vec![
+        Requirement {
+            name: "Linux",
+            found: linux(),
+            needed_for: "everything that CI tests",
+            without: "nothing is tested; .devcontainer describes a container that has all",
+        },
+        Requirement {
+            name: "rustfmt and clippy",
+            found: version("cargo", &["fmt", "--version"], "`rustup component add rustfmt` brings it")
+                .and_then(|_| {
+                    version("cargo", &["clippy", "--version"], "`rustup component add clippy` brings it")
+                }),
+            needed_for: ".ci/run",
+            without: "everything else works",
+        },
+        Requirement {
+            name: "crates",
+            found: crates(),
+            needed_for: "building without a network",
+            without: "cargo downloads what is missing when it builds",
+        },
+        Requirement {
+            name: "git",
+            found: version("git", &["--version"], "install git"),
+            needed_for: "`cargo xtask release --twice`, the check of commit subjects",
+            without: "that check says that it checks nothing",
+        },
+        Requirement {
+            name: "Go",
+            found: version("go", &["env", "GOVERSION"], "https://go.dev/dl has it; 1.21 or newer will do"),
+            needed_for: "building the next five, once; `cargo xtask golden`, `schema`, `columns`",
+            without: "tests that need what is not built are skipped; KUBEBUILDER_ASSETS may name a folder with a control \
+                      plane, and `taintward sandbox` needs none",
+        },
+    ]
+}
+
+/// What is built from pinned Go modules.
+fn built_programs() -> Vec<Requirement> {
+    vec![
+        Requirement {
+            name: "control plane",
+            found: built(Binaries::find()),
+            needed_for: "tests with a real API server, `cargo xtask cluster`, `demo`, `matrix`, `bench`",
+            without: "`cargo xtask test` builds it if Go is there, and else skips these tests",
+        },
+        Requirement {
+            name: "KWOK",
+            found: built(binaries::find_kwok()),
+            needed_for: "tests in which pods run on a real API server",
+            without: "these tests are skipped",
+        },
+        Requirement {
+            name: "Helm",
+            found: built(binaries::find_helm()),
+            needed_for: "tests that render the chart",
+            without: "these tests are skipped; `cargo xtask chart` works",
+        },
+        Requirement {
+            name: "promtool",
+            found: built(binaries::find_promtool()),
+            needed_for: "tests of alerts and dashboards",
+            without: "these tests are skipped; `cargo xtask observability` works",
+        },
+        Requirement {
+            name: "actionlint",
+            found: built(binaries::find_actionlint()),
+            needed_for: "the test of the workflows in .github",
+            without: "this test is skipped",
+        },
+    ]
+}
+
+/// What the system's packages bring.
+fn installed_programs() -> Vec<Requirement> {
+    vec![
+        Requirement {
+            name: "Chromium",
+            found: browser::find().map(|program| program.display().to_string()),
+            needed_for: "tests of the board, `cargo xtask picture board`",
+            without: "these tests are skipped",
+        },
+        Requirement {
+            name: "zsh and fish",
+            found: version("zsh", &["--version"], "install zsh")
+                .and_then(|_| version("fish", &["--version"], "install fish")),
+            needed_for: "tests of completion in these shells",
+            without: "these tests are skipped; bash is tested",
+        },
+        Requirement {
+            name: "C++ compiler",
+            found: version("c++", &["--version"], "install g++ or clang"),
+            needed_for: "`cargo xtask fuzz`, and so .ci/run",
+            without: "fuzz targets read files: `cargo run --manifest-path fuzz/Cargo.toml --bin TARGET -- FILE`",
+        },
+        Requirement {
+            name: "nightly Rust",
+            found: nightly(),
+            needed_for: "fuzzing with sanitizers by cargo-fuzz (`cargo +nightly fuzz run TARGET --features libfuzzer`)",
+            without: "everything else works, `cargo xtask fuzz` and `nightly` too",
+        },
+    ]
+}
+
+fn built<T>(program: Result<T>) -> Result<String> {
+    program.map(|_| "is built".to_owned())
+}
+
+fn linux() -> Result<String> {
+    match env::consts::OS {
+        "linux" => Ok(env::consts::ARCH.to_owned()),
+        other => bail!("this is {other}"),
+    }
+}
+
+fn crates() -> Result<String> {
+    let fetched = sources::cargo().args(["fetch", "--locked", "--offline", "--quiet"]).output()?;
+    match fetched.status.success() {
+        true => Ok("all are downloaded".to_owned()),
+        false => bail!("not all are downloaded; `cargo fetch --locked` downloads them"),
+    }
+}
+
+fn nightly() -> Result<String> {
+    let toolchains = output("rustup", &["toolchain", "list"], "rustup installs it")?;
+    match toolchains.lines().any(|line| line.starts_with("nightly")) {
+        true => Ok("installed".to_owned()),
+        false => bail!("`rustup toolchain install nightly` brings it"),
+    }
+}
+
+/// The first line of what a program prints.
+fn version(program: &str, arguments: &[&str], way_out: &str) -> Result<String> {
+    Ok(output(program, arguments, way_out)?.lines().next().unwrap_or_default().to_owned())
+}
+
+fn output(program: &str, arguments: &[&str], way_out: &str) -> Result<String> {
+    match Command::new(program).args(arguments).current_dir(sources::root()).output() {
+        Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        _ => bail!("`{program} {}` does not run; {way_out}", arguments.join(" ")),
+    }
+}
