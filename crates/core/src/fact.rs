@@ -22,6 +22,9 @@ pub struct NodeFact {
     /// When `spec.taints` last changed, from the `managedFields` entry that owns the field (D1). A decoder need only
     /// look for it when a NoExecute taint carries no `timeAdded`; otherwise, or if nobody owns it, `None`.
     pub taints_changed: Option<Wall>,
+    /// It bears the taint `node.kubernetes.io/out-of-service`, of any effect, although its condition `Ready` is True. No
+    /// eviction depends on it; a metric shows it.
+    pub ready_out_of_service: bool,
 }
 
 /// A pod that is bound to a node, as far as decisions need it.

@@ -20,11 +20,12 @@ impl Cache {
         self.wakeups.first().map(|(at, _)| *at)
     }
 
-    /// How many nodes there are, and how many of them have a NoExecute taint.
-    pub(in crate::eviction) fn node_counts(&self) -> (usize, usize) {
+    /// How many nodes there are: all, with a NoExecute taint, ready and out of service.
+    pub(in crate::eviction) fn node_counts(&self) -> (usize, usize, usize) {
         let known = self.nodes.values().filter_map(|entry| entry.state.as_ref());
         let tainted = known.clone().filter(|known| !known.taints().is_empty());
-        (known.count(), tainted.count())
+        let ready_out_of_service = known.clone().filter(|known| known.is_ready_out_of_service());
+        (known.count(), tainted.count(), ready_out_of_service.count())
     }
 
     /// All pods with a deadline, in no particular order of time.
