@@ -191,7 +191,8 @@ impl SampleNode {
 
     /// All its conditions `Ready` are True, and there is one.
     fn is_ready(&self) -> bool {
-        let mut statuses = self.conditions.iter().filter(|of| of.0 == "Ready").map(|of| of.1.as_str()).peekable();
+        let mut statuses =
+            self.conditions.iter().filter(|of| of.0 == "Ready").map(|of| of.1.as_str()).peekable();
         statuses.peek().is_some() && statuses.all(|status| status == "True")
     }
 }
