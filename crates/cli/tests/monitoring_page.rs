@@ -120,7 +120,7 @@ fn nothing_fires_for_the_absence_of_what_is_not_installed() {
         ("controller", "TaintwardControllerAbsent", "TaintwardWebhookAbsent"),
         ("webhook", "TaintwardWebhookAbsent", "TaintwardControllerAbsent"),
     ] {
-        let all = objects(&["--with-monitoring", &format!("--parts={part}")]);
+        let all = objects(&["--with-monitoring", &format!("--parts={part}"), "--api-server-cidr=10.0.0.0/8"]);
         let rules = of_kind(&all, "PrometheusRule")[0]["spec"].to_string();
         assert!(rules.contains(there) && !rules.contains(missing), "{part}");
         let monitors = of_kind(&all, "PodMonitor");
@@ -196,7 +196,7 @@ impl<'c> Desk<'c> {
             let done = self.shell(&text, &self.cluster.kubeconfig(Account::Admin, 0));
             let [said, refused] = [done.stdout, done.stderr].map(|text| String::from_utf8(text).unwrap());
             assert!(!done.status.success() && said.is_empty(), "{said}{refused}");
-            let what = "no kind PodMonitor, PrometheusRule of monitoring.coreos.com/v1";
+            let what = "does not serve PodMonitor, PrometheusRule of monitoring.coreos.com/v1";
             assert!(refused.contains(what) && refused.contains("Nothing was changed"), "{refused}");
         }
         self.leaves_nothing_behind();

@@ -41,7 +41,7 @@ pub(super) enum ApplyError {
     #[error("{object} is not established after {waited:?}: {said}; ask again, or wait longer with --timeout")]
     NotEstablished { object: String, waited: Duration, said: String },
     #[error(
-        "this cluster has no kind {kinds} of {MONITORING}/v1, which --with-monitoring creates objects of: install the \
+        "this cluster does not serve {kinds} of {MONITORING}/v1, of which --with-monitoring creates objects: install the \
          Prometheus operator, or at least its custom resource definitions, and ask again, or leave --with-monitoring out. \
          Nothing was changed"
     )]

@@ -2,7 +2,7 @@
 
 use super::values::MonitoringValues;
 use crate::args::object_names;
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Monitoring")]
@@ -29,8 +29,8 @@ pub(super) struct MonitoringArgs {
     prometheus_namespace: Option<String>,
     /// Who may read the controllers' metrics: none lets in whoever reaches the port; delegated asks the API server, and
     /// gives Prometheus a token
-    #[arg(long, value_name = "HOW", value_enum, default_value = "none", requires = "with_monitoring")]
-    metrics_authentication: AuthenticationArg,
+    #[arg(long, value_name = "HOW", default_value = "none", requires = "with_monitoring", value_parser = ["none", "delegated"])]
+    metrics_authentication: String,
     /// Where your copy of the runbooks is; alerts link to its pages
     #[arg(
         long,
@@ -45,23 +45,13 @@ pub(super) struct MonitoringArgs {
     no_dashboards: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum AuthenticationArg {
-    None,
-    Delegated,
-}
-
 impl MonitoringArgs {
     pub(super) fn resolve(self) -> Option<MonitoringValues> {
-        let authentication = match self.metrics_authentication {
-            AuthenticationArg::None => "none",
-            AuthenticationArg::Delegated => "delegated",
-        };
         self.with_monitoring.then(|| MonitoringValues {
             labels: self.monitoring_label,
             interval: self.scrape_interval,
             prometheus_namespace: self.prometheus_namespace.unwrap_or_default(),
-            authentication: authentication.to_owned(),
+            authentication: self.metrics_authentication,
             runbook_base_url: self.runbook_base_url,
             dashboards: !self.no_dashboards,
         })
