@@ -59,6 +59,7 @@ fn the_page_leads_to_scraped_metrics_and_back() {
     let anew = played(&page, &mut desk);
     assert_eq!((desk.elsewhere, desk.scraped), (1, 1), "Helm; delegated authentication");
     desk.leaves_nothing_behind();
+    desk.is_uninstalled_with_the_rest();
     if std::env::var("EXAMPLES").as_deref() == Ok("overwrite") {
         fs::write(path, anew).unwrap();
     } else {
@@ -209,6 +210,27 @@ impl<'c> Desk<'c> {
         assert_eq!(left, "");
         let ports = "kubectl -n taintward-system get deployment taintward --ignore-not-found -o yaml";
         assert!(!self.must(ports).contains("metrics-tls"));
+    }
+
+    fn is_uninstalled_with_the_rest(&self) {
+        let apply = "taintward install --apply --with-monitoring --metrics-authentication=delegated \
+                     --image=registry.example.com/t:1";
+        let said = self.must(apply);
+        assert!(said.contains("podmonitor.monitoring.coreos.com/taintward created\n"), "{said}");
+        let again = self.must(apply);
+        assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{again}");
+        let said = self.must("taintward install --uninstall --apply");
+        for gone in [
+            "podmonitor.monitoring.coreos.com/taintward",
+            "podmonitor.monitoring.coreos.com/taintward-webhook",
+            "prometheusrule.monitoring.coreos.com/taintward",
+            "configmap/taintward-dashboard-overview",
+            "secret/taintward-metrics-reader",
+            "clusterrolebinding.rbac.authorization.k8s.io/taintward-controller-auth-delegator",
+        ] {
+            assert!(said.contains(&format!("{gone} deleted\n")), "{gone}: {said}");
+        }
+        self.leaves_nothing_behind();
     }
 
     /// The controllers with the flags and rights of their Deployment let in the token that the PodMonitor names.
