@@ -25,6 +25,9 @@ pub const RUNBOOKS: &str = "docs/runbooks";
 /// The folder of the dashboards; nothing else is in it.
 pub const DASHBOARDS: &str = "deploy/monitoring/dashboards";
 
+/// The folder of the dashboards in the Helm chart, each in one line; nothing else is in it.
+pub const CHART_DASHBOARDS: &str = "deploy/chart/dashboards";
+
 /// All alerts.
 pub fn alerts() -> Vec<Alert> {
     alerts::all()
@@ -40,14 +43,18 @@ pub fn files() -> BTreeMap<String, String> {
     let alerts = alerts();
     let pages = alerts.iter().map(|alert| (alert.page(), runbook::page(alert)));
     let dashboards = dashboards();
-    let dashboards = dashboards
+    let indented = dashboards
         .iter()
         .map(|dashboard| (format!("{DASHBOARDS}/{}.json", dashboard.uid), dashboard_json::file(dashboard)));
+    let compact = dashboards.iter().map(|dashboard| {
+        (format!("{CHART_DASHBOARDS}/{}.json", dashboard.uid), dashboard_json::line(dashboard))
+    });
     let others = [
+        ("deploy/chart/templates/prometheusrule.yaml".to_owned(), alert_rules::chart_template(&alerts)),
         ("deploy/monitoring/alerts.yaml".to_owned(), alert_rules::object(&alerts)),
         (format!("{RUNBOOKS}/README.md"), runbook::index(&alerts)),
     ];
-    pages.chain(dashboards).chain(others).collect()
+    pages.chain(indented).chain(compact).chain(others).collect()
 }
 
 /// Writes all files into the repository at `root`.

@@ -18,7 +18,7 @@ use taintward_controller::metrics::{BuildInfo, ControllerMetrics, Exposition, de
 use taintward_core::node_lifecycle::{TaintRate, ZoneKey, ZoneLabels, ZoneReport, ZoneState};
 use taintward_core::time::{Mono, Wall};
 use taintward_envtest::binaries;
-use xtask::observability::{Alert, DASHBOARDS, RUNBOOKS, alerts, files, rule_group};
+use xtask::observability::{Alert, CHART_DASHBOARDS, DASHBOARDS, RUNBOOKS, alerts, files, rule_group};
 
 const ANEW: &str = "make it anew: cargo xtask observability";
 
@@ -33,7 +33,7 @@ fn the_files_are_what_the_definitions_say_and_there_are_no_others() {
         let kept = fs::read_to_string(root().join(path)).unwrap_or_default();
         assert!(kept == *text, "{path} differs from its definition; {ANEW}");
     }
-    for folder in [RUNBOOKS, DASHBOARDS] {
+    for folder in [RUNBOOKS, DASHBOARDS, CHART_DASHBOARDS] {
         let there = fs::read_dir(root().join(folder)).unwrap();
         let strangers: Vec<String> = there
             .map(|file| format!("{folder}/{}", file.unwrap().file_name().to_str().unwrap()))

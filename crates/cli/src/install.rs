@@ -10,6 +10,7 @@ mod chart;
 mod helm_template;
 mod install_args;
 mod install_options;
+mod monitoring_args;
 mod uninstall;
 mod values;
 

@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 use taintward_envtest::binaries;
 
 /// Choices, as flags and as a chart's values.
-const CHOICES: [(&[&str], &[&str]); 15] = [
+const CHOICES: [(&[&str], &[&str]); 18] = [
     (&[], &[]),
     (
         &["--namespace=taints", "--image=registry.example.com/a/taintward:v9", "--replicas=3"],
@@ -91,6 +91,30 @@ const CHOICES: [(&[&str], &[&str]); 15] = [
         &[
             "webhook.rules=*\\,toleration-restriction,parts.controller=false,parts.viewer=false",
             "webhook.restrictionConfig=LISTS",
+        ],
+    ),
+    (&["--with-monitoring"], &["monitoring.enabled=true"]),
+    (
+        &[
+            "--with-monitoring",
+            "--monitoring-label=release=a",
+            "--monitoring-label=example.com/team=nodes",
+            "--prometheus-namespace=monitoring",
+            "--metrics-authentication=delegated",
+            "--scrape-interval=15s",
+            "--runbook-base-url=https://docs.example.com/runbooks/",
+        ],
+        &[
+            "monitoring.enabled=true,monitoring.labels.release=a,monitoring.labels.example\\.com/team=nodes",
+            "monitoring.prometheusNamespace=monitoring,monitoring.authentication=delegated",
+            "monitoring.interval=15s,monitoring.runbookBaseUrl=https://docs.example.com/runbooks",
+        ],
+    ),
+    (
+        &["--with-monitoring", "--no-dashboards", "--parts=webhook", "--metrics-authentication=delegated"],
+        &[
+            "monitoring.enabled=true,monitoring.dashboards=false,monitoring.authentication=delegated",
+            "parts.controller=false,parts.viewer=false",
         ],
     ),
     (&["--client-ca-config-map=front-proxy"], &["webhook.clients.configMap=front-proxy"]),
@@ -199,6 +223,9 @@ fn the_chart_refuses_what_the_flags_refuse() {
         "webhook.clients.allowedNames={a}",
         "webhook.clients.configMap=a,webhook.clients.secret=b",
         "image.repository=",
+        "monitoring.interval=often",
+        "monitoring.authentication=token",
+        "monitoring.runbookBaseUrl=docs/",
         "unknown=1",
     ];
     for set in rows {

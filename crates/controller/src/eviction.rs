@@ -140,6 +140,7 @@ impl Controller for EvictionController {
             pods: stats.pods,
             nodes: stats.nodes,
             tainted_nodes: stats.tainted_nodes,
+            ready_out_of_service_nodes: stats.ready_out_of_service_nodes,
             pending: stats.counting,
             due,
             retrying: engine.failing_evictions().count(),

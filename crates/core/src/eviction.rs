@@ -288,12 +288,13 @@ impl Engine for EvictionEngine {
 impl EvictionEngine {
     /// Returns the counts.
     pub fn stats(&self) -> EvictionStats {
-        let (nodes, tainted_nodes) = self.cache.node_counts();
+        let (nodes, tainted_nodes, ready_out_of_service_nodes) = self.cache.node_counts();
         let EvictionState { queue, pods, counts, .. } = &self.state;
         let (counting, held) = (counts.counting(), counts.held());
         queue.stats(EvictionStats {
             nodes,
             tainted_nodes,
+            ready_out_of_service_nodes,
             pods: *pods,
             counting,
             held,

@@ -44,6 +44,7 @@
 //!     created: None,
 //!     taints,
 //!     taints_changed: None,
+//!     ready_out_of_service: false,
 //! };
 //! let pod = PodFact {
 //!     id: PodId::new(Uid::new("pod-uid"), PodName::new("shop", "cart")),

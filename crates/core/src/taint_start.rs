@@ -193,6 +193,7 @@ mod tests {
             created: ago(500),
             taints: Vec::new(),
             taints_changed: changed,
+            ready_out_of_service: false,
         };
         taint_start(&taint, &node, sighting, now)
     }

@@ -37,6 +37,7 @@ fn node() -> NodeFact {
         created: None,
         taints: vec![taint],
         taints_changed: None,
+        ready_out_of_service: false,
     }
 }
 

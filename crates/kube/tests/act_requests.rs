@@ -59,6 +59,7 @@ fn node() -> NodeFact {
         created: None,
         taints: vec![taint("a", "b", TaintEffect::NoSchedule), taint("k", "", TaintEffect::NoExecute)],
         taints_changed: None,
+        ready_out_of_service: false,
     }
 }
 

@@ -20,6 +20,9 @@
 {{- define "taintward.guards" -}}
 {{- if and (eq .Values.controller.mode "enforce") (not (has "-toleration-guard-controller" (splitList "," .Values.controller.controllers))) (has "toleration-guard-controller" (splitList "," .Values.controller.controllers)) -}}true{{- end -}}
 {{- end -}}
+{{- define "taintward.delegates" -}}
+{{- if and .Values.monitoring.enabled .Values.parts.controller (eq .Values.monitoring.authentication "delegated") -}}true{{- end -}}
+{{- end -}}
 {{- define "taintward.rules" -}}
 {{- if include "taintward.guards" . -}}
 {{ .Values.webhook.rules }},toleration-guard

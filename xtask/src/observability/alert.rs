@@ -1,5 +1,7 @@
 //! Defines what an alert consists of, and the PromQL that alerts have in common.
 
+use taintward_admission::metrics::MODE;
+
 /// One alerting rule with its runbook.
 #[derive(Debug)]
 pub struct Alert {
@@ -57,6 +59,12 @@ impl Alert {
     /// The page, from the root of the repository: no address of the documentation is known here.
     pub fn page(&self) -> String {
         format!("docs/runbooks/{}.md", self.name)
+    }
+
+    /// The part of an installation whose absence makes it fire, as the chart names it.
+    pub(super) fn part(&self) -> Option<&'static str> {
+        let is_webhook = self.expr.contains(&format!("mode=\"{MODE}\""));
+        self.expr.starts_with("absent(").then_some(if is_webhook { "webhook" } else { "controller" })
     }
 }
 

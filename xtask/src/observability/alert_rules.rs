@@ -4,7 +4,7 @@ use super::alert::Alert;
 
 /// The file that `promtool check rules` takes.
 pub fn rule_group(alerts: &[Alert]) -> String {
-    let rules: String = alerts.iter().map(rule).collect();
+    let rules: String = alerts.iter().map(|alert| rule(alert, |text| text, &alert.page())).collect();
     format!("groups:\n  - name: taintward\n    rules:\n{rules}")
 }
 
@@ -24,11 +24,51 @@ pub(super) fn object(alerts: &[Alert]) -> String {
     )
 }
 
-fn rule(alert: &Alert) -> String {
+/// The template of the PrometheusRule in the Helm chart, which prints what is a template of Prometheus as it is.
+pub(super) fn chart_template(alerts: &[Alert]) -> String {
+    let rules: String = alerts.iter().map(chart_rule).collect();
+    format!(
+        "{{{{- if $.Values.monitoring.enabled }}}}\n\
+         ---\n\
+         # Made by `cargo xtask observability`; each alert has a page in docs/runbooks.\n\
+         apiVersion: monitoring.coreos.com/v1\n\
+         kind: PrometheusRule\n\
+         metadata:\n  \
+           name: taintward\n  \
+           namespace: {{{{ $.Release.Namespace | quote }}}}\n  \
+           labels:\n    \
+             app.kubernetes.io/name: taintward\n    \
+             app.kubernetes.io/component: monitoring\n    \
+             {{{{- if $.Values.monitoring.labels }}}}\n    \
+             {{{{- toYaml $.Values.monitoring.labels | nindent 4 }}}}\n    \
+             {{{{- end }}}}\n\
+         spec:\n  \
+           groups:\n    \
+             - name: taintward\n      \
+               rules:\n\
+         {rules}{{{{- end }}}}\n"
+    )
+}
+
+/// One rule; an alert that would hold for ever without a part of the installation is there with that part only.
+fn chart_rule(alert: &Alert) -> String {
+    let page =
+        format!("{{{{ printf \"%s/{}.md\" $.Values.monitoring.runbookBaseUrl | quote }}}}", alert.name);
+    let rule: String = rule(alert, |text| text.replace("{{", "{{ \"{{\" }}"), &page)
+        .lines()
+        .map(|line| format!("  {line}\n"))
+        .collect();
+    match alert.part() {
+        Some(part) => format!("        {{{{- if $.Values.parts.{part} }}}}\n{rule}        {{{{- end }}}}\n"),
+        None => rule,
+    }
+}
+
+fn rule(alert: &Alert, escaped: impl Fn(String) -> String, page: &str) -> String {
     let Alert { name, hold_seconds, severity, .. } = alert;
-    let (expr, summary, description) =
-        (quoted(&alert.expr), quoted(alert.summary), quoted(alert.description));
-    let (severity, page) = (severity.as_str(), alert.page());
+    let [expr, summary, description] =
+        [&*alert.expr, alert.summary, alert.description].map(|text| escaped(quoted(text)));
+    let severity = severity.as_str();
     format!(
         "      - alert: {name}\n        \
                  expr: {expr}\n        \

@@ -13,12 +13,21 @@ const TAG: &str = "taintward";
 
 /// The file that Grafana imports.
 pub(crate) fn file(dashboard: &Dashboard) -> String {
+    format!("{:#}\n", json(dashboard))
+}
+
+/// The same in one line, as the Helm chart puts it into a ConfigMap.
+pub(crate) fn line(dashboard: &Dashboard) -> String {
+    format!("{}\n", json(dashboard))
+}
+
+fn json(dashboard: &Dashboard) -> Value {
     let Dashboard { uid, title, description, mode, rows } = dashboard;
     let description =
         format!("{description} Each alert has a page in {RUNBOOKS}/README.md of Taintward's repository.");
     let processes = format!("{}{{mode{mode}}}", names::BUILD_INFO);
     let of_namespace = format!("{}{{mode{mode},namespace=~\"$namespace\"}}", names::BUILD_INFO);
-    let dashboard = json!({
+    json!({
         "uid": uid,
         "title": format!("Taintward / {title}"),
         "description": description,
@@ -41,8 +50,7 @@ pub(crate) fn file(dashboard: &Dashboard) -> String {
             variable("job", "Job", &of_namespace),
         ]},
         "panels": panels(rows),
-    });
-    format!("{dashboard:#}\n")
+    })
 }
 
 /// A variable with the values that a label has. All of them include none: not every Prometheus adds a namespace.

@@ -28,9 +28,9 @@ pub(super) fn index(alerts: &[Alert]) -> String {
         .collect();
     format!(
         "{MADE}\n# Runbooks\n\nOne page for each alert of `deploy/monitoring/alerts.yaml`, a PrometheusRule of the Prometheus \
-         operator. Prometheus has to scrape `/metrics` of `taintward run` and `taintward webhook` ([metrics.md](../metrics.md)), and \
-         to add the labels `job` and `instance`, as it does by itself; `namespace` and `cluster` tell several installations apart. \
-         The annotation `runbook_url` is the path of the page in this repository.\n\n\
+         operator. [monitoring.md](../monitoring.md) shows how to install it. Prometheus has to scrape `/metrics` of `taintward run` and \
+         `taintward webhook` ([metrics.md](../metrics.md)), and to add the labels `job` and `instance`, as it does by itself; `namespace` and `cluster` tell several installations apart. \
+         The annotation `runbook_url` is the path of the page in this repository, unless the installation names another place.\n\n\
          | alert | severity | meaning |\n|---|---|---|\n{rows}"
     )
 }

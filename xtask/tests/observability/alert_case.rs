@@ -122,6 +122,7 @@ fn nodes_and_connection() -> Vec<AlertCase> {
         limit("TaintwardNodesNotTainted", &gauge(names::NODES_WAITING_FOR_TAINT), "1x120", "0x120"),
         limit("TaintwardObservationInDoubt", &gauge(names::OBSERVATION_IN_DOUBT), "1x120", "0x120"),
         limit("TaintwardEverythingDown", &gauge(names::EVERYTHING_DOWN), "1x120", "0x120"),
+        limit("TaintwardOutOfServiceStale", &gauge(names::READY_OUT_OF_SERVICE_NODES), "1x120", "0x120"),
         AlertCase {
             alert: "TaintwardWatchStale",
             fires: vec![(age.clone(), "181x120"), (phase("watching"), "1x120")],

@@ -4,11 +4,12 @@ use serde_json::Value;
 use taintward_kube::object_client::ObjectRef;
 
 /// Kind, group, version, plural.
-const KINDS: [(&str, &str, &str, &str); 20] = [
+const KINDS: [(&str, &str, &str, &str); 23] = [
     ("Namespace", "", "v1", "namespaces"),
     ("ServiceAccount", "", "v1", "serviceaccounts"),
     ("Service", "", "v1", "services"),
     ("Secret", "", "v1", "secrets"),
+    ("ConfigMap", "", "v1", "configmaps"),
     ("Lease", "coordination.k8s.io", "v1", "leases"),
     ("CustomResourceDefinition", "apiextensions.k8s.io", "v1", "customresourcedefinitions"),
     ("ClusterRole", RBAC, "v1", "clusterroles"),
@@ -23,12 +24,17 @@ const KINDS: [(&str, &str, &str, &str); 20] = [
     ("ValidatingAdmissionPolicyBinding", ADMISSION, "v1", "validatingadmissionpolicybindings"),
     ("MutatingWebhookConfiguration", ADMISSION, "v1", "mutatingwebhookconfigurations"),
     ("ValidatingWebhookConfiguration", ADMISSION, "v1", "validatingwebhookconfigurations"),
+    ("PodMonitor", MONITORING, "v1", "podmonitors"),
+    ("PrometheusRule", MONITORING, "v1", "prometheusrules"),
     ("DedicatedPool", "taintward.io", "v1alpha1", "dedicatedpools"),
     ("PoolGuard", "taintward.io", "v1alpha1", "poolguards"),
 ];
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 const ADMISSION: &str = "admissionregistration.k8s.io";
+
+/// The group of the Prometheus operator, whose kinds a cluster may lack.
+pub(super) const MONITORING: &str = "monitoring.coreos.com";
 
 /// Where the object is.
 pub(super) fn place(object: &Value) -> ObjectRef<'_> {

@@ -7,7 +7,7 @@
 mod replace;
 
 use super::RenderedObject;
-use super::api_resources::{called, place};
+use super::api_resources::{MONITORING, called, place};
 use super::install_options::{ConflictPolicy, DryRunKind};
 use crate::output::{self, PrintError};
 use crate::say;
@@ -40,6 +40,12 @@ pub(super) enum ApplyError {
     Refused { object: String, why: NodeRequestError },
     #[error("{object} is not established after {waited:?}: {said}; ask again, or wait longer with --timeout")]
     NotEstablished { object: String, waited: Duration, said: String },
+    #[error(
+        "this cluster does not serve {kinds} of {MONITORING}/v1, of which --with-monitoring creates objects: install the \
+         Prometheus operator, or at least its custom resource definitions, and ask again, or leave --with-monitoring out. \
+         Nothing was changed"
+    )]
+    NoOperator { kinds: String },
     #[error(transparent)]
     Print(#[from] PrintError),
 }
@@ -69,6 +75,10 @@ pub(super) async fn all(
     conflicts: ConflictPolicy,
     patience: Duration,
 ) -> Result<(), ApplyError> {
+    let missing = missing_kinds(server, objects).await?;
+    if !missing.is_empty() {
+        return Err(ApplyError::NoOperator { kinds: missing.join(", ") });
+    }
     // A server that serves no such kinds is found out before anything is written.
     if let Some(definition) = objects.iter().find(|object| object.value["kind"] == DEFINITION)
         && tried == DryRunKind::No
@@ -103,6 +113,20 @@ pub(super) async fn all(
         }
     }
     Ok(())
+}
+
+/// The kinds of the Prometheus operator that are wanted and not served.
+async fn missing_kinds(server: &ObjectClient, objects: &[RenderedObject]) -> Result<Vec<String>, ApplyError> {
+    let mut missing: Vec<String> = Vec::new();
+    for object in objects.iter().map(|object| &object.value) {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        if place(object).group == MONITORING && !missing.iter().any(|known| known == kind) {
+            // A list of a kind that is served is found, in a namespace that is not there too.
+            let served = server.all(place(object)).await.map_err(|why| refused(object, why))?;
+            missing.extend(served.is_none().then(|| kind.to_owned()));
+        }
+    }
+    Ok(missing)
 }
 
 async fn is_there(server: &ObjectClient, namespace: &str) -> Result<bool, ApplyError> {

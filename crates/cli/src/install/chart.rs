@@ -5,9 +5,9 @@
 //!   needs, without wildcards, and creates neither Secrets nor pods.
 
 use super::helm_template::{HelmTemplateError, HelmTemplates};
-use super::values::{ClientCa, Components, InstallValues};
+use super::values::{ClientCa, Components, InstallValues, MonitoringValues};
 use super::{RenderedObject, quoted};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ macro_rules! files {
 }
 
 /// The templates of objects, in the order of creation.
-const TEMPLATES: [(&str, &str); 9] = files![
+const TEMPLATES: [(&str, &str); 11] = files![
     "templates/bounds.yaml",
     "templates/rbac.yaml",
     "templates/flowschema.yaml",
@@ -27,6 +27,8 @@ const TEMPLATES: [(&str, &str); 9] = files![
     "templates/poddisruptionbudget.yaml",
     "templates/networkpolicy.yaml",
     "templates/poolguard.yaml",
+    "templates/monitoring.yaml",
+    "templates/prometheusrule.yaml",
     "templates/webhook.yaml",
 ];
 
@@ -35,6 +37,14 @@ const DEFINITIONS: [(&str, &str); 3] = [
     ("crds/dedicatedpools.yaml", include_str!("../../../../deploy/crds/dedicatedpools.yaml")),
     ("crds/poolguards.yaml", include_str!("../../../../deploy/crds/poolguards.yaml")),
     ("crds/taintwardpolicies.yaml", include_str!("../../../../deploy/crds/taintwardpolicies.yaml")),
+];
+
+/// The dashboards, each in one line; templates read them as they are, with what is a template of Grafana.
+const DASHBOARDS: [(&str, &str); 4] = files![
+    "dashboards/taintward-evictions.json",
+    "dashboards/taintward-node-lifecycle.json",
+    "dashboards/taintward-overview.json",
+    "dashboards/taintward-webhook.json",
 ];
 
 const OTHERS: [(&str, &str); 6] = files![
@@ -55,7 +65,7 @@ const FOREIGN: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-
 const EVERYWHERE: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
 /// Folders in which nothing else is.
-const OWN: [&str; 2] = ["crds", "templates"];
+const OWN: [&str; 3] = ["crds", "dashboards", "templates"];
 
 /// The folder could not be filled.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +77,7 @@ pub(super) struct ChartError {
 
 /// Each file by its path in the chart.
 fn files() -> impl Iterator<Item = (&'static str, &'static str)> {
-    OTHERS.into_iter().chain(DEFINITIONS).chain(TEMPLATES)
+    OTHERS.into_iter().chain(DEFINITIONS).chain(DASHBOARDS).chain(TEMPLATES)
 }
 
 /// Writes the chart; returns what there is to say about it.
@@ -137,6 +147,7 @@ fn chart_values(values: &InstallValues) -> Value {
     let Components { controller, webhook, viewer } = values.parts;
     json!({
         "Release": {"Namespace": values.namespace},
+        "Files": DASHBOARDS.into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect::<Map<_, _>>(),
         "Values": {
             "image": {"pullSecrets": values.pull_secrets},
             "replicas": values.replicas,
@@ -159,7 +170,23 @@ fn chart_values(values: &InstallValues) -> Value {
                 "sourceCidrs": sources,
                 "extraArgs": values.webhook_args,
             },
+            "monitoring": monitoring(values.monitoring.as_ref()),
         },
+    })
+}
+
+fn monitoring(chosen: Option<&MonitoringValues>) -> Value {
+    let by_default = MonitoringValues::default();
+    let values = chosen.unwrap_or(&by_default);
+    let label = |(key, value): &(String, String)| (key.clone(), value.as_str().into());
+    json!({
+        "enabled": chosen.is_some(),
+        "labels": values.labels.iter().map(label).collect::<Map<_, _>>(),
+        "interval": values.interval,
+        "prometheusNamespace": values.prometheus_namespace,
+        "authentication": values.authentication,
+        "runbookBaseUrl": values.runbook_base_url,
+        "dashboards": values.dashboards,
     })
 }
 

@@ -19,6 +19,9 @@ fn error<T>(what: impl Into<String>) -> Parsed<T> {
     Err(HelmTemplateError(what.into()))
 }
 
+/// The function that gives the text of a file of the chart.
+const FILE: &str = "$.Files.Get";
+
 /// Text with actions in it.
 #[derive(Clone, Debug)]
 enum TemplateNode {
@@ -198,7 +201,7 @@ fn call(tokens: &mut TemplateTokens) -> Parsed<TemplateExpression> {
 }
 
 fn is_function(token: &str) -> bool {
-    token.starts_with(|first: char| first.is_ascii_alphabetic())
+    token == FILE || token.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
 /// A value, or an expression in brackets.
@@ -292,6 +295,21 @@ impl TemplateScope<'_> {
                 rest.iter().fold(form.clone(), |text, one| text.replacen("%s", &printed(one), 1)).into()
             }
             ("quote", [value]) => quoted(&printed(value)).into(),
+            ("toYaml", [Value::Object(fields)]) => {
+                let line =
+                    |(key, value): (&String, &Value)| format!("{}: {}", quoted(key), quoted(&printed(value)));
+                fields.iter().map(line).collect::<Vec<_>>().join("\n").into()
+            }
+            ("nindent", [Value::Number(columns), Value::String(text)]) => {
+                let margin = " ".repeat(
+                    columns.as_u64().and_then(|columns| usize::try_from(columns).ok()).unwrap_or_default(),
+                );
+                text.lines().map(|line| format!("\n{margin}{line}")).collect::<String>().into()
+            }
+            (FILE, [Value::String(path)]) => match self.root["Files"].get(path) {
+                Some(text) => text.clone(),
+                None => return error(format!("there is no file {path}")),
+            },
             ("include", [Value::String(name), dot]) => {
                 let Some(body) = self.templates.definitions.get(name) else {
                     return error(format!("{name} is not defined"));

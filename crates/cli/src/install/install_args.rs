@@ -1,6 +1,7 @@
 //! Defines the flags of `taintward install`, and which of them may stand together.
 
 use super::install_options::{ConflictPolicy, DryRunKind, InstallAction, InstallOptions, PoolRemoval};
+use super::monitoring_args::MonitoringArgs;
 use super::values::{ClientCa, Components, InstallValues, ProvidedCertificate, RULES, contradiction};
 use crate::args::kube_args::ServerArgs;
 use crate::args::object_names;
@@ -48,6 +49,8 @@ pub(crate) struct InstallArgs {
     controller: InstalledControllerArgs,
     #[command(flatten)]
     webhook: InstalledWebhookArgs,
+    #[command(flatten)]
+    monitoring: MonitoringArgs,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -184,7 +187,7 @@ impl InstallArgs {
     pub(crate) fn resolve(self) -> Result<InstallOptions, InstallArgsError> {
         let what = self.what();
         let (json, patience) = (self.output == InstallOutputArg::Json, self.timeout);
-        let Self { installed, controller, webhook, server, .. } = self;
+        let Self { installed, controller, webhook, monitoring, server, .. } = self;
         let has = |part| installed.parts.contains(&part);
         let parts = Components {
             controller: has(ComponentArg::Controller),
@@ -219,6 +222,7 @@ impl InstallArgs {
             )?,
             webhook_args: webhook.webhook_arg,
             found: Vec::new(),
+            monitoring: monitoring.resolve(),
         };
         Ok(InstallOptions { values, what, json, server: server.resolve(), patience })
     }

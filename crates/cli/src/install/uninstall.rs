@@ -6,7 +6,7 @@
 use super::api_resources::{called, place};
 use super::chart;
 use super::install_options::{DryRunKind, PoolRemoval};
-use super::values::{Components, InstallValues, RULES};
+use super::values::{Components, InstallValues, MonitoringValues, RULES};
 use super::{NAME, RenderedObject, quoted};
 use crate::args::controllers::KNOWN;
 use crate::output::{self, PrintError};
@@ -95,6 +95,7 @@ fn everything(values: &InstallValues) -> InstallValues {
         rules: RULES.join(","),
         stamp_taints: true,
         replicas: values.replicas.max(2),
+        monitoring: values.monitoring.as_ref().map(|_| MonitoringValues::everything()),
         ..values.clone()
     }
 }
@@ -130,9 +131,10 @@ fn word(value: &Value) -> String {
     quoted(value.as_str().unwrap_or_default())
 }
 
-/// The namespace and the definitions are of all parts.
+/// The namespace, the definitions, the alerts and the dashboards are of all parts.
 fn goes(object: &Value, values: &InstallValues) -> bool {
-    let shared = matches!(object["kind"].as_str(), Some("Namespace" | "CustomResourceDefinition"));
+    const SHARED: [&str; 4] = ["Namespace", "CustomResourceDefinition", "PrometheusRule", "ConfigMap"];
+    let shared = object["kind"].as_str().is_some_and(|kind| SHARED.contains(&kind));
     let part = match object["kind"].as_str() {
         Some("Lease") => values.parts.controller,
         _ => true,
@@ -140,7 +142,7 @@ fn goes(object: &Value, values: &InstallValues) -> bool {
     part && (!shared || is_all(values.parts))
 }
 
-/// Deletes all, in order.
+/// Deletes all, in order, monitoring too: a kind that the cluster has not has no objects.
 pub(super) async fn all(
     server: &ObjectClient,
     values: &InstallValues,
@@ -148,6 +150,7 @@ pub(super) async fn all(
     leftovers: PoolRemoval,
     patience: Duration,
 ) -> Result<(), UninstallError> {
+    let values = &InstallValues { monitoring: Some(MonitoringValues::everything()), ..values.clone() };
     let pools = names(server, POOLS).await?;
     if leftovers == PoolRemoval::Refuse && values.parts.controller && !pools.is_empty() {
         return Err(UninstallError::Pools { pools: pools.join(", ") });

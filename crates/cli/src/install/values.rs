@@ -48,6 +48,44 @@ pub(crate) struct InstallValues {
     pub(crate) api_servers: Vec<String>,
     /// From where they were found to ask; counts if nobody has said.
     pub(crate) found: Vec<String>,
+    /// What Prometheus and Grafana get; `None`: nothing.
+    pub(crate) monitoring: Option<MonitoringValues>,
+}
+
+/// The objects for the Prometheus operator and for Grafana.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MonitoringValues {
+    /// Labels of the PodMonitors and the PrometheusRule.
+    pub(crate) labels: Vec<(String, String)>,
+    /// As Prometheus writes a duration.
+    pub(crate) interval: String,
+    /// Let in by the NetworkPolicies; may be empty.
+    pub(crate) prometheus_namespace: String,
+    /// `none` or `delegated`.
+    pub(crate) authentication: String,
+    /// Without the last slash.
+    pub(crate) runbook_base_url: String,
+    pub(crate) dashboards: bool,
+}
+
+impl Default for MonitoringValues {
+    fn default() -> Self {
+        Self {
+            labels: Vec::new(),
+            interval: "30s".to_owned(),
+            prometheus_namespace: String::new(),
+            authentication: "none".to_owned(),
+            runbook_base_url: "docs/runbooks".to_owned(),
+            dashboards: true,
+        }
+    }
+}
+
+impl MonitoringValues {
+    /// Whatever was chosen at the installation is a part of this.
+    pub(crate) fn everything() -> Self {
+        Self { authentication: "delegated".to_owned(), ..Self::default() }
+    }
 }
 
 /// What is installed.
@@ -102,6 +140,7 @@ impl Default for InstallValues {
             webhook_args: Vec::new(),
             api_servers: Vec::new(),
             found: Vec::new(),
+            monitoring: None,
         }
     }
 }

@@ -41,6 +41,8 @@ pub struct EvictionGauges {
     pub nodes: usize,
     /// Nodes with at least one NoExecute taint.
     pub tainted_nodes: usize,
+    /// Nodes that are ready, and bear the taint out-of-service.
+    pub ready_out_of_service_nodes: usize,
     /// Pods whose deadline lies ahead.
     pub pending: usize,
     /// Pods that have to leave and have not.
@@ -65,6 +67,7 @@ pub struct EvictionMetrics {
     pods: Gauge,
     nodes: Gauge,
     tainted_nodes: Gauge,
+    ready_out_of_service_nodes: Gauge,
     pending: Gauge,
     due: Gauge,
     retrying: Gauge,
@@ -104,6 +107,10 @@ impl EvictionMetrics {
             pods: registry.gauge(names::PODS, "Pods bound to a node, as known"),
             nodes: registry.gauge(names::NODES, "Nodes, as known"),
             tainted_nodes: registry.gauge(names::TAINTED_NODES, "Nodes with at least one NoExecute taint"),
+            ready_out_of_service_nodes: registry.gauge(
+                names::READY_OUT_OF_SERVICE_NODES,
+                "Nodes that are Ready and still have the taint node.kubernetes.io/out-of-service",
+            ),
             pending: registry.gauge(names::PENDING_PODS, "Pods with a running countdown: their toleration \
              period has not ended"),
             due: registry.gauge(names::DUE_PODS, "Pods that are due for eviction and not deleted yet"),
@@ -130,6 +137,7 @@ impl EvictionMetrics {
             (&self.pods, census.pods),
             (&self.nodes, census.nodes),
             (&self.tainted_nodes, census.tainted_nodes),
+            (&self.ready_out_of_service_nodes, census.ready_out_of_service_nodes),
             (&self.pending, census.pending),
             (&self.due, census.due),
             (&self.retrying, census.retrying),

@@ -12,6 +12,7 @@ metric_names! {
     PODS = "taintward_pods",
     NODES = "taintward_nodes",
     TAINTED_NODES = "taintward_tainted_nodes",
+    READY_OUT_OF_SERVICE_NODES = "taintward_ready_out_of_service_nodes",
     PENDING_PODS = "taintward_pending_pods",
     DUE_PODS = "taintward_due_pods",
     RETRYING_PODS = "taintward_retrying_pods",

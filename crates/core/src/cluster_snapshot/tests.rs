@@ -27,6 +27,7 @@ pub(crate) fn node(name: &str, taints: Vec<crate::taint::Taint>) -> NodeRecord {
             created: Some(Wall::from_secs(1_700_000_000)),
             taints,
             taints_changed: None,
+            ready_out_of_service: false,
         },
         labels: Labels::new(),
         unschedulable: false,

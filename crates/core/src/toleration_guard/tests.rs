@@ -156,8 +156,11 @@ fn taint_eviction_judges_guarded_pods_by_their_own_seconds_and_ignores_others() 
             taint("maintenance", TaintEffect::NoExecute),
         ],
         taints_changed: None,
+        ready_out_of_service: true,
     };
-    assert_eq!(guarded_node(node).taints, [taint(keys::UNREACHABLE, TaintEffect::NoExecute)]);
+    let node = guarded_node(node);
+    assert_eq!(node.taints, [taint(keys::UNREACHABLE, TaintEffect::NoExecute)]);
+    assert!(node.ready_out_of_service, "the metric counts it all the same");
 }
 
 fn some_tolerations() -> impl Strategy<Value = Vec<Toleration>> {

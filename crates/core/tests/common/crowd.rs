@@ -59,6 +59,7 @@ pub fn node(node: usize, version: u64, taints: &[&str]) -> NodeFact {
         created: Some(Wall::from_secs(1_700_000_000)),
         taints: taints.iter().map(of).collect(),
         taints_changed: None,
+        ready_out_of_service: false,
     }
 }
 

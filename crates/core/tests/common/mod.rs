@@ -229,6 +229,7 @@ impl World {
             created: Self::truncated(node.created),
             taints: node.taints.iter().map(|known| known.taint.clone()).collect(),
             taints_changed: node.changed.and_then(Self::truncated),
+            ready_out_of_service: false,
         })
     }
 

@@ -35,6 +35,7 @@ pub fn node(version: u64, taints: &[(&str, Option<i64>)]) -> NodeFact {
         created: Some(Wall::from_secs(1_700_000_000)),
         taints: taints.iter().map(taint).collect(),
         taints_changed: None,
+        ready_out_of_service: false,
     }
 }
 

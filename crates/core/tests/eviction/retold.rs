@@ -37,6 +37,7 @@ fn node(version: u64, taints: &[(&str, Option<i64>)]) -> NodeFact {
         created: Some(Wall::from_secs(1_700_000_000)),
         taints: taints.iter().map(taint).collect(),
         taints_changed: None,
+        ready_out_of_service: false,
     }
 }
 
@@ -369,4 +370,29 @@ fn d2_fewer_and_shorter_tolerations_are_judged_at_once() {
     engine.handle(live(pod(12, Some(10))), at(2.0));
     assert_eq!(engine.deadline_at(), Some(at(11.0).mono));
     assert_eq!((evict(&mut engine, at(10.9)), evict(&mut engine, at(11.0))), (0, 1));
+}
+
+/// The count follows the watch and lists, and forgets a node that is gone.
+#[test]
+fn nodes_that_are_ready_and_out_of_service_are_counted() {
+    let mut engine = synced(DisruptionConditionPolicy::Never);
+    let told = |version, ready_out_of_service| NodeFact { ready_out_of_service, ..node(version, &[]) };
+    let applied = |fact| EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false });
+    let counted = |engine: &EvictionEngine| {
+        let stats = engine.stats();
+        (stats.nodes, stats.ready_out_of_service_nodes)
+    };
+    assert_eq!(counted(&engine), (0, 0));
+    engine.handle(applied(told(1, false)), at(1.0));
+    assert_eq!(counted(&engine), (1, 0));
+    engine.handle(applied(told(2, true)), at(2.0));
+    assert_eq!(counted(&engine), (1, 1));
+    engine.handle(applied(told(1, false)), at(3.0));
+    assert_eq!(counted(&engine), (1, 1), "what is older changes nothing");
+    engine.handle(applied(told(3, false)), at(4.0));
+    assert_eq!(counted(&engine), (1, 0));
+    engine.handle(applied(told(4, true)), at(5.0));
+    let gone = ObjectRef::node(&name(), None);
+    engine.handle(EvictionInput::Nodes(ObjectEvent::Deleted(gone)), at(6.0));
+    assert_eq!(counted(&engine), (0, 0));
 }

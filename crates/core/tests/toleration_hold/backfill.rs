@@ -93,6 +93,7 @@ impl Cluster {
             created: None,
             taints: Vec::new(),
             taints_changed: None,
+            ready_out_of_service: false,
         };
         let node = HoldNodeFact::new(&node, ZoneKey::of(ZoneLabels::default()), NodeHoldRequest::None);
         cluster.hear(list([node], Input::Nodes));

@@ -169,6 +169,7 @@ impl World {
             created: None,
             taints: taints.collect(),
             taints_changed: None,
+            ready_out_of_service: false,
         };
         let zone = if node == 0 { "b" } else { "a" };
         HoldNodeFact::new(

@@ -14,7 +14,7 @@ use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, NodeCondition, NodeConditions, NodeHealthFact,
 };
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::taint::{Taint, TaintEffect, keys};
 use taintward_core::time::Wall;
 use taintward_core::toleration::Toleration;
 
@@ -246,6 +246,7 @@ impl NodeFields<'_> {
         let Self { uid, name, version, created, unschedulable, taints, conditions, hold } = self;
         let is_unknown = |taint: &Taint| taint.effect == TaintEffect::NoExecute && taint.time_added.is_none();
         let taints_changed = taints.iter().any(is_unknown).then(taints_changed).flatten();
+        let out_of_service = taints.iter().any(|taint| &*taint.key == keys::OUT_OF_SERVICE);
         let (zone, excluded, platform) = labels.zone_exclusion_and_platform();
         DecodedNode {
             taints: NodeFact {
@@ -255,6 +256,7 @@ impl NodeFields<'_> {
                 created,
                 taints: taints.clone(),
                 taints_changed,
+                ready_out_of_service: out_of_service && is_ready(&conditions),
             },
             health: NodeHealthFact {
                 name,

@@ -1,10 +1,10 @@
-//! Alerts of nodes that get no NoExecute taint.
+//! Alerts of nodes that get no NoExecute taint, or keep a taint that they should not have any more.
 
 use super::super::alert::{Alert, Runbook, Severity, max};
 use taintward_controller::metrics::names;
 
 pub(super) fn alerts() -> Vec<Alert> {
-    vec![not_tainted(), in_doubt(), everything_down()]
+    vec![not_tainted(), in_doubt(), everything_down(), out_of_service_stale()]
 }
 
 fn not_tainted() -> Alert {
@@ -71,6 +71,37 @@ fn everything_down() -> Alert {
                         certificate.",
             action: "Repair the way from the kubelets to the API server. Once a node is ready, silent nodes have a whole grace period.",
             silence: "While the whole cluster is switched off on purpose.",
+        },
+    }
+}
+
+fn out_of_service_stale() -> Alert {
+    Alert {
+        name: "TaintwardOutOfServiceStale",
+        severity: Severity::Warning,
+        hold_seconds: 600,
+        expr: format!("{} > 0", max(names::READY_OUT_OF_SERVICE_NODES)),
+        summary: "Nodes are ready again and still have the taint out-of-service.",
+        description: "{{ $value }} nodes are Ready and bear the taint node.kubernetes.io/out-of-service (job {{ $labels.job }} in \
+                      {{ $labels.namespace }}).",
+        runbook: Runbook {
+            meaning: "The taint `node.kubernetes.io/out-of-service` says that a node is switched off and stays so. A person or a cloud's \
+                      controller put it there, and for ten minutes the node has been Ready all the same. Kubernetes never takes \
+                      this taint off by itself, and neither does Taintward.",
+            impact: "With the effect `NoExecute` or `NoSchedule` the node gets no ordinary pods. With any effect it is in danger: the next \
+                     time the node is not ready, even for a minute, kube-controller-manager force-deletes pods that are being deleted \
+                     there and detaches their volumes at once, although the node may still write to them.",
+            diagnosis: "- The nodes, whether they are ready, and their taints:\n\n\
+                        ```sh\n\
+                        kubectl get nodes -o custom-columns='NAME:.metadata.name,READY:.status.conditions[?(@.type==\"Ready\")].status,TAINTS:.spec.taints[*].key'\n\
+                        ```\n\n\
+                        - `kubectl get node NAME -o yaml --show-managed-fields` names the client that put the taint there.\n\
+                        - The metric comes from processes that run the taint-eviction-controller or the toleration-guard-controller, \
+                        with `--mode=observe` too.",
+            action: "If the node has really restarted since it was tainted, take the taint off: \
+                     `kubectl taint node NAME node.kubernetes.io/out-of-service-`. If a controller puts it back, find out why that \
+                     controller believes that the node is switched off.",
+            silence: "While people work on the node and want it empty.",
         },
     }
 }

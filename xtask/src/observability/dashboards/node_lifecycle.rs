@@ -65,9 +65,11 @@ fn nodes() -> PanelRow {
                     largest("waiting for taint", names::NODES_WAITING_FOR_TAINT),
                     largest("tried and failed", names::NODES_RETRYING),
                     largest("not understood", names::NODES_NOT_UNDERSTOOD),
+                    largest("ready, out of service", names::READY_OUT_OF_SERVICE_NODES),
                 ],
                 "Nodes without heartbeats, with a NoExecute taint for their health, without one that they should have, with a \
-                 failed request, and with contents that Taintward does not understand.",
+                 failed request, with contents that Taintward does not understand, and nodes that are ready and still have the \
+                 taint out-of-service.",
             ),
             Panel::lines(
                 "What stops taints",

@@ -5,7 +5,8 @@ use serde_json::json;
 
 fn rendered(template: &str) -> Result<String, String> {
     let definitions = "{{- define \"x.yes\" -}}{{- if .Values.on -}}true{{- end -}}{{- end -}}\n";
-    let root = json!({"Values": {"on": true, "off": "", "list": ["a", "b"], "three": 3, "text": "1"}});
+    let root = json!({"Values": {"on": true, "off": "", "list": ["a", "b"], "three": 3, "text": "1",
+        "map": {"a": "x", "b": "1"}}, "Files": {"a.json": "{{legend}}\n"}});
     let templates = HelmTemplates::new(definitions, &[]).unwrap();
     templates.render(template, &root).map_err(|why| why.to_string())
 }
@@ -22,6 +23,9 @@ fn actions_are_carried_out_as_helm_does() {
         ("{{ eq \"a\" \"a\" }} {{ gt (int $.Values.three) 3 }} {{ gt $.Values.three 2 }}", "true false true"),
         ("{{ has \"b\" (splitList \",\" \"a,b\") }} {{ has \"ab\" $.Values.list }}", "true false"),
         ("{{ $.Values.off | default \"d\" }}{{ default \"d\" $.Values.on }}", "dtrue"),
+        ("m:{{ toYaml $.Values.map | nindent 2 }}", "m:\n  a: x\n  b: \"1\""),
+        ("{{ \"{{\" }} $value }}", "{{ $value }}"),
+        ("|-\n  {{ $.Files.Get (printf \"%s.json\" \"a\") }}", "|-\n  {{legend}}\n"),
         ("{{ if include \"x.yes\" $ }}yes{{ end }}{{ if not (include \"x.yes\" $) }}no{{ end }}", "yes"),
     ];
     for (template, expected) in cases {
@@ -35,6 +39,7 @@ fn what_is_not_understood_is_an_error() {
         ("{{ .Values.missing }}", "there is no Values.missing"),
         ("{{ toYaml .Values.on }}", "toYaml with 1 arguments is not known"),
         ("{{ include \"y\" $ }}", "y is not defined"),
+        ("{{ $.Files.Get \"b.json\" }}", "there is no file b.json"),
         ("{{ if .Values.on }}", "an end is missing"),
         ("{{ .Values.on", "an action does not end"),
         ("{{ eq \"a }}", "a text does not end"),

@@ -56,6 +56,8 @@ pub(super) struct NodeState {
     undecodable: bool,
     /// Observed in the current list; always true outside of a list.
     seen: bool,
+    /// It is ready, and bears the taint out-of-service.
+    ready_out_of_service: bool,
 }
 
 impl NodeState {
@@ -90,6 +92,7 @@ impl NodeState {
             taints_changed: fact.taints_changed,
             undecodable: false,
             seen: true,
+            ready_out_of_service: fact.ready_out_of_service,
         });
         NodeChange::Applied { is_other, reassess }
     }
@@ -118,6 +121,10 @@ impl NodeState {
 
     pub(super) fn taints(&self) -> &[TaintInstance] {
         &self.taints
+    }
+
+    pub(super) fn is_ready_out_of_service(&self) -> bool {
+        self.ready_out_of_service
     }
 
     pub(super) fn is_undecodable(&self) -> bool {

@@ -20,11 +20,12 @@ impl Cache {
         self.wakeups.first().map(|(at, _)| *at)
     }
 
-    /// Returns how many nodes exist, and how many of them have a NoExecute taint.
-    pub(in crate::eviction) fn node_counts(&self) -> (usize, usize) {
+    /// Returns how many nodes exist, have a NoExecute taint, and are ready although out of service.
+    pub(in crate::eviction) fn node_counts(&self) -> (usize, usize, usize) {
         let known = self.nodes.values().filter_map(|entry| entry.state.as_ref());
         let tainted = known.clone().filter(|known| !known.taints().is_empty());
-        (known.count(), tainted.count())
+        let ready_out_of_service = known.clone().filter(|known| known.is_ready_out_of_service());
+        (known.count(), tainted.count(), ready_out_of_service.count())
     }
 
     /// Returns all pods with a deadline, in no particular order.

@@ -26,6 +26,7 @@ impl Cluster {
             created: Some(truncated(node.created)),
             taints: node.taints.iter().map(|held| held.taint.clone()).collect(),
             taints_changed: node.taints.iter().any(unstamped).then(|| truncated(node.changed)),
+            ready_out_of_service: false,
         })
     }
 

@@ -9,6 +9,7 @@ use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     self, ConditionKind, ConditionStatus, NodeCondition, PlatformLabels, ZoneKey, ZoneLabels,
 };
+use taintward_core::taint::keys::OUT_OF_SERVICE;
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_kube::decode::DecodedNode;
 use taintward_kube::hold_annotations::HOLD;
@@ -40,7 +41,7 @@ pub(crate) struct SampleNode {
 
 pub(crate) fn sample_node() -> impl Strategy<Value = SampleNode> {
     let taint = (
-        text(&["dedicated", "node.kubernetes.io/unreachable"]),
+        text(&["dedicated", "node.kubernetes.io/unreachable", OUT_OF_SERVICE]),
         option::of(text(&["", "v"])),
         text(&["NoExecute", "NoSchedule", "PreferNoSchedule", "noexecute"]),
         option::of(moment()),
@@ -184,6 +185,14 @@ impl SampleNode {
             created: wall(self.meta.created),
             taints: self.taints.iter().map(taint).collect(),
             taints_changed: wall(owning.filter_map(|(at, _, _)| *at).max().filter(|_| needs)),
+            ready_out_of_service: self.taints.iter().any(|of| of.0 == OUT_OF_SERVICE) && self.is_ready(),
         }
+    }
+
+    /// All its conditions `Ready` are True, and there is one.
+    fn is_ready(&self) -> bool {
+        let mut statuses =
+            self.conditions.iter().filter(|of| of.0 == "Ready").map(|of| of.1.as_str()).peekable();
+        statuses.peek().is_some() && statuses.all(|status| status == "True")
     }
 }

@@ -20,6 +20,7 @@ fn fact(uid: &str, version: u64, taints: &[&str]) -> NodeFact {
         created: None,
         taints: taints.iter().map(taint).collect(),
         taints_changed: None,
+        ready_out_of_service: false,
     }
 }
 

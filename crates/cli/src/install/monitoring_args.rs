@@ -1,0 +1,97 @@
+//! Defines the flags of `taintward install` for monitoring.
+
+use super::values::MonitoringValues;
+use crate::args::object_names;
+use clap::Args;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Monitoring")]
+pub(super) struct MonitoringArgs {
+    /// PodMonitors and alerts for the Prometheus operator, and dashboards for Grafana
+    #[arg(long)]
+    with_monitoring: bool,
+    /// A label of the PodMonitors and the PrometheusRule by which your Prometheus selects them, as in
+    /// release=kube-prometheus-stack; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", requires = "with_monitoring", value_parser = label)]
+    monitoring_label: Vec<(String, String)>,
+    /// How often Prometheus scrapes each pod
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "30s",
+        requires = "with_monitoring",
+        value_parser = interval
+    )]
+    scrape_interval: String,
+    /// The namespace of Prometheus, which the NetworkPolicies then let in; without it only namespaces labelled
+    /// taintward.io/metrics=allowed
+    #[arg(long, value_name = "NAME", requires = "with_monitoring", value_parser = object_names::namespace)]
+    prometheus_namespace: Option<String>,
+    /// Who may read the controllers' metrics: none lets in whoever reaches the port; delegated asks the API server, and
+    /// gives Prometheus a token
+    #[arg(long, value_name = "HOW", default_value = "none", requires = "with_monitoring", value_parser = ["none", "delegated"])]
+    metrics_authentication: String,
+    /// Where your copy of the runbooks is; alerts link to its pages
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "docs/runbooks",
+        requires = "with_monitoring",
+        value_parser = base_url
+    )]
+    runbook_base_url: String,
+    /// No dashboards
+    #[arg(long, requires = "with_monitoring")]
+    no_dashboards: bool,
+}
+
+impl MonitoringArgs {
+    pub(super) fn resolve(self) -> Option<MonitoringValues> {
+        self.with_monitoring.then(|| MonitoringValues {
+            labels: self.monitoring_label,
+            interval: self.scrape_interval,
+            prometheus_namespace: self.prometheus_namespace.unwrap_or_default(),
+            authentication: self.metrics_authentication,
+            runbook_base_url: self.runbook_base_url,
+            dashboards: !self.no_dashboards,
+        })
+    }
+}
+
+fn label(text: &str) -> Result<(String, String), &'static str> {
+    let fits = |part: &str, most: usize| {
+        let inner = part.bytes().all(|c| c.is_ascii_alphanumeric() || b"-._".contains(&c));
+        let ends = |c: char| c.is_ascii_alphanumeric();
+        inner && part.len() <= most && part.starts_with(ends) && part.ends_with(ends)
+    };
+    let read = || {
+        let (key, value) = text.split_once('=')?;
+        let name = match key.split_once('/') {
+            Some((prefix, name)) => object_names::object(prefix).is_ok().then_some(name)?,
+            None => key,
+        };
+        (fits(name, 63) && (value.is_empty() || fits(value, 63))).then(|| (key.to_owned(), value.to_owned()))
+    };
+    read().ok_or("expected a label, as in release=kube-prometheus-stack")
+}
+
+/// As Prometheus reads a duration, with one unit.
+fn interval(text: &str) -> Result<String, &'static str> {
+    let number = ["ms", "s", "m", "h"].iter().find_map(|unit| {
+        text.strip_suffix(unit).filter(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
+    });
+    match number.is_some_and(|number| !number.is_empty() && !number.starts_with('0')) {
+        true => Ok(text.to_owned()),
+        false => Err("expected a number with its unit, as in 30s or 1m"),
+    }
+}
+
+/// Signs of an address, without the last slash.
+fn base_url(text: &str) -> Result<String, &'static str> {
+    let text = text.trim_end_matches('/');
+    let fits = |c: u8| c.is_ascii_alphanumeric() || b"-._~:/?#@!&+,;=%".contains(&c);
+    match !text.is_empty() && text.bytes().all(fits) {
+        true => Ok(text.to_owned()),
+        false => Err("expected an address, as in https://docs.example.com/taintward/runbooks"),
+    }
+}
