@@ -36,6 +36,9 @@ enum Action {
         /// promtool too, about 5 more minutes: for the tests of the alerts
         #[arg(long)]
         promtool: bool,
+        /// Prometheus too, about 4 more minutes: for `cargo xtask observability test`
+        #[arg(long)]
+        prometheus: bool,
     },
     /// Start a control plane in the background
     Up {
@@ -80,12 +83,15 @@ enum KubeconfigAccount {
 
 pub(crate) async fn run(arguments: ClusterArgs) -> Result<()> {
     match arguments.action {
-        Action::Build { version, kwok, helm, promtool } => {
+        Action::Build { version, kwok, helm, promtool, prometheus } => {
             if helm {
                 binaries::find_or_build_helm()?;
             }
             if promtool {
                 binaries::find_or_build_promtool()?;
+            }
+            if prometheus {
+                binaries::find_or_build_prometheus()?;
             }
             build(version, kwok).map(drop)
         }
