@@ -14,6 +14,7 @@ mod golden;
 mod http;
 mod matrix;
 mod nightly;
+mod observability_test;
 mod picture;
 mod release;
 mod runner_timeout;
@@ -23,7 +24,7 @@ mod test;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use xtask::{measures, observability};
+use xtask::measures;
 
 /// Developer commands of Taintward.
 #[derive(Parser)]
@@ -53,8 +54,8 @@ enum Command {
     Columns,
     /// Write the Helm chart and deploy/install.yaml anew, as `taintward install` makes them
     Chart,
-    /// Write the alerts, their runbooks and the dashboards anew
-    Observability,
+    /// Write the alerts, their runbooks and the dashboards anew; or try them with a real Prometheus
+    Observability(observability_test::ObservabilityArgs),
     /// Draw the sandbox's tour anew for the README, or its board
     Picture(picture::PictureArgs),
     /// Build the program as it ships, with its bill of materials; no path of this machine is in it
@@ -82,7 +83,7 @@ async fn main() -> ExitCode {
         Command::Chart => chart::run(),
         Command::Golden => golden::run(),
         Command::Schema => schema::run(),
-        Command::Observability => observability::run(sources::root()),
+        Command::Observability(arguments) => observability_test::run(&arguments).await,
         Command::Picture(arguments) => picture::run(&arguments),
         Command::Release(arguments) => release::run(&arguments),
         Command::Columns => columns::run(),

@@ -1,8 +1,8 @@
-//! Runs `cargo xtask nightly`: ignored tests, optimised, outages of up to a minute on a real API server, and what needs
-//! one on each pinned version of Kubernetes.
+//! Runs `cargo xtask nightly`: ignored tests, optimised, outages of up to a minute on a real API server, all alerts on
+//! a real Prometheus, and what needs an API server on each pinned version of Kubernetes.
 
 use crate::matrix::{self, MatrixArgs};
-use crate::{runner_timeout, sources};
+use crate::{observability_test, runner_timeout, sources};
 use anyhow::Result;
 
 #[derive(clap::Args)]
@@ -34,5 +34,6 @@ pub(crate) async fn run(arguments: &NightlyArgs) -> Result<()> {
     let mut command = sources::cargo();
     command.args(["test", "--package", "taintward", "--test", "real_server", "--", "--nocapture", "outages"]);
     sources::run(command.env("TAINTWARD_OUTAGES", OUTAGES).env("CI", "true"))?;
+    observability_test::test(&[]).await?;
     matrix::run(&MatrixArgs::default()).await
 }
