@@ -56,7 +56,7 @@ enum Command {
     Chart,
     /// Write the alerts, their runbooks and the dashboards anew; or try them with a real Prometheus
     Observability(observability_test::ObservabilityArgs),
-    /// Draw the sandbox's tour anew for the README, or its board
+    /// Draw the sandbox's tour anew for the README, or its board, or the dashboards
     Picture(picture::PictureArgs),
     /// Build the program as it ships, with its bill of materials; no path of this machine is in it
     Release(release::ReleaseArgs),
@@ -84,7 +84,7 @@ async fn main() -> ExitCode {
         Command::Golden => golden::run(),
         Command::Schema => schema::run(),
         Command::Observability(arguments) => observability_test::run(&arguments).await,
-        Command::Picture(arguments) => picture::run(&arguments),
+        Command::Picture(arguments) => picture::run(&arguments).await,
         Command::Release(arguments) => release::run(&arguments),
         Command::Columns => columns::run(),
         Command::Measures(arguments) => measures::run(&arguments, sources::root()),

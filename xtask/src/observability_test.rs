@@ -9,14 +9,16 @@ mod panels;
 mod prometheus;
 mod scrape_job;
 
+pub(crate) use certified_webhook::CertifiedWebhook;
+pub(crate) use prometheus::{PrometheusServer, unix_now};
+pub(crate) use scrape_job::{SandboxServer, ScrapeJob};
+
 use crate::sources;
 use alert_cause::{AlertCause, CauseRun};
 use anyhow::{Context as _, Result, bail, ensure};
 use causes::CAUSES;
 use clap::{Args, Subcommand};
 use futures::future;
-use prometheus::{PrometheusServer, unix_now};
-use scrape_job::ScrapeJob;
 use std::path::Path;
 use std::time::Duration;
 use taintward_envtest::ProcessFolder;
