@@ -14,7 +14,7 @@ mod policies;
 pub(crate) mod report;
 mod sandbox;
 mod sandbox_process;
-mod webhook;
+pub(crate) mod webhook;
 
 use crate::contender::Contender;
 use crate::sources;

@@ -39,6 +39,9 @@ enum Action {
         /// actionlint too, about one more minute: for the test of the workflows
         #[arg(long)]
         actionlint: bool,
+        /// Prometheus too, about 4 more minutes: for `cargo xtask observability test`
+        #[arg(long)]
+        prometheus: bool,
     },
     /// Start a control plane in the background
     Up {
@@ -83,12 +86,15 @@ enum KubeconfigAccount {
 
 pub(crate) async fn run(arguments: ClusterArgs) -> Result<()> {
     match arguments.action {
-        Action::Build { version, kwok, helm, promtool, actionlint } => {
+        Action::Build { version, kwok, helm, promtool, prometheus, actionlint } => {
             if helm {
                 binaries::find_or_build_helm()?;
             }
             if promtool {
                 binaries::find_or_build_promtool()?;
+            }
+            if prometheus {
+                binaries::find_or_build_prometheus()?;
             }
             if actionlint {
                 binaries::find_or_build_actionlint()?;

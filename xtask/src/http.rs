@@ -1,4 +1,4 @@
-//! Sends a GET to a loopback port, as a probe does.
+//! Sends requests to a loopback port, as probes and scrapes do.
 
 use anyhow::{Context as _, Result};
 use std::io::{Read as _, Write as _};
@@ -7,9 +7,25 @@ use std::time::Duration;
 
 /// Asks `http://127.0.0.1:<port><path>`.
 pub(crate) fn get(port: u16, path: &str) -> Result<(u16, String)> {
+    send(port, "GET", path, &[], "")
+}
+
+/// Sends a request with further headers and a body. It is of HTTP/1.0, so that no answer comes in chunks.
+pub(crate) fn send(
+    port: u16,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Result<(u16, String)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
+    let mut head =
+        format!("{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {}\r\n", body.len());
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    write!(stream, "{head}\r\n{body}")?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
     let answer = String::from_utf8_lossy(&answer);

@@ -15,6 +15,7 @@ mod golden;
 mod http;
 mod matrix;
 mod nightly;
+mod observability_test;
 mod picture;
 mod release;
 mod runner_timeout;
@@ -25,7 +26,7 @@ mod test;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use xtask::{measures, observability};
+use xtask::measures;
 
 /// Developer commands of Taintward.
 #[derive(Parser)]
@@ -82,13 +83,13 @@ enum Command {
     ///
     /// Needs Rust only; Helm renders the result in tests.
     Chart,
-    /// Write the alerts, their runbooks and the dashboards anew
+    /// Write the alerts, their runbooks and the dashboards anew; or try them with a real Prometheus
     ///
-    /// Needs Rust only; promtool checks the result in tests.
-    Observability,
-    /// Draw the sandbox's tour anew for the README, or its board
+    /// To write them needs Rust only; promtool checks the result in tests.
+    Observability(observability_test::ObservabilityArgs),
+    /// Draw the sandbox's tour anew for the README, or its board, or the dashboards
     ///
-    /// Needs Chromium for the board; everything else is drawn without it.
+    /// Needs Chromium for the board and the dashboards; everything else is drawn without it.
     Picture(picture::PictureArgs),
     /// Build the program as it ships, with its bill of materials; no path of this machine is in it
     ///
@@ -124,8 +125,8 @@ async fn main() -> ExitCode {
         Command::Chart => chart::run(),
         Command::Golden => golden::run(),
         Command::Schema => schema::run(),
-        Command::Observability => observability::run(sources::root()),
-        Command::Picture(arguments) => picture::run(&arguments),
+        Command::Observability(arguments) => observability_test::run(&arguments).await,
+        Command::Picture(arguments) => picture::run(&arguments).await,
         Command::Release(arguments) => release::run(&arguments),
         Command::Columns => columns::run(),
         Command::Measures(arguments) => measures::run(&arguments, sources::root()),

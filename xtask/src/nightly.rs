@@ -2,7 +2,7 @@
 
 use crate::fuzz::{self, FuzzArgs};
 use crate::matrix::{self, MatrixArgs};
-use crate::{runner_timeout, sources};
+use crate::{observability_test, runner_timeout, sources};
 use anyhow::Result;
 use clap::ValueEnum;
 use taintward_envtest::{Binaries, binaries};
@@ -27,6 +27,8 @@ enum NightlyPart {
     Simulation,
     /// Each fuzz target for ten minutes
     Fuzz,
+    /// All alerts and dashboards on a real Prometheus
+    Alerts,
     /// What needs a control plane, on each pinned version of Kubernetes
     Matrix,
 }
@@ -56,6 +58,7 @@ pub(crate) async fn run(arguments: &NightlyArgs) -> Result<()> {
             NightlyPart::Outages => outages()?,
             NightlyPart::Simulation => simulation()?,
             NightlyPart::Fuzz => fuzz::run(&FuzzArgs { seconds: 600, targets: Vec::new() })?,
+            NightlyPart::Alerts => observability_test::test(&[]).await?,
             NightlyPart::Matrix => matrix::run(&MatrixArgs::default()).await?,
         }
     }

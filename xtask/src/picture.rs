@@ -1,6 +1,8 @@
-//! Draws the output of the tour, `plan` and `explain` as SVG files in docs/, and takes pictures of the board.
+//! Draws the output of the tour, `plan` and `explain` as SVG files in docs/, and takes pictures of the board and the
+//! dashboards.
 
 mod board_page;
+mod dashboards;
 
 use crate::sources;
 use anyhow::{Context as _, Result, bail};
@@ -22,6 +24,8 @@ enum PictureSubject {
     Text,
     /// The page of the sandbox's board, which takes Chromium
     Board,
+    /// The dashboards, with what a real Prometheus returns, which takes Chromium and 5 minutes
+    Dashboards,
 }
 
 /// Widths and heights of letters, in pixels.
@@ -42,10 +46,11 @@ const SHOTS: [(&str, &str, &str); 2] = [
     ),
 ];
 
-pub(crate) fn run(arguments: &PictureArgs) -> Result<()> {
+pub(crate) async fn run(arguments: &PictureArgs) -> Result<()> {
     match arguments.subject {
         PictureSubject::Text => draw_text(),
         PictureSubject::Board => board_page::run(),
+        PictureSubject::Dashboards => dashboards::run().await,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Finds the binaries of a control plane, or builds the missing ones from their pinned Go modules into the user's
 //! cache.
 //!
-//! - Binaries in `KUBEBUILDER_ASSETS` come first; KWOK, Helm, promtool and actionlint are built only on request.
+//! - Binaries in `KUBEBUILDER_ASSETS` come first; KWOK, Helm, promtool, Prometheus and actionlint are built only on request.
 //! - See `releases.rs` for the versions, `servers.rs` and `kwok.rs` for starting them.
 
 use crate::pinned_tool::PinnedTool;
@@ -36,6 +36,9 @@ const ACTIONLINT: PinnedTool = PinnedTool {
     go_mod: include_str!("../../../xtask/actionlint/go.mod"),
     go_sum: include_str!("../../../xtask/actionlint/go.sum"),
 };
+
+/// Of the same module; what the two have in common need not be built twice.
+const PROMETHEUS: PinnedTool = PinnedTool { name: "prometheus", ..PROMTOOL };
 
 /// Kubernetes' programs, the Go package of each, and what they are needed for. The biggest comes first, because the
 /// others reuse what they share with it.
@@ -207,6 +210,12 @@ pub fn find_or_build_actionlint() -> Result<PathBuf> {
         "github.com/rhysd/actionlint/cmd/actionlint",
         "a minute",
     )
+}
+
+/// Finds Prometheus, or builds it: about 4 minutes on two cores, once.
+pub fn find_or_build_prometheus() -> Result<PathBuf> {
+    let package = "github.com/prometheus/prometheus/cmd/prometheus";
+    find_or_build_on_request(&PROMETHEUS, "Prometheus", package, "4 minutes")
 }
 
 /// Finds the one program of a tool, which has the tool's name.

@@ -12,16 +12,15 @@ use crate::etcd::EtcdStore;
 use crate::kubeconfig;
 use crate::kwok;
 use crate::process::ChildProcess;
+use crate::process_folder;
 use crate::servers;
 use crate::wait;
 use crate::watchdog::Watchdog;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How often a start is retried when another process took a port between the search and the start.
@@ -79,7 +78,7 @@ impl Cluster {
         let minor = tools.minor()?;
         let mut options = options;
         options.comparison_operators &= minor >= COMPARISON_OPERATORS;
-        let folder = private_folder()?;
+        let folder = process_folder::private_folder("taintward-cluster")?;
         let watchdog = Arc::new(Watchdog::over(&folder)?);
         let authority = write_secrets(&folder)?;
         for (index, admission) in options.admission.iter().enumerate() {
@@ -225,9 +224,7 @@ impl Cluster {
 
     /// Starts any program under the cluster's care: it ends with the cluster, and its output is kept.
     pub fn run(&self, name: &str, command: Command) -> Result<ChildProcess> {
-        static RUNS: AtomicUsize = AtomicUsize::new(0);
-        let log = self.folder.join(format!("{name}-{}.log", RUNS.fetch_add(1, Ordering::Relaxed)));
-        ChildProcess::start(name, command, &log, &self.watchdog)
+        process_folder::run(&self.folder, name, command, &self.watchdog)
     }
 
     /// Starts kube-controller-manager with only the given controllers (comma-separated) and further flags, and waits
@@ -311,16 +308,6 @@ impl Cluster {
             (0..self.servers.len()).map(|index| self.folder.join(servers::audit_log(index))).collect();
         AuditTail::of(logs.iter().map(PathBuf::as_path))
     }
-}
-
-/// Creates a folder that only this user can read, because it will hold keys.
-fn private_folder() -> Result<PathBuf> {
-    static FOLDERS: AtomicUsize = AtomicUsize::new(0);
-    let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("taintward-cluster-{}-{number}", std::process::id()));
-    fs::create_dir(&folder).with_context(|| format!("creating {}", folder.display()))?;
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
-    Ok(folder)
 }
 
 fn write_secrets(folder: &Path) -> Result<TestAuthority> {

@@ -57,10 +57,16 @@ impl PinnedTool {
         link
     }
 
-    /// The folder for the binaries of exactly these module versions and linker flags.
+    /// Build tags. Prometheus' programs are built without the clients of all clouds, which are most of their code.
+    fn tags(&self) -> &'static str {
+        let of_prometheus = self.go_mod.contains("\n\tgithub.com/prometheus/prometheus v");
+        if of_prometheus { "remove_all_sd" } else { "" }
+    }
+
+    /// The folder for the binaries of exactly these module versions, build tags and linker flags.
     pub(crate) fn folder(&self) -> Result<PathBuf> {
-        let link = self.link();
-        let text = self.go_mod.bytes().chain(self.go_sum.bytes()).chain(link.bytes());
+        let how = self.link() + self.tags();
+        let text = self.go_mod.bytes().chain(self.go_sum.bytes()).chain(how.bytes());
         Ok(cache()?.join(self.name).join(format!("{:016x}", text.fold(0xcbf2_9ce4_8422_2325, fnv1a))))
     }
 
@@ -105,9 +111,9 @@ impl PinnedTool {
             true => eprintln!("building {what}, once, into {} (about {long} on two cores)", bin.display()),
             false => eprintln!("building what is missing of {what}, once, into {}", bin.display()),
         }
-        let link = self.link();
+        let flags = [format!("-ldflags={}", self.link()), format!("-tags={}", self.tags())];
         for (name, package) in missing {
-            build_one(name, package, &link, (&source, &bin))?;
+            build_one(name, package, &flags, (&source, &bin))?;
         }
         Ok(bin)
     }
@@ -118,12 +124,12 @@ fn minor_version(version: &str) -> Option<u32> {
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-fn build_one(name: &str, package: &str, link: &str, (source, bin): (&Path, &Path)) -> Result<()> {
+fn build_one(name: &str, package: &str, flags: &[String], (source, bin): (&Path, &Path)) -> Result<()> {
     let half = bin.join(format!("{name}.building"));
     let errors = source.join(format!("{name}.log"));
     let mut child = Command::new("go")
         .args(["build", "-mod=readonly"])
-        .arg(format!("-ldflags={link}"))
+        .args(flags)
         .arg("-o")
         .arg(&half)
         .arg(package)

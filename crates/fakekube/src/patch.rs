@@ -71,10 +71,21 @@ pub fn json_patch(document: &Value, operations: &Value) -> Result<Value, StatusE
     let mut patched = document.clone();
     let mut room = COPIED_BYTES_MAX;
     for operation in &operations {
+        if is_test_of_absence(&patched, operation) {
+            continue;
+        }
         check_size(&patched, operation, &mut room).ok_or_else(unfit)?;
         ::json_patch::patch_unsafe(&mut patched, std::slice::from_ref(operation)).map_err(|_| unfit())?;
     }
     Ok(patched)
+}
+
+/// Whether an operation tests that an object has no such member, and it has none: to an API server that equals `null`.
+fn is_test_of_absence(document: &Value, operation: &PatchOperation) -> bool {
+    let PatchOperation::Test(test) = operation else { return false };
+    let path = test.path.as_str();
+    let parent = path.rsplit_once('/').and_then(|(parent, _)| document.pointer(parent));
+    test.value.is_null() && parent.is_some_and(Value::is_object) && document.pointer(path).is_none()
 }
 
 /// Checks that the value of an operation is not nested too deep at its place, and that all copies together are not too

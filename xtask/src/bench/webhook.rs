@@ -3,7 +3,7 @@
 //! - Writes docs/benchmarks-webhook.md.
 
 mod process;
-pub(super) mod review_client;
+pub(crate) mod review_client;
 
 use super::load::LoadGenerator;
 use crate::sources;

@@ -1,6 +1,7 @@
 //! Defines what an alert consists of, and the PromQL that alerts have in common.
 
 use taintward_admission::metrics::MODE;
+use taintward_controller::metrics::{Phase, names};
 
 /// One alerting rule with its runbook.
 #[derive(Debug)]
@@ -82,6 +83,13 @@ pub(super) fn total(name: &str) -> String {
 /// The samples of a metric that is registered with the unit seconds.
 pub(super) fn seconds(name: &str) -> String {
     format!("{name}_seconds")
+}
+
+/// 1 for each watch of a process that was open within ten minutes. A watch that is not needed stays in its first phase, and its
+/// age counts from the start of the process.
+pub(super) fn opened_watches() -> String {
+    let (phase, first) = (names::WATCH_PHASE, Phase::Connecting.as_str());
+    format!("max by ({PROCESS}, resource) (max_over_time({phase}{{phase!=\"{first}\"}}[10m])) == 1")
 }
 
 /// The largest value of an installation.

@@ -44,6 +44,9 @@ fn json_patches() {
         (json!([{"op": "test", "path": "/a/b", "value": [1, 2]}]), Some(document.clone())),
         (json!([{"op": "test", "path": "/a/b", "value": [2, 1]}]), None),
         (json!([{"op": "test", "path": "/absent", "value": 1}]), None),
+        (json!([{"op": "test", "path": "/absent", "value": null}]), Some(document.clone())),
+        (json!([{"op": "test", "path": "/absent/b", "value": null}]), None),
+        (json!([{"op": "test", "path": "/a", "value": null}]), None),
         (json!([{"op": "add", "path": "/n/x", "value": 1}]), None),
         (json!([]), Some(document.clone())),
     ];

@@ -59,6 +59,12 @@ fn a_json_patch_that_tests(play: &mut Play) {
     };
     play.patch(&map, JSON_PATCH, &test("no")).refused(422, "Invalid");
     play.patch(&map, JSON_PATCH, &test("b")).is(200).has("/data/t", "u");
+    let absent = |path| {
+        json!([{"op": "test", "path": path, "value": null},
+        {"op": "add", "path": "/data/v", "value": "w"}])
+    };
+    play.patch(&map, JSON_PATCH, &absent("/absent/a")).refused(422, "Invalid");
+    play.patch(&map, JSON_PATCH, &absent("/data/absent")).is(200).has("/data/v", "w");
 }
 
 fn a_json_patch_that_does_not_fit(play: &mut Play) {

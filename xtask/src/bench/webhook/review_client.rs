@@ -25,7 +25,7 @@ pub(crate) struct LatencyPercentiles {
 
 /// Asks a webhook on loopback.
 #[derive(Clone)]
-pub(in crate::bench) struct ReviewClient {
+pub(crate) struct ReviewClient {
     pub(in crate::bench) port: u16,
     pub(in crate::bench) connector: TlsConnector,
 }
@@ -118,6 +118,11 @@ impl ReviewClient {
         Ok(sender)
     }
 
+    /// Asks once, at `/mutate` or `/validate`.
+    pub(crate) async fn review(&self, path: &str, review: &Value) -> Result<()> {
+        post(&mut self.connect().await?, path, &Bytes::from(review.to_string())).await
+    }
+
     /// As fast as the answers come, on so many connections, for so long: how many answers.
     pub(crate) async fn saturate(&self, connections: usize, lasting: Duration) -> Result<u64> {
         let until = Instant::now() + lasting;
@@ -189,7 +194,11 @@ impl ReviewClient {
 }
 
 pub(in crate::bench) async fn ask(sender: &mut SendRequest<Full<Bytes>>, body: &Bytes) -> Result<()> {
-    let request = http::Request::post("/mutate?timeout=2s")
+    post(sender, "/mutate?timeout=2s", body).await
+}
+
+async fn post(sender: &mut SendRequest<Full<Bytes>>, path: &str, body: &Bytes) -> Result<()> {
+    let request = http::Request::post(path)
         .header("host", "127.0.0.1")
         .header("content-type", "application/json")
         .body(Full::new(body.clone()))?;

@@ -1,18 +1,14 @@
 //! Alerts of what a process knows from the API server: watches and time.
 
-use super::super::alert::{Alert, PROCESS, Runbook, Severity, max, seconds};
-use taintward_controller::metrics::{Phase, names};
+use super::super::alert::{Alert, PROCESS, Runbook, Severity, max, opened_watches, seconds};
+use taintward_controller::metrics::names;
 
 pub(super) fn alerts() -> Vec<Alert> {
     vec![watch_stale(), clock_offset()]
 }
 
-/// A stream that was never opened stays in its first phase, and its age counts from the start of the process.
 fn watch_stale() -> Alert {
-    let (age, phase, first) =
-        (seconds(names::WATCH_LAST_HEARD_AGE), names::WATCH_PHASE, Phase::Connecting.as_str());
-    let opened =
-        format!("max by ({PROCESS}, resource) (max_over_time({phase}{{phase!=\"{first}\"}}[10m])) == 1");
+    let (age, opened) = (seconds(names::WATCH_LAST_HEARD_AGE), opened_watches());
     Alert {
         name: "TaintwardWatchStale",
         severity: Severity::Critical,

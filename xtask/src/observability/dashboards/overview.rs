@@ -1,9 +1,9 @@
 //! Shows whether Taintward works: what has to be done, whether a replica does it, what it hears from the API server.
 
-use super::super::alert::{INSTALLATION, max, seconds};
+use super::super::alert::{INSTALLATION, PROCESS, max, opened_watches, seconds};
 use super::super::dashboard::{
-    Dashboard, Panel, PanelQuery, PanelRow, PanelUnit, chosen, largest_by, per_second, per_second_by,
-    processes, quantiles,
+    Dashboard, Panel, PanelQuery, PanelRow, PanelUnit, chosen, per_second, per_second_by, processes,
+    quantiles,
 };
 use taintward_admission::metrics::MODE;
 use taintward_controller::metrics::names;
@@ -87,11 +87,17 @@ fn state() -> PanelRow {
                 "Watch age",
                 PanelUnit::Seconds,
                 Some(180),
-                largest(&seconds(names::WATCH_LAST_HEARD_AGE)),
+                max(&watch_ages()),
                 "How long ago the API server last said anything on the quietest watch. Bookmarks come about once a minute.",
             ),
         ],
     }
+}
+
+/// Ages of the watches that a process needs.
+fn watch_ages() -> String {
+    let ages = chosen(&seconds(names::WATCH_LAST_HEARD_AGE));
+    format!("{ages} and on ({PROCESS}, resource) {}", opened_watches())
 }
 
 fn requests() -> PanelRow {
@@ -140,7 +146,7 @@ fn connection() -> PanelRow {
             Panel::lines(
                 "Watch age",
                 PanelUnit::Seconds,
-                vec![largest_by("resource", &seconds(names::WATCH_LAST_HEARD_AGE))],
+                vec![PanelQuery::new("{{resource}}", format!("max by (resource) ({})", watch_ages()))],
                 "How long ago the API server last said anything on the watch of a resource; the oldest of all processes.",
             ),
             Panel::lines(

@@ -1,0 +1,96 @@
+//! Defines what a cause of alerts consists of, and how a run of one is timed.
+
+use super::scrape_job::ScrapeJob;
+use anyhow::{Result, ensure};
+use futures::future::LocalBoxFuture;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use taintward_envtest::wait;
+
+/// The longest windows and holds are ten minutes.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// How often Prometheus is asked.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// What makes alerts fire.
+pub(crate) struct AlertCause {
+    /// At least one; the first names the scrape job.
+    pub(crate) alerts: &'static [&'static str],
+    /// What is done, as the table says it.
+    pub(crate) what: &'static str,
+    /// Does it between [`CauseRun::begins`] and [`CauseRun::fires`], and ends it before [`CauseRun::resolves`].
+    pub(crate) produce: for<'a> fn(&'a mut CauseRun<'_>) -> LocalBoxFuture<'a, Result<()>>,
+}
+
+/// One run of a cause.
+pub(crate) struct CauseRun<'a> {
+    pub(crate) job: ScrapeJob<'a>,
+    alerts: &'static [&'static str],
+    began: Instant,
+    /// When each alert fired, and when it resolved, after what caused that.
+    pub(crate) fired: BTreeMap<&'static str, Duration>,
+    pub(crate) resolved: BTreeMap<&'static str, Duration>,
+}
+
+impl<'a> CauseRun<'a> {
+    pub(crate) fn new(job: ScrapeJob<'a>, alerts: &'static [&'static str]) -> Self {
+        Self { job, alerts, began: Instant::now(), fired: BTreeMap::new(), resolved: BTreeMap::new() }
+    }
+
+    /// The cause begins now. None of its alerts may be pending or firing yet.
+    pub(crate) fn begins(&mut self) -> Result<()> {
+        for alert in self.alerts {
+            let state = self.state(alert)?;
+            ensure!(state.is_none(), "{alert} is {} before its cause", state.unwrap_or_default());
+        }
+        self.began = Instant::now();
+        Ok(())
+    }
+
+    /// Waits until all of its alerts fire.
+    pub(crate) async fn fires(&mut self) -> Result<()> {
+        wait::until(&format!("{} to fire", self.alerts.join(", ")), PATIENCE, async || {
+            for alert in self.alerts {
+                if self.state(alert)?.as_deref() == Some("firing") {
+                    self.fired.entry(alert).or_insert_with(|| self.began.elapsed());
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+            Ok((self.fired.len() == self.alerts.len()).then_some(()))
+        })
+        .await?;
+        self.began = Instant::now();
+        Ok(())
+    }
+
+    /// Waits until all of them are resolved.
+    pub(crate) async fn resolves(&mut self) -> Result<()> {
+        wait::until(&format!("{} to resolve", self.alerts.join(", ")), PATIENCE, async || {
+            for alert in self.alerts {
+                if self.state(alert)?.is_none() {
+                    self.resolved.entry(alert).or_insert_with(|| self.began.elapsed());
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+            Ok((self.resolved.len() == self.alerts.len()).then_some(()))
+        })
+        .await
+    }
+
+    /// `pending` or `firing`; `None` if it is neither. An alert about absent series has no job.
+    fn state(&self, alert: &str) -> Result<Option<String>> {
+        for active in self.job.prometheus.alerts()? {
+            let labels = &active["labels"];
+            if labels["alertname"] == alert && (labels["job"].is_null() || labels["job"] == self.job.name) {
+                let description = active["annotations"]["description"].as_str().unwrap_or_default();
+                ensure!(
+                    !description.contains("<error"),
+                    "the description of {alert} cannot be expanded: {description}"
+                );
+                return Ok(active["state"].as_str().map(str::to_owned));
+            }
+        }
+        Ok(None)
+    }
+}

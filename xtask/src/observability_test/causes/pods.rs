@@ -1,0 +1,68 @@
+//! Causes of alerts about pods that stay longer than they should.
+
+use super::super::alert_cause::CauseRun;
+use anyhow::Result;
+use serde_json::json;
+use std::time::Duration;
+use taintward_envtest::api::PatchType;
+use taintward_envtest::fixtures::pod;
+use taintward_envtest::wait;
+
+/// As many seconds as the guard needs with one patch a second: longer than the alert waits.
+const SLOW_PODS: usize = 130;
+
+pub(super) async fn protected(run: &mut CauseRun<'_>) -> Result<()> {
+    const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    let job = run.job;
+    let sandbox = job.sandbox(&[]).await?;
+    let labels = json!({"app": "kept"});
+    pod("kept", "n1").with("/metadata", "labels", labels.clone()).create(&sandbox.api).await?;
+    let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "kept"}, "spec": {
+        "minAvailable": 1, "selector": {"matchLabels": labels},
+    }});
+    sandbox.api.create(BUDGETS, &budget).await?;
+    wait::until("the budget to count its pod", Duration::from_secs(60), async || {
+        let budget = sandbox.api.get(&format!("{BUDGETS}/kept")).await?;
+        Ok((budget["status"]["currentHealthy"] == 1).then_some(()))
+    })
+    .await?;
+    let _controller = job
+        .run(&sandbox.kubeconfig, &["--leader-elect=false", "--controllers=dedicated-pool-controller"])
+        .await?;
+    run.begins()?;
+    let pool = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": "team-a"}, "spec": {
+        "taint": {"key": "example.com/pool", "value": "a"}, "nodes": {"names": ["n1"]},
+        "users": {"namespaceSelector": {"matchLabels": {"team": "a"}}}, "enforcement": "Evict",
+    }});
+    sandbox.api.create("/apis/taintward.io/v1alpha1/dedicatedpools", &pool).await?;
+    run.fires().await?;
+    sandbox.api.delete(&format!("{BUDGETS}/kept"), &json!({})).await?;
+    run.resolves().await
+}
+
+pub(super) async fn slow_guard(run: &mut CauseRun<'_>) -> Result<()> {
+    let job = run.job;
+    let sandbox = job.sandbox(&["--empty"]).await?;
+    for number in 0..SLOW_PODS {
+        pod(&format!("pod-{number}"), "n1").create(&sandbox.api).await?;
+    }
+    let flags = ["--leader-elect=false", "--controllers=toleration-guard-controller", "--guard-qps=1"];
+    let _controller = job.run(&sandbox.kubeconfig, &flags).await?;
+    run.begins()?;
+    let ceiling = json!({"metadata": {"labels": {"taintward.io/guard-ceiling-seconds": "3600"}}}).to_string();
+    sandbox.api.patch("/api/v1/namespaces/default", PatchType::Merge, &ceiling).await?;
+    run.fires().await?;
+    run.resolves().await
+}
+
+pub(super) async fn held(run: &mut CauseRun<'_>) -> Result<()> {
+    let job = run.job;
+    let sandbox = job.sandbox(&[]).await?;
+    let flags = ["--leader-elect=false", "--controllers=toleration-hold-controller"];
+    let _controller = job.run(&sandbox.kubeconfig, &flags).await?;
+    run.begins()?;
+    job.command(&sandbox.kubeconfig, &["hold", "--all"])?;
+    run.fires().await?;
+    job.command(&sandbox.kubeconfig, &["release", "--all"])?;
+    run.resolves().await
+}

@@ -1,0 +1,133 @@
+//! Runs a real Prometheus that scrapes loopback ports each second, and queries it.
+
+use crate::http;
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use taintward_envtest::{ChildProcess, ProcessFolder, binaries, wait};
+
+/// What stands in the place of Grafana's `$__rate_interval`, which is four scrapes or more: with more, lines are calmer.
+const RATE_INTERVAL: &str = "15s";
+
+/// A Prometheus server, ended when dropped.
+pub(crate) struct PrometheusServer {
+    process: ChildProcess,
+    port: u16,
+    folder: PathBuf,
+}
+
+/// A port of this machine that is free.
+pub(crate) fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// Seconds since the Unix epoch.
+pub(crate) fn unix_now() -> Result<f64> {
+    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64())
+}
+
+impl PrometheusServer {
+    /// Starts it in a folder of programs, with a file of rules; it scrapes nothing yet.
+    pub(crate) async fn start(folder: &ProcessFolder, rules: &str) -> Result<Self> {
+        let program = binaries::find_or_build_prometheus()?;
+        let own = folder.path().join("prometheus");
+        fs::create_dir_all(own.join("targets"))?;
+        fs::write(own.join("rules.yaml"), rules)?;
+        let files = json!({"files": [own.join("targets/*.json")], "refresh_interval": "1s"});
+        let config = json!({
+            "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+            "rule_files": [own.join("rules.yaml")],
+            "scrape_configs": [{"job_name": "taintward", "file_sd_configs": [files]}],
+        });
+        // JSON is YAML.
+        fs::write(own.join("prometheus.yaml"), config.to_string())?;
+        let port = free_port()?;
+        let mut command = Command::new(program);
+        command
+            .arg(format!("--config.file={}", own.join("prometheus.yaml").display()))
+            .arg(format!("--storage.tsdb.path={}", own.join("data").display()))
+            .arg(format!("--web.listen-address=127.0.0.1:{port}"));
+        let process = folder.run("prometheus", command)?;
+        let mut server = Self { process, port, folder: own };
+        wait::until("Prometheus to be ready", Duration::from_secs(60), async || {
+            server.process.expect_running()?;
+            Ok(http::get(port, "/-/ready").is_ok_and(|(status, _)| status == 200).then_some(()))
+        })
+        .await?;
+        Ok(server)
+    }
+
+    /// Scrapes a port from now on, until [`Self::forget`]; returns after the first scrape.
+    pub(crate) async fn scrape(&self, job: &str, port: u16) -> Result<()> {
+        let target = format!("127.0.0.1:{port}");
+        let labels = json!({"job": job, "namespace": "taintward-system"});
+        let file = json!([{"targets": [target], "labels": labels}]).to_string();
+        // Renamed, so that no half of it is read.
+        fs::write(self.target(port).with_extension("new"), file)?;
+        fs::rename(self.target(port).with_extension("new"), self.target(port))?;
+        self.until(&format!("up{{instance=\"{target}\"}} == 1")).await
+    }
+
+    /// Scrapes a port no more.
+    pub(crate) fn forget(&self, port: u16) -> Result<()> {
+        Ok(fs::remove_file(self.target(port))?)
+    }
+
+    fn target(&self, port: u16) -> PathBuf {
+        self.folder.join(format!("targets/{port}.json"))
+    }
+
+    /// Waits until an expression has a result.
+    pub(crate) async fn until(&self, expr: &str) -> Result<()> {
+        wait::until(&format!("Prometheus to see {expr}"), Duration::from_secs(120), async || {
+            let data = self.get(&format!("/api/v1/query?query={}", encoded(expr)))?;
+            Ok(data["result"].as_array().is_some_and(|result| !result.is_empty()).then_some(()))
+        })
+        .await
+    }
+
+    /// Alerts that are pending or firing.
+    pub(crate) fn alerts(&self) -> Result<Vec<Value>> {
+        Ok(self.get("/api/v1/alerts")?["alerts"].as_array().cloned().unwrap_or_default())
+    }
+
+    /// The series of a panel's expression from a moment until now, with all installations that Grafana's variables offer.
+    pub(crate) fn series(&self, expr: &str, since: f64, step: u32) -> Result<Value> {
+        let filled = [("$__rate_interval", RATE_INTERVAL), ("$namespace", ".*"), ("$job", ".*")];
+        let expr = filled.iter().fold(expr.to_owned(), |expr, (name, value)| expr.replace(name, value));
+        let (query, end) = (encoded(&expr), unix_now()?);
+        let path = format!("/api/v1/query_range?query={query}&start={since:.3}&end={end:.3}&step={step}");
+        Ok(self.get(&path)?["result"].take())
+    }
+
+    fn get(&self, path: &str) -> Result<Value> {
+        let asked = http::get(self.port, path);
+        let (status, body) =
+            asked.with_context(|| format!("Prometheus does not answer:\n{}", self.process.last_words()))?;
+        let mut answer: Value = serde_json::from_str(&body).with_context(|| format!("{status} of {path}"))?;
+        ensure!(
+            answer["status"] == "success",
+            "Prometheus answers {path} with {status}: {}",
+            answer["error"]
+        );
+        Ok(answer["data"].take())
+    }
+}
+
+/// Percent-encoded for a query.
+fn encoded(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut encoded, byte| {
+        match byte.is_ascii_alphanumeric() {
+            true => encoded.push(char::from(byte)),
+            false => {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        }
+        encoded
+    })
+}

@@ -1,0 +1,125 @@
+//! Takes pictures of the dashboards, drawn from their definitions and from what a real Prometheus has scraped, in docs/.
+
+use crate::observability_test::{CertifiedWebhook, PrometheusServer, SandboxServer, ScrapeJob, unix_now};
+use crate::sources;
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use std::fs;
+use std::time::{Duration, Instant};
+use taintward_envtest::browser::Browser;
+use taintward_envtest::fixtures::{no_execute, pod, set_taints};
+use taintward_envtest::{ProcessFolder, TestApi};
+use xtask::observability::{DASHBOARDS, dashboards, files};
+
+/// Draws one dashboard from Grafana's JSON and from series.
+const PAGE: &str = include_str!("dashboard_page.html");
+
+const BYTES_MAX: u64 = 200_000;
+
+/// Of the page, 24 columns, in pixels.
+const WIDTH: u32 = 1104;
+
+/// How long is shown, and the seconds between two points.
+const LASTS: Duration = Duration::from_secs(300);
+const STEP: u32 = 2;
+
+/// After how many seconds something changes in the cluster.
+const CHANGES_AT: [u64; 8] = [20, 60, 90, 110, 140, 180, 220, 270];
+
+/// How often the webhook is asked.
+const REVIEW_EVERY: Duration = Duration::from_millis(400);
+
+pub(super) async fn run() -> Result<()> {
+    let mut browser = Browser::start()?;
+    let folder = ProcessFolder::create("taintward-dashboards")?;
+    let binary = sources::build_taintward(false)?;
+    let prometheus = PrometheusServer::start(&folder, "groups: []").await?;
+    let job = ScrapeJob { folder: &folder, prometheus: &prometheus, binary: &binary, name: "taintward" };
+    let sandbox = job.sandbox(&["--nodes=9"]).await?;
+    let webhook = CertifiedWebhook::start(&job, &sandbox, Some(60)).await?;
+    let controllers =
+        "--controllers=taint-eviction-controller,node-lifecycle-controller,dedicated-pool-controller";
+    let _replicas = [
+        job.run(&sandbox.kubeconfig, &[controllers]).await?,
+        job.run(&sandbox.kubeconfig, &[controllers]).await?,
+    ];
+    let since = unix_now()?;
+    work(&job, &sandbox, &webhook).await?;
+    let until = unix_now()?;
+
+    let files = files();
+    for dashboard in dashboards() {
+        let definition: Value =
+            serde_json::from_str(&files[&format!("{DASHBOARDS}/{}.json", dashboard.uid)])?;
+        let mut series = serde_json::Map::new();
+        for panel in definition["panels"].as_array().into_iter().flatten() {
+            for target in panel["targets"].as_array().into_iter().flatten() {
+                let expr = target["expr"].as_str().context("a target without an expression")?;
+                let key = format!("{}{}", panel["id"], target["refId"].as_str().unwrap_or_default());
+                series.insert(key, prometheus.series(expr, since, STEP)?);
+            }
+        }
+        let data = json!({"dashboard": definition, "series": series, "since": since, "until": until});
+        let page = folder.path().join("page.html");
+        fs::write(&page, PAGE.replace("DATA", &data.to_string().replace('<', "\\u003c")))?;
+        browser.open(&format!("file://{}?{}", page.display(), dashboard.uid))?;
+        let height =
+            browser.until("the dashboard", &format!("location.search === '?{}' && drawn", dashboard.uid))?;
+        let height = u32::try_from(height.as_u64().context("the page has no height")?)?;
+        browser.resize(WIDTH, height)?;
+        let name = dashboard.uid.trim_start_matches("taintward-");
+        let file = sources::root().join(format!("docs/dashboard-{name}.png"));
+        browser.picture(&file)?;
+        let length = fs::metadata(&file)?.len();
+        ensure!(length < BYTES_MAX, "{} has {length} bytes, more than {BYTES_MAX}", file.display());
+        println!("{}: written, {length} bytes", file.display());
+    }
+    Ok(())
+}
+
+/// Gives the controllers and the webhook something to do for as long as is shown.
+async fn work(job: &ScrapeJob<'_>, sandbox: &SandboxServer, webhook: &CertifiedWebhook) -> Result<()> {
+    let (api, began) = (&sandbox.api, Instant::now());
+    let node = api.get("/api/v1/nodes/n1").await?;
+    let mut done = 0;
+    while began.elapsed() < LASTS {
+        if CHANGES_AT.get(done).is_some_and(|at| began.elapsed().as_secs() >= *at) {
+            match done {
+                0 => set_taints(api, "n2", &[no_execute("power", "off")]).await?,
+                1 => {
+                    let pool = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": "a"},
+                        "spec": {
+                            "taint": {"key": "example.com/pool", "value": "a"}, "nodes": {"names": ["n8", "n9"]},
+                            "users": {"namespaceSelector": {"matchLabels": {"team": "a"}}}, "enforcement": "Deny",
+                        },
+                    });
+                    api.create("/apis/taintward.io/v1alpha1/dedicatedpools", &pool).await?;
+                }
+                2 => job.command(&sandbox.kubeconfig, &["sandbox", "node", "silence", "n5", "n6"])?,
+                3 => taint_with_countdowns(api, "n3", 20).await?,
+                4 => set_taints(api, "n2", &[]).await?,
+                5 => set_taints(api, "n1", &[no_execute("power", "off")]).await?,
+                6 => job.command(&sandbox.kubeconfig, &["sandbox", "node", "recover", "n5", "n6"])?,
+                _ => taint_with_countdowns(api, "n7", 60).await?,
+            }
+            done += 1;
+        }
+        let name = format!("web-{}", began.elapsed().as_millis());
+        let new = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": {}});
+        webhook.review_pod(&new).await?;
+        if done == 5 {
+            webhook.review_taints(&node, &[no_execute("maintenance", "now")]).await?;
+        }
+        tokio::time::sleep(REVIEW_EVERY).await;
+    }
+    Ok(())
+}
+
+/// Taints a node with pods that tolerate the taint: the first for so many seconds, each for ten more than the one before.
+async fn taint_with_countdowns(api: &TestApi, node: &str, first: i64) -> Result<()> {
+    for number in 0..8 {
+        let batch = pod(&format!("batch-{node}-{number}"), node);
+        batch.bearing("maintenance", Some(first + 10 * number)).create(api).await?;
+    }
+    Ok(set_taints(api, node, &[no_execute("maintenance", "now")]).await?)
+}
