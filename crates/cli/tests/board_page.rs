@@ -206,7 +206,7 @@ fn the_page_connects_again_to_a_server_that_was_away() {
 
     let server = PageServer::at(port, &scene::small());
     server.lock();
-    let anew = "the board was started anew: open the address that it printed";
+    let anew = "the board was started again: open the address that it printed";
     browser.until("the other token", &format!("{link} === {}", json!(anew))).unwrap();
 }
 

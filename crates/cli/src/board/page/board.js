@@ -775,32 +775,43 @@ function tick() {
 // The connection.
 
 let lost = 0
+let last = ''
+let events
+let retry
+
 function live() {
 	if (lost) say('The board is connected again.')
 	lost = 0
 	put($('link'), 'live', '')
 }
 
+/** Goes on after the last event. A hidden page has none of the six connections that a browser has to a host. */
 function listen() {
-	const events = new EventSource('/events')
-	for (const name of ['snapshot', 'change']) events.addEventListener(name, event => {
+	events?.close()
+	clearTimeout(retry)
+	if (document.hidden) return
+	const source = (events = new EventSource(`/events?last=${last}`))
+	for (const name of ['snapshot', 'change']) source.addEventListener(name, event => {
+		last = event.lastEventId
 		apply(JSON.parse(event.data), name === 'snapshot')
 		live()
 		if (name === 'snapshot') select(selected)
 		draw()
 	})
-	events.onerror = async () => {
+	source.onerror = async () => {
 		if (!lost) say('The connection to the board is lost.')
 		lost ||= Date.now() / 1000
 		put($('link'), `reconnecting since ${hms(lost)}`, 'lost')
-		if (events.readyState !== EventSource.CLOSED) return
-		// Refused: a board that was started anew has another token.
-		const answer = await fetch('/board.css', {cache: 'no-store'}).catch(() => {})
-		if (answer?.status === 401) put($('link'), 'the board was started anew: open the address that it printed')
-		else setTimeout(listen, 2000)
+		if (source.readyState !== EventSource.CLOSED) return
+		// A board that was started again has another token; once its address is opened, this page has it too.
+		const answer = await fetch('/board.css').catch(() => {})
+		if (source !== events) return
+		if (answer?.status === 401) put($('link'), 'the board was started again: open the address that it printed')
+		retry = setTimeout(listen, 2000)
 	}
 }
 
+document.onvisibilitychange = listen
 recall()
 listen()
 tick()
