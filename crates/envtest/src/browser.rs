@@ -3,6 +3,10 @@
 //! - Invariant: the browser ends with its owner, even when that is killed: it ends once its pipes are closed. Its folder
 //!   goes with it (`watchdog.rs`).
 
+mod page_load;
+
+pub use page_load::PageLoad;
+
 use crate::binaries::had_for_test;
 use crate::watchdog::Watchdog;
 use anyhow::{Context as _, Result, bail, ensure};
