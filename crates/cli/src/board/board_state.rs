@@ -138,11 +138,11 @@ impl BoardState {
         Some((number, message))
     }
 
-    /// The time for a viewer that has missed nothing: its own clock may have stood still.
-    fn greeting(&self, now: Now) -> Bytes {
+    /// The time for a viewer that has missed nothing up to `at`: its own clock may have stood still.
+    fn greeting(&self, at: u64, now: Now) -> Bytes {
         let mut shared = self.lock();
         shared.heading.now = seconds(now.wall);
-        self.message("change", shared.number, &json(&shared.heading.view()))
+        self.message("change", at, &json(&shared.heading.view()))
     }
 }
 
@@ -164,8 +164,8 @@ impl Viewer {
                 self.at = Some(number);
                 return message;
             }
-            if !is_greeted {
-                return state.greeting(now());
+            if let Some(at) = self.at.filter(|_| !is_greeted) {
+                return state.greeting(at, now());
             }
             if self.latest.changed().await.is_err() {
                 // The board ends.
