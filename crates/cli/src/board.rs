@@ -10,6 +10,7 @@ mod command_output;
 mod decision_log;
 mod feed;
 mod limits;
+mod node_change;
 mod node_object;
 mod object_table;
 mod pod_table;
@@ -20,6 +21,8 @@ mod views;
 mod workload_object;
 
 pub(crate) use command_output::CommandRunner;
+pub(crate) use node_change::NodeChange;
+pub(crate) use views::NodeHealth;
 
 use access::BoardAccess;
 use board_state::BoardState;

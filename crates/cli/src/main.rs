@@ -9,6 +9,7 @@ mod backfill;
 mod board;
 mod board_command;
 mod cli;
+mod cluster_change;
 mod cluster_state;
 mod color;
 mod complete;

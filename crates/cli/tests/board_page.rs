@@ -15,7 +15,7 @@ use board::page_server::{PageServer, page_length};
 use board::scene::{self, HOSTILE, NOW};
 use cli::patience::eventually;
 use serde_json::{Value, json};
-use taintward_envtest::browser::Browser;
+use taintward_envtest::browser::{Browser, PageLoad};
 
 /// A name that stands for its own test in what is said of skipped ones.
 macro_rules! browser_or_skip {
@@ -206,7 +206,7 @@ fn the_page_connects_again_to_a_server_that_was_away() {
 
     let server = PageServer::at(port, &scene::small());
     server.lock();
-    let anew = "the board was started anew: open the address that it printed";
+    let anew = "the board was started again: open the address that it printed";
     browser.until("the other token", &format!("{link} === {}", json!(anew))).unwrap();
 }
 
@@ -215,26 +215,20 @@ fn fifty_thousand_pods_are_drawn_within_a_second() {
     let mut browser = browser_or_skip!("fifty_thousand_pods_are_drawn_within_a_second");
     let server = PageServer::start(&scene::many());
     browser.resize(2560, 1440).unwrap();
-    // The time of the page's own thread, which other programs on the machine do not lengthen; and by its clock, for people.
-    let watch = "new MutationObserver((_, watcher) => { if (document.querySelector('#totals b')) { watcher.disconnect(); \
-                 requestAnimationFrame(() => setTimeout(() => (window.painted = performance.now()))); } })\
-                 .observe(document, {childList: true, subtree: true})";
-    browser.command("Page.addScriptToEvaluateOnNewDocument", json!({"source": watch})).unwrap();
-    browser.command("Performance.enable", json!({"timeDomain": "threadTicks"})).unwrap();
-    let painted: Vec<(f64, f64)> = (0..3)
-        .map(|_| {
-            browser.open("about:blank").unwrap();
-            browser.open(&server.address()).unwrap();
-            let passed = browser.until("it is painted", "window.painted").unwrap().as_f64().unwrap();
-            let metrics = browser.command("Performance.getMetrics", json!({})).unwrap();
-            let mut metrics = metrics["metrics"].as_array().unwrap().iter();
-            let worked =
-                metrics.find(|metric| metric["name"] == "TaskDuration").unwrap()["value"].as_f64().unwrap();
-            (worked * 1000.0, passed)
-        })
-        .collect();
-    println!("first paint with 10,000 countdowns, in ms of work and of time: {painted:.0?}");
-    assert!(painted.iter().all(|(worked, _)| (20.0..1000.0).contains(worked)), "{painted:?}");
+    let within = |load: &PageLoad| load.clock < 1000.0 * load.slowdown;
+    let mut loads: Vec<PageLoad> = Vec::new();
+    // By the clock, the budget is that of a machine that does nothing else: one load of ten must keep it.
+    while loads.len() < 3 || (loads.len() < 10 && !loads.iter().any(within)) {
+        loads.push(browser.load(&server.address(), "#totals b").unwrap());
+    }
+    for PageLoad { clock, work, slowdown } in &loads {
+        println!(
+            "first paint with 10,000 countdowns: {clock:.0} ms by the clock, budget 1000 ms times {slowdown:.1} for \
+             other programs; {work:.0} ms of work, budget 1000 ms"
+        );
+    }
+    assert!(loads.iter().all(|load| (20.0..1000.0).contains(&load.work)), "{loads:?}");
+    assert!(loads.iter().any(within), "{loads:?}");
     let totals = text_of(&mut browser, "#totals");
     assert!(totals.contains("5,000 nodes") && totals.contains("50,000 pods"), "{totals}");
     assert!(totals.contains("10,000 count down"), "{totals}");

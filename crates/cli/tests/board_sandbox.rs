@@ -1,4 +1,4 @@
-//! Tests the first minute of a newcomer: a real sandbox and its board in a real browser, by clicks alone.
+//! Tests real boards in a real browser: the first minute of a newcomer by clicks alone, boards that end, tabs that are hidden.
 //!
 //! - See `board_page.rs` for the page by itself.
 
@@ -9,8 +9,11 @@ mod cli {
     pub(crate) mod running;
 }
 
-use cli::running::Running;
+use cli::running::{Running, ask};
 use serde_json::{Value, json};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 use taintward_envtest::browser::Browser;
 
 /// A button, by its text.
@@ -92,7 +95,7 @@ fn a_newcomer_sees_what_a_taint_does() {
     );
     browser.until("it leaves", &format!("!{listed}")).unwrap();
     let gone = format!(
-        "[...document.querySelectorAll('#decisions .row')].some(one => one.children[1].textContent.startsWith('gone') && one.textContent.includes({}))",
+        "[...document.querySelectorAll('#decisions .row')].some(one => one.children[1].textContent.startsWith('Gone') && one.textContent.includes({}))",
         json!(pod.rsplit('/').next())
     );
     browser.until("it says so", &gone).unwrap();
@@ -108,4 +111,84 @@ fn a_newcomer_sees_what_a_taint_does() {
     browser.until("it is free again", "!document.querySelector('#panel .chip')").unwrap();
     assert_eq!(browser.complaints(), [""; 0]);
     assert_eq!(browser.evaluate("document.querySelector('#link').textContent").unwrap(), Value::from("live"));
+}
+
+const LINK: &str = "document.querySelector('#link').textContent";
+
+/// `taintward board` at a port, and the address that it prints.
+fn board_at(port: u16, kubeconfig: &str) -> (Running, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.args(["board", "--kubeconfig", kubeconfig, "--port", &port.to_string()]).stderr(Stdio::inherit());
+    let mut board = Running::of(command);
+    let line = board.until("The board of ");
+    (board, line.rsplit(' ').next().unwrap().to_owned())
+}
+
+fn taint(kubeconfig: &str, node: &str, key: &str) {
+    let taints = json!({"spec": {"taints": [{"key": key, "value": "v", "effect": "NoExecute"}]}});
+    ask(kubeconfig, "PATCH", &format!("/api/v1/nodes/{node}"), &taints.to_string());
+}
+
+/// What tells that a taint is shown.
+fn shows(taint: &str) -> String {
+    format!("[...document.querySelectorAll('.chip')].some(chip => chip.textContent.startsWith('{taint}'))")
+}
+
+#[test]
+fn a_page_says_that_its_board_ended_and_goes_on_with_the_next_one() {
+    let test = "board_sandbox::a_page_says_that_its_board_ended_and_goes_on_with_the_next_one";
+    let Some(mut browser) = Browser::for_test(test) else { return };
+    let mut sandbox = Running::start(&["--plain"]);
+    let kubeconfig = sandbox.kubeconfig();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (mut board, address) = board_at(port, &kubeconfig);
+    let page = browser.open_tab().unwrap();
+    browser.open(&address).unwrap();
+    browser.until("its nodes", "document.querySelectorAll('.tile').length === 6").unwrap();
+    taint(&kubeconfig, "n1", "before");
+    browser.until("the first taint", &shows("before=v:NoExecute")).unwrap();
+    assert_eq!(browser.evaluate(LINK).unwrap(), "live");
+
+    board.signal(rustix::process::Signal::INT);
+    assert_eq!(board.ends_within(Duration::from_secs(30)), 0);
+    browser.until("it says so", &format!("{LINK}.startsWith('reconnecting since ')")).unwrap();
+    taint(&kubeconfig, "n2", "meanwhile");
+    assert_eq!(browser.evaluate(&shows("before=v:NoExecute")).unwrap(), true, "what was known stays");
+    assert_eq!(browser.evaluate(&shows("meanwhile=v:NoExecute")).unwrap(), false, "no board told it");
+
+    let (_board, again) = board_at(port, &kubeconfig);
+    assert_ne!(address, again, "another token");
+    let told = "the board was started again: open the address that it printed";
+    browser.until("what to do", &format!("{LINK} === {}", json!(told))).unwrap();
+    assert_eq!(browser.evaluate(&shows("meanwhile=v:NoExecute")).unwrap(), false, "it is not let in");
+
+    browser.open_tab().unwrap();
+    browser.open(&again).unwrap();
+    browser.until("all taints", &format!("{} && {}", shows("before=v"), shows("meanwhile=v"))).unwrap();
+    browser.show_tab(&page).unwrap();
+    browser.until("the first page goes on", &format!("{LINK} === 'live'")).unwrap();
+    browser.until("what it missed", &shows("meanwhile=v:NoExecute")).unwrap();
+}
+
+#[test]
+fn hidden_pages_keep_no_connection_and_catch_up() {
+    let Some(mut browser) = Browser::for_test("board_sandbox::hidden_pages_keep_no_connection_and_catch_up")
+    else {
+        return;
+    };
+    let mut sandbox = Running::start(&["--plain", "--nodes", "3"]);
+    let (address, kubeconfig) = (board_of(&mut sandbox), sandbox.kubeconfig());
+    let mut tabs = Vec::new();
+    // A browser opens six connections to a host; each page in sight needs one.
+    for _ in 0..8 {
+        tabs.push(browser.open_tab().unwrap());
+        browser.open(&address).unwrap();
+        browser.until("its nodes", "document.querySelectorAll('.tile').length === 3").unwrap();
+        assert_eq!(browser.evaluate(LINK).unwrap(), "live");
+    }
+    taint(&kubeconfig, "n1", "meanwhile");
+    browser.until("the page in sight shows it", &shows("meanwhile=v:NoExecute")).unwrap();
+    browser.show_tab(&tabs[0]).unwrap();
+    browser.until("it catches up", &shows("meanwhile=v:NoExecute")).unwrap();
+    assert_eq!(browser.complaints(), [""; 0]);
 }

@@ -9,7 +9,7 @@ mod cli {
     pub(crate) mod running;
 }
 
-use cli::running::{File, Running, text};
+use cli::running::{File, Running, ask, text};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -107,7 +107,7 @@ impl Events {
     }
 
     /// The first message that has what is looked for.
-    fn until(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> (String, Value) {
+    fn until(&mut self, what: &str, mut is_it: impl FnMut(&Value) -> bool) -> (String, Value) {
         let began = Instant::now();
         loop {
             let (id, _, message) = self.next();
@@ -116,6 +116,15 @@ impl Events {
             }
             assert!(began.elapsed() < PATIENCE, "no message with {what}");
         }
+    }
+
+    /// Waits for so many pods on nodes.
+    fn until_pods(&mut self, count: usize) {
+        let mut known = 0;
+        self.until("the pods", |message| {
+            known += message["pods"].as_array().map_or(0, Vec::len);
+            known >= count
+        });
     }
 }
 
@@ -171,6 +180,7 @@ fn only_the_printed_address_lets_in() {
 #[test]
 fn every_viewer_is_told_the_same_beside_one_that_reads_nothing() {
     let (_running, board) = sandbox();
+    board.events("").until_pods(18);
     let stopped = board.events("");
     let mut viewers: Vec<Events> = (0..100).map(|_| board.events("")).collect();
     for viewer in &mut viewers {
@@ -194,6 +204,67 @@ fn every_viewer_is_told_the_same_beside_one_that_reads_nothing() {
     let (_, kind, _) = board.events("1-1").next();
     assert_eq!(kind, "snapshot", "the id of another process");
     drop(stopped);
+}
+
+#[test]
+fn the_board_and_pending_tell_the_same_changes_in_the_same_order() {
+    // Nothing evicts, so a pod can be overdue.
+    let mut running = Running::start(&["--plain", "--empty", "--nodes", "3", "--without", "taintward"]);
+    let board = BoardAddress::of(&running.until("The board, in a browser:"));
+    let kubeconfig = running.kubeconfig();
+    let pods = ["a/x", "a/y", "a-b/x", "b/x"];
+    let seconds = |key, seconds| json!({"key": key, "operator": "Exists", "tolerationSeconds": seconds});
+    let spec = json!({"nodeName": "n1", "containers": [{"name": "main", "image": "registry.example/x:1"}],
+        "tolerations": [seconds("long", 300), seconds("short", 100)]});
+    let object =
+        |kind: &str, metadata: Value| json!({"apiVersion": "v1", "kind": kind, "metadata": metadata});
+    let mut objects: Vec<Value> =
+        ["a", "a-b", "b"].map(|name| object("Namespace", json!({"name": name}))).into();
+    for (space, name) in pods.iter().rev().map(|pod| pod.split_once('/').unwrap()) {
+        let mut pod = object("Pod", json!({"namespace": space, "name": name}));
+        pod["spec"] = spec.clone();
+        objects.push(pod);
+    }
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
+    let answer = board.act(&json!({"verb": "load", "text": list}));
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let mut events = board.events("");
+    events.until_pods(pods.len());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.args(["pending", "-w", "-A", "-o", "json", "--kubeconfig", &kubeconfig]);
+    let mut pending = Running::of(command);
+    let mut expect = |kind: &str, pods: &[&str]| {
+        let expected: Vec<String> = pods.iter().map(|pod| format!("{kind} {pod}")).collect();
+        let word = |value: &Value| value.as_str().unwrap().to_owned();
+        let printed = pods.iter().map(|_| {
+            let event: Value = serde_json::from_str(&pending.until("PendingEvent")).unwrap();
+            format!("{} {}/{}", word(&event["event"]), word(&event["namespace"]), word(&event["pod"]))
+        });
+        assert_eq!(printed.collect::<Vec<_>>(), expected, "pending");
+        let mut shown = Vec::new();
+        while shown.len() < pods.len() {
+            let (_, message) = events.until("a decision", |message| message["decisions"].is_array());
+            let decisions = message["decisions"].as_array().unwrap().iter();
+            let of_pods = decisions.filter(|one| one["pod"] != "");
+            shown.extend(of_pods.map(|one| format!("{} {}", word(&one["kind"]), word(&one["pod"]))));
+        }
+        assert_eq!(shown, expected, "the board");
+    };
+    let taint = |keys: &[&str]| {
+        let taints: Vec<Value> = keys.iter().map(|key| json!({"key": key, "effect": "NoExecute"})).collect();
+        ask(&kubeconfig, "PATCH", "/api/v1/nodes/n1", &json!({"spec": {"taints": taints}}).to_string());
+    };
+    taint(&["long"]);
+    expect("Counting", &pods);
+    taint(&["long", "short"]);
+    expect("Changed", &pods);
+    taint(&[]);
+    expect("Cancelled", &pods);
+    taint(&["now"]);
+    expect("Counting", &pods);
+    expect("Overdue", &pods);
+    ask(&kubeconfig, "DELETE", "/api/v1/namespaces/a/pods/y", "");
+    expect("Gone", &["a/y"]);
 }
 
 #[test]

@@ -48,15 +48,15 @@ fn nodes_misbehave_and_come_back() {
     assert!(annotations("n3").contains("\"sandbox.taintward.io/silence\":\"flap\""));
     assert_eq!(node(&folder, "pressure n1 --kind disk,memory").1, "node/n1 under pressure: memory,disk\n");
     assert!(annotations("n1").contains("\"sandbox.taintward.io/pressure\":\"memory,disk\""));
-    sandbox.until("node n1: taint node.kubernetes.io/disk-pressure:NoSchedule");
+    sandbox.until("node n1 got the taint node.kubernetes.io/disk-pressure:NoSchedule");
     assert_eq!(node(&folder, "pressure n1 --kind PID").1, "node/n1 under pressure: pid\n");
-    sandbox.until("node n1: taint node.kubernetes.io/pid-pressure:NoSchedule");
+    sandbox.until("node n1 got the taint node.kubernetes.io/pid-pressure:NoSchedule");
     assert_eq!(node(&folder, "pressure n2").1, "node/n2 under pressure: memory\n");
     assert_eq!(
         node(&folder, "recover n1 n2 n3").1,
         "node/n1 recovered\nnode/n2 recovered\nnode/n3 recovered\n"
     );
-    sandbox.until("node n1: taint node.kubernetes.io/pid-pressure:NoSchedule taken off");
+    sandbox.until("node n1 lost the taint node.kubernetes.io/pid-pressure:NoSchedule");
     for name in ["n1", "n2", "n3"] {
         assert!(!annotations(name).contains("sandbox.taintward.io"), "{name}");
     }
@@ -77,11 +77,12 @@ fn a_silent_node_is_tainted_and_comes_back() {
     let mut sandbox = Running::of(at_home(&folder, &["--plain", "--nodes", "3", "--speed", "30"]));
     sandbox.until("goes to n");
     assert_eq!(node(&folder, "silence n3").1, "node/n3 silenced\n");
-    sandbox.until("node n3: not heard of any more");
-    sandbox.until("node n3: taint node.kubernetes.io/unreachable:NoExecute");
+    let line = sandbox.until("node n3 is not ready: ");
+    assert!(line.contains("  NotReady    node n3"), "the word of the board: {line}");
+    sandbox.until("node n3 got the taint node.kubernetes.io/unreachable:NoExecute");
     assert_eq!(node(&folder, "recover n3").1, "node/n3 recovered\n");
-    sandbox.until("node n3: heard of again, and ready");
-    sandbox.until("node n3: taint node.kubernetes.io/unreachable:NoExecute taken off");
+    sandbox.until("node n3 is ready");
+    sandbox.until("node n3 lost the taint node.kubernetes.io/unreachable:NoExecute");
 }
 
 #[test]

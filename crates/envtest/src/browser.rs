@@ -3,6 +3,10 @@
 //! - Invariant: the browser ends with its owner, even when that is killed: it ends once its pipes are closed. Its folder
 //!   goes with it (`watchdog.rs`).
 
+mod page_load;
+
+pub use page_load::PageLoad;
+
 use crate::binaries::had_for_test;
 use crate::watchdog::Watchdog;
 use anyhow::{Context as _, Result, bail, ensure};
@@ -40,13 +44,21 @@ const FLAGS: [&str; 10] = [
     "--remote-debugging-pipe",
 ];
 
-/// A browser with one tab.
+/// A tab of a browser.
+#[derive(Debug)]
+pub struct Tab {
+    target: Value,
+    session: Option<String>,
+}
+
+/// A browser. Commands go to the tab that was opened or shown last.
 #[derive(Debug)]
 pub struct Browser {
     child: Child,
     /// Closed, it ends the browser.
     commands: Option<ChildStdin>,
     messages: Receiver<Value>,
+    /// Of the DevTools protocol with a tab; `None`: with the browser itself.
     session: Option<String>,
     last_id: u64,
     complaints: Vec<String>,
@@ -96,15 +108,29 @@ impl Browser {
         });
         let mut browser =
             Self { child, commands, messages, session: None, last_id: 0, complaints: Vec::new(), watchdog };
-        let tab = browser.command("Target.createTarget", json!({"url": "about:blank"}))?;
-        let attach = json!({"targetId": tab["targetId"], "flatten": true});
-        let attached = browser.command("Target.attachToTarget", attach)?;
-        browser.session = attached["sessionId"].as_str().map(str::to_owned);
-        for domain in ["Runtime", "Log", "Page"] {
-            browser.command(&format!("{domain}.enable"), json!({}))?;
-        }
+        browser.open_tab()?;
         browser.resize(1280, 900)?;
         Ok(browser)
+    }
+
+    /// Opens an empty tab in front of the others.
+    pub fn open_tab(&mut self) -> Result<Tab> {
+        self.session = None;
+        let target = self.command("Target.createTarget", json!({"url": "about:blank"}))?["targetId"].clone();
+        let attached = self.command("Target.attachToTarget", json!({"targetId": target, "flatten": true}))?;
+        self.session = attached["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Runtime", "Log", "Page"] {
+            self.command(&format!("{domain}.enable"), json!({}))?;
+        }
+        Ok(Tab { target, session: self.session.clone() })
+    }
+
+    /// Brings a tab to the front.
+    pub fn show_tab(&mut self, tab: &Tab) -> Result<()> {
+        self.session = None;
+        self.command("Target.activateTarget", json!({"targetId": tab.target}))?;
+        self.session.clone_from(&tab.session);
+        Ok(())
     }
 
     /// Sends a command of the DevTools protocol, and waits for its result.

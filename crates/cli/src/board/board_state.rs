@@ -2,7 +2,7 @@
 //!
 //! - Invariant: nothing is kept for a viewer. A slow one finds later messages or, if too many are gone, the whole state.
 
-use super::cluster_model::{ClusterModel, SnapshotFrame};
+use super::cluster_model::{ClusterModel, SnapshotFrame, json};
 use super::views::{Heading, seconds};
 use hyper::body::Bytes;
 use std::collections::VecDeque;
@@ -114,7 +114,7 @@ impl BoardState {
     /// A viewer that has seen everything up to `last`.
     pub(crate) fn viewer(&self, last: Option<EventId>) -> Viewer {
         let at = last.filter(|last| last.epoch == self.epoch).map(|last| last.number);
-        Viewer { at, latest: self.latest.subscribe() }
+        Viewer { at, latest: self.latest.subscribe(), is_greeted: false }
     }
 
     /// The next message after `at`, or the whole state; `None`: there is nothing new.
@@ -137,6 +137,13 @@ impl BoardState {
         let message = self.message("snapshot", number, &shared.model.snapshot(frame));
         Some((number, message))
     }
+
+    /// The time for a viewer that has missed nothing up to `at`: its own clock may have stood still.
+    fn greeting(&self, at: u64, now: Now) -> Bytes {
+        let mut shared = self.lock();
+        shared.heading.now = seconds(now.wall);
+        self.message("change", at, &json(&shared.heading.view()))
+    }
 }
 
 /// One viewer's place.
@@ -144,16 +151,21 @@ pub(crate) struct Viewer {
     /// The number of the last message it was sent; `None`: it knows nothing.
     at: Option<u64>,
     latest: watch::Receiver<u64>,
+    is_greeted: bool,
 }
 
 impl Viewer {
-    /// Waits for the next message.
+    /// Waits for the next message; the first one is there at once.
     pub(crate) async fn next(&mut self, state: &BoardState, now: impl Fn() -> Now) -> Bytes {
+        let is_greeted = std::mem::replace(&mut self.is_greeted, true);
         loop {
             self.latest.mark_unchanged();
             if let Some((number, message)) = state.next(self.at, now()) {
                 self.at = Some(number);
                 return message;
+            }
+            if let Some(at) = self.at.filter(|_| !is_greeted) {
+                return state.greeting(at, now());
             }
             if self.latest.changed().await.is_err() {
                 // The board ends.
@@ -209,6 +221,10 @@ mod tests {
         );
         let known = EventId { epoch: 1_800_000_000_000_000, number: 0 };
         let mut viewer = state.viewer(Some(known));
+        let greeting = viewer.next(&state, || now(7)).await;
+        let text = String::from_utf8_lossy(&greeting);
+        let expected = "id: 1800000000000000-0\nevent: change\ndata: {\"now\":1800000007.0,\"speed\":1.0,\"problem\":null}\n\n";
+        assert_eq!(text, expected, "the time, and nothing else");
         let waits = tokio::time::timeout(std::time::Duration::from_secs(60), viewer.next(&state, || now(1)));
         assert!(waits.await.is_err(), "it has seen everything");
         let stranger = EventId { epoch: 5, number: 0 };

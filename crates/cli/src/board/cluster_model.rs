@@ -8,7 +8,7 @@ use super::node_object::NodeObject;
 use super::object_table::{ObjectTable, TableChange};
 use super::pod_table::PodTable;
 use super::views::{
-    ChangeView, Heading, LimitView, NodeHealth, NodeStatusView, PodView, SnapshotView, WorkloadView,
+    ChangeView, Heading, LimitView, NodeHealth, NodeStatusView, PodPhase, PodView, SnapshotView, WorkloadView,
 };
 use super::workload_object::{BudgetObject, WorkloadObject};
 use serde::Serialize;
@@ -197,6 +197,7 @@ impl ClusterModel {
         let snapshot = SnapshotView {
             cluster,
             sandbox: token.is_some(),
+            phases: PodPhase::WORDS,
             token,
             heading,
             nodes: self.nodes.values().collect(),
@@ -235,6 +236,6 @@ impl NodeStatusView {
     }
 }
 
-fn json(view: &impl Serialize) -> String {
+pub(super) fn json(view: &impl Serialize) -> String {
     serde_json::to_string(view).expect("texts, numbers and lists are JSON")
 }

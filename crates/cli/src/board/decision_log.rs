@@ -1,11 +1,13 @@
-//! Keeps the last decisions about pods and nodes, in the words that `pending -w` uses.
+//! Keeps the last decisions about pods and nodes.
+//!
+//! - Invariant: kinds and order are those of `pending -w`; see `cluster_change.rs` for the words.
 
+use super::node_change::NodeChange;
 use super::pod_table::PodChange;
-use super::views::{
-    DecisionKind, DecisionView, NodeHealth, NodeStatusView, PodPhase, PodState, PodView, seconds,
-};
+use super::views::{DecisionView, NodeStatusView, PodPhase, PodState, PodView, seconds};
+use crate::cluster_change::ClusterChange;
 use std::collections::{BTreeMap, VecDeque};
-use taintward_core::identity::NodeName;
+use taintward_core::identity::{NodeName, PodName};
 use taintward_core::time::Now;
 
 /// Decisions that are kept.
@@ -22,10 +24,17 @@ pub(crate) struct DecisionLog {
 }
 
 /// One thing that happened to a pod.
-struct PodDecision {
-    pod: String,
+struct PodDecision<'a> {
+    pod: &'a PodName,
     text: String,
-    taint: String,
+    /// With the taint that decides.
+    state: Option<&'a PodState>,
+}
+
+impl<'a> PodDecision<'a> {
+    fn order(&self) -> (&'a str, &'a str) {
+        (self.pod.namespace(), self.pod.name())
+    }
 }
 
 impl DecisionLog {
@@ -39,7 +48,7 @@ impl DecisionLog {
         self.next
     }
 
-    fn push(&mut self, now: Now, kind: DecisionKind, node: &str, pod: &str, text: String) {
+    fn push(&mut self, now: Now, kind: ClusterChange, node: &str, pod: &str, text: String) {
         let (node, pod) = (node.to_owned(), pod.to_owned());
         self.decisions.push_back(DecisionView {
             id: self.next,
@@ -55,113 +64,86 @@ impl DecisionLog {
         }
     }
 
-    /// What became of pods at one moment.
+    /// What became of pods at one moment, in the order of their names.
     pub(crate) fn pods(&mut self, now: Now, changes: &[PodChange], overdue: &[PodView]) {
-        let mut groups: BTreeMap<(&NodeName, DecisionKind), Vec<PodDecision>> = BTreeMap::new();
-        let mut add = |node, kind, pod: &str, text: String, state: Option<&PodState>| {
-            let taint = state.and_then(|state| state.taint.as_deref()).unwrap_or_default().to_owned();
-            groups.entry((node, kind)).or_default().push(PodDecision { pod: pod.to_owned(), text, taint });
-        };
+        let mut groups: BTreeMap<(&NodeName, ClusterChange), Vec<PodDecision<'_>>> = BTreeMap::new();
         for change in changes {
             if let Some((kind, text)) = told(change, now) {
                 let state = change.after.as_ref().filter(|state| state.leaves()).or(change.before.as_ref());
-                add(&change.node, kind, change.id.name().as_str(), text, state);
+                let decision = PodDecision { pod: change.id.name(), text, state };
+                groups.entry((&change.node, kind)).or_default().push(decision);
             }
         }
-        for pod in overdue {
-            let late = now.wall.as_micros() / 1_000_000 - pod.state.at.unwrap_or_default();
+        for PodView { id, node, state } in overdue {
+            let late = now.wall.as_micros() / 1_000_000 - state.at.unwrap_or_default();
             let text = format!("had to leave {late}s ago and is still there");
-            add(&pod.node, DecisionKind::Overdue, pod.id.name().as_str(), text, Some(&pod.state));
+            let decision = PodDecision { pod: id.name(), text, state: Some(state) };
+            groups.entry((node, ClusterChange::Overdue)).or_default().push(decision);
         }
-        for ((node, kind), pods) in groups {
+        let mut lines = Vec::new();
+        for ((node, kind), mut pods) in groups {
+            pods.sort_by_key(PodDecision::order);
             match pods.len() {
-                0..=NAMED_MAX => {
-                    for PodDecision { pod, text, .. } in pods {
-                        self.push(now, kind, node.as_str(), &pod, text);
-                    }
-                }
+                0..=NAMED_MAX => lines.extend(
+                    pods.into_iter().map(|one| (one.order(), node, kind, one.pod.as_str(), one.text)),
+                ),
                 number => {
-                    let text = format!("{number} pods {} ({})", plural(kind), pods[0].taint);
-                    self.push(now, kind, node.as_str(), "", text);
+                    let taint = pods[0].state.and_then(|state| state.taint.as_deref()).unwrap_or_default();
+                    let text = format!("{number} pods {} ({taint})", plural(kind));
+                    lines.push((pods[0].order(), node, kind, "", text));
                 }
             }
+        }
+        lines.sort_by_key(|(order, ..)| *order);
+        for (_, node, kind, pod, text) in lines {
+            self.push(now, kind, node.as_str(), pod, text);
         }
     }
 
     /// What became of a node; `None`: it was not there before, or is not any more.
     pub(crate) fn node(&mut self, now: Now, before: Option<&NodeStatusView>, after: Option<&NodeStatusView>) {
-        let (before, after) = match (before, after) {
-            (None, None) => return,
-            (None, Some(node)) => {
-                return self.push(now, DecisionKind::Added, &node.name, "", "joined the cluster".to_owned());
-            }
-            (Some(node), None) => {
-                return self.push(now, DecisionKind::Removed, &node.name, "", "left the cluster".to_owned());
-            }
-            (Some(before), Some(after)) => (before, after),
-        };
-        let name = &after.name;
-        let has = |node: &NodeStatusView, text: &str| node.taints.iter().any(|taint| taint.text == text);
-        for taint in after.taints.iter().filter(|taint| !has(before, &taint.text)) {
-            let by = if taint.by.is_empty() { String::new() } else { format!(" by {}", taint.by) };
-            self.push(now, DecisionKind::Tainted, name, "", format!("got the taint {}{by}", taint.text));
-        }
-        for taint in before.taints.iter().filter(|taint| !has(after, &taint.text)) {
-            self.push(now, DecisionKind::Untainted, name, "", format!("lost the taint {}", taint.text));
-        }
-        if before.unschedulable != after.unschedulable {
-            let (kind, text) = match after.unschedulable {
-                true => (DecisionKind::Cordoned, "was cordoned: unschedulable"),
-                false => (DecisionKind::Uncordoned, "was uncordoned: schedulable"),
-            };
-            self.push(now, kind, name, "", text.to_owned());
-        }
-        if before.health != after.health {
-            let (kind, text) = match after.health {
-                NodeHealth::Ready => (DecisionKind::Ready, "is ready".to_owned()),
-                NodeHealth::NotReady | NodeHealth::Unknown => {
-                    (DecisionKind::NotReady, format!("is not ready: {}", after.why))
-                }
-            };
-            self.push(now, kind, name, "", text);
+        let Some(node) = after.or(before) else { return };
+        for NodeChange { kind, text } in NodeChange::between(before, after) {
+            self.push(now, kind, &node.name, "", text);
         }
     }
 }
 
 /// What a change of a pod is called; `None`: it neither leaves nor left.
-fn told(change: &PodChange, now: Now) -> Option<(DecisionKind, String)> {
+fn told(change: &PodChange, now: Now) -> Option<(ClusterChange, String)> {
     let left = |state: &PodState| state.at.unwrap_or_default() - now.wall.as_micros() / 1_000_000;
     let because = |state: &PodState| state.taint.as_deref().unwrap_or_default().to_owned();
     let (before, after) = (change.before.as_ref(), change.after.as_ref());
     match (before.filter(|state| state.leaves()), after) {
         (None, Some(state)) if state.phase == PodPhase::Counting => Some((
-            DecisionKind::Counting,
+            ClusterChange::Counting,
             format!("leaves in {}s because of {}", left(state).max(0), because(state)),
         )),
         (None, Some(state)) if state.phase == PodPhase::Due => {
-            Some((DecisionKind::Counting, format!("has to leave now because of {}", because(state))))
+            Some((ClusterChange::Counting, format!("has to leave now because of {}", because(state))))
         }
         (None, _) => None,
         (Some(old), Some(new)) if new.leaves() => ((old.at, &old.taint) != (new.at, &new.taint)).then(|| {
-            (DecisionKind::Changed, format!("leaves in {}s because of {}", left(new).max(0), because(new)))
+            (ClusterChange::Changed, format!("leaves in {}s because of {}", left(new).max(0), because(new)))
         }),
         (Some(_), Some(new)) if new.phase == PodPhase::Held => {
-            Some((DecisionKind::Cancelled, "is held: its countdown stands still".to_owned()))
+            Some((ClusterChange::Cancelled, "is held: its countdown stands still".to_owned()))
         }
+        (Some(_), Some(new)) if new.is_finished => Some((ClusterChange::Gone, "is finished".to_owned())),
         (Some(_), Some(new)) if new.phase == PodPhase::Stays => {
-            Some((DecisionKind::Cancelled, "stays".to_owned()))
+            Some((ClusterChange::Cancelled, "stays".to_owned()))
         }
-        (Some(old), _) => Some((DecisionKind::Gone, format!("left because of {}", because(old)))),
+        (Some(old), _) => Some((ClusterChange::Gone, format!("left because of {}", because(old)))),
     }
 }
 
 /// What several pods do.
-const fn plural(kind: DecisionKind) -> &'static str {
+const fn plural(kind: ClusterChange) -> &'static str {
     match kind {
-        DecisionKind::Counting => "count down",
-        DecisionKind::Changed => "have another deadline",
-        DecisionKind::Cancelled => "stay",
-        DecisionKind::Overdue => "had to leave and are still there",
+        ClusterChange::Counting => "count down",
+        ClusterChange::Changed => "have another deadline",
+        ClusterChange::Cancelled => "stay",
+        ClusterChange::Overdue => "had to leave and are still there",
         _ => "left",
     }
 }

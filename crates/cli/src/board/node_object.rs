@@ -53,25 +53,23 @@ impl NodeObject {
     pub(super) fn view(&self, seen: Wall) -> NodeStatusView {
         let health = &self.decoded.health;
         let (region, zone) = health.zone.parts();
+        let silenced = self.details.annotations.contains_key(taintward_sandbox::controllers::SILENCE);
         NodeStatusView {
             id: health.uid.to_string(),
             name: health.name.as_str().to_owned(),
             zone: if zone.is_empty() { region } else { zone }.to_owned(),
             health: self.health(),
+            state: self.health().in_words(health.unschedulable, silenced),
             why: self.complaints(),
             unschedulable: health.unschedulable,
-            silenced: self.details.annotations.contains_key(taintward_sandbox::controllers::SILENCE),
+            silenced,
             taints: self.decoded.taints.taints.iter().map(|taint| self.taint(taint, seen)).collect(),
         }
     }
 
     fn health(&self) -> NodeHealth {
         let ready = self.details.conditions.iter().find(|condition| condition.kind == "Ready");
-        match ready.map(|condition| condition.status.as_str()) {
-            Some("True") => NodeHealth::Ready,
-            Some("False") => NodeHealth::NotReady,
-            _ => NodeHealth::Unknown,
-        }
+        NodeHealth::of(ready.map(|condition| condition.status.as_str()))
     }
 
     /// The conditions that are not as those of a healthy node, in words.

@@ -3,6 +3,7 @@
 //! - Invariant: only the pods of nodes that an event concerns are judged again.
 
 use super::views::{PodPhase, PodState, PodView};
+use crate::cluster_change::OVERDUE_AFTER;
 use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,9 +15,6 @@ use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::{Mono, Now};
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, Verdict};
 use taintward_kube::decode::DecodedPod;
-
-/// How many seconds late a pod is before the timeline says so: a controller needs a moment to evict.
-const LATE_SECONDS: i64 = 5;
 
 /// All pods that are bound to a node.
 pub(crate) struct PodTable {
@@ -138,7 +136,7 @@ impl PodTable {
 
     /// The pods whose deadline is over for a while, each once.
     pub(crate) fn take_overdue(&mut self, now: Now) -> Vec<PodView> {
-        let latest = now.wall.as_micros().div_euclid(1_000_000) - LATE_SECONDS;
+        let latest = now.wall.as_micros().saturating_sub(OVERDUE_AFTER.as_micros()).div_euclid(1_000_000);
         let mut overdue = Vec::new();
         for (node, pods) in &mut self.pods {
             for entry in pods.values_mut().filter(|entry| !entry.is_overdue) {
@@ -179,10 +177,17 @@ impl PodState {
 fn state(verdict: &Verdict, taint: Option<Arc<str>>, is_held: bool, now: Now) -> PodState {
     let second = |at: Mono| Some(now.wall_of(at).as_micros().saturating_add(500_000).div_euclid(1_000_000));
     match verdict.outcome {
-        Outcome::StaysUntil(until) => PodState { phase: PodPhase::Counting, at: second(until), taint },
-        Outcome::Leaves { due } => PodState { phase: PodPhase::Due, at: second(due), taint },
+        Outcome::StaysUntil(until) => {
+            PodState { phase: PodPhase::Counting, at: second(until), taint, is_finished: false }
+        }
+        Outcome::Leaves { due } => {
+            PodState { phase: PodPhase::Due, at: second(due), taint, is_finished: false }
+        }
         Outcome::Stays(StayReason::Exempt(EvictionExemption::Terminating)) => {
             PodState { phase: PodPhase::Terminating, ..PodState::default() }
+        }
+        Outcome::Stays(StayReason::Exempt(EvictionExemption::Finished)) => {
+            PodState { is_finished: true, ..PodState::default() }
         }
         Outcome::Stays(_) if is_held => PodState { phase: PodPhase::Held, ..PodState::default() },
         Outcome::Stays(_) => PodState::default(),

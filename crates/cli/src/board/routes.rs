@@ -86,7 +86,10 @@ impl BoardServer {
 
     /// A stream of events that begins after the last one that the viewer has.
     fn events<B>(self: &Arc<Self>, request: &Request<B>) -> BoardResponse {
-        let last = request.headers().get("last-event-id").and_then(|id| EventId::parse(id.to_str().ok()?));
+        let header = request.headers().get("last-event-id").and_then(|id| EventId::parse(id.to_str().ok()?));
+        // A page names it in the address: scripts cannot set the header, which browsers add when they reconnect.
+        let query = request.uri().query().and_then(parameter).filter(|(name, _)| *name == "last");
+        let last = header.or_else(|| query.and_then(|(_, id)| EventId::parse(&id)));
         let viewer = self.state.viewer(last);
         let events = stream::unfold((Arc::clone(self), viewer), async |(server, mut viewer)| {
             let next = viewer.next(&server.state, || (server.source.now)());

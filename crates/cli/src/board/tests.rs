@@ -4,6 +4,7 @@ use super::cluster_model::{ClusterModel, SnapshotFrame};
 use super::node_object::NodeObject;
 use super::views::Heading;
 use super::workload_object::{BudgetObject, Deployment, WorkloadObject};
+use crate::cluster_change::ClusterChange;
 use serde_json::{Value, json};
 use taintward_core::identity::Uid;
 use taintward_core::time::{Mono, Now, Wall};
@@ -94,20 +95,20 @@ fn a_countdown_is_told_when_it_begins_and_when_it_ends_and_not_between() {
     assert_eq!(told["pods"], json!([["web", "shop", "web", "n1", 1, START + 20, "k=v:NoExecute"]]));
     assert_eq!(told["nodes"][0]["taints"][0]["since"], json!(START as f64));
     let expected = [
-        ("tainted", "", "got the taint k=v:NoExecute"),
-        ("counting", "shop/web", "leaves in 20s because of k=v:NoExecute"),
+        ("Tainted", "", "got the taint k=v:NoExecute"),
+        ("Counting", "shop/web", "leaves in 20s because of k=v:NoExecute"),
     ];
     assert_eq!(decisions(&told), expected);
     for seconds in [1, 10, 19, 20, 24] {
         assert_eq!(change(&mut model, seconds), None, "{seconds}");
     }
     let late = change(&mut model, 25).unwrap();
-    assert_eq!(decisions(&late), [("overdue", "shop/web", "had to leave 5s ago and is still there")]);
+    assert_eq!(decisions(&late), [("Overdue", "shop/web", "had to leave 5s ago and is still there")]);
     assert_eq!(change(&mut model, 60), None, "once");
     gone(&mut model, "web", 61);
     let told = change(&mut model, 61).unwrap();
     assert_eq!(told["gonePods"], json!(["web"]));
-    assert_eq!(decisions(&told), [("gone", "shop/web", "left because of k=v:NoExecute")]);
+    assert_eq!(decisions(&told), [("Gone", "shop/web", "left because of k=v:NoExecute")]);
 }
 
 #[test]
@@ -118,12 +119,38 @@ fn a_taint_that_goes_cancels_and_a_new_pod_counts() {
     model.pods(applied(&pod("api")), after(5));
     let told = change(&mut model, 5).unwrap();
     assert_eq!(told["pods"].as_array().unwrap().len(), 1, "the other has the same deadline");
-    assert_eq!(decisions(&told)[0].0, "counting");
+    assert_eq!(decisions(&told)[0].0, "Counting");
     model.nodes(applied(&node("n1", "True", false)), after(6));
     let told = change(&mut model, 6).unwrap();
     let kinds: Vec<&str> = decisions(&told).iter().map(|(kind, ..)| *kind).collect();
-    assert_eq!(kinds, ["untainted", "cancelled", "cancelled"]);
+    assert_eq!(kinds, ["Untainted", "Cancelled", "Cancelled"]);
     assert!(told["pods"].as_array().unwrap().iter().all(|pod| pod[4] == 0 && pod[5] == 0));
+}
+
+#[test]
+fn a_pod_that_ends_by_itself_is_gone() {
+    let mut model = followed(&["web"]);
+    model.nodes(applied(&node("n1", "True", true)), after(0));
+    change(&mut model, 0).unwrap();
+    let mut finished = pod("web");
+    finished["status"]["phase"] = json!("Succeeded");
+    model.pods(applied(&finished), after(1));
+    assert_eq!(decisions(&change(&mut model, 1).unwrap()), [("Gone", "shop/web", "is finished")]);
+}
+
+#[test]
+fn every_kind_with_a_colour_is_one_of_the_list() {
+    let style = include_str!("page/board.css");
+    for kind in [
+        ClusterChange::Counting,
+        ClusterChange::Overdue,
+        ClusterChange::Tainted,
+        ClusterChange::Ready,
+        ClusterChange::NotReady,
+    ] {
+        let rule = [",", "{"].map(|end| format!(".{kind}{end}"));
+        assert!(rule.iter().any(|rule| style.contains(rule)), "{kind}");
+    }
 }
 
 #[test]
@@ -132,7 +159,7 @@ fn many_pods_of_a_node_are_told_of_together() {
     let mut model = followed(&names);
     model.nodes(applied(&node("n1", "True", true)), after(0));
     let told = change(&mut model, 0).unwrap();
-    assert_eq!(decisions(&told)[1], ("counting", "", "6 pods count down (k=v:NoExecute)"));
+    assert_eq!(decisions(&told)[1], ("Counting", "", "6 pods count down (k=v:NoExecute)"));
     assert_eq!(told["pods"].as_array().unwrap().len(), 6);
 }
 
@@ -160,12 +187,12 @@ fn an_object_that_a_list_lacks_is_gone() {
     model.nodes(listed(&[node("n1", "True", false), node("n2", "Unknown", false)]), after(1));
     let told = change(&mut model, 1).unwrap();
     assert_eq!(told["gonePods"], json!(["web"]));
-    assert_eq!(decisions(&told), [("added", "", "joined the cluster")]);
+    assert_eq!(decisions(&told), [("Added", "", "joined the cluster")]);
     assert_eq!(told["nodes"][0]["health"], "Unknown");
     assert_eq!(told["nodes"][0]["why"], "Ready is Unknown: kubelet stopped");
     model.nodes(listed(&[node("n1", "True", false)]), after(2));
     let told = change(&mut model, 2).unwrap();
-    assert_eq!((&told["goneNodes"], decisions(&told)[0].0), (&json!(["n2"]), "removed"));
+    assert_eq!((&told["goneNodes"], decisions(&told)[0].0), (&json!(["n2"]), "Removed"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! - See `page/board.js` for its reader.
 
+use crate::cluster_change::ClusterChange;
 use serde::ser::SerializeTuple as _;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
@@ -17,6 +18,29 @@ pub(crate) enum NodeHealth {
     Unknown,
 }
 
+impl NodeHealth {
+    /// From the status of the condition `Ready`.
+    pub(crate) fn of(ready: Option<&str>) -> Self {
+        match ready {
+            Some("True") => Self::Ready,
+            Some("False") => Self::NotReady,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The state of a node in words.
+    pub(crate) fn in_words(self, unschedulable: bool, silenced: bool) -> String {
+        let health = match self {
+            Self::Ready => "Ready",
+            Self::NotReady => "Not ready",
+            Self::Unknown => "Unknown",
+        };
+        let cordoned = if unschedulable { ", cordoned" } else { "" };
+        let silenced = if silenced { ", silenced" } else { "" };
+        format!("{health}{cordoned}{silenced}")
+    }
+}
+
 /// A node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct NodeStatusView {
@@ -26,6 +50,8 @@ pub(crate) struct NodeStatusView {
     /// Its zone, or its region where it has none; empty: neither.
     pub(crate) zone: String,
     pub(crate) health: NodeHealth,
+    /// Its state in words.
+    pub(crate) state: String,
     /// The conditions that are not as those of a healthy node; empty: none.
     pub(crate) why: String,
     pub(crate) unschedulable: bool,
@@ -64,6 +90,17 @@ pub(crate) enum PodPhase {
     Terminating = 4,
 }
 
+impl PodPhase {
+    /// The words for each phase, of one pod and of several.
+    pub(crate) const WORDS: [[&str; 2]; 5] = [
+        ["stays", "stay"],
+        ["counts down", "count down"],
+        ["due", "due"],
+        ["held", "held"],
+        ["terminating", "terminating"],
+    ];
+}
+
 /// What becomes of a pod, when and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PodState {
@@ -72,6 +109,8 @@ pub(crate) struct PodState {
     pub(crate) at: Option<i64>,
     /// The taint that decides.
     pub(crate) taint: Option<Arc<str>>,
+    /// It ended by itself, and stays as an object.
+    pub(crate) is_finished: bool,
 }
 
 /// A pod, as `[uid, namespace, name, node, phase, at, taint]`.
@@ -120,37 +159,13 @@ pub(crate) struct LimitView {
     pub(crate) text: String,
 }
 
-/// Something that changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum DecisionKind {
-    /// A pod has a deadline.
-    Counting,
-    /// Another deadline, or another taint.
-    Changed,
-    /// A pod that had to leave stays.
-    Cancelled,
-    /// A deadline has passed, and the pod is still there.
-    Overdue,
-    /// A pod that had to leave is gone, or is being deleted.
-    Gone,
-    Tainted,
-    Untainted,
-    Ready,
-    NotReady,
-    Cordoned,
-    Uncordoned,
-    Added,
-    Removed,
-}
-
 /// One line of the timeline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct DecisionView {
     pub(crate) id: u64,
     /// Unix seconds.
     pub(crate) at: f64,
-    pub(crate) kind: DecisionKind,
+    pub(crate) kind: ClusterChange,
     pub(crate) node: String,
     /// `namespace/name`; empty: about the node, or several pods of it.
     pub(crate) pod: String,
@@ -173,6 +188,7 @@ pub(crate) struct Heading<'a> {
 pub(crate) struct SnapshotView<'a> {
     pub(crate) cluster: &'a str,
     pub(crate) sandbox: bool,
+    pub(crate) phases: [[&'static str; 2]; 5],
     /// For requests that change the sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) token: Option<&'a str>,

@@ -98,33 +98,6 @@ fn listen<F: WatchedObject>(reader: &ClusterReader<'_>, scope: WatchScope) -> Wa
     WatchInput { news, health }
 }
 
-/// What has happened to a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PendingEvent {
-    /// It has a deadline now.
-    Counting,
-    /// Another deadline, or another taint.
-    Changed,
-    /// Its deadline is over, and it is there.
-    Overdue,
-    /// It stays after all.
-    Cancelled,
-    /// It is gone, or being deleted.
-    Gone,
-}
-
-impl PendingEvent {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Counting => "Counting",
-            Self::Changed => "Changed",
-            Self::Overdue => "Overdue",
-            Self::Cancelled => "Cancelled",
-            Self::Gone => "Gone",
-        }
-    }
-}
-
 /// Where the list goes.
 enum WatchOutput {
     /// A terminal that is ours.

@@ -1,5 +1,6 @@
 //! Builds what the dashboard shows: nodes with taints, pods with verdicts of the core.
 
+use crate::board::NodeHealth;
 use fakekube::api::ApiServer;
 use fakekube::resource::{ResourceId, known};
 use serde_json::Value;
@@ -9,7 +10,7 @@ use taintward_core::taint_start::{BindingSource, PodBinding, TaintStart, TaintSt
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{Outcome, PodInput, TaintInstance, judge};
-use taintward_sandbox::controllers::InformerCache;
+use taintward_sandbox::controllers::{InformerCache, SILENCE};
 use taintward_sandbox::core_types;
 
 /// A node.
@@ -17,7 +18,7 @@ use taintward_sandbox::core_types;
 pub(crate) struct NodeRow {
     pub(crate) name: String,
     pub(crate) zone: String,
-    /// `Ready`, `NotReady`, with `,cordoned`.
+    /// In words.
     pub(crate) state: String,
     pub(crate) taints: Vec<String>,
     pub(crate) pods: usize,
@@ -81,9 +82,10 @@ impl ClusterView {
 
     fn row(&self, node: &Value, now: Now) -> NodeRow {
         let name = text(node, "name");
-        let ready = core_types::list(&node["status"]["conditions"])
-            .any(|one| one["type"] == "Ready" && one["status"] == "True");
-        let cordoned = node["spec"]["unschedulable"] == true;
+        let mut conditions = core_types::list(&node["status"]["conditions"]);
+        let ready = conditions.find(|one| one["type"] == "Ready").and_then(|one| one["status"].as_str());
+        let silenced = !node["metadata"]["annotations"][SILENCE].is_null();
+        let state = NodeHealth::of(ready).in_words(node["spec"]["unschedulable"] == true, silenced);
         let instances = self.instances(node, now.mono);
         let (mut leaving, mut count) = (Vec::new(), 0);
         for (_, seen) in self.mirror.pods_on(&name) {
@@ -104,11 +106,6 @@ impl ClusterView {
             leaving.push((format!("{}/{}", text(&pod, "namespace"), text(&pod, "name")), due));
         }
         leaving.sort_by_key(|(name, due)| (due.as_micros(), name.clone()));
-        let state = format!(
-            "{}{}",
-            if ready { "Ready" } else { "NotReady" },
-            if cordoned { ",cordoned" } else { "" }
-        );
         let zone =
             node["metadata"]["labels"]["topology.kubernetes.io/zone"].as_str().unwrap_or_default().to_owned();
         let taints = core_types::taints(node).iter().map(ToString::to_string).collect();

@@ -179,7 +179,7 @@ mod tests {
         let node = |index: usize| NodeRow {
             name: format!("n{index}"),
             zone: "z1".into(),
-            state: "NotReady,cordoned".into(),
+            state: "Not ready, cordoned, silenced".into(),
             taints: vec!["node.kubernetes.io/unreachable:NoExecute".into()],
             pods: 7,
             leaving: vec![("shop/cart-5e0362fb99-zgl2x".into(), Span::from_secs(42))],

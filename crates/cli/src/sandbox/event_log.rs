@@ -1,13 +1,13 @@
 //! Describes the changes of the sandbox that matter to people, a line each.
 
+use crate::board::NodeChange;
+use crate::cluster_change::ClusterChange;
 use crate::output::harmless;
 use fakekube::resource::{ResourceId, known};
 use fakekube::store::{ChangeKind, StoreEvent, StoredObject};
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::io::{self, Write as _};
-use taintward_sandbox::core_types;
 use taintward_sandbox::world::World;
 use tokio::sync::mpsc;
 
@@ -61,48 +61,18 @@ fn words(number: ResourceId, event: &StoreEvent) -> Vec<String> {
     Vec::new()
 }
 
-fn name(object: &Value) -> &str {
-    object["metadata"]["name"].as_str().unwrap_or_default()
-}
-
+/// As the board says it.
 fn of_node(event: &StoreEvent) -> Vec<String> {
-    let (before, after) =
-        (event.before.as_ref().map(|one| one.value()).unwrap_or_default(), event.object.value());
-    let node = name(&after);
-    match event.change {
-        ChangeKind::Added => return vec![format!("node {node} is there")],
-        ChangeKind::Deleted => return vec![format!("node {node} is gone")],
-        ChangeKind::Modified => {}
-    }
-    let taints = |node: &Value| -> BTreeSet<String> {
-        core_types::taints(node).iter().map(ToString::to_string).collect()
-    };
-    let (old, new) = (taints(&before), taints(&after));
-    let mut lines: Vec<String> = health(ready(&before), ready(&after))
-        .map(|words| format!("node {node}: {words}"))
-        .into_iter()
-        .collect();
-    lines.extend(new.difference(&old).map(|taint| format!("node {node}: taint {taint}")));
-    lines.extend(old.difference(&new).map(|taint| format!("node {node}: taint {taint} taken off")));
-    lines
+    let before = event.before.as_ref().map(|node| &*node.json);
+    let after = (event.change != ChangeKind::Deleted).then_some(&*event.object.json);
+    let value = event.object.value();
+    let node = value["metadata"]["name"].as_str().unwrap_or_default();
+    let changes = NodeChange::between_json(before, after).into_iter();
+    changes.map(|NodeChange { kind, text }| line(kind, &format!("node {node} {text}"))).collect()
 }
 
-/// What a node says of its being ready; empty before it has said anything.
-fn ready(node: &Value) -> &str {
-    let ready = core_types::list(&node["status"]["conditions"]).find(|one| one["type"] == "Ready");
-    ready.and_then(|ready| ready["status"].as_str()).unwrap_or_default()
-}
-
-/// What a change of that means.
-fn health(before: &str, after: &str) -> Option<&'static str> {
-    match (before, after) {
-        (before, after) if before == after => None,
-        (_, "Unknown") => Some("not heard of any more"),
-        (_, "False") => Some("says that it is not ready"),
-        ("Unknown", "True") => Some("heard of again, and ready"),
-        ("False", "True") => Some("ready again"),
-        _ => None,
-    }
+fn line(kind: ClusterChange, text: &str) -> String {
+    format!("{kind:<10}  {text}")
 }
 
 /// Of a pod what is told of it; everything else is read over.
@@ -155,15 +125,16 @@ fn of_pod(event: &StoreEvent) -> Vec<String> {
     let pod = format!("{}/{}", after.metadata.namespace, after.metadata.name);
     let node = after.spec.node.as_deref().unwrap_or("no node");
     if event.change == ChangeKind::Deleted {
-        return vec![format!("pod {pod} is gone from {node}")];
+        return vec![line(ClusterChange::Gone, &format!("pod {pod} left {node}"))];
     }
     let before = event.before.as_deref().map(ObjectSummary::at).unwrap_or_default();
     if before.spec.node.is_none() && after.spec.node.is_some() {
-        return vec![format!("pod {pod} goes to {node}")];
+        return vec![line(ClusterChange::Scheduled, &format!("pod {pod} goes to {node}"))];
     }
     match (before.target(), after.target()) {
         (None, Some("EvictionByEvictionAPI")) => {
-            vec![format!("pod {pod} must leave {node}: drained, and its budget allows it")]
+            let text = format!("pod {pod} must leave {node}: drained, and its budget allows it");
+            vec![line(ClusterChange::Evicted, &text)]
         }
         _ => Vec::new(),
     }
@@ -174,34 +145,16 @@ fn of_event(event: &Value) -> Vec<String> {
     let about = format!("{}/{}", involved("namespace"), involved("name"));
     let message = event["message"].as_str().unwrap_or_default();
     match event["reason"].as_str() {
-        Some("TaintManagerEviction") => vec![match message.split_once(": ") {
-            Some((words, why)) if words.starts_with("Marking") => format!("pod {about} leaves: {why}"),
-            Some((_, why)) => format!("pod {about} stays after all: {why}"),
-            None => format!("pod {about}: {message}"),
-        }],
-        Some("FailedScheduling") => vec![format!("pod {about} finds no node: {message}")],
-        _ => Vec::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_node_that_comes_and_goes_is_logged() {
-        for (before, after, words) in [
-            ("True", "Unknown", Some("not heard of any more")),
-            ("", "Unknown", Some("not heard of any more")),
-            ("True", "False", Some("says that it is not ready")),
-            ("Unknown", "False", Some("says that it is not ready")),
-            ("Unknown", "True", Some("heard of again, and ready")),
-            ("False", "True", Some("ready again")),
-            ("", "True", None),
-            ("True", "True", None),
-            ("True", "", None),
-        ] {
-            assert_eq!(health(before, after), words, "{before} {after}");
+        Some("TaintManagerEviction") => {
+            let why = message.split_once(": ").map_or(message, |(_, why)| why);
+            vec![match message.starts_with("Marking") {
+                true => line(ClusterChange::Evicted, &format!("pod {about} leaves: {why}")),
+                false => line(ClusterChange::Cancelled, &format!("pod {about} stays: {why}")),
+            }]
         }
+        Some("FailedScheduling") => {
+            vec![line(ClusterChange::FailedScheduling, &format!("pod {about} finds no node: {message}"))]
+        }
+        _ => Vec::new(),
     }
 }

@@ -116,7 +116,7 @@ fn serve(mut stream: TcpStream, script: &Mutex<Script>) -> std::io::Result<()> {
     if script.locked {
         return answer(&mut stream, "401 Unauthorized", "text/plain", b"another token");
     }
-    if path == "/events" {
+    if path.starts_with("/events?last=") {
         write!(
             stream,
             "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: snapshot\ndata: {}\n\n",

@@ -24,7 +24,7 @@ pub(crate) fn taint() -> Value {
 
 pub(crate) fn node(name: &str, zone: &str, taints: &[Value]) -> Value {
     json!({
-        "id": format!("uid-{name}"), "name": name, "zone": zone, "health": "Ready", "why": "", "unschedulable": false,
+        "id": format!("uid-{name}"), "name": name, "zone": zone, "health": "Ready", "state": "Ready", "why": "", "unschedulable": false,
         "silenced": false, "taints": taints,
     })
 }
@@ -41,6 +41,7 @@ pub(crate) fn pod(name: &str, node: &str, deadline: Option<f64>) -> Value {
 pub(crate) fn state(nodes: &[Value], pods: &[Value]) -> Value {
     json!({
         "cluster": "context kind-a, https://127.0.0.1:6443", "now": NOW, "speed": 1, "sandbox": false, "problem": null,
+        "phases": [["stays", "stay"], ["counts down", "count down"], ["due", "due"], ["held", "held"], ["terminating", "terminating"]],
         "nodes": nodes, "pods": pods, "workloads": [], "limits": [], "decisions": [],
     })
 }
@@ -53,7 +54,7 @@ pub(crate) fn small() -> Value {
     state["workloads"] = json!([{"id": "w", "kind": "Deployment", "namespace": "shop", "name": "web", "healthy": 2, "wanted": 3}]);
     state["limits"] = json!([{"id": "l", "kind": "refused", "about": "shop/web", "text": "The budget permits no eviction."}]);
     state["decisions"] = json!([{
-        "id": 1, "at": NOW - 60.0, "kind": "counting", "node": "n1", "pod": "shop/web-1", "text": "web-1 counts down.",
+        "id": 1, "at": NOW - 60.0, "kind": "Counting", "node": "n1", "pod": "shop/web-1", "text": "web-1 counts down.",
     }]);
     state
 }

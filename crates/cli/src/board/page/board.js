@@ -13,7 +13,6 @@ const clean = text => String(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\uff
 // The fields of a pod, as they are sent; RING and WORDS are added here.
 const [ID, SPACE, NAME, NODE, STATE, UNTIL, WHY, RING, WORDS] = Array(9).keys()
 const [, COUNTS, DUE, HELD] = Array(4).keys()
-const STATES = ['stays', 'counts down', 'due', 'held', 'terminating']
 const MARKS = [
 	'M0-4a4 4 0 1 1 0 8a4 4 0 1 1 0-8',
 	'M0-5a5 5 0 1 1 0 10a5 5 0 1 1 0-10',
@@ -65,12 +64,13 @@ function age(span) {
 
 const [long, medium] = ['long', 'medium'].map(timeStyle => new Intl.DateTimeFormat('en-GB', {timeStyle}))
 const hms = at => medium.format(at * 1000)
+const words = pod => state.phases[pod[STATE]][0]
 
 function leaves(pod) {
 	const left = pod[UNTIL] - clock()
 	if (pod[STATE] === COUNTS) return left >= 1 ? `in ${age(left)}` : 'now'
 	if (pod[STATE] === DUE) return left > -5 ? 'now' : `overdue ${age(-left)}`
-	return STATES[pod[STATE]]
+	return words(pod)
 }
 
 // Elements.
@@ -294,7 +294,7 @@ const found = words => terms.every(term => words.includes(term))
 function podFound(pod) {
 	if (!terms.length) return true
 	pod[WORDS] ??= ` ${pod[SPACE]}/${pod[NAME]} ns:${pod[SPACE]} ${pod[WHY]}`.toLowerCase() + (site(pod[NODE]).node?.words ?? ' ')
-	return found(`${pod[WORDS]}is:${STATES[pod[STATE]]} `)
+	return found(`${pod[WORDS]}is:${words(pod)} `)
 }
 
 const nodeFound = node => found(node.words) || values(node.site.pods).some(podFound)
@@ -311,15 +311,8 @@ const dots = (...told) => told.filter(Boolean).join(' · ')
 const isOut = taint => taint.effect === 'NoExecute'
 
 function podCount({pods, counts}) {
-	const told = counts.map((count, index) => index && count && `${count} ${count > 1 && index === COUNTS ? 'count down' : STATES[index]}`)
+	const told = counts.map((count, index) => index && count && `${count} ${state.phases[index][+(count > 1)]}`)
 	return dots(plural(pods.size, 'pod'), ...told)
-}
-
-function health(node) {
-	const words = [{NotReady: 'Not ready', Unknown: 'Unknown (silent)'}[node.health] ?? 'Ready']
-	if (node.unschedulable) words.push('cordoned')
-	if (node.silenced) words.push('heartbeats stopped')
-	return words.join(', ')
 }
 
 /** A taint with its age and who set it; `tick` renews the age. */
@@ -335,7 +328,7 @@ function chip(taint) {
 const RANKS = [4, 1, 0, 2, 3]
 /** The most urgent first. */
 function urgency(a, b) {
-	return RANKS[a[STATE]] - RANKS[b[STATE]] || a[UNTIL] - b[UNTIL] || (a[NAME] < b[NAME] ? -1 : 1)
+	return RANKS[a[STATE]] - RANKS[b[STATE]] || a[UNTIL] - b[UNTIL] || order(a[SPACE], b[SPACE]) || order(a[NAME], b[NAME])
 }
 
 function cellOf(node) {
@@ -363,7 +356,7 @@ let lastTile
 function zoneOf(name) {
 	if (!zones.has(name)) {
 		const title = button(bdi(name ? `Zone ${name}` : 'No zone'), () => search(`zone:${name}`), `Only zone ${name}`)
-		const grid = gridOf(10, node => `${node.name}: ${health(node)} · ${podCount(node.site)}`, nodeRef)
+		const grid = gridOf(10, node => `${node.name}: ${node.state} · ${podCount(node.site)}`, nodeRef)
 		const paths = CELLS.map((_, index) => svg('path', {class: `g${index}`}))
 		grid.element.append(...paths)
 		const [told, list] = [h('span.quiet'), h('ul.tiles')]
@@ -384,7 +377,7 @@ function tileOf(node) {
 	const tile = tiles.get(node.id)
 	tile.node = node
 	put(tile.name, node.name)
-	put(tile.state, health(node), `health ${node.health}`)
+	put(tile.state, node.state, `health ${node.health}`)
 	tile.opens.onclick = () => open(nodeRef(node))
 	tile.li.className = `tile${node.health === 'Ready' ? '' : ' bad'}${selected === nodeRef(node) ? ' open' : ''}`
 	return tile
@@ -446,12 +439,12 @@ const nodeList = listOf($('node-list'), $('nodes'), node => [
 	nodeRef(node),
 	'',
 	['kind', node.name],
-	[`health ${node.health}`, health(node)],
+	[`health ${node.health}`, node.state],
 	['main quiet', node.taints.map(taint => taint.text).join(' ')],
 	['quiet', podCount(node.site)],
 ], 1)
 
-const order = (a, b) => (a < b ? -1 : 1)
+const order = (a, b) => (a < b ? -1 : a > b)
 
 function drawNodes() {
 	const shown = values(nodes).filter(nodeFound).sort((a, b) => order(a.sort, b.sort))
@@ -480,7 +473,7 @@ function drawNodes() {
 	put($('hint'), shown.length ? (state.sandbox ? 'A sandbox: open a node, taint it, and watch its pods.' : '') : nodes.size ? 'No node is found.' : 'There are no nodes.')
 	nodeList.show(many ? shown : [])
 	if (many) drawLegend(CELLS, 'g', '-1 -1 12 12')
-	else drawLegend(STATES.map((text, index) => [text, MARKS[index]]), 's', '-8 -8 16 16')
+	else drawLegend(state.phases.map(([text], index) => [text, MARKS[index]]), 's', '-8 -8 16 16')
 	const stop = shownTiles.find(({opens}) => opens === lastTile) ?? shownTiles[0]
 	for (const tile of shownTiles) tile.opens.tabIndex = tile === stop ? 0 : -1
 }
@@ -542,7 +535,7 @@ function drawHead() {
 	put($('speed'), state.speed === 1 ? '' : `at ${state.speed}× speed`)
 	put($('problem'), state.problem ?? '')
 	const told = [['', nodes.size, 'nodes'], ['c2', values(nodes).filter(node => node.health !== 'Ready').length, 'not ready'], ['', pods.size, 'pods']]
-	for (let index = COUNTS; index <= 4; index++) told.push([`c${index}`, totals[index], index === COUNTS ? 'count down' : STATES[index]])
+	for (let index = COUNTS; index <= 4; index++) told.push([`c${index}`, totals[index], state.phases[index][1]])
 	$('totals').replaceChildren(...told.map(([name, count, text]) => h('li', {}, h(`b.${count ? name : ''}`, {}, number(count)), ` ${text}`)))
 	document.title = `${totals[COUNTS] + totals[DUE]} leaving · Taintward board`
 	const tools = $('tools')
@@ -674,7 +667,7 @@ function tellPanel() {
 	const {kind, thing} = target()
 	let text = selected && 'It is not there.'
 	if (thing && kind === 'pod') text = dots(leaves(thing), thing[WHY])
-	else if (thing && kind === 'node') text = dots(health(thing), thing.zone && `zone ${thing.zone}`, podCount(thing.site), thing.why)
+	else if (thing && kind === 'node') text = dots(thing.state, thing.zone && `zone ${thing.zone}`, podCount(thing.site), thing.why)
 	else if (thing) text = `${thing.healthy} of ${thing.wanted} healthy`
 	if (selected) put(parts.facts, text)
 	for (const li of parts.taints?.children ?? []) li.firstChild.tick()
@@ -782,32 +775,43 @@ function tick() {
 // The connection.
 
 let lost = 0
+let last = ''
+let events
+let retry
+
 function live() {
 	if (lost) say('The board is connected again.')
 	lost = 0
 	put($('link'), 'live', '')
 }
 
+/** Goes on after the last event. A hidden page has none of the six connections that a browser has to a host. */
 function listen() {
-	const events = new EventSource('/events')
-	for (const name of ['snapshot', 'change']) events.addEventListener(name, event => {
+	events?.close()
+	clearTimeout(retry)
+	if (document.hidden) return
+	const source = (events = new EventSource(`/events?last=${last}`))
+	for (const name of ['snapshot', 'change']) source.addEventListener(name, event => {
+		last = event.lastEventId
 		apply(JSON.parse(event.data), name === 'snapshot')
 		live()
 		if (name === 'snapshot') select(selected)
 		draw()
 	})
-	events.onerror = async () => {
+	source.onerror = async () => {
 		if (!lost) say('The connection to the board is lost.')
 		lost ||= Date.now() / 1000
 		put($('link'), `reconnecting since ${hms(lost)}`, 'lost')
-		if (events.readyState !== EventSource.CLOSED) return
-		// Refused: a board that was started anew has another token.
-		const answer = await fetch('/board.css', {cache: 'no-store'}).catch(() => {})
-		if (answer?.status === 401) put($('link'), 'the board was started anew: open the address that it printed')
-		else setTimeout(listen, 2000)
+		if (source.readyState !== EventSource.CLOSED) return
+		// A board that was started again has another token; once its address is opened, this page has it too.
+		const answer = await fetch('/board.css').catch(() => {})
+		if (source !== events) return
+		if (answer?.status === 401) put($('link'), 'the board was started again: open the address that it printed')
+		retry = setTimeout(listen, 2000)
 	}
 }
 
+document.onvisibilitychange = listen
 recall()
 listen()
 tick()

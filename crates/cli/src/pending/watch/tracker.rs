@@ -2,7 +2,8 @@
 //!
 //! - Invariant: a pod deleted within a few seconds of its deadline was never overdue.
 
-use super::{PendingEvent, calendar};
+use super::calendar;
+use crate::cluster_change::{ClusterChange, OVERDUE_AFTER};
 use crate::pending::{PendingRow, counting_toleration};
 use std::collections::BTreeMap;
 use taintward_core::engine::Engine;
@@ -10,13 +11,10 @@ use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::PodRef;
 use taintward_core::identity::Uid;
-use taintward_core::time::{Mono, Now, Span};
+use taintward_core::time::{Mono, Now};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
 use taintward_kube::watch::WatchEvent;
-
-/// How late a pod is before that is an event: a controller needs a moment to evict.
-const LATE: Span = Span::from_secs(5);
 
 /// A row that was shown, and whether it was shown as late.
 #[derive(Clone, Debug)]
@@ -63,22 +61,22 @@ impl PendingTracker {
     }
 
     /// What has changed since the last call, in the order of names.
-    pub(super) fn changes(&mut self, now: Now) -> Vec<(PendingEvent, PendingRow)> {
+    pub(super) fn changes(&mut self, now: Now) -> Vec<(ClusterChange, PendingRow)> {
         let mut current = self.current(now);
         let before = std::mem::take(&mut self.shown);
         let mut changes = Vec::new();
         for (uid, tracked) in &mut current {
-            let late = tracked.row.at.plus(LATE) <= calendar(now).mono;
+            let late = tracked.row.at.plus(OVERDUE_AFTER) <= calendar(now).mono;
             match before.get(uid) {
-                None => changes.push((PendingEvent::Counting, tracked.row.clone())),
+                None => changes.push((ClusterChange::Counting, tracked.row.clone())),
                 Some(known) if !has_same_deadline(&known.row, &tracked.row) => {
-                    changes.push((PendingEvent::Changed, tracked.row.clone()));
+                    changes.push((ClusterChange::Changed, tracked.row.clone()));
                 }
                 Some(known) => tracked.late = known.late,
             }
             if late && !tracked.late {
                 tracked.late = true;
-                changes.push((PendingEvent::Overdue, tracked.row.clone()));
+                changes.push((ClusterChange::Overdue, tracked.row.clone()));
             }
         }
         let left = before.into_iter().filter(|(uid, _)| !current.contains_key(uid));
@@ -89,14 +87,14 @@ impl PendingTracker {
     }
 
     /// Why a pod is no longer on the list.
-    fn end(&self, pod: &PodRef, now: Now) -> PendingEvent {
+    fn end(&self, pod: &PodRef, now: Now) -> ClusterChange {
         match self.engine.explain(pod, now) {
-            None => PendingEvent::Gone,
+            None => ClusterChange::Gone,
             Some((_, verdict, _)) => match verdict.outcome {
                 Outcome::Stays(StayReason::Exempt(
                     EvictionExemption::Terminating | EvictionExemption::Finished,
-                )) => PendingEvent::Gone,
-                _ => PendingEvent::Cancelled,
+                )) => ClusterChange::Gone,
+                _ => ClusterChange::Cancelled,
             },
         }
     }
@@ -153,7 +151,7 @@ fn to_second(at: Mono) -> Mono {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
-    use taintward_core::time::Wall;
+    use taintward_core::time::{Span, Wall};
     use taintward_kube::decode::{Decoded, WatchedObject};
 
     /// This many seconds after the taint.

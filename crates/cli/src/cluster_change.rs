@@ -1,0 +1,90 @@
+//! Lists the kinds of changes that `pending -w`, the board and the sandbox show, with the word for each.
+
+use serde::{Serialize, Serializer};
+use std::fmt;
+use taintward_core::time::Span;
+
+/// How late a pod is before it is called overdue: a controller needs a moment to evict.
+pub(crate) const OVERDUE_AFTER: Span = Span::from_secs(5);
+
+/// What happened to a pod or a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ClusterChange {
+    /// A pod has a deadline.
+    Counting,
+    /// Another deadline, or another taint.
+    Changed,
+    /// A deadline has passed, and the pod is still there.
+    Overdue,
+    /// A pod that had to leave stays.
+    Cancelled,
+    /// A pod that had to leave is gone, or is being deleted.
+    Gone,
+    /// A pod is marked for deletion.
+    Evicted,
+    /// A pod is bound to a node.
+    Scheduled,
+    /// The scheduler finds no node for a pod.
+    FailedScheduling,
+    Tainted,
+    Untainted,
+    Ready,
+    NotReady,
+    Cordoned,
+    Uncordoned,
+    Added,
+    Removed,
+}
+
+impl ClusterChange {
+    /// The word for it, the same wherever it is shown.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counting => "Counting",
+            Self::Changed => "Changed",
+            Self::Overdue => "Overdue",
+            Self::Cancelled => "Cancelled",
+            Self::Gone => "Gone",
+            Self::Evicted => "Evicted",
+            Self::Scheduled => "Scheduled",
+            Self::FailedScheduling => "FailedScheduling",
+            Self::Tainted => "Tainted",
+            Self::Untainted => "Untainted",
+            Self::Ready => "Ready",
+            Self::NotReady => "NotReady",
+            Self::Cordoned => "Cordoned",
+            Self::Uncordoned => "Uncordoned",
+            Self::Added => "Added",
+            Self::Removed => "Removed",
+        }
+    }
+}
+
+impl fmt::Display for ClusterChange {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.pad(self.as_str())
+    }
+}
+
+impl Serialize for ClusterChange {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::described::document;
+
+    #[test]
+    fn documents_list_the_events_of_pending() {
+        use ClusterChange::{Cancelled, Changed, Counting, Gone, Overdue};
+        let words = [Counting, Changed, Overdue, Cancelled, Gone].map(ClusterChange::as_str);
+        assert!(document("pending.schema.json").contains(&format!("({})", words.join(", "))));
+        let page = document("explain.md");
+        let (_, list) = page.split_once("a column EVENT: ").expect("the list");
+        let (list, _) = list.split_once(". All lines").expect("its end");
+        assert_eq!(list.split('`').skip(1).step_by(2).collect::<Vec<_>>(), words);
+    }
+}
