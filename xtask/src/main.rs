@@ -23,7 +23,7 @@ mod test;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use xtask::{measures, observability};
+use xtask::{book, measures, observability};
 
 /// Developer commands of Taintward.
 #[derive(Parser)]
@@ -55,8 +55,10 @@ enum Command {
     Chart,
     /// Write the alerts, their runbooks and the dashboards anew
     Observability,
-    /// Draw the sandbox's tour anew for the README, or its board
+    /// Draw the sandbox's tour, `plan` and `explain` anew, the sandbox's board, or the diagrams of the book
     Picture(picture::PictureArgs),
+    /// Build the book of docs/ with mdBook, in target/book, and follow its links
+    Book,
     /// Build the program as it ships, with its bill of materials; no path of this machine is in it
     Release(release::ReleaseArgs),
     /// Run a program, but not for ever: how `test` starts every test program
@@ -84,6 +86,7 @@ async fn main() -> ExitCode {
         Command::Schema => schema::run(),
         Command::Observability => observability::run(sources::root()),
         Command::Picture(arguments) => picture::run(&arguments),
+        Command::Book => book::run(sources::root()),
         Command::Release(arguments) => release::run(&arguments),
         Command::Columns => columns::run(),
         Command::Measures(arguments) => measures::run(&arguments, sources::root()),

@@ -1,4 +1,4 @@
-//! Draws the output of the tour, `plan` and `explain` as SVG files in docs/, and takes pictures of the board.
+//! Draws the output of the tour, `plan` and `explain` and the diagrams as SVG files in docs/, and takes pictures of the board.
 
 mod board_page;
 
@@ -23,6 +23,8 @@ enum PictureSubject {
     Text,
     /// The page of the sandbox's board, which takes Chromium
     Board,
+    /// The diagrams of the book, from the definitions in docs/diagrams
+    Diagrams,
 }
 
 /// Widths and heights of letters, in pixels.
@@ -47,6 +49,7 @@ pub(crate) fn run(arguments: &PictureArgs) -> Result<()> {
     match arguments.subject {
         PictureSubject::Text => draw_text(),
         PictureSubject::Board => board_page::run(),
+        PictureSubject::Diagrams => xtask::diagrams::run(sources::root()),
     }
 }
 
