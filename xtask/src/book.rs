@@ -70,6 +70,9 @@ fn stage(root: &Path, source: &Path) -> Result<()> {
     write(&source.join("SUMMARY.md"), &staged(&summary))
 }
 
+/// The list of all pages, as pages outside of it link it, and as mdBook has it.
+const CONTENTS: [&str; 2] = ["](docs/SUMMARY.md)", "](toc.html)"];
+
 fn is_page(file: &Path) -> bool {
     file.extension().is_some_and(|end| end == "md")
 }
@@ -80,7 +83,8 @@ fn staged_path(page: &Path) -> PathBuf {
 }
 
 fn staged(text: &str) -> String {
-    ["](", "/"].iter().fold(text.to_owned(), |text, before| {
+    let text = text.replace(CONTENTS[0], CONTENTS[1]);
+    ["](", "/"].iter().fold(text, |text, before| {
         [")", "#"].iter().fold(text, |text, after| {
             text.replace(&format!("{before}README.md{after}"), &format!("{before}index.md{after}"))
         })
