@@ -53,7 +53,8 @@ fn stage(root: &Path, source: &Path) -> Result<()> {
     let chapters = chapters(root)?;
     let mut files = BTreeSet::new();
     for page in &chapters {
-        let text = fs::read_to_string(root.join(page)).with_context(|| format!("reading {}", page.display()))?;
+        let text =
+            fs::read_to_string(root.join(page)).with_context(|| format!("reading {}", page.display()))?;
         for link in links(page, &text).into_iter().filter(|link| !is_page(&link.file)) {
             files.insert(link.file);
         }

@@ -99,3 +99,36 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     eprintln!("error: {error:#}");
     ExitCode::FAILURE
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use xtask::markdown::pages;
+
+    /// What follows the name of the program: up to the next backtick if one is before it, else to the end of the line.
+    fn typed(text: &str) -> Vec<Vec<String>> {
+        let words = |(at, name): (usize, &str)| {
+            let ends: &[char] =
+                if text[..at].ends_with('`') { &['`'] } else { &['\n', '`', '#', ')', ',', ';'] };
+            let rest = text[at + name.len()..].split(ends).next().unwrap_or_default();
+            rest.split_whitespace().map(str::to_owned).collect()
+        };
+        text.match_indices("cargo xtask ").map(words).collect()
+    }
+
+    #[test]
+    fn every_command_line_in_the_documents_can_be_read() {
+        let mut read = 0;
+        for page in pages(sources::root(), std::path::Path::new("")).unwrap() {
+            for words in typed(&std::fs::read_to_string(sources::root().join(&page)).unwrap()) {
+                read += 1;
+                let words = std::iter::once("cargo xtask".to_owned()).chain(words);
+                if let Err(error) = Arguments::try_parse_from(words) {
+                    panic!("{}: {error}", page.display());
+                }
+            }
+        }
+        assert!(read > 20, "only {read} command lines were found");
+        assert!(Arguments::try_parse_from(["cargo xtask", "no-such-command"]).is_err());
+    }
+}

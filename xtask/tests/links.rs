@@ -12,7 +12,8 @@ fn fault(root: &Path, link: &Link) -> Option<&'static str> {
     if !target.exists() {
         return Some("there is no such file");
     }
-    let missing = !link.heading.is_empty() && !has_heading(&fs::read_to_string(&target).unwrap(), &link.heading);
+    let missing =
+        !link.heading.is_empty() && !has_heading(&fs::read_to_string(&target).unwrap(), &link.heading);
     missing.then_some("there is no such heading")
 }
 

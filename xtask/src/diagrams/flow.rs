@@ -49,8 +49,7 @@ pub(crate) fn draw(definition: &[(&str, &str)]) -> Result<String> {
 }
 
 fn read<'d>(definition: &[(&'d str, &'d str)]) -> Result<Flow<'d>> {
-    let mut flow =
-        Flow { title: "", places: BTreeMap::new(), boxes: BTreeMap::new(), arrows: Vec::new() };
+    let mut flow = Flow { title: "", places: BTreeMap::new(), boxes: BTreeMap::new(), arrows: Vec::new() };
     let mut rows = 0;
     for &(left, right) in definition {
         let words: Vec<&str> = left.split_whitespace().collect();
@@ -105,8 +104,10 @@ impl Flow<'_> {
         let returns = self.arrows.iter().any(|(back, there, _)| *back == to && *there == from);
         let ((ax, ay), (bx, by)) = (grid.middle(a), grid.middle(b));
         let (right, down) = (if bx > ax { 1.0 } else { -1.0 }, if by > ay { 1.0 } else { -1.0 });
-        let side = |place: (usize, usize), right: f64| grid.middle(place).0 + right * grid.widths[place.1] / 2.0;
-        let edge = |place: (usize, usize), down: f64| grid.middle(place).1 + down * grid.heights[place.0] / 2.0;
+        let side =
+            |place: (usize, usize), right: f64| grid.middle(place).0 + right * grid.widths[place.1] / 2.0;
+        let edge =
+            |place: (usize, usize), down: f64| grid.middle(place).1 + down * grid.heights[place.0] / 2.0;
         let after = |x: f64| (Anchor::Start, x + 7.0);
         let above = |y: f64, label: &[&str]| y - LINE * label.len() as f64 / 2.0 - 3.0;
         Ok(match self.route(a, b)? {

@@ -88,10 +88,8 @@ impl Svg {
         for (index, line) in lines.iter().enumerate() {
             let y = first + LINE * index as f64;
             let line = escaped(line);
-            let _ = writeln!(
-                self.body,
-                "<text x=\"{x:.0}\" y=\"{y:.0}\" text-anchor=\"{anchor}\">{line}</text>"
-            );
+            let _ =
+                writeln!(self.body, "<text x=\"{x:.0}\" y=\"{y:.0}\" text-anchor=\"{anchor}\">{line}</text>");
         }
     }
 
