@@ -58,7 +58,8 @@ fn clicks() -> BTreeMap<(PathBuf, String), usize> {
     for click in 1..=2 {
         let read = std::mem::take(&mut next);
         for Link { file, heading } in read.iter().flat_map(|page| links(page, &text(page))) {
-            if file.extension().is_some_and(|end| end == "md") {
+            // The contents lead everywhere; whoever reads through all of them is no newcomer.
+            if file.extension().is_some_and(|end| end == "md") && file != Path::new(SUMMARY) {
                 next.push(file.clone());
             }
             reached.entry((file, heading)).or_insert(click);
@@ -81,7 +82,10 @@ fn a_newcomer_finds_what_is_asked_most_within_two_clicks() {
         let place = (PathBuf::from(page), heading.to_owned());
         assert!(reached.contains_key(&place), "{page}#{heading} is more than two clicks from {START}");
     }
-    assert!(!reached.contains_key(&(PathBuf::from("docs/cli/hold.md"), String::new())), "clicks are counted");
+    assert!(
+        !reached.contains_key(&(PathBuf::from("docs/benchmarks-flood.md"), String::new())),
+        "clicks are counted"
+    );
 }
 
 #[test]

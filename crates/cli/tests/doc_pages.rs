@@ -111,7 +111,7 @@ fn read_files(page: &str, folder: &str) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
         command.args(&words[1..]).current_dir(&folder).stdin(Stdio::null());
         let done = command.env("NO_COLOR", "").env("KUBECONFIG", "").env("TZ", "UTC").output().unwrap();
-        text(&[done.stderr, done.stdout].concat()).lines().map(str::to_owned).collect()
+        text(&[done.stdout, done.stderr].concat()).lines().map(str::to_owned).collect()
     });
 }
 
