@@ -48,3 +48,28 @@ fn draw(definition: &str) -> Result<String> {
         .collect::<Result<_>>()?;
     if lines.iter().any(|(left, _)| *left == "lane") { timeline::draw(&lines) } else { flow::draw(&lines) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::draw;
+
+    #[test]
+    fn what_cannot_be_drawn_is_named() {
+        let fault = |definition| format!("{:#}", draw(definition).unwrap_err());
+        assert!(
+            draw("title: t\nrow: a b\nbox a: one\ngood b: two\na -> b: then")
+                .unwrap()
+                .contains(">then</text>")
+        );
+        assert_eq!(fault("row: a\nbox b: x"), "b is in no row");
+        assert!(fault("row: a\nhat a: x").starts_with("\"hat\" is no kind of box"));
+        assert!(
+            fault("row: a b\nrow: c d\nbox a: 1\nbox b: 2\nbox c: 3\nbox d: 4\na -> d: x")
+                .starts_with("no way")
+        );
+        assert!(
+            fault("time: 0 | 1\nlane: l\nwait 0 1: far too many letters for one tick").contains("longer")
+        );
+        assert!(fault("a line").starts_with("no colon"));
+    }
+}

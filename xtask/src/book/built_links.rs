@@ -55,3 +55,27 @@ fn read(folder: &Path, pages: &mut BTreeMap<PathBuf, String>) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_links_that_lead_nowhere_are_named() {
+        let book = std::env::temp_dir().join(format!("taintward-book-{}", std::process::id()));
+        fs::create_dir_all(book.join("a")).unwrap();
+        fs::write(
+            book.join("index.html"),
+            "<h1 id=\"top\"><a href=\"a/b.html#x\"><a href=\"https://e.org/n\">",
+        )
+        .unwrap();
+        fs::write(book.join("a/b.html"), "<h2 id=\"x\"><a href=\"#x\"><img src=\"../index.html#top\">")
+            .unwrap();
+        assert_eq!(wrong(&book).unwrap(), [""; 0]);
+        fs::write(book.join("a/b.html"), "<h2 id=\"y\"><a href=\"c.html\">").unwrap();
+        let named = wrong(&book).unwrap().join("\n");
+        assert!(named.contains("a/b.html#x: there is no such heading"), "{named}");
+        assert!(named.contains("c.html: there is no such file"), "{named}");
+        fs::remove_dir_all(book).unwrap();
+    }
+}
