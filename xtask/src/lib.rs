@@ -1,8 +1,11 @@
-//! Gives tests what the commands `cargo xtask measures` and `cargo xtask observability` make.
+//! Gives tests what the commands `cargo xtask book`, `measures`, `observability` and `picture diagrams` make.
 //!
 //! The other commands belong to the program (`main.rs`).
 
 #![forbid(unsafe_code)]
 
+pub mod book;
+pub mod diagrams;
+pub mod markdown;
 pub mod measures;
 pub mod observability;

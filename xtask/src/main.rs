@@ -26,7 +26,7 @@ mod test;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use xtask::measures;
+use xtask::{book, measures};
 
 /// Developer commands of Taintward.
 #[derive(Parser)]
@@ -87,10 +87,14 @@ enum Command {
     ///
     /// To write them needs Rust only; promtool checks the result in tests.
     Observability(observability_test::ObservabilityArgs),
-    /// Draw the sandbox's tour anew for the README, or its board, or the dashboards
+    /// Draw the sandbox's tour, `plan` and `explain` anew, the board, the dashboards, or the diagrams of the book
     ///
     /// Needs Chromium for the board and the dashboards; everything else is drawn without it.
     Picture(picture::PictureArgs),
+    /// Build the book of docs/ with mdBook, in target/book, and follow its links
+    ///
+    /// Needs the network, once, for mdBook; offline, the pages can be read as they are.
+    Book,
     /// Build the program as it ships, with its bill of materials; no path of this machine is in it
     ///
     /// Needs the network, once, for cargo-auditable and cargo-cyclonedx; offline, `cargo build --release` builds the program
@@ -127,6 +131,7 @@ async fn main() -> ExitCode {
         Command::Schema => schema::run(),
         Command::Observability(arguments) => observability_test::run(&arguments).await,
         Command::Picture(arguments) => picture::run(&arguments).await,
+        Command::Book => book::run(sources::root()),
         Command::Release(arguments) => release::run(&arguments),
         Command::Columns => columns::run(),
         Command::Measures(arguments) => measures::run(&arguments, sources::root()),
@@ -142,8 +147,36 @@ fn failed(error: &anyhow::Error) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use super::Arguments;
+    use super::*;
     use clap::CommandFactory as _;
+    use xtask::markdown::pages;
+
+    /// What follows the name of the program: up to the next backtick if one is before it, else to the end of the line.
+    fn typed(text: &str) -> Vec<Vec<String>> {
+        let words = |(at, name): (usize, &str)| {
+            let ends: &[char] =
+                if text[..at].ends_with('`') { &['`'] } else { &['\n', '`', '#', ')', ',', ';'] };
+            let rest = text[at + name.len()..].split(ends).next().unwrap_or_default();
+            rest.split_whitespace().map(str::to_owned).collect()
+        };
+        text.match_indices("cargo xtask ").map(words).collect()
+    }
+
+    #[test]
+    fn every_command_line_in_the_documents_can_be_read() {
+        let mut read = 0;
+        for page in pages(sources::root(), std::path::Path::new("")).unwrap() {
+            for words in typed(&std::fs::read_to_string(sources::root().join(&page)).unwrap()) {
+                read += 1;
+                let words = std::iter::once("cargo xtask".to_owned()).chain(words);
+                if let Err(error) = Arguments::try_parse_from(words) {
+                    panic!("{}: {error}", page.display());
+                }
+            }
+        }
+        assert!(read > 20, "only {read} command lines were found");
+        assert!(Arguments::try_parse_from(["cargo xtask", "no-such-command"]).is_err());
+    }
 
     #[test]
     fn each_command_says_what_it_needs() {

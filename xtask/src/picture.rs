@@ -1,5 +1,5 @@
-//! Draws the output of the tour, `plan` and `explain` as SVG files in docs/, and takes pictures of the board and the
-//! dashboards.
+//! Draws the output of the tour, `plan` and `explain` and the diagrams as SVG files in docs/, and takes pictures of the
+//! board and the dashboards.
 
 mod board_page;
 mod dashboards;
@@ -26,6 +26,8 @@ enum PictureSubject {
     Board,
     /// The dashboards, with what a real Prometheus returns, which takes Chromium and 5 minutes
     Dashboards,
+    /// The diagrams of the book, from the definitions in docs/diagrams
+    Diagrams,
 }
 
 /// Widths and heights of letters, in pixels.
@@ -51,6 +53,7 @@ pub(crate) async fn run(arguments: &PictureArgs) -> Result<()> {
         PictureSubject::Text => draw_text(),
         PictureSubject::Board => board_page::run(),
         PictureSubject::Dashboards => dashboards::run().await,
+        PictureSubject::Diagrams => xtask::diagrams::run(sources::root()),
     }
 }
 

@@ -83,5 +83,6 @@ fn examples_of_commands_are_what_is_printed() {
 fn only_what_passes_is_passed_over() {
     assert_eq!(lasting("n1   a:NoExecute   22:29:52, 2s ago"), "n1 a:NoExecute # # ago");
     assert_eq!(lasting("until 2026-11-22 00:29:52, in 1h59m: x"), lasting("until 23:29:52, in 2h: x"));
+    assert_eq!(lasting("since 13:16:53, now (or earlier)"), lasting("since 13:16:54, 1s ago (or earlier)"));
     assert_eq!(lasting("10 pods on n1 in shop, k=v1"), "10 pods on n1 in shop, k=v1");
 }

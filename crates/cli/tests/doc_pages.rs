@@ -1,4 +1,4 @@
-//! Tests the commands of docs/admission.md and docs/dedicated-nodes.md in a sandbox, with kubectl.
+//! Tests the commands of pages in a sandbox, with kubectl, or on files, and that each page with commands has such a test.
 //!
 //! - `EXAMPLES=overwrite` writes the pages.
 
@@ -12,7 +12,9 @@ mod cli {
 use cli::document::{Typed, files, here, play};
 use cli::patience::Said;
 use cli::running::{Folder, Running, text};
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use taintward_envtest::binaries;
 
@@ -27,7 +29,7 @@ impl Stage {
     /// `None` after a message, if there is no kubectl.
     fn set(page: &str, document: &str) -> Option<Self> {
         let kubectl = binaries::for_test("doc_pages")?.path("kubectl").unwrap();
-        let folder = Folder::named(page);
+        let folder = Folder::named(&page.replace('/', "-"));
         for (name, text) in files(document) {
             std::fs::write(folder.file(name), text).unwrap();
         }
@@ -55,6 +57,22 @@ impl Stage {
         child.wait().unwrap();
         text(&said).lines().map(str::to_owned).collect()
     }
+
+    /// Runs a block of commands as a shell does that gives up at the first one that fails.
+    fn run(&self, script: &str) {
+        let programs = self.folder.path().join("bin");
+        if !programs.exists() {
+            std::fs::create_dir(&programs).unwrap();
+            symlink(&self.kubectl, programs.join("kubectl")).unwrap();
+            symlink(env!("CARGO_BIN_EXE_taintward"), programs.join("taintward")).unwrap();
+        }
+        let own = std::env::var("PATH").unwrap_or_default();
+        let mut command = Command::new("bash");
+        command.args(["-euo", "pipefail", "-c", script]).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.env("PATH", format!("{}:{own}", programs.display())).env("HOME", self.folder.path());
+        let done = command.env("KUBECONFIG", "kubeconfig").output().unwrap();
+        assert!(done.status.success(), "{script}{}", text(&[done.stdout, done.stderr].concat()));
+    }
 }
 
 fn whole(said: &Said) -> Vec<u8> {
@@ -73,6 +91,30 @@ fn follow(page: &str) {
     }
 }
 
+/// Runs every `sh` block of a page, in its order.
+fn run_scripts(page: &str) {
+    let document = std::fs::read_to_string(here("../../docs").join(page)).unwrap();
+    let scripts: Vec<&str> =
+        document.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(!scripts.is_empty(), "{page} has no scripts");
+    if let Some(stage) = Stage::set(page, &document) {
+        scripts.iter().for_each(|script| stage.run(script));
+    }
+}
+
+/// Types the commands of a page that read files, in a folder of `tests/cmd`.
+fn read_files(page: &str, folder: &str) {
+    let folder = here("tests/cmd").join(folder);
+    play(&here("../../docs").join(page), |typed| {
+        let words = typed.words();
+        assert_eq!(words[0], "taintward");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(&words[1..]).current_dir(&folder).stdin(Stdio::null());
+        let done = command.env("NO_COLOR", "").env("KUBECONFIG", "").env("TZ", "UTC").output().unwrap();
+        text(&[done.stdout, done.stderr].concat()).lines().map(str::to_owned).collect()
+    });
+}
+
 #[test]
 fn admission() {
     follow("admission.md");
@@ -81,4 +123,114 @@ fn admission() {
 #[test]
 fn dedicated_nodes() {
     follow("dedicated-nodes.md");
+}
+
+#[test]
+fn quick_start() {
+    follow("start/quick-start.md");
+}
+
+#[test]
+fn failover() {
+    follow("tasks/failover.md");
+}
+
+#[test]
+fn replace() {
+    run_scripts("start/replace.md");
+}
+
+#[test]
+fn upgrade() {
+    run_scripts("operations/upgrade.md");
+}
+
+#[test]
+fn troubleshooting() {
+    run_scripts("operations/troubleshooting.md");
+}
+
+#[test]
+fn metrics() {
+    run_scripts("metrics.md");
+}
+
+#[test]
+fn distributions() {
+    read_files("start/distributions.md", "doctor.in");
+}
+
+#[test]
+fn why_evicted() {
+    read_files("tasks/why-evicted.md", "explain.in");
+}
+
+#[test]
+fn lint_in_ci() {
+    read_files("tasks/lint-in-ci.md", "lint.in");
+}
+
+#[test]
+fn maintenance() {
+    read_files("tasks/maintenance.md", "plan.in");
+}
+
+/// Pages with commands, and the file of `crates/cli/tests` that types them.
+const TYPED: [(&str, &str); 16] = [
+    ("admission.md", "doc_pages.rs"),
+    ("dedicated-nodes.md", "doc_pages.rs"),
+    ("install.md", "install_story.rs"),
+    ("managed-clusters.md", "managed_real/page.rs"),
+    ("metrics.md", "doc_pages.rs"),
+    ("operations/troubleshooting.md", "doc_pages.rs"),
+    ("operations/upgrade.md", "doc_pages.rs"),
+    ("start/distributions.md", "doc_pages.rs"),
+    ("start/quick-start.md", "doc_pages.rs"),
+    ("start/replace.md", "doc_pages.rs"),
+    ("switch-off.md", "switch_off.rs"),
+    ("taint.md", "cli_examples.rs"),
+    ("tasks/failover.md", "doc_pages.rs"),
+    ("tasks/lint-in-ci.md", "doc_pages.rs"),
+    ("tasks/maintenance.md", "doc_pages.rs"),
+    ("tasks/why-evicted.md", "doc_pages.rs"),
+];
+
+/// What needs a browser or a program that tests do not have: `board_server.rs` tests the command of the board, and its
+/// output has a token.
+const NOT_TYPED: [&str; 1] = ["board.md"];
+
+/// Made from the program, or from definitions, with a test of their own.
+const MADE: [&str; 2] = ["cli", "runbooks"];
+
+#[test]
+fn every_page_with_commands_has_a_test_that_types_them() {
+    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|end| end == "md") {
+                found.push(path);
+            }
+        }
+    }
+    let docs = here("../../docs");
+    let mut pages = Vec::new();
+    walk(&docs, &mut pages);
+    let has_commands = |page: &&PathBuf| {
+        let document = std::fs::read_to_string(page).unwrap();
+        document.contains("```console\n") || document.contains("```sh")
+    };
+    let found: BTreeSet<String> = pages
+        .iter()
+        .filter(has_commands)
+        .map(|page| page.strip_prefix(&docs).unwrap().to_str().unwrap().to_owned())
+        .filter(|page| !MADE.iter().any(|folder| page.starts_with(&format!("{folder}/"))))
+        .filter(|page| !NOT_TYPED.contains(&page.as_str()))
+        .collect();
+    let typed: BTreeSet<String> = TYPED.iter().map(|(page, _)| (*page).to_owned()).collect();
+    assert_eq!(found, typed, "pages with commands, and those that a test types");
+    for (page, test) in TYPED {
+        let source = std::fs::read_to_string(here("tests").join(test)).unwrap();
+        assert!(source.contains(page), "tests/{test} does not type {page}");
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! - See `tests/cli_program.rs` for environment variables, which need a process of their own.
 
+mod documents;
 mod help;
 mod node_health;
 mod webhook;

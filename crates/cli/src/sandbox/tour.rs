@@ -37,7 +37,7 @@ pub(crate) async fn run(world: &World) -> TourStep {
     Ok(())
 }
 
-/// A step's first line, which stands out on a terminal as in README's picture.
+/// A step's first line. It stands out on a terminal, as docs/tour.svg shows it.
 fn head(text: &str) -> TourStep {
     let measure = Terminal::of_standard_output(false).measure();
     print(&headline(text, measure, ColorChoice::Auto.paints()))

@@ -1,0 +1,139 @@
+//! Builds the book of `docs/SUMMARY.md` with mdBook, and follows every link of what was built.
+//!
+//! - In `target/book-src` each page has the path that it has in the repository, so that its links hold as they are, also
+//!   those to pages and files outside of `docs`. See `xtask/tests/book.rs` for what holds without mdBook.
+
+mod built_links;
+
+use crate::markdown::{links, pages};
+use anyhow::{Context as _, Result, bail};
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What says which pages the book has, from the root of the repository.
+pub const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// The version of mdBook; it is a tool and no dependency.
+const MDBOOK: &str = "0.5.4";
+
+/// Builds `target/book` below `root`; fails if mdBook warns, or if a link of the book leads nowhere.
+pub fn run(root: &Path) -> Result<()> {
+    let mdbook = mdbook()?;
+    let (source, book) = (root.join("target/book-src"), root.join("target/book"));
+    for folder in [&source, &book] {
+        if folder.exists() {
+            fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
+        }
+    }
+    stage(root, &source)?;
+    let done = Command::new(mdbook).arg("build").current_dir(root).output().context("starting mdbook")?;
+    let said = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
+    if !done.status.success() || ["WARN", "ERROR"].iter().any(|word| said.contains(word)) {
+        bail!("mdbook is not content:\n{said}");
+    }
+    let wrong = built_links::wrong(&book)?;
+    if !wrong.is_empty() {
+        bail!("links of the book lead nowhere:\n{}", wrong.join("\n"));
+    }
+    println!("the book: {}", book.join("index.html").display());
+    Ok(())
+}
+
+/// The pages of the book, by their paths from the root of the repository.
+pub fn chapters(root: &Path) -> Result<Vec<PathBuf>> {
+    let text = fs::read_to_string(root.join(SUMMARY)).with_context(|| format!("reading {SUMMARY}"))?;
+    Ok(links(Path::new(SUMMARY), &text).into_iter().map(|link| link.file).collect())
+}
+
+/// Copies the pages of the book, and the files that they link to, into `source`.
+fn stage(root: &Path, source: &Path) -> Result<()> {
+    let chapters = chapters(root)?;
+    let mut files = BTreeSet::new();
+    for page in &chapters {
+        let text =
+            fs::read_to_string(root.join(page)).with_context(|| format!("reading {}", page.display()))?;
+        for link in links(page, &text).into_iter().filter(|link| !is_page(&link.file)) {
+            files.insert(link.file);
+        }
+        write(&source.join(staged_path(page)), &staged(&text))?;
+    }
+    for file in files.iter().filter(|file| root.join(file).is_file()) {
+        let to = source.join(file);
+        fs::create_dir_all(to.parent().context("a file is in a folder")?)?;
+        fs::copy(root.join(file), to).with_context(|| format!("copying {}", file.display()))?;
+    }
+    let summary = fs::read_to_string(root.join(SUMMARY))?;
+    // mdBook wants it at the root of all pages; `docs/SUMMARY.md` is one folder below.
+    let summary = summary.replace("](", "](docs/").replace("](docs/../", "](");
+    write(&source.join("SUMMARY.md"), &staged(&summary))
+}
+
+/// The list of all pages, as pages outside of it link it, and as mdBook has it.
+const CONTENTS: [&str; 2] = ["](docs/SUMMARY.md)", "](toc.html)"];
+
+fn is_page(file: &Path) -> bool {
+    file.extension().is_some_and(|end| end == "md")
+}
+
+/// A README is the page of its folder, which browsers know as `index`.
+fn staged_path(page: &Path) -> PathBuf {
+    if page.ends_with("README.md") { page.with_file_name("index.md") } else { page.to_owned() }
+}
+
+fn staged(text: &str) -> String {
+    let text = text.replace(CONTENTS[0], CONTENTS[1]);
+    ["](", "/"].iter().fold(text, |text, before| {
+        [")", "#"].iter().fold(text, |text, after| {
+            text.replace(&format!("{before}README.md{after}"), &format!("{before}index.md{after}"))
+        })
+    })
+}
+
+fn write(file: &Path, text: &str) -> Result<()> {
+    fs::create_dir_all(file.parent().context("a file is in a folder")?)?;
+    fs::write(file, text).with_context(|| format!("writing {}", file.display()))
+}
+
+/// Pages of `docs`, but for the summary itself.
+pub fn pages_of_docs(root: &Path) -> Result<Vec<PathBuf>> {
+    Ok(pages(root, Path::new("docs"))?.into_iter().filter(|page| !page.ends_with("SUMMARY.md")).collect())
+}
+
+/// mdBook of the pinned version: from `PATH`, or from where `.ci/run` keeps its tools, built there if need be.
+fn mdbook() -> Result<PathBuf> {
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache =
+        cache.or_else(|| env::home_dir().map(|home| home.join(".cache"))).context("no cache folder")?;
+    let tools = cache.join("taintward/ci");
+    let kept = tools.join("bin/mdbook");
+    for program in [PathBuf::from("mdbook"), kept.clone()] {
+        let said = Command::new(&program).arg("--version").output();
+        if said.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).trim().ends_with(MDBOOK)) {
+            return Ok(program);
+        }
+    }
+    let mut install = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    install.args(["install", "mdbook", "--version", MDBOOK, "--locked", "--debug"]);
+    install.args(["--no-default-features", "--features", "search", "--root"]).arg(&tools);
+    install.arg("--target-dir").arg(tools.join("target")).current_dir(&cache);
+    if !install.status().context("starting cargo install")?.success() {
+        bail!("cargo install mdbook --version {MDBOOK} failed");
+    }
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_readme_becomes_the_index_of_its_folder_and_nothing_else_does() {
+        let text = "[a](README.md) [b](../cli/README.md#x) [c](MYREADME.md) `README.md`";
+        assert_eq!(staged(text), "[a](index.md) [b](../cli/index.md#x) [c](MYREADME.md) `README.md`");
+        assert_eq!(staged_path(Path::new("docs/cli/README.md")), Path::new("docs/cli/index.md"));
+        assert_eq!(staged_path(Path::new("docs/cli/run.md")), Path::new("docs/cli/run.md"));
+    }
+}

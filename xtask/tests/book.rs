@@ -1,0 +1,146 @@
+//! Tests that the book has every page once, that a newcomer finds what is asked most, and that its drawings and numbers hold.
+//!
+//! - `cargo xtask book` builds it and follows the links of what was built.
+
+#![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
+
+use regex::Regex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use xtask::book::{SUMMARY, chapters, pages_of_docs};
+use xtask::diagrams;
+use xtask::markdown::{Link, links};
+
+const START: &str = "README.md";
+const DISTRIBUTIONS: &str = "docs/start/distributions.md";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn text(page: &Path) -> String {
+    fs::read_to_string(root().join(page)).unwrap()
+}
+
+#[test]
+fn every_page_is_in_the_summary_once() {
+    let chapters = chapters(root()).unwrap();
+    assert!(chapters.len() > 50, "the summary was not read");
+    let mut seen = BTreeSet::new();
+    let twice: Vec<&PathBuf> = chapters.iter().filter(|page| !seen.insert(*page)).collect();
+    assert!(twice.is_empty(), "{SUMMARY} has these twice: {twice:?}");
+    let pages = pages_of_docs(root()).unwrap();
+    let missing: Vec<&PathBuf> = pages.iter().filter(|page| !seen.contains(page)).collect();
+    assert!(missing.is_empty(), "{SUMMARY} lacks {missing:?}: put each where a reader would look for it");
+}
+
+/// A link to a page outside of the book would lead nowhere in what is built.
+#[test]
+fn pages_of_the_book_link_pages_of_the_book() {
+    let chapters: BTreeSet<PathBuf> = chapters(root()).unwrap().into_iter().collect();
+    let mut strangers = String::new();
+    for page in &chapters {
+        for link in links(page, &text(page)) {
+            let is_page = link.file.extension().is_some_and(|end| end == "md");
+            if is_page && link.file != Path::new(SUMMARY) && !chapters.contains(&link.file) {
+                strangers += &format!("{}: {} is not in {SUMMARY}\n", page.display(), link.file.display());
+            }
+        }
+    }
+    assert_eq!(strangers, "");
+}
+
+/// How many clicks lead from the first page to each page and heading, by links in the text alone.
+fn clicks() -> BTreeMap<(PathBuf, String), usize> {
+    let mut reached = BTreeMap::from([((PathBuf::from(START), String::new()), 0)]);
+    let mut next = vec![PathBuf::from(START)];
+    for click in 1..=2 {
+        let read = std::mem::take(&mut next);
+        for Link { file, heading } in read.iter().flat_map(|page| links(page, &text(page))) {
+            // The contents lead everywhere; whoever reads through all of them is no newcomer.
+            if file.extension().is_some_and(|end| end == "md") && file != Path::new(SUMMARY) {
+                next.push(file.clone());
+            }
+            reached.entry((file, heading)).or_insert(click);
+        }
+    }
+    reached
+}
+
+#[test]
+fn a_newcomer_finds_what_is_asked_most_within_two_clicks() {
+    let reached = clicks();
+    let wanted = [
+        (DISTRIBUTIONS, "k3s"),
+        (DISTRIBUTIONS, "eks-gke-aks-openshift-gardener"),
+        ("docs/tasks/why-evicted.md", ""),
+        ("docs/start/replace.md", ""),
+        ("docs/operations/troubleshooting.md", ""),
+    ];
+    for (page, heading) in wanted {
+        let place = (PathBuf::from(page), heading.to_owned());
+        assert!(reached.contains_key(&place), "{page}#{heading} is more than two clicks from {START}");
+    }
+    assert!(
+        !reached.contains_key(&(PathBuf::from("docs/benchmarks-flood.md"), String::new())),
+        "clicks are counted"
+    );
+}
+
+#[test]
+fn drawings_are_what_their_definitions_say() {
+    let drawn = diagrams::files(root()).unwrap();
+    assert!(drawn.len() >= 4, "the definitions were not found");
+    for (file, svg) in &drawn {
+        let kept = fs::read_to_string(file).unwrap_or_default();
+        assert!(kept == *svg, "{} is not drawn anew: cargo xtask picture diagrams", file.display());
+    }
+    let there = fs::read_dir(root().join(diagrams::FOLDER)).unwrap().map(|entry| entry.unwrap().path());
+    let strangers: Vec<PathBuf> = there
+        .filter(|file| file.extension().is_some_and(|end| end == "svg"))
+        .filter(|file| !drawn.iter().any(|(known, _)| known == file))
+        .collect();
+    assert!(strangers.is_empty(), "no definition draws {strangers:?}");
+}
+
+/// A number beside a link to a benchmark is one of that benchmark.
+#[test]
+fn numbers_of_benchmarks_are_those_of_the_benchmarks() {
+    let number = Regex::new(r"\d[\d.]* (?:MB|MiB|s|%)").unwrap();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut compared = 0;
+    for page in [START, "docs/why.md", "docs/operations/sizing.md"].map(Path::new) {
+        for line in text(page).lines() {
+            let sources: String = links(page, line)
+                .into_iter()
+                .filter(|link| link.file.to_string_lossy().contains("benchmarks"))
+                .map(|link| words(&text(&link.file)))
+                .collect();
+            for found in number.find_iter(line).filter(|_| !sources.is_empty()) {
+                compared += 1;
+                assert!(
+                    sources.contains(found.as_str()),
+                    "{}: no benchmark says {}",
+                    page.display(),
+                    found.as_str()
+                );
+            }
+        }
+    }
+    assert!(compared >= 12, "only {compared} numbers were found");
+}
+
+/// What people copy from the page of distributions is what was tried.
+#[test]
+fn values_for_distributions_are_those_of_the_page_about_switching_off() {
+    let tried = text(Path::new("docs/switch-off.md"));
+    let page = text(Path::new(DISTRIBUTIONS));
+    let blocks = page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let lines: Vec<&str> =
+        blocks.flat_map(str::lines).filter(|line| line.contains("-taint-eviction-controller")).collect();
+    assert!(lines.len() >= 5, "{lines:?}");
+    for line in lines {
+        assert!(tried.lines().any(|other| other == line), "docs/switch-off.md has no line {line:?}");
+    }
+}
