@@ -58,6 +58,11 @@ pub(crate) const CAUSES: &[AlertCause] = &[
         produce: |run| Box::pin(nodes::all_silent(run)),
     },
     AlertCause {
+        alerts: &["TaintwardOutOfServiceStale"],
+        what: "a node that is ready gets the taint out-of-service; then the taint is removed",
+        produce: |run| Box::pin(nodes::ready_out_of_service(run)),
+    },
+    AlertCause {
         alerts: &["TaintwardWatchStale", "TaintwardObservationInDoubt"],
         what: "the API server is stopped (SIGSTOP); then it goes on",
         produce: |run| Box::pin(nodes::api_server_stopped(run)),

@@ -29,6 +29,18 @@ async fn silent(run: &mut CauseRun<'_>, nodes: &[&str]) -> Result<()> {
     run.resolves().await
 }
 
+pub(super) async fn ready_out_of_service(run: &mut CauseRun<'_>) -> Result<()> {
+    let job = run.job;
+    let sandbox = job.sandbox(&[]).await?;
+    let _controller = job.run(&sandbox.kubeconfig, &FLAGS).await?;
+    run.begins()?;
+    let taint = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute";
+    job.command(&sandbox.kubeconfig, &["taint", "node", "n1", taint])?;
+    run.fires().await?;
+    job.command(&sandbox.kubeconfig, &["taint", "node", "n1", "node.kubernetes.io/out-of-service-"])?;
+    run.resolves().await
+}
+
 pub(super) async fn api_server_stopped(run: &mut CauseRun<'_>) -> Result<()> {
     let job = run.job;
     let sandbox = job.sandbox(&[]).await?;
