@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::identity::ResourceVersion;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_kube::decode::{Decoded, WatchedObject};
@@ -40,7 +41,9 @@ fn answer(effect: EvictionEffect, node: &NodeFact, now: Mono) -> EvictionInput {
         EvictionEffect::ReadNode { node: name } => {
             EvictionInput::NodeConfirmed { node: name, sent: now, result: Ok(LiveRead::Found(node.clone())) }
         }
-        EvictionEffect::SetDisruptionTarget { pod, .. } => EvictionInput::Marked { pod, result: Ok(None) },
+        EvictionEffect::SetDisruptionTarget { pod, .. } => {
+            EvictionInput::Marked { pod, result: Ok(Some(ResourceVersion(8))) }
+        }
         EvictionEffect::DeletePod { pod, .. } => EvictionInput::Deleted { pod, result: Ok(()) },
         other => panic!("{other:?}: no request of this example fails"),
     }
@@ -49,7 +52,7 @@ fn answer(effect: EvictionEffect, node: &NodeFact, now: Mono) -> EvictionInput {
 fn main() {
     let (healthy, tainted) = (json!([]), json!([{"key": "maintenance", "effect": "NoExecute"}]));
     let pod: PodFact = fact(&json!({
-        "metadata": {"name": "cart", "namespace": "shop", "uid": "pod-uid"},
+        "metadata": {"name": "cart", "namespace": "shop", "uid": "pod-uid", "resourceVersion": "7"},
         "spec": {"nodeName": "n1", "tolerations": [
             {"key": "maintenance", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60},
         ]},

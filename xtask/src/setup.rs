@@ -161,7 +161,9 @@ fn linux() -> Result<String> {
 }
 
 fn crates() -> Result<String> {
-    let fetched = sources::cargo().args(["fetch", "--locked", "--offline", "--quiet"]).output()?;
+    let fetched = sources::cargo()
+        .args(["fetch", "--locked", "--offline", "--quiet", "--target", &sources::host()?])
+        .output()?;
     match fetched.status.success() {
         true => Ok("all are downloaded".to_owned()),
         false => bail!("not all are downloaded; `cargo fetch --locked` downloads them"),
