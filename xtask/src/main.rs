@@ -23,7 +23,7 @@ mod test;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use xtask::{book, measures, observability};
+use xtask::{book, measures, observability, translations};
 
 /// Developer commands of Taintward.
 #[derive(Parser)]
@@ -59,6 +59,8 @@ enum Command {
     Picture(picture::PictureArgs),
     /// Build the book of docs/ with mdBook, in target/book, and follow its links
     Book,
+    /// Record in each translated page which English text it was translated from
+    Translations,
     /// Build the program as it ships, with its bill of materials; no path of this machine is in it
     Release(release::ReleaseArgs),
     /// Run a program, but not for ever: how `test` starts every test program
@@ -87,6 +89,7 @@ async fn main() -> ExitCode {
         Command::Observability => observability::run(sources::root()),
         Command::Picture(arguments) => picture::run(&arguments),
         Command::Book => book::run(sources::root()),
+        Command::Translations => translations::run(sources::root()),
         Command::Release(arguments) => release::run(&arguments),
         Command::Columns => columns::run(),
         Command::Measures(arguments) => measures::run(&arguments, sources::root()),
