@@ -6,7 +6,7 @@ use std::path::Path;
 use xtask::translations::Translation;
 
 /// The pages that readers of Chinese can count on.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "README.zh-CN.md",
     "docs/zh-CN/why.md",
     "docs/zh-CN/start/quick-start.md",
@@ -15,6 +15,7 @@ const PAGES: [&str; 8] = [
     "docs/zh-CN/concepts/eviction.md",
     "docs/zh-CN/concepts/countdowns.md",
     "docs/zh-CN/node-lifecycle.md",
+    "docs/zh-CN/admission.md",
 ];
 
 fn all() -> Vec<Translation> {
