@@ -190,7 +190,7 @@ fn sentence(node: &str, new: &[&Taint], why: &str) -> String {
     let keys: Vec<&str> = new.iter().map(|taint| &*taint.key).collect();
     let value = Quoted(&keys.join(",")).to_string();
     format!(
-        "{} would evict the pods of node {} and {why}; if you intend this: kubectl annotate node {} \
+        "{} would evict the pods of node {}, and {why}; if you intend this: kubectl annotate node {} \
          {ALLOW}={value}, then retry",
         few(shown.iter().map(|text| &**text)),
         text_of(node),

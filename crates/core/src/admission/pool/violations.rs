@@ -164,21 +164,19 @@ fn names_node(request: &PodRequest) -> String {
             "this pod of a DaemonSet is for {node}, which is one of them: take the toleration out of the template"
         );
     }
-    format!("spec.nodeName binds this pod to {node}, which is one of them: leave it out")
+    format!("spec.nodeName puts this pod on {node}, which is one of them: leave it out")
 }
 
 fn unknown_node(request: &PodRequest) -> String {
     let node = text_of(request.destination().unwrap_or_default());
     format!(
-        "this pod can only run on node {node}, which is unknown and may become a node of a dedicated pool: \
-         retry when the node exists, or leave the choice to the scheduler"
+        "this pod can only go to node {node}, which is not known and may become one of a dedicated pool's: try again when it is there, or let the scheduler choose"
     )
 }
 
 fn claims(pool: &DedicatedPool) -> String {
     format!(
-        "the annotation {MADE_FOR} says that a user of pool {} created this pod, which is not true: remove \
-         it",
+        "the annotation {MADE_FOR} says that this pod was made by a user of pool {}, and it was not: take it out",
         text_of(&pool.name)
     )
 }

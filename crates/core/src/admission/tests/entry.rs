@@ -13,7 +13,7 @@ fn a_pod_that_names_a_node_of_the_pool_enters_without_a_toleration() {
     let one = pool("a", 1);
     let request = asked(AdmittedPod { node: Some("n1".into()), ..AdmittedPod::default() }, None);
     let told = judged(&one, &request, NodePoolMembership::Pool("a"));
-    assert!(told[0].message.contains("spec.nodeName binds this pod to n1"), "{told:?}");
+    assert!(told[0].message.contains("spec.nodeName puts this pod on n1"), "{told:?}");
     assert_eq!(judged(&one, &request, NodePoolMembership::Pool("b")), []);
     assert_eq!(judged(&one, &request, NodePoolMembership::None), []);
     // Its tolerations matter only if the scheduler chooses the node.
