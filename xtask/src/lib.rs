@@ -1,4 +1,4 @@
-//! Gives tests what the commands `cargo xtask book`, `measures`, `observability`, `picture diagrams` and `translations` make.
+//! Gives tests what the commands `cargo xtask book`, `measures`, `observability` and `picture diagrams` make.
 //!
 //! The other commands belong to the program (`main.rs`).
 
@@ -9,4 +9,3 @@ pub mod diagrams;
 pub mod markdown;
 pub mod measures;
 pub mod observability;
-pub mod translations;

@@ -26,7 +26,7 @@ mod test;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use xtask::{book, measures, translations};
+use xtask::{book, measures};
 
 /// Developer commands of Taintward.
 #[derive(Parser)]
@@ -95,8 +95,6 @@ enum Command {
     ///
     /// Needs the network, once, for mdBook; offline, the pages can be read as they are.
     Book,
-    /// Record in each translated page which English text it was translated from
-    Translations,
     /// Build the program as it ships, with its bill of materials; no path of this machine is in it
     ///
     /// Needs the network, once, for cargo-auditable and cargo-cyclonedx; offline, `cargo build --release` builds the program
@@ -134,7 +132,6 @@ async fn main() -> ExitCode {
         Command::Observability(arguments) => observability_test::run(&arguments).await,
         Command::Picture(arguments) => picture::run(&arguments).await,
         Command::Book => book::run(sources::root()),
-        Command::Translations => translations::run(sources::root()),
         Command::Release(arguments) => release::run(&arguments),
         Command::Columns => columns::run(),
         Command::Measures(arguments) => measures::run(&arguments, sources::root()),

@@ -1,15 +1,13 @@
-//! Compares translated pages with their English pages, and records which English text each was translated from.
+//! Compares a translated page with the English page that its first line names.
 //!
 //! - Both have the same headings by level, code, tables, pictures and links, and the same code spans and numbers in each place.
 //! - What follows ` # ` in a block of commands is a comment, which is translated. Fenced blocks are equal word for word.
-//! - See `xtask/tests/translations.rs` for the pages that must be there.
 
-use crate::markdown::{links, pages};
-use anyhow::{Context as _, Result, bail};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use taintward_core::hash::fnv1a;
+use xtask::markdown::{links, pages};
 
 /// The folder of the translated pages of `docs`.
 const FOLDER: &str = "docs/zh-CN";
@@ -23,53 +21,50 @@ const README: &str = "README.zh-CN.md";
 /// How the first line of a translated page begins.
 const MARK: &str = "<!-- translation of ";
 
+const FENCE: &str = "```";
+
 /// A translated page and the English page that it was translated from.
-pub struct Translation {
-    page: PathBuf,
-    text: String,
-    source: PathBuf,
-    source_text: String,
+pub(crate) struct Translation {
+    /// By its path from the root of the repository, as `source`.
+    pub(crate) page: PathBuf,
+    pub(crate) text: String,
+    pub(crate) source: PathBuf,
+    pub(crate) source_text: String,
 }
 
 impl Translation {
     /// Every translated page of the repository at `root`.
-    pub fn all(root: &Path) -> Result<Vec<Self>> {
-        let mut found = pages(root, Path::new(FOLDER))?;
+    pub(crate) fn all(root: &Path) -> Vec<Self> {
+        let mut found = pages(root, Path::new(FOLDER)).unwrap();
         found.retain(|page| page != Path::new(INDEX));
         found.push(PathBuf::from(README));
-        found.into_iter().map(|page| Self::read(root, page)).collect()
-    }
-
-    fn read(root: &Path, page: PathBuf) -> Result<Self> {
-        let read = |of: &Path| {
-            fs::read_to_string(root.join(of))
-                .with_context(|| format!("reading {} for the translation {}", of.display(), page.display()))
+        let read = |page: &Path| fs::read_to_string(root.join(page)).unwrap_or_default();
+        let translation = |page: PathBuf| {
+            let source = english(&page);
+            let source_text = read(&source);
+            assert!(!source_text.is_empty(), "{} has no English page {}", page.display(), source.display());
+            Self { text: read(&page), page, source, source_text }
         };
-        let source = english(&page);
-        Ok(Self { text: read(&page)?, source_text: read(&source)?, page, source })
-    }
-
-    /// The translated page, by its path from the root of the repository.
-    pub fn page(&self) -> &Path {
-        &self.page
+        found.into_iter().map(translation).collect()
     }
 
     /// Whether the English page is the one that was translated.
-    pub fn is_up_to_date(&self) -> bool {
+    pub(crate) fn is_up_to_date(&self) -> bool {
         self.text.lines().next() == Some(self.mark().as_str())
     }
 
     /// What has to be done if the English page has changed since.
-    pub fn advice(&self) -> String {
+    pub(crate) fn advice(&self) -> String {
         let (page, source) = (self.page.display(), self.source.display());
         format!(
             "{page} has fallen behind {source}: translate what has changed \
-             (git diff $(git log -1 --format=%H -- {page}) -- {source}), then type cargo xtask translations\n"
+             (git diff $(git log -1 --format=%H -- {page}) -- {source}), then type \
+             TRANSLATIONS=record cargo test -p xtask --test translations\n"
         )
     }
 
     /// What the page has otherwise than its English page; `all` are the pages that links have to prefer.
-    pub fn faults(&self, all: &[Self]) -> String {
+    pub(crate) fn faults(&self, all: &[Self]) -> String {
         let (page, source) = (self.page.display(), self.source.display());
         let mut faults = String::new();
         let (wanted, found) = (skeleton(&self.source, &self.source_text), skeleton(&self.page, &self.text));
@@ -86,9 +81,19 @@ impl Translation {
         faults
     }
 
-    fn record(&self, root: &Path) -> Result<()> {
-        let text = format!("{}\n{}", self.mark(), without_mark(&self.text));
-        fs::write(root.join(&self.page), text).with_context(|| format!("writing {}", self.page.display()))
+    /// Takes the fenced blocks of the English page over, if there are as many: what commands print changes often.
+    pub(crate) fn take_blocks(&mut self) {
+        let own: Vec<&str> = self.text.split(FENCE).collect();
+        let wanted: Vec<&str> = self.source_text.split(FENCE).collect();
+        if own.len() == wanted.len() {
+            let pieces = (0..own.len()).map(|at| if at % 2 == 0 { own[at] } else { wanted[at] });
+            self.text = pieces.collect::<Vec<_>>().join(FENCE);
+        }
+    }
+
+    /// The page as it begins when the English page is the one that was translated.
+    pub(crate) fn recorded(&self) -> String {
+        format!("{}\n{}", self.mark(), without_mark(&self.text))
     }
 
     /// The first line that names the English page as it is now.
@@ -97,26 +102,8 @@ impl Translation {
     }
 }
 
-/// Writes into each translated page which English text it was translated from; fails if one has a fault.
-pub fn run(root: &Path) -> Result<()> {
-    let all = Translation::all(root)?;
-    let mut faults = String::new();
-    for translation in &all {
-        let found = translation.faults(&all);
-        if found.is_empty() && !translation.is_up_to_date() {
-            translation.record(root)?;
-            println!("{}: recorded", translation.page.display());
-        }
-        faults += &found;
-    }
-    if !faults.is_empty() {
-        bail!("these translations are not recorded; correct them first:\n{faults}");
-    }
-    Ok(())
-}
-
 /// The English page of a translated one; any other file as it is.
-fn english(page: &Path) -> PathBuf {
+pub(crate) fn english(page: &Path) -> PathBuf {
     if page == Path::new(README) {
         return PathBuf::from("README.md");
     }
@@ -129,7 +116,7 @@ fn without_mark(text: &str) -> &str {
 
 /// What a page has in common with its translation, in its order.
 fn skeleton(page: &Path, text: &str) -> Vec<String> {
-    let is_fence = |line: &&str| line.trim_start().starts_with("```");
+    let is_fence = |line: &&str| line.trim_start().starts_with(FENCE);
     let (mut parts, mut prose) = (Vec::new(), String::new());
     let mut commands_may_follow = true;
     let mut lines = without_mark(text).lines();
@@ -200,6 +187,3 @@ fn facts(page: &Path, text: &str) -> String {
 fn part(parts: &[String], at: usize) -> &str {
     parts.get(at).map_or("nothing more", String::as_str)
 }
-
-#[cfg(test)]
-mod tests;
