@@ -81,6 +81,7 @@ fn node() -> impl Strategy<Value = NodeFact> {
             created,
             taints,
             taints_changed,
+            ready_out_of_service: false,
         },
     )
 }
