@@ -119,7 +119,15 @@ impl History {
             }
         }
         let taints_changed = self.choices.in_hundred(50).then(|| self.this_second());
-        NodeFact { name: node_name(node), uid, version, created: None, taints, taints_changed }
+        NodeFact {
+            name: node_name(node),
+            uid,
+            version,
+            created: None,
+            taints,
+            taints_changed,
+            ready_out_of_service: false,
+        }
     }
 
     pub(crate) fn pod(&mut self, pod: u64, node: u64) -> PodFact {
