@@ -198,7 +198,7 @@ mod tests {
             (LeaseHolder::Unread("no".into()), LeaseHolder::Absent),
             (LeaseHolder::Free, LeaseHolder::Unread("no".into())),
         ] {
-            assert!(remark(ours, upstreams).starts_with("whether anybody evicts cannot be told"));
+            assert!(remark(ours, upstreams).starts_with("it is unknown whether a taint eviction controller runs"));
         }
     }
 

@@ -51,7 +51,7 @@ impl Stage {
         let mut shown = String::new();
         if typed.is_log() {
             // The line that shows that it has started.
-            let last = if words[1] == "webhook" { "is on show" } else { "synced" };
+            let last = if words[1] == "webhook" { "serving a new certificate" } else { "synced" };
             shown += &terminal.until(last);
             terminal.interrupt();
         } else if let Some(answer) = typed.answer() {

@@ -145,7 +145,7 @@ fn a_cluster_that_is_no_sandbox_is_left_alone() {
     folder.write(".kube/config", &config);
     let (code, out, said) = node(&folder, "silence n1");
     assert_eq!((code, out.as_str()), (1, ""));
-    for words in ["context \"prod\"", "is no sandbox", "v1.36.3", "nothing was changed"] {
+    for words in ["context \"prod\"", "is not a sandbox", "v1.36.3", "nothing was changed"] {
         assert!(said.contains(words), "{words}: {said}");
     }
     let (first, more) = asked.join().unwrap();

@@ -176,12 +176,13 @@ fn maintenance() {
 }
 
 /// Pages with commands, and the file of `crates/cli/tests` that types them.
-const TYPED: [(&str, &str); 16] = [
+const TYPED: [(&str, &str); 17] = [
     ("admission.md", "doc_pages.rs"),
     ("dedicated-nodes.md", "doc_pages.rs"),
     ("install.md", "install_story.rs"),
     ("managed-clusters.md", "managed_real/page.rs"),
     ("metrics.md", "doc_pages.rs"),
+    ("monitoring.md", "monitoring_page.rs"),
     ("operations/troubleshooting.md", "doc_pages.rs"),
     ("operations/upgrade.md", "doc_pages.rs"),
     ("start/distributions.md", "doc_pages.rs"),

@@ -34,7 +34,7 @@ async fn each_response_has_its_message() {
     assert_eq!(probe(&client, LIMIT).await, Ok("v1.36.3".to_owned()));
     assert_eq!(log.lock().unwrap()[0].line(), "GET /version");
     for (code, word) in
-        [(401, "renew"), (403, "bind them to a role"), (500, "no healthy API server"), (404, "404")]
+        [(401, "renew"), (403, "bind them to a role"), (500, "not a healthy API server"), (404, "404")]
     {
         let (client, log) = server(move |_| Reply::status(code, "Any", "because"));
         let error = probe(&client, LIMIT).await.unwrap_err();

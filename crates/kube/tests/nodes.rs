@@ -167,7 +167,7 @@ fn an_invalid_node_is_an_error() {
         ("{}", "a  where a Node was expected"),
         (r#"{"kind":"Pod","metadata":{"name":"p"}}"#, "a Pod where a Node was expected"),
         (r#"{"kind":"Status","message":"gone"}"#, "gone"),
-        ("<html>", "no Kubernetes object"),
+        ("<html>", "not a Kubernetes object"),
         (r#"{"kind":"Node","metadata":{"name":"n1","uid":"u"},"spec":{"taints":[{"key":7}]}}"#, ""),
     ] {
         let said = EditableNode::read(body.as_bytes()).unwrap_err();

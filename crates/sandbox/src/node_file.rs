@@ -185,7 +185,7 @@ mod tests {
             (format!("{node}---\n{node}"), "document 2 (line 5): nodes \"a\" already exists"),
             (
                 format!("{node}---\napiVersion: v1\nkind: Pod\n"),
-                "document 2 (line 5): kind Pod of apiVersion \"v1\" is no Node",
+                "document 2 (line 5): kind Pod of apiVersion \"v1\" is not a Node",
             ),
             (format!("{node}spec: {{tains: []}}\n"), "unknown field \"spec.tains\""),
             (format!("{node}spec: {{taints: [{{key: k, effect: Never}}]}}\n"), "Never"),

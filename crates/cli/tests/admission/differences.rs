@@ -31,7 +31,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         only_on: &[],
         holds: |pair| {
             matches!(refused(pair), Some((500, theirs, 403, ours))
-                if of_lists(theirs) && ours.contains("of the namespace is no JSON list of tolerations"))
+                if of_lists(theirs) && ours.contains("of the namespace is not a JSON list of tolerations"))
         },
     },
     Difference {

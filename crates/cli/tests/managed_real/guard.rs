@@ -169,7 +169,7 @@ async fn a_guard_without_a_controller_is_reported() {
         "{code:?}: {said}"
     );
     let (code, said) = stage.command(&["guard", "off", "-l", "no=such"]).await;
-    assert!(code == Some(1) && said.contains("no namespace has these labels"), "{code:?}: {said}");
+    assert!(code == Some(1) && said.contains("no namespace matches these labels"), "{code:?}: {said}");
     let odd = json!({"metadata": {"labels": {"taintward.io/guard-ceiling-seconds": "often"}}}).to_string();
     stage.admin.patch("/api/v1/namespaces/default", PatchType::Merge, &odd).await.unwrap();
     let (code, said) = stage.command(&["guard", "status"]).await;

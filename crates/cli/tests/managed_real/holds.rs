@@ -122,7 +122,7 @@ async fn a_person_holds_a_node_and_releases_it_and_a_forged_record_gives_nothing
         .await;
     stage.until("the one that was left alone to leave", async |stage| stage.on("a").await.len() == 3).await;
     let said = stage.ours.as_ref().unwrap().output();
-    assert!(said.contains("pod left alone") && said.contains("default/odd"), "{said}");
+    assert!(said.contains("pod left unchanged") && said.contains("default/odd"), "{said}");
 
     // A toleration that another writer set meanwhile stays.
     let change =
@@ -148,7 +148,7 @@ async fn a_hold_without_a_controller_is_reported_and_undone() {
     let (code, said) = stage.command(&["hold", "--all", "--timeout", "2s"]).await;
     assert!(code == Some(1) && said.contains("0 of 1 pod held after 2s"), "{code:?}: {said}");
     let (code, said) = stage.command(&["hold", "--zone", "nowhere"]).await;
-    assert!(code == Some(1) && said.contains("no node has these labels"), "{code:?}: {said}");
+    assert!(code == Some(1) && said.contains("no node matches these labels"), "{code:?}: {said}");
     let (code, said) = stage.command(&["hold", "missing"]).await;
     assert!(code == Some(1) && said.contains("node missing: "), "{code:?}: {said}");
     // Nothing was held, so there is nothing to wait for; the release is not applied later.

@@ -25,7 +25,7 @@ pub(crate) async fn it_waits_for_the_definition_of_pools(plot: &Plot<'_>) -> Tai
     let said = taintward.said("the API server has no such resource");
     assert_eq!(said.len(), 1, "{said:?}");
     assert_eq!(said[0]["resource"], "dedicatedpools");
-    assert!(taintward.said("stream interrupted").is_empty());
+    assert!(taintward.said("watch interrupted").is_empty());
     taintward.ready().await;
     // At the start it is not known yet whether there is a pool.
     let open = async || {

@@ -148,7 +148,7 @@ async fn without_a_terminal_no_user_is_prompted() {
     assert_eq!(info["spec"]["cluster"]["config"]["audience"], "a");
     let user = user.replace("IfAvailable", "Always");
     let error = ask(&setting.connect(&place, "", &user).await).await.unwrap_err().to_string();
-    assert!(error.contains("there is no terminal"), "{error}");
+    assert!(error.contains("needs a terminal"), "{error}");
     assert_eq!(setting.runs(), 1);
 }
 

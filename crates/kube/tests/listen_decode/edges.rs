@@ -258,7 +258,7 @@ fn a_body_of_another_kind_is_reported_as_such() {
     for (content_type, bytes, reason) in [
         ("text/html", &b"<html>"[..], "content type"),
         ("application/json", br#"{"kind":"Node","metadata":{}}"#, "a Node where a Pod was expected"),
-        ("application/json", b"{", "no Kubernetes object"),
+        ("application/json", b"{", "not a Kubernetes object"),
         ("application/vnd.kubernetes.protobuf", b"{}", "no Kubernetes protobuf"),
     ] {
         match object_from_body::<PodFact>(content_type, bytes) {

@@ -57,7 +57,7 @@ fn an_inconsistent_secret_is_invalid() {
         StoredState::from_data(&data).unwrap_err().to_string()
     };
     for name in [SERVING_KEY, SERVING_SECRET, AUTHORITY_KEY, AUTHORITY_SECRET, MEMORY] {
-        assert_eq!(refused(&|data| drop(data.remove(name))), format!("there is no {name} in the Secret"));
+        assert_eq!(refused(&|data| drop(data.remove(name))), format!("the Secret has no {name}"));
         let said = refused(&|data| drop(data.insert(name.into(), vec![0xff])));
         assert!(said.starts_with(&format!("{name} in the Secret is invalid: ")), "{said}");
         assert!(!said.contains('\n'), "{said}");

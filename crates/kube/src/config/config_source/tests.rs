@@ -129,7 +129,7 @@ async fn an_error_of_a_file_is_one_clear_sentence() {
         let path = folder.write("empty", empty);
         let error = error_of(&settings(Some(path), None), &around).await;
         assert!(matches!(error, ConnectError::Empty { .. }), "{empty:?}: {error}");
-        assert!(error.to_string().contains("nothing in it"), "{error}");
+        assert!(error.to_string().contains("is empty"), "{error}");
     }
     for broken in ["clusters: [", "just words", "\u{0}\u{1}", "clusters: 5"] {
         let path = folder.write("broken", broken);
@@ -158,7 +158,7 @@ async fn an_error_of_a_file_is_one_clear_sentence() {
 async fn without_any_configuration_all_four_places_are_named() {
     let folder = Folder::new();
     let error = error_of(&settings(None, None), &around(&folder)).await.to_string();
-    for place in ["--kubeconfig", "$KUBECONFIG", ".kube/config", "pod's account"] {
+    for place in ["--kubeconfig", "$KUBECONFIG", ".kube/config", "pod's service account"] {
         assert!(error.contains(place), "{error}");
     }
     folder.write(".kube/config", "");
