@@ -21,7 +21,7 @@ use taintward_kube::config::{ConnectError, connect};
 enum BackfillError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    #[error("the operating system refuses what the program needs to start: {0}")]
+    #[error("cannot start the async runtime: {0}")]
     Start(#[from] io::Error),
     #[error(transparent)]
     Preview(#[from] PreviewError),

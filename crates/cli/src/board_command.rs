@@ -28,7 +28,7 @@ enum BoardError {
     Cluster(#[from] ClusterStateError),
     #[error("cannot listen on 127.0.0.1:{port}: {why}; choose another port with --port, or leave it out")]
     Listen { port: u16, why: io::Error },
-    #[error("the operating system refuses what the program needs to start: {0}")]
+    #[error("cannot start the async runtime: {0}")]
     Start(#[from] io::Error),
     #[error(transparent)]
     Print(#[from] output::PrintError),

@@ -96,7 +96,7 @@ pub(crate) enum ClusterStateError {
     Unreachable { place: String, why: ProbeError },
     #[error("{from} has no nodes; {way_out}")]
     NoNodes { from: String, gaps: Vec<ReadError>, way_out: &'static str },
-    #[error("the operating system refuses what the program needs to start: {0}")]
+    #[error("cannot start the async runtime: {0}")]
     Start(#[from] std::io::Error),
     #[error("-l or --field-selector: {0}")]
     Selector(String),

@@ -42,7 +42,7 @@ enum DoctorError {
     ClusterState(#[from] ClusterStateError),
     #[error(transparent)]
     Print(#[from] PrintError),
-    #[error("the operating system refuses what the program needs to start: {0}")]
+    #[error("cannot start the async runtime: {0}")]
     Start(#[from] io::Error),
     #[error("some files cannot be read; fix them, or leave them out")]
     Files(Vec<ReadError>),

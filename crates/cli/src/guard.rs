@@ -38,7 +38,7 @@ enum GuardError {
     Targets(#[from] InvalidGuardTargets),
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    #[error("the operating system refuses what the program needs to start: {0}")]
+    #[error("cannot start the async runtime: {0}")]
     Start(#[from] io::Error),
     #[error("{0}")]
     Read(#[from] RequestError),

@@ -37,7 +37,7 @@ enum HoldError {
     Targets(#[from] InvalidTargets),
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    #[error("the operating system refuses what the program needs to start: {0}")]
+    #[error("cannot start the async runtime: {0}")]
     Start(#[from] io::Error),
     #[error("{0}")]
     Read(#[from] RequestError),

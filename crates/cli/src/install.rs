@@ -69,7 +69,7 @@ enum InstallError {
     Chart(#[from] ChartError),
     #[error(transparent)]
     Print(#[from] PrintError),
-    #[error("the operating system refuses what the program needs to start: {0}")]
+    #[error("cannot start the async runtime: {0}")]
     Start(io::Error),
 }
 

@@ -53,7 +53,7 @@ enum LintError {
     Connect(#[from] ConnectError),
     #[error("{place}: {why}")]
     Unreachable { place: String, why: ProbeError },
-    #[error("the operating system refuses what the program needs to start: {0}")]
+    #[error("cannot start the async runtime: {0}")]
     Start(#[from] io::Error),
 }
 

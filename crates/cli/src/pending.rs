@@ -26,7 +26,7 @@ use taintward_core::verdict::TaintReason;
 /// Exit codes of `taintward pending`.
 pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     (0, "The list is complete (it may be empty); with -w: the user quit"),
-    (1, "Something could not be read, or the command line makes no sense; what was read is listed"),
+    (1, "A read failed, or the command line is invalid; everything that was read is listed"),
 ];
 
 /// Why there is no list.
@@ -36,7 +36,7 @@ enum PendingError {
     ClusterState(#[from] ClusterStateError),
     #[error(transparent)]
     Print(#[from] PrintError),
-    #[error("the operating system refuses what the program needs to go on: {0}")]
+    #[error("cannot start the async runtime: {0}")]
     System(#[from] io::Error),
     #[error("{place}: may not {verb} {what}, which -w needs: grant the verb {verb} on {resource}")]
     Forbidden { place: String, verb: &'static str, resource: &'static str, what: String },

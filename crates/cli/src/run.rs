@@ -27,7 +27,7 @@ use taintward_controller::shutdown::Shutdown;
 /// Why the command ends with an error.
 #[derive(Debug, thiserror::Error)]
 enum RunCommandError {
-    #[error("the operating system refuses what the program needs to start: {0}")]
+    #[error("cannot start the async runtime: {0}")]
     Start(#[from] io::Error),
     #[error(transparent)]
     Run(#[from] RunError),

@@ -33,7 +33,7 @@ enum TaintCommandError {
     Misuse(#[from] TaintUsageError),
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    #[error("the operating system refuses what the program needs to start: {0}")]
+    #[error("cannot start the async runtime: {0}")]
     Start(#[from] io::Error),
     #[error("{0}")]
     Nodes(#[from] taintward_kube::api::RequestError),

@@ -18,7 +18,7 @@ use webhook_run::{WebhookError, WebhookSettings, run};
 /// Why it ends with an error.
 #[derive(Debug, thiserror::Error)]
 enum WebhookCommandError {
-    #[error("the operating system refuses what the program needs to start: {0}")]
+    #[error("cannot start the async runtime: {0}")]
     Start(#[from] io::Error),
     #[error(transparent)]
     Webhook(#[from] WebhookError),

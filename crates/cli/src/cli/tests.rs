@@ -222,7 +222,7 @@ fn a_wrong_value_gets_an_error_with_what_was_expected() {
         ("--leader-elect-retry-period=-1s", "a duration cannot be negative"),
         (
             "--leader-elect-resource-lock=endpointsleases",
-            "expected leases: locks on Endpoints and ConfigMaps",
+            "expected leases: Kubernetes no longer supports locks on Endpoints and ConfigMaps",
         ),
         ("--leader-elect-resource-lock=files", "expected leases, the only lock there is"),
         ("--leader-elect-resource-name=Taintward", "expected an object name"),

@@ -69,7 +69,7 @@ fn read(options: &PendingOptions) -> Result<PendingSnapshot, PendingError> {
         let mut elsewhere = BTreeMap::new();
         if !namespace.is_empty() && options.output.is_for_people() && by_namespace(&state).is_empty() {
             if reader.lacks_namespace(&namespace).await {
-                state.gaps.push(ReadError::plain(format!("there is no namespace {namespace}; check -n")));
+                state.gaps.push(ReadError::plain(format!("namespace {namespace} does not exist; check -n")));
             }
             let everywhere = reader.listed_everywhere(options.as_of, options.numeric).await;
             // Without access to other namespaces there is no remark about them.

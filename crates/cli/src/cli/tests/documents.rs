@@ -49,7 +49,8 @@ fn commands(line: &str) -> Vec<Vec<String>> {
         match letter {
             '"' | '\'' if quote.is_none() => quote = Some(letter),
             letter if quote == Some(letter) => quote = None,
-            letter if quote.is_some() => word.push(letter),
+            letter if quote.is_some() && is_read => word.push(letter),
+            _ if quote.is_some() => {}
             '#' if word.is_empty() => break,
             '>' | '<' => is_read = false,
             '|' | ';' | '&' => {

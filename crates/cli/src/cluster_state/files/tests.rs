@@ -61,7 +61,7 @@ fn pods_out_of_reach_are_known() {
 fn what_cannot_be_read_is_left_out_and_said_with_its_place() {
     let wrong = [
         ("spec: {nodeName: n1, tolerations: [{key: a, tolerationSeconds: soon}]}", "tolerationSeconds"),
-        ("spec: {nodeName: n1, containers: [{resources: {requests: {cpu: much}}}]}", "is no quantity"),
+        ("spec: {nodeName: n1, containers: [{resources: {requests: {cpu: much}}}]}", "is not a quantity"),
         ("spec: {nodeName: [n1]}", "it is left out"),
     ];
     for (fields, why) in wrong {

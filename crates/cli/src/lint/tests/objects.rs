@@ -99,7 +99,7 @@ fn a_broken_document_does_not_hide_the_others() {
         template.unread
     );
     let summary = report("apiVersion: v1\nkind: Secret\n").summary();
-    assert!(summary.contains("nothing to look at"), "{summary}");
+    assert!(summary.contains("nothing to check"), "{summary}");
     for nothing in ["", "a: 1\n", "# what failed left nothing\n"] {
         let report = report(nothing);
         assert!(report.is_partial() && report.gaps[0].contains("failed?"), "{:?}", report.gaps);
