@@ -198,7 +198,9 @@ mod tests {
             (LeaseHolder::Unread("no".into()), LeaseHolder::Absent),
             (LeaseHolder::Free, LeaseHolder::Unread("no".into())),
         ] {
-            assert!(remark(ours, upstreams).starts_with("it is unknown whether a taint eviction controller runs"));
+            assert!(
+                remark(ours, upstreams).starts_with("it is unknown whether a taint eviction controller runs")
+            );
         }
     }
 

@@ -286,7 +286,7 @@ fn opening(
         lines.insert(
             1,
             format!(
-                " WARNING: {} is not a loopback address: anyone with its kubeconfig has full access from the \
+                "  WARNING: {} is not a loopback address: anyone with its kubeconfig has full access from the \
                  network",
                 plan.listen
             ),

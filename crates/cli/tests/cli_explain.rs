@@ -224,7 +224,7 @@ fn lines_follow_where_there_is_no_terminal() {
     let head = lines.next().unwrap();
     assert_eq!(
         head.split_whitespace().collect::<Vec<_>>(),
-        ["EVENT", "POD", "NODE", "LEAVES", "(UTC)", "NOEXECUTE", "TAINT"]
+        ["EVENT", "POD", "NODE", "EVICTED", "(UTC)", "NOEXECUTE", "TAINT"]
     );
     let first = lines.next().unwrap();
     assert!(first.starts_with("Counting ") && first.ends_with("maintenance"), "{first}");

@@ -169,5 +169,5 @@ fn it_listens_on_loopback_by_default_and_warns_otherwise() {
     let mut open = Running::start(&["--plain", "--listen", "0.0.0.0:0"]);
     open.address();
     let warning = open.until("");
-    assert!(warning.contains("WARNING: 0.0.0.0:0 is not loopback"), "{warning}");
+    assert!(warning.contains("WARNING: 0.0.0.0:0 is not a loopback address"), "{warning}");
 }

@@ -119,7 +119,7 @@ fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
     assert_eq!(text(&by_variable.stdout), "node/n2 recovered\n");
     let (code, _, said) = node(&folder, &format!("silence n2 --kubeconfig {chosen} --context prod"));
     assert_eq!(code, 1);
-    assert!(said.contains("there is no context \"prod\""), "{said}");
+    assert!(said.contains("has no context \"prod\""), "{said}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Reads, applies, replaces and deletes any object by its path, for interactive commands.
 
-use crate::api::{RequestError, RequestSpec, ResourcePath, exchange, push_encoded};
+use crate::api::{RawResponse, RequestError, RequestSpec, ResourcePath, exchange, push_encoded};
 use crate::node_client::{NodeRequestError, PatchOptions, PatchResponse, failure_status, warnings};
 use bytes::Bytes;
-use http::Method;
+use http::{Method, StatusCode};
 use kube::Client;
 use std::time::Duration;
 
@@ -12,6 +12,12 @@ const APPLY: &str = "application/apply-patch+yaml";
 
 /// The longest list that is read.
 const LIST_MOST: usize = 64 << 20;
+
+/// How often a throttled request is sent again.
+const THROTTLED_MOST: usize = 10;
+
+/// The pause before that, which the API server names for a resource that it has only just begun to serve.
+const THROTTLED_PAUSE: Duration = Duration::from_secs(1);
 
 /// The path of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +147,25 @@ impl ObjectClient {
         Ok(present(self.send(Method::DELETE, &on, uri, RequestSpec::default()).await)?.is_some())
     }
 
+    /// Sends a request again while the API server throttles it (429), as it does for a moment after a definition was created.
+    /// A throttled request has changed nothing.
+    async fn exchange_unless_throttled(
+        &self,
+        method: &Method,
+        on: &ResourcePath<'_>,
+        uri: String,
+        what: RequestSpec,
+    ) -> Result<RawResponse, RequestError> {
+        for _ in 0..THROTTLED_MOST {
+            let response = exchange(&self.client, method, on, uri.clone(), what.clone()).await?;
+            if response.head.status != StatusCode::TOO_MANY_REQUESTS {
+                return Ok(response);
+            }
+            tokio::time::sleep(THROTTLED_PAUSE).await;
+        }
+        exchange(&self.client, method, on, uri, what).await
+    }
+
     async fn send(
         &self,
         method: Method,
@@ -148,7 +173,8 @@ impl ObjectClient {
         uri: String,
         what: RequestSpec,
     ) -> Result<PatchResponse, NodeRequestError> {
-        let response = tokio::time::timeout(self.limit, exchange(&self.client, &method, on, uri, what)).await;
+        let response =
+            tokio::time::timeout(self.limit, self.exchange_unless_throttled(&method, on, uri, what)).await;
         let response = match response {
             Ok(response) => response.map_err(NodeRequestError::NoAnswer)?,
             Err(_) => return Err(NodeRequestError::NoAnswer(RequestError::silence(&method, on, self.limit))),

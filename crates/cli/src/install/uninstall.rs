@@ -35,9 +35,6 @@ const POLICIES: ObjectRef<'static> = ObjectRef {
 /// How often it is looked whether pools are gone.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How often storage is asked for that is not there yet: ten seconds.
-const STORAGE_TRIES: usize = 50;
-
 /// Why something is left.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UninstallError {
@@ -241,16 +238,7 @@ async fn delete(
 
 /// The names of all objects of a kind; none if there is no such kind.
 async fn names(server: &ObjectClient, of: ObjectRef<'_>) -> Result<Vec<String>, UninstallError> {
-    let mut told = server.all(of).await;
-    // The first list of a definition's objects is refused until their storage is there.
-    for _ in 0..STORAGE_TRIES {
-        let Err(NodeRequestError::Status(said)) = &told else { break };
-        if said.code != 429 {
-            break;
-        }
-        tokio::time::sleep(PAUSE).await;
-        told = server.all(of).await;
-    }
+    let told = server.all(of).await;
     let told = told.map_err(|why| UninstallError::Refused { object: of.plural.to_owned(), why })?;
     let list: Value = told.and_then(|told| serde_json::from_slice(&told.body).ok()).unwrap_or_default();
     let items = list["items"].as_array().into_iter().flatten();

@@ -12,7 +12,7 @@ const EVENT_WIDTH: usize = 9;
 const NAMESPACE_WIDTH: usize = 20;
 const POD_WIDTH: usize = 40;
 const NODE_WIDTH: usize = 30;
-const LEAVES_WIDTH: usize = 32;
+const EVICTED_WIDTH: usize = 32;
 
 /// Which columns there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,7 +57,7 @@ fn shaped_table<'r>(
     columns.extend([
         TableColumn::new("POD").shortens().at_least(least(POD_WIDTH)),
         TableColumn::new("NODE").shortens().yields().at_least(least(NODE_WIDTH)),
-        TableColumn::new(&with_zone("LEAVES", now)).at_least(least(LEAVES_WIDTH)),
+        TableColumn::new(&with_zone("EVICTED", now)).at_least(least(EVICTED_WIDTH)),
         TableColumn::new("NOEXECUTE TAINT").shortens().yields(),
         TableColumn::new("TOLERATION").only_wide(),
         TableColumn::new("WORKLOAD").only_wide(),

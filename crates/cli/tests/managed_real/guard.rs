@@ -174,7 +174,7 @@ async fn a_guard_without_a_controller_is_reported() {
     stage.admin.patch("/api/v1/namespaces/default", PatchType::Merge, &odd).await.unwrap();
     let (code, said) = stage.command(&["guard", "status"]).await;
     assert!(
-        code == Some(0) && said.contains("of default is no number from 10 to 604800"),
+        code == Some(0) && said.contains("of default is not a number from 10 to 604800"),
         "{code:?}: {said}"
     );
 }

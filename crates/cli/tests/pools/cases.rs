@@ -96,7 +96,7 @@ pub(crate) fn pools() -> Vec<Wrong> {
             "has what cannot be the value of a label",
         ),
         wrong("/spec/users", json!({}), "nobody may use it: write a namespaceSelector"),
-        wrong("/spec/users", json!({"groups": [], "users": [], "serviceAccounts": []}), "no pod may use it"),
+        wrong("/spec/users", json!({"groups": [], "users": [], "serviceAccounts": []}), "nobody may use it"),
         wrong("/spec/users", json!({"serviceAccounts": [{"name": "x"}]}), "namespace: Required value"),
         wrong("/spec/users", json!({"users": [""]}), "users[0]"),
         wrong("/spec/placement", json!("Sometimes"), "supported values: \"Exclusive\", \"Allowed\""),

@@ -26,7 +26,7 @@ pub(crate) async fn what_waiting_cannot_heal_ends_it_with_one_sentence(scene: &S
         (folder.join("start-missing"), vec![], "cannot read the kubeconfig"),
         (write("nonsense", "{{"), vec![], "cannot read the kubeconfig"),
         (write("empty", ""), vec![], "is empty"),
-        (write("good", &good), vec!["--context=elsewhere"], r#"there is no context "elsewhere""#),
+        (write("good", &good), vec!["--context=elsewhere"], r#"has no context "elsewhere""#),
         (write("no-ca", &no_ca), vec![], "a certificate or key in"),
     ] {
         let flags: Vec<&str> = flags.into_iter().chain([OBSERVE]).collect();

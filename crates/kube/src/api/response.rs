@@ -19,6 +19,7 @@ const BODY_MAX: usize = 16 << 20;
 const REFUSAL_MAX: usize = 64 << 10;
 
 /// The content of a request.
+#[derive(Clone)]
 pub(crate) struct RequestSpec {
     pub(crate) content: &'static str,
     pub(crate) accept: &'static str,
