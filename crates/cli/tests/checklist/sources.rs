@@ -43,11 +43,11 @@ pub(crate) fn dependencies() -> Found {
 }
 
 pub(crate) fn actions() -> Found {
-    let folder = std::fs::read_dir(file(".github/workflows")).map_err(|error| error.to_string())?;
+    let folder = fs::read_dir(file(".github/workflows")).map_err(|error| error.to_string())?;
     let mut count = 0;
     for workflow in folder {
         let path = workflow.map_err(|error| error.to_string())?.path();
-        let workflow = std::fs::read_to_string(&path).map_err(|error| error.to_string())?;
+        let workflow = fs::read_to_string(&path).map_err(|error| error.to_string())?;
         let of = |what: &str| format!("{}: {what}", path.display());
         demand(workflow.contains("\npermissions:\n  contents: read\n"), of("it may do more than read"))?;
         let used = workflow.lines().filter_map(|line| line.trim().strip_prefix("- uses: "));
