@@ -86,7 +86,7 @@ async fn a_plugin_that_fails_is_named_and_never_quoted() {
         ("true", "not written an ExecCredential"),
         (&gives(""), "neither a token nor a certificate"),
         (&gives(r#""clientKeyData":"hunter2""#), "only one of certificate and key"),
-        (&gives(r#""token":"hunter2","expirationTimestamp":"hunter2""#), "no time"),
+        (&gives(r#""token":"hunter2","expirationTimestamp":"hunter2""#), "not a time"),
         (&gives(r#""token":"hunter2\u0007x""#), "no header can carry"),
         (&gives(r#""clientCertificateData":"hunter2","clientKeyData":"hunter2""#), "no certificate in PEM"),
         (&gives(r#""token":"hunter2""#).replace("v1", "v1beta1"), "ExecCredential of client.auth"),
