@@ -115,7 +115,7 @@ impl Svg {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
              viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\">\n<title>{title}</title>\n\
              <defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" \
-             orient=\"auto\"><path d=\"M0,0 L8,4 L0,8 z\" fill=\"#57606a\"/></marker></defs>\n\
+             orient=\"auto\"><path d=\"M 0 0 L 8 4 L 0 8 z\" fill=\"#57606a\"/></marker></defs>\n\
              <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#f6f8fa\"/>\n\
              <g font-family=\"system-ui, Helvetica, Arial, sans-serif\" font-size=\"13\" fill=\"#1f2328\">\n{}</g>\n</svg>\n",
             self.body
