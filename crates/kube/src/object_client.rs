@@ -34,7 +34,7 @@ pub struct ObjectRef<'a> {
     pub name: &'a str,
 }
 
-/// Reads and changes objects. Each request is sent once.
+/// Reads and changes objects. A request is sent once, and again only while the API server throttles it (429).
 #[derive(Clone)]
 pub struct ObjectClient {
     client: Client,

@@ -27,7 +27,7 @@ pub(super) struct MonitoringArgs {
     /// taintward.io/metrics=allowed
     #[arg(long, value_name = "NAME", requires = "with_monitoring", value_parser = object_names::namespace)]
     prometheus_namespace: Option<String>,
-    /// Who may read the controllers' metrics: none lets in whoever reaches the port; delegated asks the API server, and
+    /// Who may read the controllers' metrics: none lets in every client that reaches the port; delegated asks the API server, and
     /// gives Prometheus a token
     #[arg(long, value_name = "HOW", default_value = "none", requires = "with_monitoring", value_parser = ["none", "delegated"])]
     metrics_authentication: String,
