@@ -14,7 +14,7 @@ const APPLY: &str = "application/apply-patch+yaml";
 const LIST_MOST: usize = 64 << 20;
 
 /// How often a throttled request is sent again.
-const THROTTLED_MOST: usize = 10;
+const THROTTLED_MOST: u64 = 10;
 
 /// The pause before that, which the API server names for a resource that it has only just begun to serve.
 const THROTTLED_PAUSE: Duration = Duration::from_secs(1);
@@ -156,7 +156,8 @@ impl ObjectClient {
         uri: String,
         what: RequestSpec,
     ) -> Result<RawResponse, RequestError> {
-        for _ in 0..THROTTLED_MOST {
+        // Pauses take at most half of the limit, so that the last response arrives and says why.
+        for _ in 0..THROTTLED_MOST.min(self.limit.as_secs() / 2) {
             let response = exchange(&self.client, method, on, uri.clone(), what.clone()).await?;
             if response.head.status != StatusCode::TOO_MANY_REQUESTS {
                 return Ok(response);
@@ -206,5 +207,47 @@ fn present(
         Ok(result) => Ok(Some(result)),
         Err(NodeRequestError::Status(failure_status)) if failure_status.code == 404 => Ok(None),
         Err(complaint) => Err(complaint),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{Request, Response};
+    use http_body_util::Full;
+    use kube::client::Body;
+    use std::convert::Infallible;
+    use std::future::ready;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tower::service_fn;
+
+    const NODES: ObjectRef<'_> =
+        ObjectRef { group: "", version: "v1", plural: "nodes", namespace: "", name: "n1" };
+
+    /// Sends one request to a server that answers 429 so many times first. Returns whether an object came, and the number
+    /// of requests.
+    async fn read(throttled: usize, limit: u64) -> (bool, usize) {
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&requests);
+        let server = service_fn(move |_: Request<Body>| {
+            let status = if counted.fetch_add(1, Ordering::Relaxed) < throttled { 429 } else { 200 };
+            let response = Response::builder().status(status).body(Full::new(Bytes::from_static(b"{}")));
+            ready(Ok::<_, Infallible>(response.expect("a status is a response")))
+        });
+        let client = ObjectClient::new(Client::new(server, "default"), Duration::from_secs(limit));
+        let result = client.read(NODES).await;
+        if let Err(error) = &result {
+            assert!(matches!(error, NodeRequestError::Status(status) if status.code == 429), "{error}");
+        }
+        (result.is_ok(), requests.load(Ordering::Relaxed))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_throttled_request_is_sent_again_but_not_without_limit() {
+        assert_eq!(read(0, 30).await, (true, 1));
+        assert_eq!(read(3, 30).await, (true, 4));
+        assert_eq!(read(usize::MAX, 30).await, (false, 11));
+        assert_eq!(read(usize::MAX, 4).await, (false, 3), "the error names the status, not a timeout");
     }
 }
