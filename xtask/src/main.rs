@@ -85,7 +85,7 @@ enum Command {
     Chart,
     /// Write the alerts, their runbooks and the dashboards anew; or try them with a real Prometheus
     ///
-    /// To write them needs Rust only; promtool checks the result in tests.
+    /// Needs Rust only to write them, and Go for the real Prometheus, once; promtool checks the result in tests.
     Observability(observability_test::ObservabilityArgs),
     /// Draw the sandbox's tour, `plan` and `explain` anew, the board, the dashboards, or the diagrams of the book
     ///

@@ -149,8 +149,15 @@ mod tests {
 
     /// Test programs that need Kubernetes' programs and say nothing about Taintward on a version of it: they compare the
     /// sandbox, which imitates one version, or read what kubectl prints.
-    const ELSEWHERE: [&str; 6] =
-        ["cli_completion", "doc_pages", "patches", "sandbox_kubectl", "sandbox_parts", "validation"];
+    const ELSEWHERE: [&str; 7] = [
+        "cli_completion",
+        "doc_pages",
+        "monitoring_page",
+        "patches",
+        "sandbox_kubectl",
+        "sandbox_parts",
+        "validation",
+    ];
 
     #[test]
     fn every_program_that_asks_for_a_control_plane_is_in_the_matrix() {
