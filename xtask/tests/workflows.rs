@@ -10,7 +10,7 @@ use std::process::Command;
 use taintward_envtest::{binaries, releases::RELEASES};
 
 /// The actions of others that workflows use; everything else is shell.
-const ACTIONS: [&str; 1] = ["actions/checkout@v6"];
+const ACTIONS: [&str; 1] = ["actions/checkout"];
 
 fn github() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(".github")
@@ -59,7 +59,11 @@ fn workflows_may_only_read_and_use_known_actions() {
         let name = path.display();
         assert!(text.contains("\npermissions:\n  contents: read\n"), "{name}: what a job may is not limited");
         for action in values(&text, "uses") {
+            let (action, version) = action.split_once('@').unwrap();
             assert!(ACTIONS.contains(&action), "{name}: {action} is the code of others; do it by shell");
+            let (commit, tag) = version.split_once(" # v").unwrap_or_default();
+            let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(is_commit && !tag.is_empty(), "{name}: pin {action} as `{action}@COMMIT # vVERSION`");
         }
         assert!(!text.contains("secrets."), "{name}: GITHUB_TOKEN is enough");
     }
