@@ -1,17 +1,24 @@
 //! Shares the model between its feed and the viewers, with the last messages for those that reconnect.
 //!
 //! - Invariant: nothing is kept for a viewer. A slow one finds later messages or, if too many are gone, the whole state.
+//! - The whole state goes out in parts: a viewer works on one while the next is made. Only the last part has an id, so a viewer
+//!   that loses its connection in between gets the whole state again. A later part may be newer than the first one; the
+//!   messages that follow the first one come after the last one, and bring all parts to the same state.
 
-use super::cluster_model::{ClusterModel, SnapshotFrame, json};
+use super::cluster_model::{ClusterModel, SnapshotFrame, SnapshotPart, json};
 use super::views::{Heading, seconds};
 use hyper::body::Bytes;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use taintward_core::identity::NodeName;
 use taintward_core::time::Now;
 use tokio::sync::watch;
 
 /// Bytes of messages that are kept; the last one is, whatever its size.
 const KEPT_BYTES_MAX: usize = 4 << 20;
+
+/// Pods in one part of the whole state, about.
+pub(super) const PART_PODS: usize = 10_000;
 
 /// Where a viewer stands: `EPOCH-NUMBER` as text. Numbers of another process mean nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,20 +120,27 @@ impl BoardState {
 
     /// A viewer that has seen everything up to `last`.
     pub(crate) fn viewer(&self, last: Option<EventId>) -> Viewer {
-        let at = last.filter(|last| last.epoch == self.epoch).map(|last| last.number);
+        let known = last.filter(|last| last.epoch == self.epoch);
+        let at = known.map_or(Position::Unknown, |last| Position::After(last.number));
         Viewer { at, latest: self.latest.subscribe(), is_greeted: false }
     }
 
-    /// The next message after `at`, or the whole state; `None`: there is nothing new.
-    fn next(&self, at: Option<u64>, now: Now) -> Option<(u64, Bytes)> {
+    /// The next message, or the next part of the whole state, and the position after it; `None`: there is nothing new.
+    fn next(&self, at: &Position, now: Now) -> Option<(Position, Bytes)> {
         let mut shared = self.lock();
         let number = shared.number;
-        if at == Some(number) {
-            return None;
-        }
-        let following = |at: u64| shared.messages.iter().find(|(number, _)| *number == at + 1);
-        if let Some(message) = at.and_then(following) {
-            return Some(message.clone());
+        match at {
+            Position::Parts { number, node } => {
+                return Some(self.part(*number, shared.model.pods_after(node, PART_PODS)));
+            }
+            Position::After(at) if *at == number => return None,
+            Position::After(at) => {
+                if let Some((number, message)) = shared.messages.iter().find(|(number, _)| *number == at + 1)
+                {
+                    return Some((Position::After(*number), message.clone()));
+                }
+            }
+            Position::Unknown => {}
         }
         shared.heading.now = seconds(now.wall);
         let frame = SnapshotFrame {
@@ -134,8 +148,17 @@ impl BoardState {
             token: self.token.as_deref(),
             heading: shared.heading.view(),
         };
-        let message = self.message("snapshot", number, &shared.model.snapshot(frame));
-        Some((number, message))
+        Some(self.part(number, shared.model.snapshot(frame, PART_PODS)))
+    }
+
+    fn part(&self, number: u64, part: SnapshotPart) -> (Position, Bytes) {
+        match part.next {
+            None => (Position::After(number), self.message("snapshot", number, &part.json)),
+            // An empty id also clears the one that the viewer had.
+            Some(node) => {
+                (Position::Parts { number, node }, format!("id\nevent: part\ndata: {}\n\n", part.json).into())
+            }
+        }
     }
 
     /// The time for a viewer that has missed nothing up to `at`: its own clock may have stood still.
@@ -146,10 +169,21 @@ impl BoardState {
     }
 }
 
+/// What a viewer was sent.
+enum Position {
+    Unknown,
+    /// The parts of the whole state as of message `number` up to the one with the pods of `node`.
+    Parts {
+        number: u64,
+        node: NodeName,
+    },
+    /// All up to the message with this number.
+    After(u64),
+}
+
 /// One viewer's place.
 pub(crate) struct Viewer {
-    /// The number of the last message it was sent; `None`: it knows nothing.
-    at: Option<u64>,
+    at: Position,
     latest: watch::Receiver<u64>,
     is_greeted: bool,
 }
@@ -160,11 +194,13 @@ impl Viewer {
         let is_greeted = std::mem::replace(&mut self.is_greeted, true);
         loop {
             self.latest.mark_unchanged();
-            if let Some((number, message)) = state.next(self.at, now()) {
-                self.at = Some(number);
+            if let Some((at, message)) = state.next(&self.at, now()) {
+                self.at = at;
                 return message;
             }
-            if let Some(at) = self.at.filter(|_| !is_greeted) {
+            if let Position::After(at) = self.at
+                && !is_greeted
+            {
                 return state.greeting(at, now());
             }
             if self.latest.changed().await.is_err() {

@@ -6,14 +6,14 @@ use super::decision_log::DecisionLog;
 use super::limits::{self, ZoneCounts};
 use super::node_object::NodeObject;
 use super::object_table::{ObjectTable, TableChange};
-use super::pod_table::PodTable;
+use super::pod_table::{PodPage, PodTable};
 use super::views::{
     ChangeView, Heading, LimitView, NodeHealth, NodeStatusView, PodPhase, PodView, SnapshotView, WorkloadView,
 };
 use super::workload_object::{BudgetObject, WorkloadObject};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use taintward_core::identity::Uid;
+use taintward_core::identity::{NodeName, Uid};
 use taintward_core::object_event::ObjectIndex as _;
 use taintward_core::time::Now;
 use taintward_kube::decode::DecodedPod;
@@ -54,11 +54,19 @@ pub(crate) struct SnapshotFrame<'a> {
     pub(crate) heading: Heading<'a>,
 }
 
+/// The whole state, or the part of it that follows another.
 #[derive(Serialize)]
-struct WholeView<'a> {
+struct PartView<'a> {
     #[serde(flatten)]
-    snapshot: SnapshotView<'a>,
-    pods: &'a PodTable,
+    snapshot: Option<SnapshotView<'a>>,
+    pods: PodPage<'a>,
+}
+
+/// A part of the whole state.
+pub(crate) struct SnapshotPart {
+    pub(crate) json: String,
+    /// The node after whose pods the next part begins; `None`: this is the last part.
+    pub(crate) next: Option<NodeName>,
 }
 
 impl ClusterModel {
@@ -191,8 +199,8 @@ impl ClusterModel {
         (is_heading_new || !view.is_empty()).then(|| json(&view))
     }
 
-    /// Everything, as JSON, as of the last change.
-    pub(crate) fn snapshot(&self, frame: SnapshotFrame<'_>) -> String {
+    /// The whole state as of the last change: everything but the pods, and the first `most` of them.
+    pub(crate) fn snapshot(&self, frame: SnapshotFrame<'_>, most: usize) -> SnapshotPart {
         let SnapshotFrame { cluster, token, heading } = frame;
         let snapshot = SnapshotView {
             cluster,
@@ -205,7 +213,22 @@ impl ClusterModel {
             limits: &self.limits,
             decisions: self.decisions.iter().collect(),
         };
-        json(&WholeView { snapshot, pods: &self.pods })
+        self.part(Some(snapshot), None, most)
+    }
+
+    /// The next part of the whole state: about `most` pods, of the nodes after this one.
+    pub(crate) fn pods_after(&self, node: &NodeName, most: usize) -> SnapshotPart {
+        self.part(None, Some(node), most)
+    }
+
+    fn part(
+        &self,
+        snapshot: Option<SnapshotView<'_>>,
+        after: Option<&NodeName>,
+        most: usize,
+    ) -> SnapshotPart {
+        let view = PartView { snapshot, pods: self.pods.page(after, most) };
+        SnapshotPart { json: json(&view), next: view.pods.next().cloned() }
     }
 
     fn current_limits(&self) -> Vec<LimitView> {

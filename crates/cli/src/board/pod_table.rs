@@ -5,7 +5,9 @@
 use super::views::{PodPhase, PodState, PodView};
 use crate::cluster_change::OVERDUE_AFTER;
 use serde::{Serialize, Serializer};
+use std::collections::btree_map::Range;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 use taintward_core::engine::Engine as _;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
@@ -19,10 +21,12 @@ use taintward_kube::decode::DecodedPod;
 /// All pods that are bound to a node.
 pub(crate) struct PodTable {
     engine: EvictionEngine,
-    pods: BTreeMap<NodeName, BTreeMap<Uid, ShownPod>>,
+    pods: BTreeMap<NodeName, PodsByUid>,
     /// Nodes whose pods are to be judged again.
     stale: BTreeSet<NodeName>,
 }
+
+type PodsByUid = BTreeMap<Uid, ShownPod>;
 
 struct ShownPod {
     id: PodId,
@@ -152,19 +156,50 @@ impl PodTable {
 
     /// All pods that were judged.
     pub(crate) fn iter(&self) -> impl Iterator<Item = PodView> {
-        self.pods.iter().flat_map(|(node, pods)| {
-            pods.values().filter_map(|entry| {
-                Some(PodView { id: entry.id.clone(), node: node.clone(), state: entry.state.clone()? })
-            })
-        })
+        views(self.pods.iter())
+    }
+
+    /// The pods of the nodes after `after`, until there are `most` pods or more.
+    pub(crate) fn page(&self, after: Option<&NodeName>, most: usize) -> PodPage<'_> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut count = 0;
+        let last = self.pods.range::<NodeName, _>((from, Bound::Unbounded)).find(|(_, pods)| {
+            count += pods.len();
+            count >= most
+        });
+        let last = last.map(|(node, _)| node);
+        let nodes = self.pods.range::<NodeName, _>((from, last.map_or(Bound::Unbounded, Bound::Included)));
+        let end = self.pods.last_key_value().map(|(node, _)| node);
+        PodPage { nodes, next: last.filter(|last| Some(*last) != end).cloned() }
     }
 }
 
-/// There may be very many: each is written as it is made.
-impl Serialize for PodTable {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.iter())
+/// The judged pods of consecutive nodes.
+pub(crate) struct PodPage<'t> {
+    nodes: Range<'t, NodeName, PodsByUid>,
+    next: Option<NodeName>,
+}
+
+impl PodPage<'_> {
+    /// Its last node; `None`: no node follows it.
+    pub(crate) fn next(&self) -> Option<&NodeName> {
+        self.next.as_ref()
     }
+}
+
+/// There may be very many pods: each is written as it is made.
+impl Serialize for PodPage<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(views(self.nodes.clone()))
+    }
+}
+
+fn views<'t>(nodes: impl Iterator<Item = (&'t NodeName, &'t PodsByUid)>) -> impl Iterator<Item = PodView> {
+    nodes.flat_map(|(node, pods)| {
+        pods.values().filter_map(|entry| {
+            Some(PodView { id: entry.id.clone(), node: node.clone(), state: entry.state.clone()? })
+        })
+    })
 }
 
 impl PodState {

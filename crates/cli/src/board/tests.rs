@@ -1,11 +1,13 @@
 //! Tests what viewers are told of taints, countdowns and ends.
 
+use super::board_state::{BoardState, PART_PODS};
 use super::cluster_model::{ClusterModel, SnapshotFrame};
 use super::node_object::NodeObject;
 use super::views::Heading;
 use super::workload_object::{BudgetObject, Deployment, WorkloadObject};
 use crate::cluster_change::ClusterChange;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use taintward_core::identity::Uid;
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_kube::decode::{Decoded, DecodedPod, ObjectIdentity, WatchedObject};
@@ -47,12 +49,16 @@ fn node(name: &str, ready: &str, is_tainted: bool) -> Value {
     })
 }
 
-/// It tolerates the taint for 20 seconds.
 fn pod(name: &str) -> Value {
+    pod_on("n1", name)
+}
+
+/// It tolerates the taint for 20 seconds.
+fn pod_on(node: &str, name: &str) -> Value {
     json!({
         "kind": "Pod", "apiVersion": "v1",
         "metadata": {"name": name, "namespace": "shop", "uid": name, "creationTimestamp": "2025-12-31T00:00:00Z"},
-        "spec": {"nodeName": "n1", "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 20}]},
+        "spec": {"nodeName": node, "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 20}]},
         "status": {"phase": "Running"},
     })
 }
@@ -173,11 +179,67 @@ fn no_more_than_two_hundred_decisions_are_kept() {
         change(&mut model, round).unwrap();
     }
     let frame = SnapshotFrame { cluster: "c", token: None, heading: HEADING };
-    let all: Value = serde_json::from_str(&model.snapshot(frame)).unwrap();
+    let all: Value = serde_json::from_str(&model.snapshot(frame, 10).json).unwrap();
     let kept = all["decisions"].as_array().unwrap();
     assert_eq!(kept.len(), 200);
     assert_eq!(kept[199]["id"].as_u64().unwrap() - kept[0]["id"].as_u64().unwrap(), 199);
     assert_eq!((&all["sandbox"], all.get("token")), (&json!(false), None), "only a sandbox has buttons");
+}
+
+#[test]
+fn pages_of_pods_have_each_pod_once() {
+    let mut model = ClusterModel::new();
+    model.nodes(listed(&["n1", "n2", "n3"].map(|name| node(name, "True", false))), after(0));
+    let pods: Vec<Value> =
+        (0..9).map(|at| pod_on(&format!("n{}", at % 3 + 1), &format!("web-{at}"))).collect();
+    model.pods(listed(&pods), after(0));
+    change(&mut model, 0);
+    let pages = |most: usize| {
+        let mut part = model.snapshot(SnapshotFrame { cluster: "c", token: None, heading: HEADING }, most);
+        let mut pages = Vec::new();
+        loop {
+            let json: Value = serde_json::from_str(&part.json).unwrap();
+            assert_eq!(json.get("nodes").is_some(), pages.is_empty(), "the first part has everything else");
+            let names = |pod: &Value| pod[2].as_str().unwrap().to_owned();
+            pages.push(json["pods"].as_array().unwrap().iter().map(names).collect::<Vec<_>>());
+            let Some(node) = part.next else { return pages };
+            part = model.pods_after(&node, most);
+        }
+    };
+    assert_eq!(pages(9).len(), 1, "no empty page follows");
+    let [first, second] = &pages(4)[..] else { panic!() };
+    assert_eq!((first.len(), second.len()), (6, 3));
+    let three = pages(1);
+    assert_eq!(three.len(), 3);
+    let all: BTreeSet<String> = three.concat().into_iter().collect();
+    assert_eq!((all.len(), three.concat().len()), (9, 9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_whole_state_has_its_id_in_its_last_part() {
+    let state = BoardState::new("a cluster".to_owned(), None, after(0));
+    let pods: Vec<Value> = (0..=PART_PODS)
+        .map(|at| pod_on(if at < PART_PODS { "n1" } else { "n2" }, &format!("web-{at}")))
+        .collect();
+    state.update(|model| {
+        model.nodes(listed(&[node("n1", "True", false), node("n2", "True", false)]), after(0));
+        model.pods(listed(&pods), after(0));
+    });
+    state.publish(after(0), 1.0, None);
+    let mut viewer = state.viewer(None);
+    let mut next = async || String::from_utf8(viewer.next(&state, || after(0)).await.to_vec()).unwrap();
+    let first = next().await;
+    assert!(first.starts_with("id\nevent: part\ndata: {\"cluster\":\"a cluster\""), "{}", &first[..100]);
+    assert!(!first.contains("\"n2\",0"), "its pods are in the next part");
+    // What happens in between.
+    state.update(|model| model.nodes(applied(&node("n1", "True", true)), after(1)));
+    state.publish(after(1), 1.0, None);
+    let last = next().await;
+    assert!(last.contains("-1\nevent: snapshot\ndata: {\"pods\":[["), "{}", &last[..100]);
+    assert!(last.contains(&format!("web-{PART_PODS}")));
+    let change = next().await;
+    assert!(change.contains("-2\nevent: change\n"), "what the first part lacked follows: {}", &change[..100]);
+    assert_eq!(change.matches("\"n1\",1,").count(), PART_PODS, "all pods of the node count down");
 }
 
 #[test]

@@ -265,8 +265,8 @@ function putNode(node) {
 	nodes.set(node.id, node)
 }
 
-function apply(message, whole) {
-	if (whole) {
+function apply(message) {
+	if (message.phases) {
 		for (const map of [nodes, pods, workloads, sites]) map.clear()
 		totals = [0, 0, 0, 0, 0]
 		state = {speed: 1, decisions: [], limits: []}
@@ -699,7 +699,7 @@ function drawPanel() {
 	}, Math.max(0, (parts.asked ?? -2000) + 2000 - performance.now()))
 }
 
-// The view stands in the address: what is searched, what is open, what was planned.
+// The address has the view: what is searched, open and planned.
 
 function remember(step) {
 	const view = new URLSearchParams(Object.entries({q: $('query').value, open: selected, plan: planned}).filter(([, text]) => text))
@@ -785,18 +785,18 @@ function live() {
 	put($('link'), 'live', '')
 }
 
-/** Goes on after the last event. A hidden page has none of the six connections that a browser has to a host. */
+/** Resumes after the last event. A hidden page uses none of the six connections that a browser has to a host. */
 function listen() {
 	events?.close()
 	clearTimeout(retry)
 	if (document.hidden) return
 	const source = (events = new EventSource(`/events?last=${last}`))
-	for (const name of ['snapshot', 'change']) source.addEventListener(name, event => {
+	for (const name of ['part', 'snapshot', 'change']) source.addEventListener(name, event => {
 		last = event.lastEventId
-		apply(JSON.parse(event.data), name === 'snapshot')
+		apply(JSON.parse(event.data))
+		if (name === 'part') return
 		live()
-		if (name === 'snapshot') select(selected)
-		draw()
+		name === 'snapshot' ? select(selected) : draw()
 	})
 	source.onerror = async () => {
 		if (!lost) say('The connection to the board is lost.')
