@@ -10,9 +10,9 @@ use super::report::machine;
 use super::sandbox_process::SandboxProcess;
 use crate::{http, sources};
 use anyhow::{Context as _, Result, ensure};
-use board_process::{BoardProcess, ChildGuard, PATIENCE, read_message};
+use board_process::{BoardProcess, ChildGuard, PATIENCE, read_state};
 use board_report::{BoardReading, BoardReport};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::Read as _;
 use std::net::TcpListener;
@@ -83,8 +83,8 @@ lengthen. Its floor is what any page has to do with this state: fetch it from th
 - **Viewers** look for 30 s while another client deletes pods that count down. Countdowns are drawn by the page without any \
 message. The processor time is that of the board, its watches included, divided by the viewers. Its floor is the board without \
 a viewer during the same deletions, divided likewise.
-- **Memory** is the resident memory of the process `taintward board`, at its highest since the start, and once everything is \
-listed.
+- **Memory** is the resident memory of the process `taintward board`: once it shows all pods, and at its highest from the \
+start until the viewers have gone.
 - **The metrics page** is asked for when its last copy is too old to be sent again. Its floor is `/livez` of the same port.
 ";
 
@@ -110,27 +110,39 @@ async fn board(scale: &Scale, report: &mut BoardReport) -> Result<()> {
     eprintln!("creating {} pods", scale.pods);
     fleet.create_pods(&names, PODS_PER_NODE, 0).await?;
     let board = BoardProcess::start(sandbox.kubeconfig())?;
-    board.until_told(|text| text.contains("\"problem\":null"))?;
     let pods = scale.pods;
-    let memory = usage::of(board.pid())?;
+    board.until_shown(|parts| parts.iter().map(|part| shown_pods(part)).sum::<usize>() == pods)?;
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
-    report.line(&format!("memory with {pods} pods, at most"), megabytes(memory.peak), "MB", Some(100.0));
-    report.line("memory then", megabytes(memory.resident), "MB", None);
+    report.line(
+        &format!("memory with {pods} pods"),
+        megabytes(usage::of(board.pid())?.resident),
+        "MB",
+        Some(100.0),
+    );
     let unreachable = [json!({"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"})];
     for node in &names[..scale.countdowns / PODS_PER_NODE] {
         set_taints(&fleet.api, node, &unreachable).await?;
     }
     let countdowns = scale.countdowns;
-    board.until_told(|text| text.matches("\",1,1").count() >= countdowns)?;
-    let (took, state) = board.first_message()?;
+    let in_part = |part: &String| part.matches("\",1,1").count();
+    board.until_shown(|parts| parts.iter().map(in_part).sum::<usize>() >= countdowns)?;
+    let (took, parts) = board.whole_state()?;
     let label = format!("the whole state, {pods} pods and {countdowns} countdowns");
-    report.line(&label, state.len() as f64 / 1e6, "MB", None);
+    report.line(&label, parts.iter().map(String::len).sum::<usize>() as f64 / 1e6, "MB", None);
     report.line("the board's time to send it", took.as_secs_f64() * 1e3, "ms", None);
-    drop(state);
+    drop(parts);
     if let Ok(browser) = Browser::start() {
         first_paint(browser, &board, &format!("{countdowns} countdowns and {pods} pods"), report)?;
     }
-    viewers(&board, &fleet, report).await
+    viewers(&board, &fleet, report).await?;
+    report.line("memory, at most until then", megabytes(usage::of(board.pid())?.peak), "MB", Some(100.0));
+    Ok(())
+}
+
+/// How many pods a part of the whole state lists.
+fn shown_pods(part: &str) -> usize {
+    let part = serde_json::from_str::<Value>(part).unwrap_or_default();
+    part["pods"].as_array().map_or(0, Vec::len)
 }
 
 fn first_paint(
@@ -160,9 +172,15 @@ fn first_paint(
 const FETCHED: &str = "(async () => {
     const began = performance.now();
     const reader = (await fetch('/events')).body.pipeThrough(new TextDecoderStream()).getReader();
-    let text = '';
-    while (!text.endsWith('\\n\\n')) text += (await reader.read()).value;
-    JSON.parse(text.slice(text.indexOf('data: ') + 6));
+    let [text, isLast] = ['', false];
+    while (!isLast) {
+        const messages = (text + (await reader.read()).value).split('\\n\\n');
+        text = messages.pop();
+        for (const message of messages) {
+            JSON.parse(message.slice(message.indexOf('data: ') + 6));
+            isLast ||= message.includes('event: snapshot');
+        }
+    }
     reader.cancel();
     return performance.now() - began;
 })()";
@@ -178,7 +196,7 @@ async fn viewers(board: &BoardProcess, fleet: &LoadGenerator, report: &mut Board
     let bytes = Arc::new(AtomicU64::new(0));
     for _ in 0..VIEWERS {
         let mut stream = board.events()?;
-        read_message(&mut stream)?;
+        read_state(&mut stream)?;
         let bytes = Arc::clone(&bytes);
         // They end with the board.
         thread::spawn(move || {

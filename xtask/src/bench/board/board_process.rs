@@ -70,17 +70,17 @@ impl BoardProcess {
         Ok(BufReader::new(stream))
     }
 
-    /// The whole state, and how long it takes.
-    pub(super) fn first_message(&self) -> Result<(Duration, String)> {
+    /// The whole state, in parts, and how long it takes.
+    pub(super) fn whole_state(&self) -> Result<(Duration, Vec<String>)> {
         let began = Instant::now();
-        let text = read_message(&mut self.events()?)?;
-        Ok((began.elapsed(), text))
+        let parts = read_state(&mut self.events()?)?;
+        Ok((began.elapsed(), parts))
     }
 
     /// Asks for the whole state until it is as wanted.
-    pub(super) fn until_told(&self, is_it: impl Fn(&str) -> bool) -> Result<()> {
+    pub(super) fn until_shown(&self, is_it: impl Fn(&[String]) -> bool) -> Result<()> {
         let began = Instant::now();
-        while !is_it(&read_message(&mut self.events()?)?) {
+        while !is_it(&self.whole_state()?.1) {
             ensure!(began.elapsed() < PATIENCE, "the board does not show what it should");
             thread::sleep(Duration::from_millis(500));
         }
@@ -88,13 +88,18 @@ impl BoardProcess {
     }
 }
 
-/// The data of the next message.
-pub(super) fn read_message(stream: &mut BufReader<TcpStream>) -> Result<String> {
+/// The data of the next messages up to that with the last part of the whole state.
+pub(super) fn read_state(stream: &mut BufReader<TcpStream>) -> Result<Vec<String>> {
+    let (mut parts, mut is_last) = (Vec::new(), false);
     loop {
         let mut line = String::new();
         ensure!(stream.read_line(&mut line)? > 0, "the stream has ended");
+        is_last |= line.trim_end() == "event: snapshot";
         if let Some(data) = line.strip_prefix("data: ") {
-            return Ok(data.to_owned());
+            parts.push(data.to_owned());
+            if is_last {
+                return Ok(parts);
+            }
         }
     }
 }
