@@ -122,7 +122,7 @@ fn a_teams_pods_get_there_and_others_are_refused() {
     stage.fails(
         &pod(&stage, "sly", "team-b", SMUGGLED),
         "admission webhook \"pods.validate.taintward.io\" denied the request: the nodes of pool team-a are for pods in namespaces \
-         with team=a; toleration 0 (example.com/pool=a:NoSchedule) lets this pod onto them: take it out",
+         with team=a; toleration 0 (example.com/pool=a:NoSchedule) lets this pod onto them: remove it",
     );
     let slip = format!("{SMUGGLED}, {{key: node.kubernetes.io/notready, operator: Exists}}");
     stage.fails(
