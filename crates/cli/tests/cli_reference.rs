@@ -1,6 +1,6 @@
 //! Tests that `docs/reference.md`, `docs/cli` and the man pages are up to date.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod cli {
     pub(crate) mod patience;
