@@ -157,7 +157,7 @@ fn workloads_and_budgets() {
 }
 
 #[test]
-fn options_and_metadata_of_objects() {
+fn options_statuses_and_reviews() {
     let options: DeleteOptions = read(
         "policy/v1",
         "DeleteOptions",
