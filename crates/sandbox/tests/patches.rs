@@ -223,8 +223,8 @@ fn is_hollow_deep(value: &Value) -> bool {
     }
 }
 
-/// The differences between owners. The fake server's time must be the previous one, or changed where the real one's
-/// changed.
+/// The differences between owners. The fake server's time must be the previous one, or changed where the real
+/// server's changed.
 fn compare_owners(what: &str, before: &Value, theirs: &Value, ours: &Value) -> String {
     let lines = |managed: &Value| -> Vec<Map<String, Value>> {
         managed.as_array().into_iter().flatten().filter_map(Value::as_object).cloned().collect()
