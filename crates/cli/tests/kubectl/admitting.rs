@@ -83,8 +83,8 @@ fn a_pool_is_an_object_like_any_other() {
 }
 
 #[test]
-fn what_a_pool_cannot_be_is_said_with_the_way_out() {
-    let Some(stage) = Stage::set("what_a_pool_cannot_be_is_said_with_the_way_out", &["--empty"]) else {
+fn an_invalid_pool_is_refused_with_the_remedy() {
+    let Some(stage) = Stage::set("an_invalid_pool_is_refused_with_the_remedy", &["--empty"]) else {
         return;
     };
     for (wrong, right, said) in [
@@ -176,8 +176,8 @@ fn requests_may_impersonate_another_user() {
 }
 
 #[test]
-fn seconds_go_by_policy() {
-    let Some(stage) = Stage::set("seconds_go_by_policy", &["--empty"]) else { return };
+fn seconds_follow_the_policy() {
+    let Some(stage) = Stage::set("seconds_follow_the_policy", &["--empty"]) else { return };
     teams(&stage);
     stage.file(
         "policy.yaml",
