@@ -51,7 +51,8 @@ impl WellKnownTaint {
 
 const NODE_HEALTH: &str =
     "the node lifecycle controller, from the node's conditions; it removes the taint when they recover";
-const KUBELET_SAYS: &str = "the node lifecycle controller, from a condition that the kubelet reports; it removes the taint with the condition";
+const KUBELET_SAYS: &str =
+    "the node lifecycle controller; it removes the taint when the kubelet no longer reports the pressure";
 const PRESSURE: &str =
     "free resources on the node, or move pods away; the kubelet evicts pods by itself under more pressure";
 
