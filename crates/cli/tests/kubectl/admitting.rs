@@ -44,7 +44,7 @@ fn a_pool_is_an_object_like_any_other() {
     stage.says("api-resources", &["dedicatedpools", "dpool", "taintward.io/v1alpha1", "twpol"]);
     stage.says("explain dedicatedpool.spec.placement", &["ENUM:", "Exclusive", "Allowed"]);
     stage.says("explain dpool.spec.taint.key", &["A key of your own, such as example.com/pool"]);
-    stage.says("explain taintwardpolicy.spec", &["notReadySeconds", "What annotations may ask for"]);
+    stage.says("explain taintwardpolicy.spec", &["notReadySeconds", "The range of seconds that"]);
     assert_eq!(stage.ok("apply -f pool.yaml"), "dedicatedpool.taintward.io/team-a created\n");
     assert_eq!(stage.ok("apply -f pool.yaml"), "dedicatedpool.taintward.io/team-a unchanged\n");
     stage.says("get dpool", &["NAME", "TAINT", "VALUE", "OFFENDERS", "team-a", "example.com/pool", "a"]);
