@@ -83,8 +83,8 @@ impl WebhookMetrics {
     pub fn new(clock: MonoClock, version: &'static str, started: Wall, rules: &[&'static str]) -> Self {
         let mut registry = Registry::default();
         let mut metrics = MetricsRegistry::new(&mut registry, clock);
-        let reviews = metrics
-            .counters(names::WEBHOOK_REVIEWS, "Questions of API servers, by path and by what became of them");
+        let reviews =
+            metrics.counters(names::WEBHOOK_REVIEWS, "AdmissionReviews of API servers, by path and outcome");
         let duration = metrics.histograms(
             names::WEBHOOK_REVIEW_DURATION,
             "How long it took to answer a request that had arrived",
@@ -96,8 +96,7 @@ impl WebhookMetrics {
             metrics.counters(names::WEBHOOK_REFUSED_REQUESTS, "Requests that were not reviewed, by reason");
         let connections = metrics.gauge(names::WEBHOOK_CONNECTIONS, "Connections that are open");
         let accepted = metrics.counter(names::WEBHOOK_ACCEPTED_CONNECTIONS, "Connections that were accepted");
-        let ended =
-            metrics.counters(names::WEBHOOK_ENDED_CONNECTIONS, "Connections that were ended by the webhook");
+        let ended = metrics.counters(names::WEBHOOK_ENDED_CONNECTIONS, "Connections that the webhook closed");
         let certificate_until = metrics.seconds(
             names::WEBHOOK_CERTIFICATE_EXPIRATION_TIMESTAMP,
             "When the serving certificate expires, since the Unix epoch; 0 without one",

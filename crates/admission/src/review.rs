@@ -160,7 +160,7 @@ pub fn judge_sifted(
             tracing::error!(
                 kind,
                 reason = &*escaped(reason),
-                "a rule broke down; the object is let in unchanged"
+                "a rule panicked; the object is admitted unchanged"
             );
             (ReviewVerdict::allow(), Outcome::Panicked)
         }

@@ -17,7 +17,7 @@ use cli::patience::eventually;
 use serde_json::{Value, json};
 use taintward_envtest::browser::{Browser, PageLoad};
 
-/// A name that stands for its own test in what is said of skipped ones.
+/// The browser; without one, the test of this name is reported as skipped.
 macro_rules! browser_or_skip {
     ($test:literal) => {
         match Browser::for_test(concat!("board_page::", $test)) {
@@ -69,7 +69,7 @@ fn a_countdown_is_shown_and_ends() {
     let part = browser.evaluate(ring).unwrap().as_f64().unwrap();
     assert!(part > 0.6 && part < 252.0 / 312.0 + 0.01, "{part}");
     browser
-        .until("time goes on", &format!("!{first}.startsWith({})", json!(&shown.as_str().unwrap()[..8])))
+        .until("time passes", &format!("!{first}.startsWith({})", json!(&shown.as_str().unwrap()[..8])))
         .unwrap();
     browser.until("the ring gets shorter", &format!("{ring} < {part}")).unwrap();
 
@@ -92,9 +92,9 @@ fn a_countdown_is_shown_and_ends() {
 }
 
 #[test]
-fn explanations_and_plans_open_by_mouse_and_keys_and_stand_in_the_address() {
+fn explanations_and_plans_open_by_mouse_and_keys_and_are_in_the_address() {
     let mut browser =
-        browser_or_skip!("explanations_and_plans_open_by_mouse_and_keys_and_stand_in_the_address");
+        browser_or_skip!("explanations_and_plans_open_by_mouse_and_keys_and_are_in_the_address");
     let server = PageServer::start(&scene::small());
     opened(&mut browser, &server);
     assert_eq!(browser.evaluate("panel.hidden").unwrap(), true);
@@ -160,7 +160,7 @@ fn buttons_exist_in_the_sandbox_only() {
         browser.until(name, &with_text("button", name)).unwrap();
         browser.click(&with_text("button", name)).unwrap();
         browser
-            .until("the answer is said", "document.querySelector('#said').textContent === 'It is done.'")
+            .until("the answer is shown", "document.querySelector('#said').textContent === 'It is done.'")
             .unwrap();
     }
     browser.click(&with_text("#workloads bdi", "shop/web")).unwrap();
@@ -285,7 +285,7 @@ fn hostile_names_are_text() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
-/// Tells of each text that is seen how much it stands out from what is behind it, if that is too little.
+/// The contrast of each visible text with its background, where it is too low.
 const PALE: &str = "(() => {
     const light = ([r, g, b]) => [r, g, b].map(one => one / 255).map(one => one <= .04045 ? one / 12.92 : ((one + .055) / 1.055) ** 2.4)
         .reduce((sum, one, index) => sum + one * [.2126, .7152, .0722][index], 0);
@@ -328,8 +328,8 @@ fn both_colour_schemes_stand_out_at_every_width() {
 }
 
 #[test]
-fn whoever_cannot_see_it_hears_all_names() {
-    let mut browser = browser_or_skip!("whoever_cannot_see_it_hears_all_names");
+fn all_elements_have_names_for_screen_readers() {
+    let mut browser = browser_or_skip!("all_elements_have_names_for_screen_readers");
     let server = PageServer::start(&scene::sandbox());
     opened(&mut browser, &server);
     browser.click("document.querySelector('.tile button')").unwrap();

@@ -51,7 +51,7 @@ fn a_newcomer_sees_what_a_taint_does() {
     );
     assert_eq!(texts(&mut browser, "#leaving .row"), [""; 0], "no pod leaves yet");
 
-    // A node with a pod that bears the taint for 90 s.
+    // A node with a pod that tolerates the taint for 90 s.
     browser.click("document.querySelector('#query')").unwrap();
     browser.write("shop/search-").unwrap();
     browser.until("three nodes have one", "document.querySelectorAll('.tile').length === 3").unwrap();
@@ -135,8 +135,8 @@ fn shows(taint: &str) -> String {
 }
 
 #[test]
-fn a_page_says_that_its_board_ended_and_goes_on_with_the_next_one() {
-    let test = "board_sandbox::a_page_says_that_its_board_ended_and_goes_on_with_the_next_one";
+fn a_page_says_that_its_board_ended_and_continues_with_the_next_one() {
+    let test = "board_sandbox::a_page_says_that_its_board_ended_and_continues_with_the_next_one";
     let Some(mut browser) = Browser::for_test(test) else { return };
     let mut sandbox = Running::start(&["--plain"]);
     let kubeconfig = sandbox.kubeconfig();
@@ -166,7 +166,7 @@ fn a_page_says_that_its_board_ended_and_goes_on_with_the_next_one() {
     browser.open(&again).unwrap();
     browser.until("all taints", &format!("{} && {}", shows("before=v"), shows("meanwhile=v"))).unwrap();
     browser.show_tab(&page).unwrap();
-    browser.until("the first page goes on", &format!("{LINK} === 'live'")).unwrap();
+    browser.until("the first page continues", &format!("{LINK} === 'live'")).unwrap();
     browser.until("what it missed", &shows("meanwhile=v:NoExecute")).unwrap();
 }
 

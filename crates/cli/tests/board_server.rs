@@ -1,4 +1,4 @@
-//! Tests the board's server over sockets: who gets in, what viewers are sent, what happens when the cluster goes away.
+//! Tests the board's server over sockets: which clients it admits, what it sends to viewers, and a cluster that ends.
 //!
 //! - See `board/` for the page in a browser.
 
@@ -178,7 +178,7 @@ fn only_the_printed_address_lets_in() {
 }
 
 #[test]
-fn every_viewer_is_told_the_same_beside_one_that_reads_nothing() {
+fn every_viewer_receives_the_same_beside_one_that_reads_nothing() {
     let (_running, board) = sandbox();
     board.events("").until_pods(18);
     let stopped = board.events("");
@@ -316,7 +316,7 @@ fn a_button_does_what_it_says_or_says_why_not() {
         let answer = board.act(&action);
         assert_eq!((answer.status, answer.body), (200, json!({ "message": said }).to_string()), "{action}");
     }
-    // 50 s of its silence are less than a second of ours.
+    // 50 s of its silence are less than a second of real time.
     let (_, silent) =
         events.until("a silent node", |message| message["decisions"].to_string().contains("is not ready"));
     assert_eq!(silent["speed"], 60.0);
@@ -360,13 +360,13 @@ fn the_board_of_another_cluster_has_no_buttons_and_outlives_it() {
     drop(running);
     let (_, message) = events.until("a problem", |message| message["problem"].is_string());
     assert!(message["problem"].as_str().unwrap().contains("may be old"), "{message}");
-    assert_eq!(board.get("/").status, 200, "the page is there all the same");
+    assert_eq!(board.get("/").status, 200, "the page is there nevertheless");
     process.signal(rustix::process::Signal::INT);
     assert_eq!(process.ends_within(PATIENCE), 0);
 }
 
 #[test]
-fn a_port_in_use_is_named_with_the_way_out() {
+fn a_port_in_use_is_named_with_the_remedy() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));

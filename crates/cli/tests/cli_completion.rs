@@ -204,7 +204,7 @@ fn fish_completes_what_is_in_the_cluster() {
 }
 
 #[test]
-fn the_program_offers_words_and_how_to_go_on() {
+fn the_program_offers_words_and_how_they_continue() {
     let stage = Stage::set("complete-words");
     assert_eq!(stage.offered(&["lint", "-n", "sho"]), ["shop", ":4"]);
     assert_eq!(stage.offered(&["sandbox", "node", "silence", ""]), ["db-node-1", "web-node-1", ":4"]);

@@ -30,7 +30,7 @@ impl Stage {
         let flags = ["--plain", "--without", "taintward", "--load", cluster, "--kubeconfig-out", &kubeconfig];
         let mut sandbox = Running::start(&flags);
         sandbox.until("KUBECONFIG");
-        eventually("everybody is well", || {
+        eventually("all pods are ready", || {
             let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
             command.args(["plan", "--taint", "*", "x:NoExecute", "--kubeconfig", &kubeconfig]);
             text(&command.output().unwrap().stdout)

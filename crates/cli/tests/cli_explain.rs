@@ -133,7 +133,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     let stage = Stage::set("explain");
     // The command does not wait for the holder of the loaded cluster's lease.
     let began = Instant::now();
-    eventually("it is known who evicts", || {
+    eventually("pending shows which controller evicts", || {
         let (code, out, said) = stage.run("pending -A");
         assert_eq!((code, out.as_str()), (0, ""));
         assert!(said.ends_with("No pods are counting down.\n"), "{said}");
@@ -194,8 +194,8 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     assert_eq!(stage.run("taint node n1 maintenance-").0, 0);
     let event = events.next();
     assert_eq!((&event["event"], &event["pod"]), (&"Cancelled".into(), &"lasting".into()));
-    let (code, _, said) = stage.run("explain pod/nobody -n shop");
-    let expected = "error: pod nobody does not exist in namespace shop, and has no events, so it is unknown whether it existed";
+    let (code, _, said) = stage.run("explain pod/absent -n shop");
+    let expected = "error: pod absent does not exist in namespace shop, and has no events, so it is unknown whether it existed";
     assert!(code == 1 && said.starts_with(expected), "{said}");
     let (code, out, said) = stage.run("explain pod/lasting");
     assert_eq!((code, out.as_str()), (1, ""), "the namespace is missing");
@@ -241,7 +241,7 @@ fn lines_follow_where_there_is_no_terminal() {
 }
 
 #[test]
-fn a_terminal_shows_the_list_and_is_given_back() {
+fn a_terminal_shows_the_list_and_is_restored() {
     let stage = Stage::set("pending-terminal");
     let mut terminal = Terminal::whole(stage.command("pending -w -A"));
     terminal.until("No pods are counting down.");
@@ -315,7 +315,7 @@ fn all_pods_of_a_workload_are_explained_a_line_each() {
         said,
         "error: deployment wep does not exist in namespace shop; kubectl get deployments -n shop lists all of them\n"
     );
-    // The user may not read the Deployment; its pods are found all the same, or it is unknown whether it exists.
+    // The user may not read the Deployment; its pods are still found, or it is unknown whether it exists.
     let (code, out, said) = run("explain deploy/web-api");
     assert!(
         code == 1 && out.contains("1 pod: 1 due now") && said.contains("grant the verb get on deployments"),

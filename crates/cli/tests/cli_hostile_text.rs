@@ -50,7 +50,7 @@ fn has(object: &Value, meant: &str) -> bool {
 }
 
 #[test]
-fn what_stands_in_a_file_is_only_shown() {
+fn the_text_of_a_file_is_only_shown() {
     let folder = Folder::named("hostile-file");
     let tolerations = format!(
         r#"[{{"key": "a{EVIL}", "operator": "Exists", "value": "{EVIL}", "effect": "{EVIL}"}}, {{"operator": "Exists"}}]"#

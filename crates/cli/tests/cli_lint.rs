@@ -96,7 +96,7 @@ fn a_cluster_is_read_as_files_are() {
     assert_eq!((&report["complete"], &report["summary"]["nodes"]), (&true.into(), &2.into()));
     // The pods and ReplicaSets of the Deployment are not reported separately.
     assert_eq!(report["summary"]["workloads"], 2);
-    // With a namespace, and with labels; node agents of other namespaces count all the same.
+    // With a namespace, and with labels; node agents of other namespaces count, too.
     let of = |arguments: &[&str]| told(&lint(&kubeconfig, &[arguments, &["-o", "json"]].concat()).1);
     assert_eq!(of(&["-n", "shop"]).len(), 2);
     assert_eq!(of(&[]), [no_daemon], "the context's namespace is another");
@@ -125,7 +125,7 @@ fn a_cluster_is_read_to_its_last_page() {
 }
 
 #[test]
-fn files_are_held_against_a_cluster() {
+fn files_are_compared_with_a_cluster() {
     let folder = Folder::named("lint-both");
     let objects = folder.write("objects.yaml", OBJECTS);
     let kubeconfig = folder.file("kubeconfig");
@@ -173,8 +173,8 @@ fn what_may_not_be_read_makes_the_report_partial() {
 }
 
 #[test]
-fn a_cluster_that_is_not_there_is_said_to_be_so() {
-    let folder = Folder::named("lint-nobody");
+fn an_unreachable_cluster_is_reported() {
+    let folder = Folder::named("lint-unreachable");
     let file = folder.write("kubeconfig", &kubeconfig("http://127.0.0.1:1"));
     let (code, out, said) = lint(&file, &[]);
     assert_eq!((code, out.as_str()), (1, ""));

@@ -92,7 +92,7 @@ fn a_plan_and_then_doing_it() {
     let (code, out, said) = taintward(&kubeconfig, &["taint", "node", "n1", "x=y:NoExecute"]);
     assert_eq!((code, out.as_str(), said.as_str()), (0, "node/n1 tainted\n", ""), "no terminal, no prompt");
     // The pod takes its grace period to terminate; after that, no pod of the plan for now is left.
-    let left = eventually("nobody has to go any more", || {
+    let left = eventually("no pod is left to evict", || {
         let (_, left) = plan(&kubeconfig, &[]);
         let counts = &left["summary"];
         (counts["leavingNow"] == 0 && counts["outOfReach"] == 0).then_some(left)

@@ -1,6 +1,6 @@
 //! Tests that `docs/reference.md`, `docs/cli` and the man pages are up to date.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod cli {
     pub(crate) mod patience;
@@ -37,7 +37,7 @@ fn the_reference_is_what_the_program_prints() {
     assert!(
         printed == kept,
         "docs/reference.md differs from the program: {differs:?}\n\
-         make it anew: cargo run --quiet --package taintward -- docs > docs/reference.md"
+         write it again: cargo run --quiet --package taintward -- docs > docs/reference.md"
     );
 }
 
@@ -49,7 +49,7 @@ fn every_command_has_the_page_that_the_program_writes() {
         output.status.success() && output.stdout.starts_with(b"a page for each command: /"),
         "{output:?}"
     );
-    let anew = "make them anew: cargo run --quiet --package taintward -- docs --cli docs/cli";
+    let anew = "write them again: cargo run --quiet --package taintward -- docs --cli docs/cli";
     assert_eq!(names(folder.path()), names(&kept("cli")), "{anew}");
     for name in names(folder.path()) {
         let written = std::fs::read_to_string(folder.path().join(&name)).unwrap();

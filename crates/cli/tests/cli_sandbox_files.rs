@@ -113,7 +113,7 @@ fn ended(mut sandbox: Running) -> (i32, String) {
 }
 
 #[test]
-fn what_cannot_be_saved_is_said_before_anything_could_be_lost() {
+fn a_failure_to_save_is_reported_before_anything_could_be_lost() {
     let folder = Folder::named("unsaved");
     refused(&["--plain", "--save", "/nowhere/state"], 1, &["cannot save to /nowhere/state", "--save"]);
     refused(&["--plain", "--save", folder.path().to_str().unwrap()], 1, &["is a directory"]);

@@ -123,7 +123,7 @@ fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
 }
 
 #[test]
-fn a_cluster_that_is_no_sandbox_is_left_alone() {
+fn a_cluster_that_is_not_a_sandbox_is_never_changed() {
     let folder = Folder::named("real");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

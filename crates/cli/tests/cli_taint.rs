@@ -208,7 +208,7 @@ fn there_is_a_prompt_at_a_terminal() {
     let mut terminal = Terminal::with(stage.command("node --all a=b:NoExecute"));
     assert!(terminal.until(QUESTION).contains("3 nodes get a=b:NoExecute"));
     terminal.types("y\r");
-    // If the user confirms all the same, the sandbox's NoExecute guard stops the change before half of the nodes are
+    // If the user confirms anyway, the sandbox's NoExecute guard stops the change before half of the nodes are
     // emptied.
     let (code, shown, out) = terminal.ends();
     assert_eq!((code, out.as_str()), (1, "node/n1 tainted\n"));

@@ -125,8 +125,10 @@ impl<'c> Stage<'c> {
 const FLAGS: [&str; 4] = ["controllers-flag", "taint-eviction-off", "bootstrap-signer", "token-cleaner"];
 
 #[tokio::test(flavor = "current_thread")]
-async fn it_leads_from_the_original_to_taintward_and_finds_what_is_wrong() {
-    let Some(tools) = binaries::for_test("it_leads_from_the_original_to_taintward") else { return };
+async fn it_leads_from_kube_controller_manager_to_taintward_and_finds_what_is_wrong() {
+    let Some(tools) = binaries::for_test("it_leads_from_kube_controller_manager_to_taintward") else {
+        return;
+    };
     let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
     let cluster = Cluster::start(&tools, options).await.unwrap();
     let stage = Stage::set(&cluster).await;
@@ -163,7 +165,7 @@ async fn it_leads_from_the_original_to_taintward_and_finds_what_is_wrong() {
     for (number, value) in [repaired, write].iter().enumerate() {
         let manager = stage.manager(value).await;
         assert!(stage.token_is_signed(&format!("bbbbb{number}"), PATIENCE).await, "{value}");
-        wait::until("the original to be off", PATIENCE, async || {
+        wait::until("kube-controller-manager's taint eviction to be off", PATIENCE, async || {
             let off = "controller is disabled\" controller=\"taint-eviction-controller\"";
             Ok(manager.output().contains(off).then_some(()))
         })
@@ -182,7 +184,7 @@ async fn it_leads_from_the_original_to_taintward_and_finds_what_is_wrong() {
     assert_eq!(verdicts(&checks, &ours), ["ok"; 5], "{checks:#?}");
     assert_eq!(code, 0, "{checks:#?}");
 
-    // The original is back.
+    // kube-controller-manager's taint eviction is back.
     let _original = stage.manager(KUBEADM).await;
     let (code, checks) = doctor(&kubeconfig, &[]);
     assert_eq!(

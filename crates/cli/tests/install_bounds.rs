@@ -44,7 +44,7 @@ fn accounts_change_what_their_parts_write_and_nothing_else() {
     });
 }
 
-/// Who does not run may not write: each controller that is off takes its part of the bounds with it.
+/// A controller that does not run may not write: the bounds permit nothing for it.
 #[test]
 fn bounds_are_as_narrow_as_what_runs() {
     let Some(tools) = binaries::for_test("bounds_are_as_narrow_as_what_runs") else { return };
@@ -60,7 +60,7 @@ fn bounds_are_as_narrow_as_what_runs() {
             (&["--controllers=taint-eviction-controller"], &["evicts"]),
             (&["--controllers=taint-eviction-controller", "--stamp-taints"], &["evicts", "stamps"]),
             (&["--controllers=node-lifecycle-controller"], &["health"]),
-            // A hold takes a ceiling away.
+            // A hold removes a ceiling.
             (&["--controllers=toleration-hold-controller"], &["holds", "backfill: seconds", "guard"]),
             (&["--controllers=toleration-backfill-controller"], &["backfill"]),
             (&["--controllers=toleration-guard-controller"], &["evicts", "backfill: seconds", "guard"]),

@@ -250,7 +250,7 @@ fn files(folder: &Path) -> Vec<(PathBuf, String)> {
 
 #[test]
 fn deploy_holds_what_the_program_makes() {
-    let anew = "make it anew: cargo xtask chart";
+    let anew = "write it again: cargo xtask chart";
     let folder = Folder::named("install-chart");
     let chart = folder.path().join("chart");
     std::fs::create_dir_all(chart.join("templates")).unwrap();
@@ -327,7 +327,7 @@ fn accounts_by_hand_and_accounts_of_an_installation_may_do_the_same() {
 
 /// Observing writes nothing, and so may write nothing.
 #[test]
-fn who_only_observes_may_only_read() {
+fn an_account_that_only_observes_may_only_read() {
     let all = by_name(documents(&printed(&[
         "--mode=observe",
         "--parts=controller",
@@ -357,7 +357,7 @@ fn configurations_come_last_and_go_first() {
     let last = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
     assert_eq!(there[there.len() - 2..], last);
     assert_eq!(there.iter().filter(|kind| last.contains(&kind.as_str())).count(), 2);
-    // Without a rule that judges nobody is asked to; what an installation with one had is looked for all the same.
+    // Without a rule that judges, no webhook validates; uninstall still looks for that of an earlier installation.
     let gives = "--rules=default-tolerations,extended-resources";
     assert_eq!(kinds(&[gives]).last().unwrap(), last[0]);
     assert_eq!(kinds(&[gives, "--uninstall"])[..2], [last[1], last[0]]);
@@ -371,7 +371,7 @@ fn configurations_come_last_and_go_first() {
     assert!(!kinds(&["--uninstall"]).contains(&"CustomResourceDefinition".to_owned()));
     let part = kinds(&["--uninstall", "--parts=webhook"]);
     assert!(!part.contains(&"Namespace".to_owned()) && part.contains(&"Secret".to_owned()), "{part:?}");
-    // A namespace of Kubernetes is neither made nor taken away.
+    // A namespace of Kubernetes is neither created nor deleted.
     for flags in [&["--namespace=kube-system"][..], &["--namespace=kube-system", "--uninstall", "--crds"]] {
         assert!(!kinds(flags).contains(&"Namespace".to_owned()), "{flags:?}");
     }

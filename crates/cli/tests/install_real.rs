@@ -24,7 +24,7 @@ fn an_installation_on_a_real_server_and_its_end() {
     let there = Installed::on(&cluster, cluster.kubeconfig(Account::Admin, 0));
     it_can_be_tried(&there);
     it_is_applied_and_stays(&there);
-    configurations_stand_in_nobodys_way(&there);
+    configurations_block_no_request(&there);
     lists_come_along_with_the_pods(&there, &cluster.folder().join("lists.yaml"));
     what_others_changed_is_theirs(&there);
     what_was_tampered_with_is_put_back(&there);
@@ -59,8 +59,8 @@ fn it_is_applied_and_stays(there: &Installed<'_>) {
     assert_eq!(there.json("get deployment taintward")["spec"]["replicas"], 2, "it was only tried");
 }
 
-/// Checklist 13; nobody answers, and pods and nodes are created all the same.
-fn configurations_stand_in_nobodys_way(there: &Installed<'_>) {
+/// Checklist 13; no webhook answers, and pods and nodes can still be created.
+fn configurations_block_no_request(there: &Installed<'_>) {
     let said = there.done(&["--apply", IMAGE, "--rules=*,brake"]);
     assert!(
         said.ends_with("validatingwebhookconfiguration.admissionregistration.k8s.io/taintward configured\n"),
@@ -121,7 +121,7 @@ fn pod(name: &str) -> Value {
     })
 }
 
-/// The webhook's authority is the webhook's; an edit by hand is told, and taken back only if somebody says so.
+/// The webhook owns its CA. An edit by hand is reported, and reverted only with --force-conflicts.
 fn what_others_changed_is_theirs(there: &Installed<'_>) {
     let patch = r#"[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1BPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="}]"#;
     let bundle = || {
@@ -139,7 +139,7 @@ fn what_others_changed_is_theirs(there: &Installed<'_>) {
         refused.starts_with("error: deployment.apps/taintward: ") && refused.contains("--force-conflicts"),
         "{refused}"
     );
-    assert!(!said.contains("webhookconfiguration"), "what comes behind is left alone: {said}");
+    assert!(!said.contains("webhookconfiguration"), "later objects stay unchanged: {said}");
     let said = there.done(&["--apply", IMAGE, "--force-conflicts"]);
     assert!(said.contains("deployment.apps/taintward configured\n"), "{said}");
     assert_eq!(there.json("get deployment taintward")["spec"]["replicas"], 2);
@@ -165,18 +165,18 @@ fn what_was_tampered_with_is_put_back(there: &Installed<'_>) {
             "{said}"
         );
         let mut now = spec();
-        // The authority of another address is not believed; the webhook writes its own.
+        // The CA of another address is not trusted; the webhook writes its own.
         now[0]["clientConfig"]["caBundle"] = good[0]["clientConfig"]["caBundle"].clone();
         assert_eq!(now, good, "{tampered}");
     }
-    // What is ours and somebody else's now is told first, as of every object.
+    // Fields that another writer now owns, too, are reported first, as for every object.
     let rules = r#"[{"op":"replace","path":"/webhooks/0/rules/0/resources","value":["*/*"]}]"#;
     there.patch(&format!("{kind}/taintward"), rules);
     let (_, refused) = there.failed(&["--apply", IMAGE]);
     assert!(refused.contains("--force-conflicts") && refused.contains("rules"), "{refused}");
     there.done(&["--apply", IMAGE, "--force-conflicts"]);
     assert_eq!(spec()[0]["rules"], good[0]["rules"]);
-    // A policy that looks at nobody any more.
+    // A policy that no longer judges any request.
     let policy = "validatingadmissionpolicy/taintward-webhook-configurations";
     let never =
         r#"[{"op":"add","path":"/spec/matchConditions/-","value":{"name":"no","expression":"false"}}]"#;
@@ -222,7 +222,7 @@ fn networks_of_api_servers_are_found(there: &Installed<'_>) {
     assert_eq!(ingress, format!("[{{\"ipBlock\":{{\"cidr\":\"{address}/32\"}}}}]"));
     assert!(egress.contains("0.0.0.0/0"), "a controller must find the next API server: {egress}");
     there.done(&["--apply", IMAGE]);
-    assert!(from()[0].contains("0.0.0.0/0"), "what is said counts");
+    assert!(from()[0].contains("0.0.0.0/0"), "the flag decides");
 }
 
 fn it_goes_when_pools_are_gone(there: &Installed<'_>) {

@@ -59,12 +59,12 @@ fn the_page_leads_from_nothing_to_a_pool_and_back() {
         assert!(
             anew == page,
             "docs/install.md shows something else: {differs:?}\n\
-             write it anew: EXAMPLES=overwrite cargo test -p taintward --test install_story"
+             write it again: EXAMPLES=overwrite cargo test -p taintward --test install_story"
         );
     }
 }
 
-/// A node that API servers run on, and their endpoint, which one on loopback does not have. Nobody runs pods there.
+/// A node that API servers run on, and their endpoint, which one on loopback does not have. No pods run there.
 const CONTROL_PLANE: &str = "apiVersion: v1
 kind: Node
 metadata: {name: cp1, labels: {node-role.kubernetes.io/control-plane: \"\"}}
@@ -123,7 +123,7 @@ impl<'p> Desk<'p> {
         assert!(done.status.success(), "{text}{said}");
     }
 
-    /// Pods that run their programs; and the certificate that somebody else, such as cert-manager, might have made.
+    /// Pods that run their programs; and the certificate that another tool, such as cert-manager, might have created.
     fn bring_to_life(&mut self) {
         self.installed = Some(Installed::at_work(self.place, &self.tools.path("kubectl").unwrap()));
         let secret = "kubectl --namespace taintward-system create secret generic mine --from-literal=ca.crt=";

@@ -67,7 +67,7 @@ fn the_page_leads_to_scraped_metrics_and_back() {
         assert!(
             anew == page,
             "docs/monitoring.md shows something else: {differs:?}\n\
-             write it anew: EXAMPLES=overwrite cargo test -p taintward --test monitoring_page"
+             write it again: EXAMPLES=overwrite cargo test -p taintward --test monitoring_page"
         );
     }
 }
@@ -109,7 +109,7 @@ fn alerts_and_dashboards_are_those_of_the_definitions_and_off_by_default() {
         let port = &monitor["spec"]["podMetricsEndpoints"][0]["port"];
         assert!(
             ports.iter().any(|one| one["name"] == *port),
-            "{port} is no port of {}",
+            "{port} is not a port of {}",
             pods["metadata"]["name"]
         );
     }
@@ -288,7 +288,7 @@ impl<'c> Desk<'c> {
     }
 }
 
-/// The code of the answer; `None` while nobody listens.
+/// The status code of the response; `None` while no process listens.
 async fn code(address: &str, path: &str, token: &str) -> Option<u16> {
     let mut config = Config::new(address.parse().unwrap());
     // As the PodMonitor has it.

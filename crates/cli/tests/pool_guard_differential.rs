@@ -148,7 +148,7 @@ fn judged(world: &World, request: &PodRequest) -> Vec<PoolViolation> {
 /// The first policy that rejects gives the reason, and the order is arbitrary.
 fn names_one(message: &str, world: &World, found: &[PoolViolation]) -> bool {
     found.iter().any(|one| match one.entry {
-        PoolEntry::UnknownNode => message.contains("is not known"),
+        PoolEntry::UnknownNode => message.contains("is unknown"),
         PoolEntry::Claim => message.contains(&format!("a user of pool {},", world.pools()[one.pool].name)),
         _ => message.contains(&format!("pool {} ", world.pools()[one.pool].name)),
     })

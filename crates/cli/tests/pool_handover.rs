@@ -102,7 +102,7 @@ impl Scene {
                 let refusal = self.refusal(tolerations).await.expect("no pod is admitted");
                 let by =
                     [BY_GUARD, BY_POOL].into_iter().find(|policy| refusal.contains(&format!("'{policy}'")));
-                *refused.borrow_mut().entry(by.expect("a policy of ours")).or_default() += 1;
+                *refused.borrow_mut().entry(by.expect("a policy of Taintward")).or_default() += 1;
             }
         };
         futures::join!(probe, async {
@@ -134,7 +134,7 @@ async fn all(cluster: &Cluster) {
     let installed = Installation::apply(cluster, "").await;
     let first = json!([{"key": "example.com/first", "operator": "Exists"}]);
     assert_eq!(scene.refusal(&first).await, None, "there is no pool yet");
-    // No process of ours has run yet.
+    // No process of Taintward has run yet.
     scene.admin.create(POOLS, &pool("first", json!({"key": "example.com/first"}))).await.unwrap();
     scene.until_refused_by(BY_POOL, &first).await;
     let taken_over = async {
@@ -147,7 +147,7 @@ async fn all(cluster: &Cluster) {
     println!("while the guard takes it over: {refused:?}");
     assert!(refused[BY_POOL] > 0 && refused[BY_GUARD] > 0);
     let refused = scene.kept_during(&first, only_the_controller_can_change_the_guard(&scene)).await;
-    assert!(!refused.contains_key(BY_POOL), "without a controller the guard goes on: {refused:?}");
+    assert!(!refused.contains_key(BY_POOL), "without a controller the guard continues: {refused:?}");
     a_lost_guard_is_made_good(&scene, &installed, &first).await;
     many_pools_are_judged(&scene, &installed).await;
 }

@@ -44,7 +44,7 @@ fn pools_and_policies_on_a_real_server() {
 
 async fn all(cluster: &Cluster, api: &TestApi) {
     define(cluster, api).await;
-    what_is_wrong_is_refused_with_the_way_out(api).await;
+    invalid_objects_are_refused_with_the_remedy(api).await;
     api.create(POOLS, &serde_json::from_str(POOL).unwrap()).await.unwrap();
     api.create(POLICIES, &serde_json::from_str(POLICY).unwrap()).await.unwrap();
     create_node(api, "n1", &[json!({"key": "mine", "effect": "NoSchedule"})]).await.unwrap();
@@ -81,7 +81,7 @@ async fn define(cluster: &Cluster, api: &TestApi) {
     }
 }
 
-async fn what_is_wrong_is_refused_with_the_way_out(api: &TestApi) {
+async fn invalid_objects_are_refused_with_the_remedy(api: &TestApi) {
     for (path, good, cases) in [(POOLS, POOL, pools()), (POLICIES, POLICY, policies())] {
         let path = format!("{path}?dryRun=All&fieldValidation=Strict");
         let good: Value = serde_json::from_str(good).unwrap();

@@ -79,7 +79,7 @@ fn evictions() -> Group {
             countdown::a_second_taint_moves_the_deadline_and_its_end_moves_it_back,
             countdown::another_value_is_the_same_taint,
             identity::a_successor_gets_its_own_time,
-            identity::exempt_pods_are_left_alone,
+            identity::exempt_pods_are_not_evicted,
             identity::a_deleted_node_takes_its_countdowns_along,
             identity::a_pod_bound_later_has_its_full_time,
             starting::what_waiting_cannot_heal_ends_it_with_one_sentence,
@@ -108,9 +108,9 @@ fn processes() -> Group {
             flags::numbers_are_compared_with_the_gate_on,
             flags::stamping_without_permission_warns_once,
             flags::a_taint_is_stamped_once,
-            busy::busy_pods_go_all_the_same,
+            busy::busy_pods_are_evicted_anyway,
             beside::upstreams_controller_is_noticed_pod_by_pod,
-            beside::upstreams_controller_beside_ours_is_noticed,
+            beside::upstreams_controller_beside_taintward_is_noticed,
         ],
     }
 }
@@ -123,7 +123,7 @@ fn servers() -> Group {
         kwok: false,
         play: alone![
             faults::a_denied_deletion_is_never_forgotten,
-            faults::a_permission_given_back_is_used,
+            faults::a_restored_permission_is_used,
             faults::a_silent_server_only_delays,
             faults::a_silent_server_cannot_hold_up_the_end,
             faults::what_happened_while_the_server_was_away_counts,
@@ -139,12 +139,12 @@ fn outages() -> Group {
         options: ClusterConfig { servers: 2, ..ClusterConfig::default() },
         kwok: false,
         play: alone![
-            outages::evictions_go_on_when_the_network_heals,
-            outages::evictions_go_on_by_the_other_server,
-            outages::evictions_go_on_when_a_server_goes_on,
-            outages::evictions_go_on_when_etcd_goes_on,
-            outages::evictions_go_on_when_etcd_is_killed,
-            outages::evictions_go_on_when_a_server_is_back,
+            outages::evictions_continue_when_the_network_heals,
+            outages::evictions_continue_by_the_other_server,
+            outages::evictions_continue_when_a_server_resumes,
+            outages::evictions_continue_when_etcd_resumes,
+            outages::evictions_continue_when_etcd_is_killed,
+            outages::evictions_continue_when_a_server_is_back,
         ],
     }
 }
@@ -155,11 +155,11 @@ fn lists() -> Group {
         name: "lists",
         options: ClusterConfig { feature_gates: "WatchList=false".into(), ..ClusterConfig::default() },
         kwok: false,
-        play: alone![relists::evictions_go_on_while_everything_is_listed_again],
+        play: alone![relists::evictions_continue_while_everything_is_listed_again],
     }
 }
 
-/// Scenarios in which our credentials expire.
+/// Scenarios in which Taintward's credentials expire.
 fn identities() -> Group {
     Group {
         name: "identities",

@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     let shown = !some.is_empty() || failed > 0 || page::shows(&table);
     if !shown {
         eprintln!(
-            "docs/security-checklist.md shows another table; the same with EXAMPLES=overwrite writes it anew"
+            "docs/security-checklist.md shows another table; the same with EXAMPLES=overwrite writes it again"
         );
     }
     println!("security checklist: {} items, {failed} failed\n", results.len());

@@ -27,7 +27,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[test]
-fn what_kubectl_says_and_does_is_said_and_done() {
+fn output_and_effects_equal_those_of_kubectl() {
     let runtime = runtime();
     let Some((cluster, tools)) = cluster("taint_kubectl", &runtime) else { return };
     let stage = Stage::set(&runtime, &cluster, &tools);
@@ -59,7 +59,7 @@ fn what_kubectl_says_and_does_is_said_and_done() {
 }
 
 #[test]
-fn what_kubectl_s_taints_tell_of_their_age_ours_do_too() {
+fn taints_record_their_age_like_those_of_kubectl() {
     let runtime = runtime();
     let Some((cluster, tools)) = cluster("taint_kubectl", &runtime) else { return };
     let stage = Stage::set(&runtime, &cluster, &tools);
@@ -100,9 +100,9 @@ fn keys(node: &Value) -> Vec<String> {
     taints.iter().map(|taint| taint["key"].as_str().unwrap().to_owned()).collect()
 }
 
-/// KT-9, S8: kubectl's unconditional patches may lose other writers' edits; ours never do.
+/// KT-9, S8: kubectl's unconditional patches may lose other writers' edits; those of `taintward taint` never do.
 #[test]
-fn fifty_edits_at_once_and_ours_lose_nothing() {
+fn fifty_concurrent_edits_lose_nothing() {
     const EACH: usize = 25;
     let runtime = runtime();
     let Some((cluster, tools)) = cluster("taint_kubectl", &runtime) else { return };

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: no event is kept beyond fixed bounds, or after this process has lost the lease; dropped events are
 //!   counted.
-//! - Invariant: effects come first (TE-35: the original's events share its request budget). While pods are evicted,
+//! - Invariant: effects come first (TE-35: upstream's events share its request budget). While pods are evicted,
 //!   events of evictions only trickle.
 
 use crate::controller_context::ControllerContext;

@@ -67,11 +67,11 @@ pub struct BuildInfo {
 pub struct ControllerMetrics {
     /// Pods: due, counting down, deleted (TE-37, TE-38, S2, S3, L1).
     pub evictions: EvictionMetrics,
-    /// Requests that write or confirm, and what became of them.
+    /// Requests that write or confirm, and their outcome.
     pub effects: EffectMetrics,
     /// All requests.
     pub requests: RequestMetrics,
-    /// How far our clock is off the server's.
+    /// The offset of this machine's clock from the server's.
     pub server_time: ServerTimeMetrics,
     /// Zones and nodes (NL-29).
     pub node_health: NodeLifecycleMetrics,
@@ -112,7 +112,7 @@ impl ControllerMetrics {
         let queues = QueueMetrics::new(&mut metrics);
         metrics.shared(
             names::LOG_MESSAGES,
-            "Records shown in the log, by level; what goes wrong without a metric of its own shows here",
+            "Records shown in the log, by level; failures without a metric of their own show here",
             &LOG_MESSAGES,
         );
         metrics.constant(

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_is_let_where_it_cannot_be_known_and_silence_is_not_remembered() {
+    async fn no_client_is_admitted_while_its_access_is_unknown_and_silence_is_not_cached() {
         let (world, readers) = stage();
         world.silent.store(true, Ordering::SeqCst);
         assert_eq!(readers.admit("good").await, Err(AccessDenied::Unknown));

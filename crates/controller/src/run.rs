@@ -106,7 +106,7 @@ struct StartupState {
     waiting: watch::Sender<Option<String>>,
 }
 
-/// Why the controller cannot go on.
+/// Why the controller cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Metrics and health cannot be served.

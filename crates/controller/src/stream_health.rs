@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn l4_a_list_for_its_age_has_a_reason_of_its_own_and_is_no_failure() {
+    fn l4_a_list_for_its_age_has_a_reason_of_its_own_and_is_not_a_failure() {
         let about = BuildInfo {
             version: "",
             mode: "",

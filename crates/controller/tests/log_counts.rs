@@ -1,6 +1,6 @@
 //! Tests that exactly the shown log records are counted, in a process of its own.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use std::sync::Arc;
 use taintward_controller::logging::{LogFormat, LogSettings, subscriber};

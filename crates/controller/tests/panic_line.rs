@@ -1,6 +1,6 @@
 //! Tests that a panic is one log record, in a process of its own.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use std::io;
 use std::sync::{Arc, Mutex};

@@ -22,7 +22,7 @@ pub struct NodeFact {
     /// When `spec.taints` last changed, from the `managedFields` entry that owns the field (D1). A decoder needs to
     /// look for it only when a NoExecute taint has no `timeAdded`; otherwise, or if no entry owns the field, `None`.
     pub taints_changed: Option<Wall>,
-    /// It bears the taint `node.kubernetes.io/out-of-service`, of any effect, although its condition `Ready` is True. No
+    /// It has the taint `node.kubernetes.io/out-of-service`, of any effect, although its condition `Ready` is True. No
     /// eviction depends on it; a metric shows it.
     pub ready_out_of_service: bool,
 }

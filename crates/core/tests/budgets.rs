@@ -95,7 +95,7 @@ fn ten_thousand_deadlines_of_one_node_are_cheap() {
         assert_eq!(engine.stats().due, PODS);
         taken
     });
-    println!("{taken:?} for 10,000 deadlines, {floor:?} for hearing of their pods");
+    println!("{taken:?} for 10,000 deadlines, {floor:?} for observing their pods");
     assert!(taken < floor * 4, "{taken:?}, floor {floor:?}");
     assert!(!RELEASE || taken <= Duration::from_millis(500), "{taken:?}");
 }

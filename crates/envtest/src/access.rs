@@ -11,12 +11,12 @@ const MANIFEST: &str = include_str!("../../../deploy/rbac.yaml");
 const STAMP_MANIFEST: &str = include_str!("../../../deploy/rbac-stamp-taints.yaml");
 const NODE_LIFECYCLE_MANIFEST: &str = include_str!("../../../deploy/rbac-node-lifecycle.yaml");
 
-/// Limits which fields of an object our account may change, whatever it is granted.
+/// Limits which fields of an object Taintward's account may change, whatever it is granted.
 const BOUNDS_MANIFEST: &str = include_str!("../../../deploy/bounds.yaml");
 
 const DEDICATED_POOLS_MANIFEST: &str = include_str!("../../../deploy/rbac-dedicated-pools.yaml");
 
-/// The ClusterRole that deploy/rbac.yaml grants to our account.
+/// The ClusterRole that deploy/rbac.yaml grants to Taintward's account.
 const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/taintward";
 
 /// Grants what deploy/rbac.yaml grants, within deploy/bounds.yaml, and nothing else; also after [`revoke`].
@@ -40,7 +40,7 @@ pub async fn grant_dedicated_pools(admin: &TestApi) -> Result<()> {
     apply(admin, DEDICATED_POOLS_MANIFEST).await
 }
 
-/// Revokes a verb on a resource (`pods`, `pods/status` …) from our account. Authorizers observe it within moments.
+/// Revokes a verb on a resource (`pods`, `pods/status` …) from Taintward's account. Authorizers observe it within moments.
 pub async fn revoke(admin: &TestApi, verb: &str, resource: &str) -> Result<()> {
     let mut role = admin.get(ROLE).await?;
     let mut found = false;
@@ -78,7 +78,7 @@ async fn apply(admin: &TestApi, manifest: &str) -> Result<()> {
     Ok(())
 }
 
-/// The path of an object of our manifests. They have one field per line, with `metadata` before everything else.
+/// The path of an object of Taintward's manifests. They have one field per line, with `metadata` before everything else.
 fn path_of(document: &str) -> Result<String> {
     let field = |label: &str| document.lines().find_map(|line| line.strip_prefix(label)).map(str::trim);
     let kind = field("kind:").context("a manifest without kind")?;

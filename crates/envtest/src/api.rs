@@ -185,5 +185,5 @@ fn request(
     }
     request
         .body(body)
-        .map_err(|error| TestApiError::Unanswered(format!("{verb} {path} is no request: {error}")))
+        .map_err(|error| TestApiError::Unanswered(format!("{verb} {path} is not a request: {error}")))
 }

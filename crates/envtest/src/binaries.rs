@@ -118,7 +118,7 @@ impl Binaries {
         let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         let minor = said.strip_prefix("Kubernetes v1.").and_then(|rest| rest.split('.').next()?.parse().ok());
         minor.with_context(|| {
-            format!("`kube-apiserver --version` says {said:?}, which is no version of Kubernetes 1")
+            format!("`kube-apiserver --version` says {said:?}, which is not a version of Kubernetes 1")
         })
     }
 

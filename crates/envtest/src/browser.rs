@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// What it is called by those who package it.
+/// The names of its program in distributions.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// On a busy machine everything that comes at all comes within this.
@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The browser reads commands from descriptor 3 and answers on 4.
 const PIPES: &str = r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#;
 
-/// It asks for nothing but what a test opens; tests run as root in containers, where its own sandbox cannot be had.
+/// It asks for nothing but what a test opens; tests run as root in containers, where its own sandbox does not work.
 const FLAGS: [&str; 10] = [
     "--headless",
     "--no-sandbox",

@@ -166,7 +166,7 @@ async fn watch(shared: &SharedHistory, api: &TestApi, from: &mut String) -> Resu
             "BOOKMARK" => {}
             _ => {
                 shared.state().hole = Some(event.to_string());
-                bail!("the watch cannot go on");
+                bail!("the watch cannot continue");
             }
         }
         *from = version(object)?;

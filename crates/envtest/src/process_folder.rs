@@ -48,7 +48,7 @@ pub(crate) fn run(
     ChildProcess::start(name, command, &log, watchdog)
 }
 
-/// A new folder only we can read: it will hold keys.
+/// A new folder that only this process's user can read: it will hold keys.
 pub(crate) fn private_folder(prefix: &str) -> Result<PathBuf> {
     static FOLDERS: AtomicUsize = AtomicUsize::new(0);
     let number = FOLDERS.fetch_add(1, Ordering::Relaxed);

@@ -122,7 +122,7 @@ pub(crate) fn audit_log(index: usize) -> String {
     format!("audit-{index}.log")
 }
 
-/// The original, with only the given controllers, no leader election, and no limit on its requests.
+/// kube-controller-manager, with only the given controllers, no leader election, and no limit on its requests.
 pub(crate) fn controller_manager(program: &Path, kubeconfig: &Path, controllers: &str, port: u16) -> Command {
     let mut command = Command::new(program);
     command

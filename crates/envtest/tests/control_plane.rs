@@ -142,7 +142,7 @@ async fn what_is_shipped_is_accepted_and_grants_this_and_no_more() {
     let applied = cluster.kubectl(["apply", "--dry-run=server", "-f", deploy]).unwrap();
     assert!(applied.contains("deployment.apps/taintward created (server dry run)"), "{applied}");
 
-    // The rights of every service account, which we do not grant and which differ by version.
+    // The rights of every service account, which Taintward does not grant and which differ by version.
     let other = cluster.kubeconfig_as("system:serviceaccount:default:other", &[]).unwrap();
     let every_account = rules(&TestApi::from_kubeconfig(&other).await.unwrap()).await;
     let ours = rules(&cluster.api(Account::Taintward).await.unwrap()).await;

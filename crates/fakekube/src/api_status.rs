@@ -16,7 +16,7 @@ pub struct StatusError {
     pub details: Option<Box<Value>>,
     /// Seconds for the `Retry-After` header.
     pub retry_after: Option<u32>,
-    /// The `continue` token with which an interrupted list can go on.
+    /// The `continue` token with which an interrupted list can continue.
     pub onward: Option<String>,
     /// Warnings for the `Warning` headers.
     pub warnings: Vec<String>,
@@ -134,7 +134,7 @@ impl StatusError {
         Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {said}")).with(details)
     }
 
-    /// 410, with a token to go on.
+    /// 410, with a token to continue.
     #[must_use]
     pub fn with_continue(mut self, token: &str) -> Self {
         self.onward = Some(token.to_owned());

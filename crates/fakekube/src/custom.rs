@@ -21,7 +21,7 @@ use crate::schema::Schema;
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 
-/// What is known of all types.
+/// The OpenAPI documents of all types.
 #[derive(Default)]
 struct OpenApiTypes {
     text: String,

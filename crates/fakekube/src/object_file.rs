@@ -24,7 +24,7 @@ pub enum FileReadError {
     #[error("it is compressed; unpack it first, as with gunzip")]
     Compressed,
     /// Not UTF-8, or with bytes that do not occur in text.
-    #[error("it is no text: byte {at} is {byte:#04x}; expected JSON or YAML")]
+    #[error("it is not text: byte {at} is {byte:#04x}; expected JSON or YAML")]
     Binary {
         /// Counted from 0.
         at: usize,

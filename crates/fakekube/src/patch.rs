@@ -109,7 +109,7 @@ fn check_size(document: &Value, operation: &PatchOperation, room: &mut usize) ->
 /// Merges `patch` into `document`.
 pub fn merge_patch(document: &Value, patch: &Value) -> Result<Value, StatusError> {
     if !patch.is_object() {
-        return Err(StatusError::bad_request("error decoding patch: it is no object"));
+        return Err(StatusError::bad_request("error decoding patch: it is not an object"));
     }
     let mut patched = document.clone();
     ::json_patch::merge(&mut patched, patch);

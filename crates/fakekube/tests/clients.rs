@@ -246,7 +246,7 @@ async fn a_client_that_vanishes_without_closing_is_detected() {
 }
 
 #[tokio::test]
-async fn watchers_that_break_off_give_their_places_back() {
+async fn watchers_that_disconnect_free_their_places() {
     let stage = Stage::set(ListenerLimits { connections: 50, ..limits() }).await;
     for _ in 0..4 {
         let mut watchers = Vec::new();
@@ -266,7 +266,7 @@ fn resident() -> usize {
 }
 
 #[tokio::test]
-async fn a_thousand_idle_watches_on_sockets_stay_cheap_and_hear_of_the_one_change() {
+async fn a_thousand_idle_watches_on_sockets_stay_cheap_and_receive_the_one_change() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut handles = getrlimit(Resource::Nofile);
     handles.current = handles.maximum;

@@ -84,7 +84,7 @@ fn golden() -> Vec<Golden> {
 }
 
 #[test]
-fn the_golden_file_tells_of_every_sample() {
+fn the_golden_file_has_every_sample() {
     let files: BTreeSet<String> = fs::read_dir(samples())
         .unwrap()
         .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
@@ -121,7 +121,7 @@ fn cells_are_those_of_a_real_server() {
             if row["cells"] != *cells || row["conditions"] != *conditions {
                 let name = &object["metadata"]["name"];
                 wrong.push(format!(
-                    "{} {name}\n  ours {} {}\n  real {cells} {conditions}",
+                    "{} {name}\n  fake {} {}\n  real {cells} {conditions}",
                     sheet.name, row["cells"], row["conditions"]
                 ));
             }

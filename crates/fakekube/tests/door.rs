@@ -65,7 +65,7 @@ impl Stage {
         let told = [&status["kind"], &status["status"], &status["reason"], &status["code"]];
         assert_eq!(told, [&json!("Status"), &json!("Failure"), &json!(reason), &json!(code)], "{answer}");
         let made = self.server.get(known("", "namespaces"), "", "owned");
-        assert_eq!(made, None, "{line} {head:?}: it was done all the same");
+        assert_eq!(made, None, "{line} {head:?}: the server did it nevertheless");
     }
 }
 

@@ -177,7 +177,7 @@ fn heard(body: &mut ResponseBody) -> Option<Bytes> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_idle_watches_hear_of_the_one_change() {
+async fn a_thousand_idle_watches_receive_the_one_change() {
     let server = &server();
     let version = server.store().version();
     let mut watches = Vec::new();

@@ -60,7 +60,7 @@ fn its_protobuf_says_what_its_json_says() {
 }
 
 #[test]
-fn our_bytes_are_its_bytes() {
+fn encoded_bytes_equal_those_of_a_real_server() {
     for Recorded { answer, bytes, .. } in recorded() {
         let (api_version, kind) = kind(&answer);
         let ours = protobuf::encode(api_version, kind, &answer);
@@ -74,7 +74,7 @@ fn our_bytes_are_its_bytes() {
 }
 
 #[test]
-fn our_frame_is_its_frame() {
+fn an_encoded_frame_equals_that_of_a_real_server() {
     let frame = include_bytes!("golden/watch.bin");
     let at = frame.windows(4).position(|window| window == b"k8s\0").unwrap();
     let object = protobuf::decode(&frame[at..]).unwrap();
@@ -82,9 +82,9 @@ fn our_frame_is_its_frame() {
     assert_eq!(protobuf::encode_watch_event("ADDED", &frame[at..]), frame);
 }
 
-/// The response contains what was sent, in our form. A default may replace what was sent empty.
+/// The response contains what was sent, in fakekube's form. A default may replace what was sent empty.
 #[test]
-fn what_was_sent_comes_back_in_our_form() {
+fn the_response_has_the_sent_fields_in_normal_form() {
     let mut compared = 0;
     for Recorded { input, answer, .. } in recorded() {
         let Some(input) = input else { continue };
@@ -96,7 +96,7 @@ fn what_was_sent_comes_back_in_our_form() {
     assert!(compared >= 25, "{compared}");
 }
 
-/// Checks that every value set in ours is in theirs, and equal.
+/// Checks that the real server's object has each value of fakekube's object.
 fn stands_in(ours: &Value, theirs: &Value, place: &str) {
     match (ours, theirs) {
         (Value::Object(ours), Value::Object(theirs)) => {

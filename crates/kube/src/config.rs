@@ -111,7 +111,7 @@ pub struct Connected {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ConnectError {
     /// The file is missing, unreadable or not a kubeconfig.
-    #[error("cannot read the kubeconfig {place}: {reason}")]
+    #[error("cannot read kubeconfig {place}: {reason}; correct it, or pass another one with --kubeconfig")]
     Unreadable {
         /// Path of the file.
         place: String,
@@ -151,7 +151,9 @@ pub enum ConnectError {
     )]
     Server(String),
     /// The context is incomplete.
-    #[error("the kubeconfig {place} is not complete: {reason}")]
+    #[error(
+        "the kubeconfig {place} is not complete: {reason}; correct it, or choose another context with --context"
+    )]
     Incomplete {
         /// Path of the file, or files.
         place: String,
@@ -159,7 +161,7 @@ pub enum ConnectError {
         reason: String,
     },
     /// A certificate or key of the configuration cannot be used.
-    #[error("a certificate or key in {place} cannot be used: {reason}")]
+    #[error("cannot use a certificate or key in {place}: {reason}; replace it")]
     BadCertificate {
         /// Where the configuration came from.
         place: String,
@@ -167,7 +169,7 @@ pub enum ConnectError {
         reason: String,
     },
     /// The credentials cannot be read or used.
-    #[error("no credentials from {place}: {reason}")]
+    #[error("cannot get credentials from {place}: {reason}; renew them, or choose another user")]
     Credentials {
         /// Where the configuration came from.
         place: String,
@@ -176,7 +178,7 @@ pub enum ConnectError {
     },
     /// The proxy cannot be used.
     #[error(
-        "the proxy set for {place} cannot be used: {reason}; it begins with http://, https:// or socks5://"
+        "cannot use the proxy of {place}: {reason}; write its address with http://, https:// or socks5://"
     )]
     Proxy {
         /// Where the configuration came from.
@@ -185,7 +187,7 @@ pub enum ConnectError {
         reason: String,
     },
     /// The account mounted into the pod cannot be used.
-    #[error("this runs in a cluster, but the pod's account cannot be used: {reason}")]
+    #[error("cannot use the pod's service account: {reason}; mount its token, or pass --kubeconfig")]
     InCluster {
         /// What is missing or wrong.
         reason: String,
@@ -200,7 +202,7 @@ pub enum ConnectError {
         home: String,
     },
     /// The user agent is not a valid header.
-    #[error("\"{0}\" cannot be sent as a user agent")]
+    #[error("\"{0}\" cannot be sent as a user agent; write printable ASCII characters")]
     UserAgent(String),
 }
 

@@ -142,7 +142,7 @@ enum WatchError {
     #[error("the server refuses the request: {0}")]
     Refused(ApiStatus),
     #[error(
-        "the server does not accept our credentials for {verb} {resource}: {status}; check the account or its token",
+        "the server does not accept the credentials for {verb} {resource}: {status}; check the account or its token",
         verb = .0.verb, resource = .0.resource, status = .1
     )]
     Unauthenticated(MissingAccess, ApiStatus),
@@ -153,8 +153,8 @@ enum WatchError {
     )]
     Forbidden(MissingAccess, ApiStatus),
     #[error(
-        "somebody answers for the API server that there are no {resource} ({status}), and the API server does not say \
-         so: a proxy in between, without a server to ask?",
+        "the response that there are no {resource} ({status}) does not come from the API server; check for a proxy \
+         between that cannot reach it",
         resource = .0, status = .1
     )]
     Foreign(&'static str, ApiStatus),

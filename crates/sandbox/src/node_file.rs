@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_is_enough_and_what_is_said_is_kept() {
+    async fn a_name_is_enough_and_given_fields_are_kept() {
         let yaml = b"# two documents and a list\n\
             apiVersion: v1\nkind: Node\nmetadata: {name: short}\n---\n\
             apiVersion: v1\nkind: Node\nmetadata:\n  name: gpu-1\n  uid: elsewhere\n  resourceVersion: '77'\n\
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_wrong_is_said_with_its_place() {
+    async fn an_error_names_its_place() {
         let node = "apiVersion: v1\nkind: Node\nmetadata: {name: a}\n";
         for (text, words) in [
             (format!("{node}---\n{node}"), "document 2 (line 5): nodes \"a\" already exists"),

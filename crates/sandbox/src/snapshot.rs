@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nonsense_is_refused_in_a_sentence() {
+    async fn invalid_objects_are_refused_in_a_sentence() {
         let world = empty();
         assert!(matches!(
             load(world.server(), b"{\"a\": ["),

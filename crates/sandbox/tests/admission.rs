@@ -195,7 +195,7 @@ fn the_user_of_a_directly_created_pod_counts() {
 }
 
 #[test]
-fn default_seconds_go_by_policy_and_annotations() {
+fn default_seconds_follow_policy_and_annotations() {
     let stage = Stage::set();
     assert_eq!(seconds_of(&stage.pod("team-a", "p0", &json!({})).unwrap(), NOT_READY), Some(300));
     let policy = json!({
@@ -265,19 +265,19 @@ fn a_slip_of_the_hand_does_not_empty_the_cluster() {
 #[test]
 fn a_namespaces_own_lists_count() {
     let stage = Stage::set();
-    let list = json!([{"key": "ours", "operator": "Exists"}]).to_string();
+    let list = json!([{"key": "injected", "operator": "Exists"}]).to_string();
     let annotations = json!({"scheduler.alpha.kubernetes.io/defaultTolerations": list});
     stage
         .put("", "namespaces", "", &json!({"metadata": {"name": "c", "annotations": &annotations}}))
         .unwrap();
     let made = stage.pod("c", "p", &json!({})).unwrap().object.value();
-    assert!(made["spec"]["tolerations"].to_string().contains("\"ours\""), "{made}");
+    assert!(made["spec"]["tolerations"].to_string().contains("\"injected\""), "{made}");
     // The webhook is not called for the system's own namespace.
     let on = ResourcePath::object(known("", "namespaces"), "", "kube-system");
     let listed = PatchBody::Merge(json!({"metadata": {"annotations": annotations}}));
     stage.server.patch(&on, &listed, &WriteOptions::by("hand")).unwrap();
     let made = stage.pod("kube-system", "p", &json!({})).unwrap().object.value();
-    assert!(!made["spec"]["tolerations"].to_string().contains("\"ours\""), "{made}");
+    assert!(!made["spec"]["tolerations"].to_string().contains("\"injected\""), "{made}");
 }
 
 #[test]

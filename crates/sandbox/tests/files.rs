@@ -73,7 +73,7 @@ fn depth_is_limited() {
 }
 
 #[test]
-fn what_is_no_text_is_named_by_its_first_wrong_byte() {
+fn a_refusal_of_binary_data_names_its_first_wrong_byte() {
     assert_eq!(refused([0x1f, 0x8b, 8, 0]), FileReadError::Compressed.to_string());
     assert!(refused([b"kind: List\n".as_slice(), &[0xff, 0xfe]].concat()).contains("byte 11 is 0xff"));
     assert!(refused(b"kind: List\0items: []").contains("byte 10 is 0x00"));

@@ -139,9 +139,9 @@ async fn run(api: &TestApi, case: &Case) -> Vec<String> {
             let theirs = json!([code, reason, said(&message)]);
             let reason = ours.get("reason").cloned().unwrap_or_else(|| json!(""));
             let ours = json!([ours["code"], reason, said(text(ours, "/message"))]);
-            return Vec::from_iter((theirs != ours).then(|| format!("theirs: {theirs}\n    ours:   {ours}")));
+            return Vec::from_iter((theirs != ours).then(|| format!("real: {theirs}\n    fake: {ours}")));
         }
-        (theirs, ours) => return vec![format!("theirs: {theirs:?}\n    ours:   {ours:?}")],
+        (theirs, ours) => return vec![format!("real: {theirs:?}\n    fake: {ours:?}")],
     };
     let ours = ours.unwrap();
     let mut faults = Vec::new();
@@ -170,7 +170,7 @@ fn sorted(message: &str) -> String {
     lines.join("\n")
 }
 
-/// The differences between two objects. Ours may lack defaults of new fields, and nothing else.
+/// The differences between two objects. The fake server's may lack defaults of new fields, and nothing else.
 fn compare(before: &Value, theirs: &Value, ours: &Value, path: &str, faults: &mut Vec<String>) {
     const NOT_OURS: [&str; 4] =
         ["/metadata/resourceVersion", "/metadata/generation", "/metadata/uid", "/metadata/creationTimestamp"];
@@ -195,10 +195,10 @@ fn compare(before: &Value, theirs: &Value, ours: &Value, path: &str, faults: &mu
                         compare(was.unwrap_or(&Value::Null), there, here, &path, faults);
                     }
                     (Some(there), None) if was.is_some() && !hollow(there) => {
-                        faults.push(format!("{path}: theirs still has {there}"));
+                        faults.push(format!("{path}: the real server still has {there}"));
                     }
                     (None, Some(here)) if !hollow(here) && !is_hollow_deep(here) => {
-                        faults.push(format!("{path}: ours has {here}"));
+                        faults.push(format!("{path}: the fake server has {here}"));
                     }
                     _ => {}
                 }
@@ -210,7 +210,7 @@ fn compare(before: &Value, theirs: &Value, ours: &Value, path: &str, faults: &mu
             }
         }
         (theirs, ours) if theirs == ours || (hollow(theirs) && hollow(ours)) => {}
-        (theirs, ours) => faults.push(format!("{path}: theirs {theirs}, ours {ours}")),
+        (theirs, ours) => faults.push(format!("{path}: real {theirs}, fake {ours}")),
     }
 }
 
@@ -223,7 +223,8 @@ fn is_hollow_deep(value: &Value) -> bool {
     }
 }
 
-/// The differences between owners. Our time must be the previous one, or changed where theirs changed.
+/// The differences between owners. The fake server's time must be the previous one, or changed where the real
+/// server's changed.
 fn compare_owners(what: &str, before: &Value, theirs: &Value, ours: &Value) -> String {
     let lines = |managed: &Value| -> Vec<Map<String, Value>> {
         managed.as_array().into_iter().flatten().filter_map(Value::as_object).cloned().collect()
@@ -243,5 +244,5 @@ fn compare_owners(what: &str, before: &Value, theirs: &Value, ours: &Value) -> S
     let show = |lines: &[Map<String, Value>]| {
         lines.iter().map(|line| format!("\n        {}", json!(line))).collect::<String>()
     };
-    format!("{what}\n    theirs:{}\n    ours:{}\n", show(&theirs), show(&ours))
+    format!("{what}\n    real:{}\n    fake:{}\n", show(&theirs), show(&ours))
 }

@@ -1,6 +1,6 @@
 //! Compares validation with a real API server, by the recorded cases in `validation/cases.txt`.
 
-#![allow(clippy::unwrap_used, reason = "a test that can't go on may stop")]
+#![allow(clippy::unwrap_used, reason = "a test that can't continue may stop")]
 
 #[path = "validation/cases.rs"]
 mod cases;
@@ -28,7 +28,7 @@ fn assert_same(cases: &[Case], theirs: impl Fn(&Case) -> Verdict) {
         let (ours, theirs) = (case.judge(), theirs(case));
         if ours != theirs {
             wrong += 1;
-            eprintln!("{}\n  ours:   {ours}\n  theirs: {theirs}\n", case.line);
+            eprintln!("{}\n  fake: {ours}\n  real: {theirs}\n", case.line);
         }
     }
     assert_eq!(wrong, 0, "of {} cases", cases.len());

@@ -70,7 +70,7 @@ request.userInfo.username in ['system:kube-controller-manager', 'system:servicea
     - apiGroups: [""]
       apiVersions: [v1]
       operations: [CREATE, UPDATE]
-      # Neither ephemeral containers nor a resize changes tolerations or nodes; if an API server ever lets them, they are judged.
+      # Neither ephemeral containers nor a resize changes tolerations or nodes; if an API server ever permits that, the policy judges them.
       resources: [pods, pods/ephemeralcontainers, pods/resize]
       scope: Namespaced
 {{- end -}}
@@ -79,7 +79,7 @@ request.userInfo.username in ['system:kube-controller-manager', 'system:servicea
     expression: "namespaceObject.metadata.?labels.orValue({})"
   - name: account
     expression: "object.spec.?serviceAccountName.orValue('') == '' ? 'default' : object.spec.serviceAccountName"
-  # Controllers that create pods for others do not tell for which user.
+  # Controllers that create pods for users do not name the user.
   - name: asUser
     expression: "!(request.userInfo.username in ['system:kube-controller-manager', 'system:serviceaccount:kube-system:daemon-set-controller', 'system:serviceaccount:kube-system:replicaset-controller', 'system:serviceaccount:kube-system:replication-controller', 'system:serviceaccount:kube-system:statefulset-controller', 'system:serviceaccount:kube-system:job-controller'])"
   - name: madeFor
@@ -103,23 +103,23 @@ request.userInfo.username in ['system:kube-controller-manager', 'system:servicea
     expression: "object.spec.?tolerations.orValue([])"
   - name: tolerated
     expression: "request.operation == 'UPDATE' ? oldObject.spec.?tolerations.orValue([]) : []"
-  # What the pod could do before a change is not held against the user who changes it, unless it lets the pod go where it could
-  # not go yet.
+  # Tolerations that the pod had before a change are not refused, unless the change lets the pod go where it could not go
+  # before.
   - name: opened
     expression: "request.operation == 'UPDATE' && object.spec.?nodeName.orValue('') == '' && !has(object.metadata.deletionTimestamp) && (variables.tolerations != variables.tolerated || (oldObject.spec.?schedulingGates.orValue([]).size() > 0 && object.spec.?schedulingGates.orValue([]).size() == 0))"
   - name: entered
     expression: "variables.pools.filter(p, p.spec.?enforcement.orValue('Deny') in ['Deny', 'Evict'] && !has(p.metadata.deletionTimestamp) && p.?status.?standing.orValue('Applied') != 'Refused' && (variables.named || {{ include "taintward.bearsTaintsOf" "variables.tolerations" }}) && (request.operation == 'CREATE' ? variables.destination == '' || variables.destination in p.?status.?nodeNames.orValue([]) : variables.opened || !({{ include "taintward.bearsTaintsOf" "variables.tolerated" }})))"
   - name: refused
     expression: "variables.entered.filter(p, !(has(p.spec.users.namespaceSelector) && p.spec.users.namespaceSelector.?matchLabels.orValue({}).all(k, k in variables.labels && variables.labels[k] == p.spec.users.namespaceSelector.matchLabels[k]) && p.spec.users.namespaceSelector.?matchExpressions.orValue([]).all(x, x.operator == 'In' ? x.key in variables.labels && variables.labels[x.key] in x.?values.orValue([]) : x.operator == 'NotIn' ? !(x.key in variables.labels && variables.labels[x.key] in x.?values.orValue([])) : x.operator == 'Exists' ? x.key in variables.labels : x.operator == 'DoesNotExist' && !(x.key in variables.labels)) || p.spec.users.?serviceAccounts.orValue([]).exists(a, a.namespace == request.namespace && a.name == variables.account) || variables.wasMadeFor.contains(p.metadata.uid) || variables.daemon && p.spec.?daemonSets.orValue('Deny') == 'Allow' || {{ include "taintward.byUserOf" $ }}))"
-  # Only a user of the pool may set the annotation: later it lets the pod in, whichever user changes it.
+  # Only a user of the pool may set the annotation: later it admits the pod, whichever user changes the pod.
   - name: claimed
     expression: "variables.madeFor == '' ? [] : variables.pools.filter(p, variables.madeFor.contains(p.metadata.uid) && !variables.wasMadeFor.contains(p.metadata.uid) && !({{ include "taintward.byUserOf" $ }}))"
 {{- end -}}
 {{- define "taintward.poolValidations" }}
   - expression: "variables.claimed.size() == 0"
-    messageExpression: "'the annotation taintward.io/made-for says that this pod was made by a user of pool ' + variables.claimed[0].metadata.name + ', and it was not: take it out'"
+    messageExpression: "'the annotation taintward.io/made-for says that this pod was made by a user of pool ' + variables.claimed[0].metadata.name + ', and it was not: remove it'"
     reason: Forbidden
   - expression: "variables.refused.size() == 0"
-    messageExpression: "'the nodes of pool ' + variables.refused[0].metadata.name + ' are not for this pod: ' + (variables.destination != '' ? 'it can go to node ' + variables.destination + ' only, which is one of them; let the scheduler choose' : 'its tolerations let it onto them; take out those for ' + variables.refused[0].spec.taint.key + ' and those without a key') + ', or have the pool let you in (kubectl get dedicatedpool ' + variables.refused[0].metadata.name + ' -o yaml says whose pods may)'"
+    messageExpression: "'the nodes of pool ' + variables.refused[0].metadata.name + ' are not for this pod: ' + (variables.destination != '' ? 'it can go to node ' + variables.destination + ' only, which is one of them; let the scheduler choose' : 'its tolerations let it onto them; remove those for ' + variables.refused[0].spec.taint.key + ' and those without a key') + ', or add the pod to spec.users of the pool (kubectl get dedicatedpool ' + variables.refused[0].metadata.name + ' -o yaml shows the users)'"
     reason: Forbidden
 {{- end -}}

@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn a_bundle_survives_a_round_trip_with_text_between_certificates() {
         let bundle = TrustBundle(vec![vec![1; 100], vec![2; 48]]);
-        let noise = format!("# ours\r\n{}garbage\n{}", bundle.to_pem(), pem("PRIVATE KEY", b"x"));
+        let noise = format!("# own\r\n{}garbage\n{}", bundle.to_pem(), pem("PRIVATE KEY", b"x"));
         assert_eq!(TrustBundle::from_pem(noise.as_bytes()), bundle);
         assert!(bundle.has(&[2; 48]) && !bundle.has(&[3]));
         assert_eq!(TrustBundle::from_pem(b""), TrustBundle::default());

@@ -7,7 +7,7 @@ use taintward_admission::review::Half;
 use taintward_admission::rules::{CacheUpdate, RuleReviewer, UntilReady};
 use taintward_core::admission::pool::{DedicatedPool, PoolEnforcement, PoolUsers};
 
-/// jane is the requester of all reviews; she may not use the second pool.
+/// jane is the requester of all reviews, and may not use the second pool.
 fn rules_of_jane() -> RuleReviewer {
     let of = |name: &str, user: &str| DedicatedPool {
         uid: format!("uid-of-{name}").into(),

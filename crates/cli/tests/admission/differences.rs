@@ -18,7 +18,7 @@ pub(crate) struct Difference {
 pub(crate) const DIFFERENCES: &[Difference] = &[
     Difference {
         name: "forbidden",
-        why: "what a whitelist does not allow is a 403 with the way out, not an internal error (AD-11)",
+        why: "what a whitelist does not allow is a 403 with the remedy, not an internal error (AD-11)",
         only_on: &[],
         holds: |pair| {
             matches!(refused(pair), Some((500, theirs, 403, ours))
@@ -27,7 +27,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         name: "unreadable",
-        why: "an annotation that is no list is a 403 that names it, not an internal error (AD-8)",
+        why: "an annotation that is not a list is a 403 that names it, not an internal error (AD-8)",
         only_on: &[],
         holds: |pair| {
             matches!(refused(pair), Some((500, theirs, 403, ours))
@@ -36,7 +36,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         name: "validation first",
-        why: "a pod that is invalid as well is told that first: the lists are looked at when it is complete",
+        why: "if a pod is invalid as well, that error comes first: the lists are applied to the complete pod",
         only_on: &[],
         holds: |pair| matches!(refused(pair), Some((500, theirs, 422, _)) if of_lists(theirs)),
     },
@@ -90,8 +90,8 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         },
     },
     Difference {
-        name: "slips are told",
-        why: "an update that makes no sense is refused, and names the place in the list as it was sent; the plugin may have \
+        name: "slips are reported",
+        why: "an invalid update is refused, and the error names the place in the list as it was sent; the plugin may have \
               merged it away, or moved it (AD-10)",
         only_on: &[],
         holds: |pair| {

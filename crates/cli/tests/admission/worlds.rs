@@ -14,7 +14,7 @@ use taintward_envtest::{
     Account, AdmissionConfig, Audit, Binaries, Cluster, ClusterConfig, TestApi, TestApiError,
 };
 
-/// The configuration of the plugins and ours: lists for namespaces without their own.
+/// The configuration of the plugins and of Taintward: lists for namespaces without their own.
 const LISTS_OF_THE_CLUSTER: &str = r#"{
   "apiVersion": "podtolerationrestriction.admission.k8s.io/v1alpha1", "kind": "Configuration",
   "default": [{"key": "c", "operator": "Exists", "effect": "NoSchedule"}],

@@ -26,7 +26,7 @@ struct Script {
     viewers: Vec<TcpStream>,
     actions: Vec<(String, Value)>,
     ended: bool,
-    /// Refuses everything, as a board that was started anew does.
+    /// Refuses everything, as a restarted board does.
     locked: bool,
 }
 
@@ -69,7 +69,7 @@ impl PageServer {
         format!("http://127.0.0.1:{}/", self.port)
     }
 
-    /// Sends a change to all who look.
+    /// Sends a change to all viewers.
     pub(crate) fn tell(&self, change: &Value) {
         let event = format!("event: change\ndata: {change}\n\n");
         for viewer in &mut self.script.lock().unwrap().viewers {

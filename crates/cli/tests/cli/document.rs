@@ -104,7 +104,7 @@ pub(crate) fn play(path: &Path, mut type_in: impl FnMut(&Typed<'_>) -> Vec<Strin
         std::fs::write(path, anew).unwrap();
     } else {
         let all = differs.join("\n");
-        let anew = "the same test with EXAMPLES=overwrite writes it anew";
+        let anew = "the same test with EXAMPLES=overwrite writes it again";
         assert!(differs.is_empty(), "{} shows something else than:\n{all}\n{anew}", path.display());
     }
 }

@@ -37,7 +37,7 @@ impl Said {
             Ok(bytes) => Some(bytes),
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => {
-                panic!("nothing more was said after {:?}", String::from_utf8_lossy(before.as_ref()))
+                panic!("no output came after {:?}", String::from_utf8_lossy(before.as_ref()))
             }
         }
     }

@@ -59,14 +59,14 @@ pub(crate) fn of_controller() -> Vec<Attempt> {
     let label = |key: &str, value: Value| json!({"metadata": {"labels": {key: value}}});
     let condition =
         |kind: &str, status: &str| json!({"status": {"conditions": [{"type": kind, "status": status}]}});
-    let labels = "it writes labels that pools may have";
-    let taints = "it writes taints that pools may have";
-    let conditions = "of conditions of nodes";
-    let spec = "of the spec of nodes it writes taints only";
-    let of_node = "of the metadata of nodes";
-    let of_pod = "of pods it writes no metadata";
-    let of_status = "of the status of pods it writes conditions only";
-    let of_pool = "what a pool is to be is not for it to say";
+    let labels = "may write only labels that pools may have";
+    let taints = "may write only taints that pools may have";
+    let conditions = "may only set conditions of nodes to Unknown";
+    let spec = "may change only taints in the spec of nodes";
+    let of_node = "in the metadata of nodes";
+    let of_pod = "only annotations in the metadata of pods";
+    let of_status = "may change only conditions in the status of pods";
+    let of_pool = "may not change the spec of pools";
     vec![
         merge("cordon", NODE, json!({"spec": {"unschedulable": true}}), spec),
         merge("providerID", NODE, json!({"spec": {"providerID": "aws:///theirs"}}), spec),
@@ -77,8 +77,8 @@ pub(crate) fn of_controller() -> Vec<Attempt> {
         merge("a zone", NODE, label("topology.kubernetes.io/zone", json!("a")), labels),
         merge("a label of a subdomain", NODE, label("a.k8s.io/b", json!("")), labels),
         merge("a label by way of the status", &status, label("kubernetes.io/hostname", json!("n2")), labels),
-        merge("an annotation", NODE, json!({"metadata": {"annotations": {"theirs": "2"}}}), "no annotation of nodes but"),
-        merge("no annotation", NODE, json!({"metadata": {"annotations": {"theirs": null}}}), "no annotation of nodes but"),
+        merge("an annotation", NODE, json!({"metadata": {"annotations": {"theirs": "2"}}}), "only the annotation taintward.io/pool of nodes"),
+        merge("no annotation", NODE, json!({"metadata": {"annotations": {"theirs": null}}}), "only the annotation taintward.io/pool of nodes"),
         merge("a finalizer", NODE, json!({"metadata": {"finalizers": ["example.com/stay"]}}), of_node),
         merge(
             "an owner",
@@ -101,28 +101,28 @@ pub(crate) fn of_controller() -> Vec<Attempt> {
         strategic("a network that is not there", &status, condition("NetworkUnavailable", "Unknown"), conditions),
         strategic("a condition of its own", &status, condition("Theirs", "Unknown"), conditions),
         step("no conditions", &status, ("remove", "/status/conditions/0", Value::Null), conditions),
-        merge("another address", &status, json!({"status": {"addresses": []}}), "of the status of nodes"),
-        merge("more room", &status, json!({"status": {"capacity": {"cpu": "1000"}}}), "of the status of nodes"),
+        merge("another address", &status, json!({"status": {"addresses": []}}), "in the status of nodes"),
+        merge("more room", &status, json!({"status": {"capacity": {"cpu": "1000"}}}), "in the status of nodes"),
         merge("podIP", &pod_status, json!({"status": {"podIP": "10.6.6.6", "podIPs": [{"ip": "10.6.6.6"}]}}), of_status),
         merge("phase", &pod_status, json!({"status": {"phase": "Succeeded"}}), of_status),
         merge("a message", &pod_status, json!({"status": {"message": "theirs"}}), of_status),
         merge("a pod's label", &pod_status, json!({"metadata": {"labels": {"app": "theirs"}}}), of_pod),
-        strategic("a pod that is ready", &pod_status, condition("Ready", "Unknown"), "of conditions of pods"),
-        strategic("a gate", &pod_status, condition("example.com/gate", "True"), "of conditions of pods"),
-        step("a condition less", &pod_status, ("remove", "/status/conditions/1", Value::Null), "of conditions of pods"),
+        strategic("a pod that is ready", &pod_status, condition("Ready", "Unknown"), "only the condition DisruptionTarget of pods"),
+        strategic("a gate", &pod_status, condition("example.com/gate", "True"), "only the condition DisruptionTarget of pods"),
+        step("a condition less", &pod_status, ("remove", "/status/conditions/1", Value::Null), "only the condition DisruptionTarget of pods"),
         merge("enforcement Off", POOL, json!({"spec": {"enforcement": "Off"}}), of_pool),
         merge("other users", POOL, json!({"spec": {"users": {"groups": ["theirs"]}}}), of_pool),
         merge("other nodes", POOL, json!({"spec": {"nodes": {"names": ["n2"]}}}), of_pool),
-        merge("a pool's label", POOL, json!({"metadata": {"labels": {"a": "b"}}}), "no label of pools but"),
-        merge("a pool's note", POOL, json!({"metadata": {"annotations": {"a": "b"}}}), "of the metadata of pools"),
-        merge("the guard's label", GUARD, json!({"metadata": {"labels": {"a": "b"}}}), "of the metadata of pools"),
-        merge("a hold of the guard", GUARD, json!({"metadata": {"finalizers": ["a.b/c"]}}), "of the metadata of pools"),
-        merge("their finalizer", POOL, json!({"metadata": {"finalizers": null}}), "no finalizer but taintward.io/pool"),
+        merge("a pool's label", POOL, json!({"metadata": {"labels": {"a": "b"}}}), "only the label taintward.io/pool-guard of pools"),
+        merge("a pool's note", POOL, json!({"metadata": {"annotations": {"a": "b"}}}), "in the metadata of pools"),
+        merge("the guard's label", GUARD, json!({"metadata": {"labels": {"a": "b"}}}), "in the metadata of pools"),
+        merge("a hold of the guard", GUARD, json!({"metadata": {"finalizers": ["a.b/c"]}}), "in the metadata of pools"),
+        merge("their finalizer", POOL, json!({"metadata": {"finalizers": null}}), "only the finalizer taintward.io/pool of pools"),
         merge(
             "another finalizer",
             POOL,
             json!({"metadata": {"finalizers": ["example.com/theirs", "example.com/more"]}}),
-            "no finalizer but taintward.io/pool",
+            "only the finalizer taintward.io/pool of pools",
         ),
     ]
     .into_iter()
@@ -230,8 +230,8 @@ pub(crate) fn write_of_backfill() -> Attempt {
 
 /// What it may not write for holds or backfill, though its roles let it patch pods.
 pub(crate) fn beyond_seconds() -> Vec<Attempt> {
-    let (seconds, spec) = ("of tolerations it writes the seconds", "of the spec of pods");
-    // One that lets the pod onto nodes of pools is refused by another policy as well, and which of them speaks is not said.
+    let (seconds, spec) = ("only the seconds of tolerations", "in the spec of pods");
+    // Another policy also refuses one that lets the pod onto nodes of pools, and either message may be shown.
     let more = json!({"key": "elsewhere", "operator": "Exists"});
     vec![
         step("a toleration more", POD, ("add", "/spec/tolerations/-", more), seconds),
@@ -246,25 +246,25 @@ pub(crate) fn beyond_seconds() -> Vec<Attempt> {
             "a label of a pod",
             POD,
             json!({"metadata": {"labels": {"app": "theirs"}}}),
-            "of pods it writes no metadata",
+            "only annotations in the metadata of pods",
         ),
         merge(
             "a note",
             POD,
             json!({"metadata": {"annotations": {"theirs": "1"}}}),
-            "no annotation of pods but",
+            "only the annotations taintward.io/held and taintward.io/guard of pods",
         ),
         merge(
             "another's note",
             POD,
             json!({"metadata": {"annotations": {"theirs": null, "a": "b"}}}),
-            "no annotation of pods but",
+            "only the annotations taintward.io/held and taintward.io/guard of pods",
         ),
         merge(
             "a finalizer of a pod",
             POD,
             json!({"metadata": {"finalizers": ["example.com/a"]}}),
-            "of pods it writes no metadata",
+            "only annotations in the metadata of pods",
         ),
     ]
 }
@@ -278,7 +278,7 @@ impl Attempt {
 
 /// With the rights that it has.
 pub(crate) fn of_webhook() -> Vec<Attempt> {
-    let own = "of webhook configurations it writes webhooks[].clientConfig.caBundle only";
+    let own = "may change only webhooks[].clientConfig.caBundle of webhook configurations";
     let wide = json!([{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}]);
     let away = json!({"url": "https://192.0.2.6:443/", "caBundle": BUNDLE});
     let service = json!({"name": "theirs", "namespace": "default", "path": "/", "port": 443});
@@ -286,9 +286,9 @@ pub(crate) fn of_webhook() -> Vec<Attempt> {
         "name": "a.example.com", "clientConfig": away, "rules": wide, "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
     });
-    let no_metadata = "of webhook configurations it writes no metadata";
+    let no_metadata = "may not change the metadata of webhook configurations";
     let secret = &secret("taintward-webhook-certificate");
-    let of_secret = "of its Secret it writes no metadata";
+    let of_secret = "may not change the metadata of its Secret";
     vec![
         step("a url", MUTATING, ("replace", "/webhooks/0/clientConfig", away), own),
         step("another service", MUTATING, ("replace", "/webhooks/0/clientConfig/service", service), own),
@@ -328,7 +328,7 @@ pub(crate) fn of_webhook() -> Vec<Attempt> {
             of_secret,
         ),
         merge("a Secret's label", secret, json!({"metadata": {"labels": {"a": "b"}}}), of_secret),
-        merge("for ever", secret, json!({"immutable": true}), "of its Secret it writes the data only"),
+        merge("immutable", secret, json!({"immutable": true}), "may change only the data of its Secret"),
     ]
 }
 
@@ -342,7 +342,7 @@ impl Attempt {
 pub(crate) fn writes_of_webhook() -> Vec<Attempt> {
     let secret = &secret("taintward-webhook-certificate");
     vec![
-        step("whom to believe", MUTATING, ("add", "/webhooks/0/clientConfig/caBundle", json!(BUNDLE)), ""),
+        step("trusted CAs", MUTATING, ("add", "/webhooks/0/clientConfig/caBundle", json!(BUNDLE)), ""),
         step("and of nodes", VALIDATING, ("add", "/webhooks/1/clientConfig/caBundle", json!(BUNDLE)), ""),
         step("the certificate", secret, ("add", "/data", json!({"tls.crt": "QQ==", "tls.key": "QQ=="})), ""),
     ]

@@ -29,7 +29,7 @@ impl<'c> Installed<'c> {
         self.run_with(&[arguments, &["--api-server-cidr=0.0.0.0/0,::/0"]].concat())
     }
 
-    /// Where nobody says from where API servers ask: what is printed, and what is said of it.
+    /// The output, and the warnings, without the networks of the API servers.
     pub(crate) fn told(&self, arguments: &[&str]) -> (String, String) {
         let (success, said, warned) = self.run_with(arguments);
         assert!(success, "{arguments:?}: {said}{warned}");
@@ -42,7 +42,7 @@ impl<'c> Installed<'c> {
         (output.status.success(), said, warned)
     }
 
-    /// What is printed if all is well, without a warning. API servers are everywhere.
+    /// The output of a success without a warning. API servers are everywhere.
     pub(crate) fn done(&self, arguments: &[&str]) -> String {
         let (success, said, warned) = self.run(arguments);
         assert!(success && warned.is_empty(), "{arguments:?}: {said}{warned}");
@@ -102,7 +102,7 @@ impl<'c> Installed<'c> {
         format!("--as=system:serviceaccount:taintward-system:{account}")
     }
 
-    /// What the account may do there, a line each, sorted; without what everybody may.
+    /// What the account may do there, a line each, sorted; without what every account may do.
     pub(crate) fn may(&self, account: &str, namespace: &str) -> String {
         let list = |user: &str| -> Vec<String> {
             let (said, warned) = self.ask(&["auth", "can-i", "--list", "-n", namespace, user], "");
@@ -125,7 +125,7 @@ impl<'c> Installed<'c> {
         said == "yes\n"
     }
 
-    /// All of ours that is there and is not about to vanish.
+    /// All objects of Taintward that exist and are not being deleted.
     pub(crate) fn leftovers(&self) -> Vec<String> {
         let kinds = "namespaces,serviceaccounts,clusterroles,clusterrolebindings,roles,rolebindings,flowschemas,services,\
                      deployments,poddisruptionbudgets,networkpolicies,mutatingwebhookconfigurations,\
@@ -140,7 +140,7 @@ impl<'c> Installed<'c> {
         alive.map(|object| super::objects::name(&object)).collect()
     }
 
-    /// Objects that are there and about to vanish: nobody finishes namespaces here.
+    /// Objects that are being deleted: no controller finalizes namespaces here.
     pub(crate) fn ending(&self) -> usize {
         let (said, _) = self.kubectl("get namespace taintward-system --ignore-not-found -o name");
         said.lines().count()

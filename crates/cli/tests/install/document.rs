@@ -1,6 +1,6 @@
 //! Runs all commands of a page in order; `sh` blocks must succeed, `console` blocks also show their output.
 
-/// Somebody at a terminal.
+/// A user at a terminal.
 pub(crate) trait Typist {
     /// What a line prints; whether it succeeds is for the page to show.
     fn line(&mut self, typed: &str) -> String;

@@ -21,7 +21,7 @@ pub(crate) fn install(arguments: &[&str]) -> Command {
 const OPEN: &str = "warning: the webhook's port is open to all pods of the cluster; name the networks of API servers with \
                     --api-server-cidr\n";
 
-/// What is printed if all is well, without another word on standard error.
+/// The output of a success, with nothing else on standard error.
 pub(crate) fn printed(arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } = install(arguments).output().unwrap();
     let [said, warned] = [stdout, stderr].map(|text| String::from_utf8(text).unwrap());

@@ -96,7 +96,7 @@ impl Scene {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
 
-    /// As somebody who has stolen its token.
+    /// An API client with the account's stolen token.
     pub(crate) async fn account(&self, name: &str) -> TestApi {
         let path = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{name}/token");
         let token = self.admin.create(&path, &json!({"spec": {"expirationSeconds": 3600}})).await.unwrap();
@@ -163,7 +163,7 @@ impl Scene {
         }
     }
 
-    /// An administrator does the very same.
+    /// An administrator succeeds with the same requests.
     pub(crate) async fn others_are_not_hindered<'a>(&self, all: impl Iterator<Item = &'a Attempt>) {
         for one in all {
             self.tried(&self.admin, one).await.unwrap_or_else(|why| panic!("{}: {why}", one.what));

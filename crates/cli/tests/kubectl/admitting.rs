@@ -44,7 +44,7 @@ fn a_pool_is_an_object_like_any_other() {
     stage.says("api-resources", &["dedicatedpools", "dpool", "taintward.io/v1alpha1", "twpol"]);
     stage.says("explain dedicatedpool.spec.placement", &["ENUM:", "Exclusive", "Allowed"]);
     stage.says("explain dpool.spec.taint.key", &["A key of your own, such as example.com/pool"]);
-    stage.says("explain taintwardpolicy.spec", &["notReadySeconds", "What annotations may ask for"]);
+    stage.says("explain taintwardpolicy.spec", &["notReadySeconds", "The range of seconds that"]);
     assert_eq!(stage.ok("apply -f pool.yaml"), "dedicatedpool.taintward.io/team-a created\n");
     assert_eq!(stage.ok("apply -f pool.yaml"), "dedicatedpool.taintward.io/team-a unchanged\n");
     stage.says("get dpool", &["NAME", "TAINT", "VALUE", "OFFENDERS", "team-a", "example.com/pool", "a"]);
@@ -83,8 +83,8 @@ fn a_pool_is_an_object_like_any_other() {
 }
 
 #[test]
-fn what_a_pool_cannot_be_is_said_with_the_way_out() {
-    let Some(stage) = Stage::set("what_a_pool_cannot_be_is_said_with_the_way_out", &["--empty"]) else {
+fn an_invalid_pool_is_refused_with_the_remedy() {
+    let Some(stage) = Stage::set("an_invalid_pool_is_refused_with_the_remedy", &["--empty"]) else {
         return;
     };
     for (wrong, right, said) in [
@@ -122,7 +122,7 @@ fn a_teams_pods_get_there_and_others_are_refused() {
     stage.fails(
         &pod(&stage, "sly", "team-b", SMUGGLED),
         "admission webhook \"pods.validate.taintward.io\" denied the request: the nodes of pool team-a are for pods in namespaces \
-         with team=a; toleration 0 (example.com/pool=a:NoSchedule) lets this pod onto them: take it out",
+         with team=a; toleration 0 (example.com/pool=a:NoSchedule) lets this pod onto them: remove it",
     );
     let slip = format!("{SMUGGLED}, {{key: node.kubernetes.io/notready, operator: Exists}}");
     stage.fails(
@@ -176,8 +176,8 @@ fn requests_may_impersonate_another_user() {
 }
 
 #[test]
-fn seconds_go_by_policy() {
-    let Some(stage) = Stage::set("seconds_go_by_policy", &["--empty"]) else { return };
+fn seconds_follow_the_policy() {
+    let Some(stage) = Stage::set("seconds_follow_the_policy", &["--empty"]) else { return };
     teams(&stage);
     stage.file(
         "policy.yaml",

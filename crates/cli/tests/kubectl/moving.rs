@@ -109,8 +109,8 @@ fn a_deployment_is_rolled_out_and_back() {
 /// The real kube-scheduler gets the same pods for comparison. No two nodes are equally full, so that the result is not
 /// random.
 #[test]
-fn pods_are_spread_as_the_original_spreads_them() {
-    let test = "pods_are_spread_as_the_original_spreads_them";
+fn pods_are_spread_as_kube_scheduler_spreads_them() {
+    let test = "pods_are_spread_as_kube_scheduler_spreads_them";
     let Some(tools) = binaries::for_test(test) else { return };
     let scheduler = match tools.path("kube-scheduler") {
         Ok(path) => path,

@@ -47,8 +47,8 @@ fn all_resources_can_be_read() {
 }
 
 #[test]
-fn what_cannot_be_had_is_said() {
-    let Some(stage) = Stage::set("what_cannot_be_had_is_said", &["--empty"]) else { return };
+fn unsupported_requests_are_refused() {
+    let Some(stage) = Stage::set("unsupported_requests_are_refused", &["--empty"]) else { return };
     stage.until("get serviceaccounts", |said| said.contains("default"));
     stage.ok("run solo --image=x");
     stage.ok("wait --for=condition=Ready pod/solo --timeout=60s");

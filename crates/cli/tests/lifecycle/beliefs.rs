@@ -31,7 +31,10 @@ enum Still {
 }
 
 /// S7.
-pub(crate) async fn nodes_that_the_original_declares_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
+pub(crate) async fn nodes_that_kube_controller_manager_declares_silent(
+    cluster: &mut Cluster,
+    _: &Witness,
+) -> Terms {
     let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
     let door = free_port();
     let proxy = Proxy::on(door, cluster.port(0));
@@ -66,7 +69,7 @@ pub(crate) async fn nodes_that_the_original_declares_silent(cluster: &mut Cluste
         let well = |fleet: &Fleet| {
             fleet.record.those(|sight| sight.ready() != "True" || sight.is_evicting()).is_empty()
         };
-        fleet.until("all to be well again", BACK, well).await;
+        fleet.until("all to be ready again", BACK, well).await;
         if still != Still::ApiServer {
             fleet.expect_punctual();
         }

@@ -8,17 +8,17 @@ use taintward_envtest::node_history::NO_EXECUTE;
 /// The kinds of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// The original removed both taints of a node that is ready again one after the other.
+    /// kube-controller-manager removed both taints of a node that is ready again one after the other.
     LiftedInSteps,
-    /// The original needed several writes for our one.
+    /// kube-controller-manager needed several writes for one of Taintward.
     InSteps,
-    /// Taintward needed more writes than the original.
+    /// Taintward needed more writes than kube-controller-manager.
     OursInSteps,
     /// The taints of the node passed through, or ended in, different states.
     Elsewhere,
-    /// The original added a taint again that existed.
+    /// kube-controller-manager added a taint again that existed.
     PutOnAgain,
-    /// The original added a NoExecute taint before a grace period was over, and Taintward did not.
+    /// kube-controller-manager added a NoExecute taint before a grace period was over, and Taintward did not.
     Sooner,
 }
 
@@ -37,8 +37,8 @@ impl Difference {
     pub(crate) fn tell(&self) -> String {
         let Self { step, node, kind, original, ours } = self;
         format!(
-            "{step}: {node}: {kind:?}\n      original: {}, put on again {} times, tainted after {:?} s\n      \
-             ours:     {}, put on again {} times, tainted after {:?} s",
+            "{step}: {node}: {kind:?}\n      upstream:  {}, added again {} times, tainted after {:?} s\n      \
+             taintward: {}, added again {} times, tainted after {:?} s",
             original.tell(),
             original.renewed,
             original.tainted_after,

@@ -21,7 +21,7 @@ pub(crate) async fn differences_are_the_documented_ones(cluster: &mut Cluster, _
     let beside = Cluster::start(&Binaries::find().unwrap(), ClusterConfig::default()).await.unwrap();
     let (original, ours) = tokio::join!(played(Who::Original, cluster), played(Who::Ours, &beside));
     let mut wrong = documented::judge(&compare::differences(&original, &ours), cluster.minor());
-    for (who, steps) in [("the original", &original), ("taintward", &ours)] {
+    for (who, steps) in [("kube-controller-manager", &original), ("taintward", &ours)] {
         let unlike = steps.iter().filter(|step| !step.wrong.is_empty());
         wrong.extend(unlike.map(|step| format!("{who}: {}: in the end {:?}", step.step, step.wrong)));
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 enum Shows {
     /// In these steps; in any step if there are none.
     In(&'static [&'static str], Kind),
-    /// The same, with the original before this minor version.
+    /// The same, with kube-controller-manager before this minor version.
     Before(u32, &'static [&'static str], Kind),
     /// The same, but not in every run.
     Perhaps(&'static [&'static str], Kind, &'static str),
@@ -56,7 +56,7 @@ const ROWS: &[(&str, &[Shows])] = &[
     (
         "NL-22",
         &[Elsewhere(
-            "the first second after a start, when nobody is silent yet: crates/core/tests/node_lifecycle",
+            "the first second after a start, when no node is silent yet: crates/core/tests/node_lifecycle",
         )],
     ),
     (
@@ -66,7 +66,7 @@ const ROWS: &[(&str, &[Shows])] = &[
             Perhaps(
                 &["one node comes back"],
                 Kind::PutOnAgain,
-                "who kept its taint by NL-47 is tainted anew",
+                "a node that kept its taint by NL-47 is tainted again",
             ),
         ],
     ),
@@ -93,7 +93,7 @@ const ROWS: &[(&str, &[Shows])] = &[
         &[Perhaps(
             &["everything dies", "one node comes back", "all come back"],
             Kind::Elsewhere,
-            "a race between the original's two loops",
+            "a race between the two loops of kube-controller-manager",
         )],
     ),
     ("NL-48", &[Elsewhere("countdowns of pods: crates/core/tests/node_lifecycle")]),
@@ -103,7 +103,7 @@ const ROWS: &[(&str, &[Shows])] = &[
         &[Perhaps(
             &["the controller stands still for longer than the grace period, and all nodes live"],
             Kind::Elsewhere,
-            "whether the original reads before it judges is a race",
+            "whether kube-controller-manager reads before it judges is a race",
         )],
     ),
     ("S8", &[Elsewhere("a concurrent edit is a conflict to both: storm.rs")]),

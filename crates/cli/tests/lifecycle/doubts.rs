@@ -107,7 +107,7 @@ pub(crate) async fn a_paused_server_makes_no_node_silent(cluster: &mut Cluster, 
     cluster.server(0).resume().unwrap();
     // Live nodes could not renew meanwhile, which is the point of this test and not a lateness of the generator.
     let late = PACE.renew + PACE.renew / 2;
-    fleet.until("all to be heard of again", BACK, |fleet| fleet.heartbeats.longest_wait() < late).await;
+    fleet.until("all to report again", BACK, |fleet| fleet.heartbeats.longest_wait() < late).await;
     fleet.heartbeats.lateness();
     only_the_dead_one(&fleet, dead, mark).await;
     ours.stop();

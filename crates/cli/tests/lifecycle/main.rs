@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     run(vec![original(), beliefs(), deaths(), doubts(), others()])
 }
 
-/// The same script for the original and for taintward.
+/// The same script for kube-controller-manager and for Taintward.
 fn original() -> Group {
     Group {
         name: "original",
@@ -61,13 +61,13 @@ fn original() -> Group {
     }
 }
 
-/// How the original handles interruptions.
+/// How kube-controller-manager handles interruptions.
 fn beliefs() -> Group {
     Group {
         name: "beliefs",
         options: ClusterConfig::default(),
         kwok: false,
-        play: alone![beliefs::nodes_that_the_original_declares_silent],
+        play: alone![beliefs::nodes_that_kube_controller_manager_declares_silent],
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) const PACE: Pace = Pace {
     rate: 5.0,
 };
 
-/// Long enough for two rounds of the original's monitor.
+/// Long enough for two rounds of kube-controller-manager's monitor.
 const CALM: Duration = Duration::from_millis(2_200);
 
 /// Zones a and b of six nodes, c of four, d of two.
@@ -40,7 +40,7 @@ pub(crate) fn plans() -> Vec<FakeNode> {
 
 /// Runs the whole script.
 pub(crate) async fn play(side: &mut Side<'_>) {
-    side.begin("all is well");
+    side.begin("all nodes are ready");
     side.end(CALM).await;
     dies_and_returns(side).await;
     says_things(side).await;
@@ -129,7 +129,7 @@ async fn is_cordoned_and_tainted(side: &mut Side<'_>) {
     side.expect(["a4"], &SHUT);
     side.end(CALM).await;
 
-    side.begin("users put taints on: a foreign one, own ones without reason, an own one with a value");
+    side.begin("users add taints: a foreign one, own ones without reason, an own one with a value");
     let own = |key: &str, effect: &str| json!({"key": format!("node.kubernetes.io/{key}"), "effect": effect});
     let foreign = json!({"key": "example.com/mine", "value": "v", "effect": "NoSchedule"});
     let taints = [foreign, own("unschedulable", "NoSchedule"), own("unreachable", "NoExecute")];
@@ -154,7 +154,7 @@ async fn is_refused(side: &mut Side<'_>) {
     say(&side.fleet.admin, "c2", &[("MemoryPressure", "True")]).await.unwrap();
     tokio::time::sleep(CALM).await;
     refusal::end(&side.fleet.admin, "c3").await;
-    // D12, NL-7: the original waits for the node's next heartbeat.
+    // D12, NL-7: kube-controller-manager waits for the node's next heartbeat.
     side.expect(["c2"], if side.who == Who::Ours { &PRESSED } else { &WELL });
     side.end(CALM).await;
 
@@ -163,7 +163,7 @@ async fn is_refused(side: &mut Side<'_>) {
     side.expect(["c2"], &PRESSED);
     side.end(CALM).await;
 
-    side.begin("and takes it back");
+    side.begin("and reports that it is healthy");
     say(&side.fleet.admin, "c2", &[("MemoryPressure", "False"), ("DiskPressure", "False")]).await.unwrap();
     side.expect(["c2"], &WELL);
     side.end(CALM).await;

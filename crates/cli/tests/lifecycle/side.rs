@@ -178,7 +178,7 @@ fn describe(wrong: &BTreeMap<String, Option<BTreeSet<String>>>) -> Vec<String> {
     wrong.iter().map(|(name, own)| format!("{name} has {own:?}")).collect()
 }
 
-/// Starts the original and waits until it acts.
+/// Starts kube-controller-manager and waits until it acts.
 pub(crate) async fn original(cluster: &Cluster, flags: &[String]) -> ChildProcess {
     let mut program = cluster.controller_manager(CONTROLLER, flags).await.unwrap();
     wait::until("kube-controller-manager's caches", Duration::from_secs(60), async || {

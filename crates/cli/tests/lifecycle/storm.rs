@@ -155,7 +155,7 @@ async fn by_kubectl(cluster: &Cluster, stop: &AtomicBool) -> Model {
     model
 }
 
-/// Meanwhile every node gives reasons for our taints, and withdraws them. Returns how often.
+/// Meanwhile every node gives reasons for managed taints, and withdraws them. Returns how often.
 async fn toss(fleet: &Fleet, stop: &AtomicBool) -> usize {
     let nodes = fleet.heartbeats.all();
     let mut turns = 0;
@@ -175,14 +175,14 @@ async fn toss(fleet: &Fleet, stop: &AtomicBool) -> usize {
     turns
 }
 
-/// Makes all nodes ready again, and waits until they lose our taints.
+/// Makes all nodes ready again, and waits until they lose the managed taints.
 async fn settle(fleet: &Fleet) {
     for node in fleet.heartbeats.all() {
         cordon(&fleet.admin, &node, false).await.unwrap();
         say(&fleet.admin, &node, &[("Ready", "True"), ("DiskPressure", "False")]).await.unwrap();
     }
     let none = async || Ok(fleet.record.those(|sight| !sight.own().is_empty()).is_empty().then_some(()));
-    wait::until("our taints to be gone", Duration::from_secs(20), none).await.unwrap();
+    wait::until("the managed taints to be gone", Duration::from_secs(20), none).await.unwrap();
 }
 
 /// S8: operations on own taints only, with tests of what was read; never the whole list.
@@ -190,7 +190,7 @@ fn check_writes(witness: &Witness, tossed: usize) {
     let writes = witness.ours(|entry| entry.is_write() && entry.resource == "nodes");
     let worked = writes.iter().filter(|entry| entry.code == 200).count();
     let conflicts = writes.iter().filter(|entry| matches!(entry.code, 409 | 422)).count();
-    println!("storm: {tossed} reasons came and went, {worked} writes of ours, {conflicts} conflicts");
+    println!("storm: {tossed} reasons came and went, {worked} writes of Taintward, {conflicts} conflicts");
     assert!(worked > NODES && conflicts > 0, "too few edits for a conclusion");
     for entry in &writes {
         let operations = entry.request.as_array().unwrap_or_else(|| panic!("S8: no JSON Patch: {entry:?}"));

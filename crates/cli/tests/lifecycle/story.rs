@@ -96,7 +96,7 @@ pub(crate) fn tainted_at(record: &NodeHistory, since: HistoryPosition) -> Vec<(T
 }
 
 /// S6: in any period at most `1 + rate · length` nodes of one zone get NoExecute taints. If they are seconds apart, the
-/// record's clock may lag by half of that: a token that did not exist shows all the same.
+/// record's clock may lag by half of that: a token that did not exist still shows.
 pub(crate) fn check_rate(tainted: &[(Timestamp, String)], rate: f64) {
     let blur = BLUR.as_secs_f64().max(0.5 / rate);
     for (first, (from, node)) in tainted.iter().enumerate() {

@@ -22,7 +22,7 @@ pub(crate) const PACE: Pace = Pace {
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Our events about an object: reason, note, type, and reporter.
+/// Taintward's events about an object: reason, note, type, and reporter.
 fn events(witness: &Witness, uid: &str) -> Vec<[String; 4]> {
     let about = witness.events_on(uid);
     let texts = about.iter().filter(|entry| entry.code == 201).map(|entry| {
@@ -150,7 +150,7 @@ pub(crate) async fn its_pods_go_when_their_time_is_over(cluster: &mut Cluster, w
     fleet.silence(&["node-00003"]);
     let tainted = fleet.until("it to be tainted", PATIENCE, |fleet| !fleet.evicting().is_empty()).await;
     let due = tainted + seconds(3.0);
-    // The record receives the taint about as late as we do.
+    // The record receives the taint about as late as the test does.
     scene.goes_within(&goes, due - seconds(0.5), due + seconds(2.0)).await;
     fleet.expect_punctual();
     ours.stop();

@@ -78,7 +78,7 @@ async fn a_thousand_running_pods_get_the_policys_seconds_and_leave_by_them() {
         stage.pods().await.iter().map(|pod| (name(pod), seconds(pod))).collect();
     assert_eq!((by_name["own"], by_name["asks"]), (Some(7), Some(25)));
 
-    // All nodes fall silent; the original evicts each pod when its new seconds are over, and none before.
+    // All nodes fall silent; kube-controller-manager evicts each pod when its new seconds are over, and none before.
     let silent = Timestamp::now();
     for at in 0..NODES {
         stage.silence(&node(at)).await;
@@ -121,7 +121,7 @@ async fn pods_of_silent_nodes_wait_and_a_policy_that_is_changed_is_followed() {
         pods.first().and_then(seconds)
     };
     stage
-        .until("the pod of the node that is well to be patched", async |stage| {
+        .until("the pod of the healthy node to be patched", async |stage| {
             seconds_of(stage, "well").await == Some(600)
         })
         .await;

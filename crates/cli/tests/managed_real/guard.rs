@@ -68,7 +68,7 @@ async fn guarded_pods_leave_by_their_own_seconds_and_at_the_ceiling_without_tain
     let forever = guarded.iter().filter(|pod| name(pod).ends_with("-forever"));
     assert!(forever.clone().count() == 3 && forever.clone().all(|pod| seconds(pod).is_none()));
 
-    // Taintward evicts them, with its events; the original waits for the ceiling.
+    // Taintward evicts them, with its events; kube-controller-manager waits for the ceiling.
     let began = Instant::now();
     stage.silence("a").await;
     all_leave(&stage, "a", 4, began, OWN).await;
@@ -81,7 +81,7 @@ async fn guarded_pods_leave_by_their_own_seconds_and_at_the_ceiling_without_tain
     stage.restart_ours(CONTROLLER);
     all_leave(&stage, "b", 4, began, OWN).await;
 
-    // When Taintward is dead, the original evicts the pods at the ceiling.
+    // When Taintward is dead, kube-controller-manager evicts the pods at the ceiling.
     stage.ours.take().unwrap().kill().unwrap();
     let began = Instant::now();
     stage.silence("c").await;

@@ -18,7 +18,7 @@ async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
     let Some(tools) = binaries::for_test("no_pod_leaves_while_it_is_held") else { return };
     let mut stage = Stage::set(&tools, CONTROLLER, &["--hold-limit=1"]).await;
     let test = "no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released";
-    let why = "older ones evict only beside node-lifecycle-controller, which takes taints off when it is started anew";
+    let why = "older ones evict only beside node-lifecycle-controller, which removes taints when it restarts";
     if stage.cluster.is_before(33, test, why) {
         return;
     }
@@ -57,7 +57,7 @@ async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
     stage.start_both().await;
     tokio::time::sleep(Duration::from_secs(OWN as u64)).await;
     let pods = stage.pods().await;
-    assert_eq!(pods.len(), 44, "the original has evicted held pods");
+    assert_eq!(pods.len(), 44, "kube-controller-manager has evicted held pods");
     assert!(pods.iter().all(|pod| pod["metadata"]["deletionTimestamp"].is_null()));
     assert_eq!(stage.on("calm").await, before, "a pod of a healthy node was changed");
     let forever = pods.iter().filter(|pod| name(pod).ends_with("-forever"));
@@ -84,7 +84,7 @@ async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
                 && pods.iter().filter(|pod| seconds(pod) == Some(OWN)).count() == 20
         })
         .await;
-    // The server's clock and ours differ by less than a second.
+    // The server's clock and this machine's differ by less than a second.
     loop {
         let before = Timestamp::now();
         let left: Vec<String> = stage.on("c").await.iter().map(name).collect();
@@ -120,7 +120,7 @@ async fn a_person_holds_a_node_and_releases_it_and_a_forged_record_gives_nothing
             stage.on("a").await.iter().filter(|pod| is_held(pod)).count() == 3
         })
         .await;
-    stage.until("the one that was left alone to leave", async |stage| stage.on("a").await.len() == 3).await;
+    stage.until("the skipped one to leave", async |stage| stage.on("a").await.len() == 3).await;
     let said = stage.ours.as_ref().unwrap().output();
     assert!(said.contains("pod left unchanged") && said.contains("default/odd"), "{said}");
 

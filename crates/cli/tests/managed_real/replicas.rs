@@ -21,8 +21,8 @@ async fn says(replica: &ChildProcess, words: &str) {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn another_leader_goes_on_with_what_the_first_has_begun() {
-    let Some(tools) = binaries::for_test("another_leader_goes_on_with_what_the_first_has_begun") else {
+async fn another_leader_continues_what_the_first_has_begun() {
+    let Some(tools) = binaries::for_test("another_leader_continues_what_the_first_has_begun") else {
         return;
     };
     let mut stage = Stage::set(&tools, "toleration-hold-controller", &["--hold-limit=1"]).await;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 struct Usual {
     file: &'static str,
     says: &'static str,
-    #[allow(dead_code, reason = "for whoever reads the list")]
+    #[allow(dead_code, reason = "for readers of the list")]
     why: &'static str,
 }
 
@@ -22,17 +22,17 @@ const USUAL: [Usual; 7] = [
     Usual {
         file: "replica_set.go",
         says: "is not as new as written version",
-        why: "its own write was answered before the watch told of it; it waits for the watch",
+        why: "its own write was answered before the watch reported it; it waits for the watch",
     },
     Usual {
         file: "daemon_controller.go",
         says: "is not as new as written version",
-        why: "its own write was answered before the watch told of it; it waits for the watch",
+        why: "its own write was answered before the watch reported it; it waits for the watch",
     },
     Usual {
         file: "disruption.go",
         says: "Operation cannot be fulfilled on poddisruptionbudgets.policy",
-        why: "an eviction, or a status of its own that the watch has not told of yet, came in between; it tries again",
+        why: "an eviction, or a status of its own that the watch has not reported yet, came in between; it tries again",
     },
     Usual {
         file: "namespace_controller.go",

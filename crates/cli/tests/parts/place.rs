@@ -11,7 +11,7 @@ use taintward_envtest::{
     Account, Audit, Binaries, ChildProcess, Cluster, ClusterConfig, TestApi, binaries, fixtures, kwok,
 };
 
-/// The components that real programs replace here, and Taintward, whose work the original does.
+/// The components that real programs replace here, and Taintward, whose work kube-controller-manager does.
 const WITHOUT: &str =
     "taintward,nodes,scheduler,deployments,replicasets,daemonsets,jobs,budgets,garbage,namespaces";
 

@@ -25,7 +25,7 @@ const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     LetIn,
-    /// Rejected by one of our policies.
+    /// Rejected by one of Taintward's policies.
     Refused(String),
     /// Rejected by any API server.
     Invalid(#[allow(dead_code, reason = "shown where a test fails")] String),

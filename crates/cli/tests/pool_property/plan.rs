@@ -191,7 +191,7 @@ fn some_users(kind: usize, plan: &Plan, choices: &mut Choices) -> (&'static str,
             let first = account(choices.below(5), "runner");
             ("serviceAccounts", json!([first, account(choices.below(5), "default")]))
         }
-        // If a controller is among its users, that says nothing about the users for whom it creates pods.
+        // If a controller is among its users, that does not include the users whose pods it creates.
         6 => ("users", json!([choices.pick(&users[..4]), users[4], REPLICAS])),
         _ => ("groups", json!([format!("g{}", choices.below(3))])),
     }

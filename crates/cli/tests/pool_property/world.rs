@@ -21,7 +21,7 @@ const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 pub(crate) enum Outcome {
     /// The new state of the object.
     Taken(Value),
-    /// Rejected by one of our policies.
+    /// Rejected by one of Taintward's policies.
     Refused,
     /// Rejected by any API server.
     Invalid,

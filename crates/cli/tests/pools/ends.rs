@@ -101,7 +101,7 @@ pub(crate) async fn killed_half_way_another_run_completes_it(plot: &Plot<'_>) {
     second.kill();
     plot.delete_pool("many").await;
     let mut third = plot.start(&slow);
-    plot.until("some to be given back", async || (dedicated().await <= MANY - 3).then_some(())).await;
+    plot.until("some nodes to be released", async || (dedicated().await <= MANY - 3).then_some(())).await;
     third.kill();
     assert!(plot.read_pool("many").await.is_some(), "it stays until all nodes are released");
     let mut fourth = plot.start(&["--leader-elect=false"]);
@@ -124,7 +124,7 @@ pub(crate) async fn a_follower_takes_over(plot: &Plot<'_>) {
     leader.kill();
     plot.change_pool("turn", json!({"spec": {"nodes": {"names": ["a2"]}}})).await;
     plot.dedicated("a1", "turn", false).await;
-    follower.says("node given back").await;
+    follower.says("node is no longer dedicated").await;
     plot.delete_pool("turn").await;
     plot.pool_is_gone("turn").await;
     assert_eq!(follower.stop().code(), Some(0));

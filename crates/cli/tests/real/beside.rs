@@ -1,4 +1,4 @@
-//! Tests that kube-controller-manager's taint eviction beside ours is detected, and nothing else is mistaken for it
+//! Tests that kube-controller-manager's taint eviction beside Taintward's is detected, and nothing else is mistaken for it
 //! (P39).
 
 use super::program::Taintward;
@@ -23,7 +23,7 @@ async fn evict_one(scene: &Scene<'_>, name: &str) {
 }
 
 /// P39: the other controller is detected, logged and counted, though its evictions come one by one and most of them
-/// after ours. Our own are not counted.
+/// after Taintward's. Taintward's own are not counted.
 pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
     cluster: &mut Cluster,
     witness: &Witness,
@@ -37,7 +37,7 @@ pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
     let original = cluster.taint_eviction().await.unwrap();
     let mut evicted = 0;
     while taintward.said(TOLD).is_empty() {
-        assert!(evicted < 240, "240 evictions beside the original, and no log line");
+        assert!(evicted < 240, "240 evictions beside kube-controller-manager, and no log line");
         evict_one(&scene, &format!("both-{evicted}")).await;
         evicted += 1;
     }
@@ -50,7 +50,7 @@ pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
 }
 
 /// P39: the same for pods that leave at the same moment; pods that should stay do.
-pub(crate) async fn upstreams_controller_beside_ours_is_noticed(
+pub(crate) async fn upstreams_controller_beside_taintward_is_noticed(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> Terms {

@@ -8,8 +8,8 @@ use taintward_envtest::Cluster;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::{no_execute, pod};
 
-/// P45, S1: pods that change faster than they can be read are evicted all the same, and only these incarnations.
-pub(crate) async fn busy_pods_go_all_the_same(cluster: &mut Cluster, witness: &Witness) -> Terms {
+/// P45, S1: pods that change faster than they can be read are evicted anyway, and only these incarnations.
+pub(crate) async fn busy_pods_are_evicted_anyway(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     for round in 0..5 {

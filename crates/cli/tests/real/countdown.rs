@@ -68,8 +68,8 @@ pub(crate) async fn changed_seconds_change_the_deadline(scene: &Scene<'_>) {
     scene.meet(done, &[(shorter, Goes(5.0)), (longer, Goes(8.0)), (for_ever, Stays)], 8.0).await;
 }
 
-/// D2, D1: a second, shorter taint brings the deadline forward; its removal restores the first one's. Each taint counts
-/// from its own start.
+/// D2, D1: a second, shorter taint brings the deadline forward; its removal restores the deadline of the first. Each
+/// taint counts from its own start.
 pub(crate) async fn a_second_taint_moves_the_deadline_and_its_end_moves_it_back(scene: &Scene<'_>) {
     for node in ["cd-second", "cd-back"] {
         scene.node(node).await;

@@ -18,7 +18,7 @@ const BACK: f64 = 5.0;
 /// How long API servers may accept a token after it was revoked.
 const BELIEVED: Duration = Duration::from_secs(30);
 
-/// A kubeconfig of our own account with these credentials.
+/// A kubeconfig of Taintward's account with these credentials.
 fn kubeconfig(cluster: &Cluster, name: &str, user: &str) -> PathBuf {
     let text = format!(
         "{{clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1:{}', certificate-authority: ca.crt}}}}], \
@@ -38,7 +38,7 @@ fn replace(cluster: &Cluster, name: &str, text: &str) {
     fs::rename(new, cluster.folder().join(name)).unwrap();
 }
 
-/// A token of our account that ends with the Secret of this name.
+/// A token of Taintward's account that ends with the Secret of this name.
 async fn token(scene: &Scene<'_>, name: &str) -> String {
     let secrets = "/api/v1/namespaces/kube-system/secrets";
     let secret = json!({"metadata": {"name": name}});

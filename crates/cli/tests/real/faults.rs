@@ -123,7 +123,7 @@ pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, 
 }
 
 /// D3: a revoked permission is named, and waited for.
-pub(crate) async fn a_permission_given_back_is_used(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn a_restored_permission_is_used(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &ALONE).await;
     scene.node("right").await;

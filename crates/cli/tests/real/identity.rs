@@ -34,8 +34,8 @@ pub(crate) async fn a_successor_gets_its_own_time(scene: &Scene<'_>) {
     }
 }
 
-/// D6 (TE-23 today): finished, terminating and mirror pods are left alone.
-pub(crate) async fn exempt_pods_are_left_alone(scene: &Scene<'_>) {
+/// D6 (TE-23 today): finished, terminating and mirror pods are exempt.
+pub(crate) async fn exempt_pods_are_not_evicted(scene: &Scene<'_>) {
     scene.node("id-alone").await;
     let named = |name: &str| pod(&format!("id-alone-{name}"), "id-alone");
     let (done, failed) = (scene.pod(named("succeeded")).await, scene.pod(named("failed")).await);
@@ -63,7 +63,7 @@ pub(crate) async fn exempt_pods_are_left_alone(scene: &Scene<'_>) {
     scene.admin.patch(&path, PatchType::Merge, r#"{"metadata":{"finalizers":null}}"#).await.unwrap();
 }
 
-/// D10 (TE-11 today): the countdowns of a deleted node end; a node recreated under its name starts anew.
+/// D10 (TE-11 today): the countdowns of a deleted node end; a node recreated under its name starts new ones.
 pub(crate) async fn a_deleted_node_takes_its_countdowns_along(scene: &Scene<'_>) {
     scene.node("id-gone").await;
     let pod = scene.pod(pod("id-gone", "id-gone").bearing("id", Some(4))).await;

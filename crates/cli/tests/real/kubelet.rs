@@ -57,7 +57,7 @@ pub(crate) async fn evicted_pods_are_ended_and_removed(cluster: &mut Cluster, wi
     let left = scene.find(&alone).await.expect("no kubelet ended it");
     assert!(left["metadata"]["deletionTimestamp"].is_string());
 
-    // Our controller deleted each evicted pod once, and the kubelet removed it.
+    // Taintward's controller deleted each evicted pod once, and the kubelet removed it.
     for pod in [&now, &later] {
         let deletions =
             witness.all(|entry| entry.verb == "delete" && entry.resource == "pods" && entry.name == pod.name);

@@ -90,7 +90,10 @@ async fn is_ready_again(taintward: &Taintward) {
 }
 
 /// L4: the API server is killed, and comes back after a while, several times in a row, with seconds in between.
-pub(crate) async fn evictions_go_on_when_a_server_is_back(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn evictions_continue_when_a_server_is_back(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
     let taintward = Taintward::acting(cluster, &[]).await;
     let side = Side::of(cluster, witness, "killed").await;
     for length in lengths(&[10, 11, 12, 30]) {
@@ -107,7 +110,10 @@ pub(crate) async fn evictions_go_on_when_a_server_is_back(cluster: &mut Cluster,
 }
 
 /// L4: the API server is paused, and resumes after a while.
-pub(crate) async fn evictions_go_on_when_a_server_goes_on(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn evictions_continue_when_a_server_resumes(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
     let taintward = Taintward::acting(cluster, &[]).await;
     let side = Side::of(cluster, witness, "paused").await;
     for length in lengths(&[20]) {
@@ -124,7 +130,7 @@ pub(crate) async fn evictions_go_on_when_a_server_goes_on(cluster: &mut Cluster,
 }
 
 /// L4: etcd is paused, and resumes after a while. The API servers' recovery time does not count.
-pub(crate) async fn evictions_go_on_when_etcd_goes_on(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn evictions_continue_when_etcd_resumes(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let taintward = Taintward::acting(cluster, &[]).await;
     let side = Side::of(cluster, witness, "etcd").await;
     for length in lengths(&[20]) {
@@ -148,7 +154,10 @@ pub(crate) async fn evictions_go_on_when_etcd_goes_on(cluster: &mut Cluster, wit
 
 /// L4: etcd is killed and restarted, while the API servers stay alive. Pods that became due meanwhile leave at once,
 /// those with longer seconds get their full time, and those that tolerate the taint indefinitely stay.
-pub(crate) async fn evictions_go_on_when_etcd_is_killed(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn evictions_continue_when_etcd_is_killed(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
     let taintward = Taintward::acting(cluster, &[]).await;
     let side = Side::of(cluster, witness, "no-etcd").await;
     for length in lengths(&[10]) {
@@ -193,7 +202,7 @@ pub(crate) async fn evictions_go_on_when_etcd_is_killed(cluster: &mut Cluster, w
 }
 
 /// L4: the network is cut, and heals: all open connections break, or none, or only the open ones are dead.
-pub(crate) async fn evictions_go_on_when_the_network_heals(
+pub(crate) async fn evictions_continue_when_the_network_heals(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> Terms {
@@ -227,7 +236,10 @@ pub(crate) async fn evictions_go_on_when_the_network_heals(
 }
 
 /// L4: one of two servers behind a TCP load balancer is paused; new connections lead to the other.
-pub(crate) async fn evictions_go_on_by_the_other_server(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn evictions_continue_by_the_other_server(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
     let (port, first, second) = (free_port(), cluster.port(0), cluster.port(1));
     let balancer = Proxy::on(port, first);
     let mut taintward =

@@ -12,7 +12,7 @@ use taintward_envtest::fixtures::{no_execute, pod};
 const LONG_ENOUGH: Duration = Duration::from_secs(34);
 
 /// L1, L4: all due pods leave in time during a relist; countdowns and pods that may stay survive it.
-pub(crate) async fn evictions_go_on_while_everything_is_listed_again(
+pub(crate) async fn evictions_continue_while_everything_is_listed_again(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> Terms {

@@ -23,11 +23,11 @@ pub(crate) async fn what_waiting_cannot_heal_ends_it_with_one_sentence(scene: &S
     let ca = folder.join("ca.crt");
     let no_ca = good.replace(&ca.display().to_string(), "/nonexistent/ca.crt");
     for (file, flags, expected) in [
-        (folder.join("start-missing"), vec![], "cannot read the kubeconfig"),
-        (write("nonsense", "{{"), vec![], "cannot read the kubeconfig"),
+        (folder.join("start-missing"), vec![], "cannot read kubeconfig"),
+        (write("nonsense", "{{"), vec![], "cannot read kubeconfig"),
         (write("empty", ""), vec![], "is empty"),
         (write("good", &good), vec!["--context=elsewhere"], r#"has no context "elsewhere""#),
-        (write("no-ca", &no_ca), vec![], "a certificate or key in"),
+        (write("no-ca", &no_ca), vec![], "cannot use a certificate or key in"),
     ] {
         let flags: Vec<&str> = flags.into_iter().chain([OBSERVE]).collect();
         let mut taintward = Taintward::start(scene.cluster, &file, &flags);

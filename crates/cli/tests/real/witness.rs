@@ -48,7 +48,7 @@ impl Followed {
     }
 }
 
-/// Whether our program sent this request under our account.
+/// Whether Taintward sent this request under its account.
 pub(crate) fn is_ours(entry: &AuditEntry) -> bool {
     entry.user == Account::Taintward.user() && entry.agent.starts_with("taintward/")
 }
@@ -80,7 +80,7 @@ impl Witness {
         followed
     }
 
-    /// All matching requests of our account, in order.
+    /// All matching requests of Taintward's account, in order.
     pub(crate) fn ours(&self, fits: impl Fn(&AuditEntry) -> bool) -> Vec<AuditEntry> {
         self.all(|entry| is_ours(entry) && fits(entry))
     }
@@ -91,7 +91,7 @@ impl Witness {
         now.entries[now.begin..].iter().filter(|entry| fits(entry)).cloned().collect()
     }
 
-    /// When our DELETE of this pod arrived.
+    /// When Taintward's DELETE of this pod arrived.
     pub(crate) fn deleted(&self, uid: &str) -> Option<Timestamp> {
         let now = self.now();
         let fits =
@@ -99,22 +99,22 @@ impl Witness {
         now.entries.iter().find(fits).map(|entry| entry.received)
     }
 
-    /// How often we deleted this pod: more than once only if a restored store brought it back.
+    /// How often Taintward deleted this pod: more than once only if a restored store brought it back.
     pub(crate) fn deletions_of(&self, uid: &str) -> usize {
         self.ours(|entry| is_deletion(entry) && uid_demanded(entry) == Some(uid)).len()
     }
 
-    /// How many pods we deleted.
+    /// How many pods Taintward deleted.
     pub(crate) fn deletions(&self) -> usize {
         self.ours(is_deletion).len()
     }
 
-    /// Our writes to the pod of this name.
+    /// Taintward's writes to the pod of this name.
     pub(crate) fn writes_on_pod(&self, name: &str) -> Vec<AuditEntry> {
         self.ours(|entry| entry.is_write() && entry.resource.starts_with("pods") && entry.name == name)
     }
 
-    /// Our events about the pod with this UID.
+    /// Taintward's events about the pod with this UID.
     pub(crate) fn events_on(&self, uid: &str) -> Vec<AuditEntry> {
         self.ours(|entry| entry.resource == "events" && entry.request["regarding"]["uid"] == uid)
     }

@@ -163,7 +163,7 @@ const THOUGHT_OF: &[&str] = &[
     "node {1} --validate=ignore new:NoExecute",
     "node {1} --validate=warn new:NoExecute",
     "node {1} --validate new:NoExecute",
-    "node {1} --field-manager=somebody new:NoExecute",
+    "node {1} --field-manager=another new:NoExecute",
     "node {1} -o name new:NoExecute",
     "node {1} -oname --dry-run=server a-",
     "node {1} {2} -o name --dry-run=client new:NoExecute",

@@ -62,7 +62,7 @@ pub(crate) async fn no_pod_gets_past_by_being_hard_to_parse(stage: &Stage) {
     };
     let dry = format!("{path}?dryRun=All");
     let known = async || Ok(api.create(&dry, &smuggler("probe")).await.is_err().then_some(()));
-    wait::until("the pool to be heard of", PATIENCE, known).await.unwrap();
+    wait::until("the pool to be observed", PATIENCE, known).await.unwrap();
     refused("plain", &smuggler("plain")).await;
     for depth in [110, 300, 1000] {
         refused(&format!("{depth} deep"), &deep(smuggler("deep"), depth)).await;

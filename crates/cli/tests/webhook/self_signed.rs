@@ -106,7 +106,7 @@ impl Kept {
 /// The Secret is deleted. The account may not create one, and the served certificate stays until a new installation.
 async fn lose(stage: &Stage, hook: &Hook) {
     stage.api.delete(&place(), &json!({})).await.unwrap();
-    wait::until("the loss to be told", PATIENCE, async || {
+    wait::until("the loss to be reported", PATIENCE, async || {
         Ok(hook.output().contains("taintward install --apply` creates the Secret").then_some(()))
     })
     .await

@@ -146,7 +146,10 @@ impl PoolRequestContext {
 }
 
 fn still_on_nodes(pool: &PoolFact) -> RequestError {
-    conflict(format!("pool {} is still on nodes: they are looked at again", pool.pool.name))
+    conflict(format!(
+        "taints or labels of pool {} are still on nodes: the controller checks them again",
+        pool.pool.name
+    ))
 }
 
 fn conflict(message: String) -> RequestError {

@@ -39,11 +39,11 @@ pub(super) fn report(
             tracing::info!(node = &*node, %uid, pool = &*pool, "node dedicated");
         }
         DedicatedPoolNotice::NodeWritten { node, uid, pool: None } => {
-            tracing::info!(node = &*node, %uid, "node given back");
+            tracing::info!(node = &*node, %uid, "node is no longer dedicated");
         }
         DedicatedPoolNotice::PodEvicted { pool, pod } => evicted(recorder, &pool, &pod, at),
         DedicatedPoolNotice::PoolGone { pool } => {
-            tracing::info!(pool = &*pool, "pool is deleted, and no trace of it is left on nodes");
+            tracing::info!(pool = &*pool, "pool is deleted; no node has its taints or labels any longer");
         }
     }
 }

@@ -14,7 +14,9 @@ pub(crate) fn evicted(node: &NodeName, grounds: &EvictionReason, now: Now) -> St
 
 /// The event of a pod whose countdown ended without a deletion.
 pub(crate) fn cancelled(node: &NodeName, pod: &PodName) -> String {
-    format!("Cancelling deletion of Pod {pod}: no NoExecute taint of node {node} makes it leave any more")
+    format!(
+        "Cancelling deletion of Pod {pod}: no NoExecute taint of node {node} requires its eviction any longer"
+    )
 }
 
 /// Taint, toleration and timing in one sentence.

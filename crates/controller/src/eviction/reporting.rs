@@ -56,7 +56,11 @@ impl<'a> EvictionReport<'a> {
                 )
             }
             EvictionNotice::CountdownsResumed { held, pods } => {
-                tracing::warn!(pods, held_seconds = held.as_secs_f64(), "countdowns go on, as much later")
+                tracing::warn!(
+                    pods,
+                    held_seconds = held.as_secs_f64(),
+                    "countdowns resumed; deadlines are later by that time"
+                )
             }
             EvictionNotice::UnsupportedToleration { pod } => self.report_not_understood(&pod, now),
             EvictionNotice::ResourceVersionWentBack => self.report_rewound(now.mono),

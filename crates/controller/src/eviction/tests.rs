@@ -1,6 +1,6 @@
 //! Tests that events wait for permission to write only while the lease lasts, and that log lines are bounded.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use super::*;
 use crate::admin::LoopHeartbeat;

@@ -90,7 +90,7 @@ fn hostile_values_stay_on_their_line_and_in_their_quotes() {
 }
 
 #[test]
-fn ordinary_text_of_any_language_is_left_alone() {
+fn ordinary_text_of_any_language_is_unchanged() {
     let line = logged(LogFormat::Text, 0, || tracing::info!(node = "nœud-é-节点", "grüße"));
     assert!(line.ends_with("grüße node=\"nœud-é-节点\"\n"));
     assert!(matches!(escaped("nœud"), std::borrow::Cow::Borrowed("nœud")));
@@ -133,23 +133,23 @@ fn an_error_is_logged_with_its_causes() {
 }
 
 #[test]
-fn verbosity_opens_our_records_first_and_the_libraries_later() {
+fn verbosity_opens_own_records_first_and_the_libraries_later() {
     let all = || {
-        tracing::info!("our info");
-        tracing::debug!("our debug");
-        tracing::trace!("our trace");
-        tracing::warn!(target: "kube_client", "their warning");
-        tracing::info!(target: "kube_client", "their info");
-        tracing::debug!(target: "hyper::proto", "their debug");
-        tracing::trace!(target: "h2::codec", "their trace");
+        tracing::info!("own info");
+        tracing::debug!("own debug");
+        tracing::trace!("own trace");
+        tracing::warn!(target: "kube_client", "library warning");
+        tracing::info!(target: "kube_client", "library info");
+        tracing::debug!(target: "hyper::proto", "library debug");
+        tracing::trace!(target: "h2::codec", "library trace");
     };
     let expected: [(u8, &[&str]); 6] = [
-        (0, &["our info", "their warning"]),
-        (1, &["our info", "their warning"]),
-        (2, &["our info", "our debug", "their warning"]),
-        (4, &["our info", "our debug", "our trace", "their warning"]),
-        (6, &["our info", "our debug", "our trace", "their warning", "their info"]),
-        (10, &["our info", "our debug", "our trace", "their warning", "their info", "their debug"]),
+        (0, &["own info", "library warning"]),
+        (1, &["own info", "library warning"]),
+        (2, &["own info", "own debug", "library warning"]),
+        (4, &["own info", "own debug", "own trace", "library warning"]),
+        (6, &["own info", "own debug", "own trace", "library warning", "library info"]),
+        (10, &["own info", "own debug", "own trace", "library warning", "library info", "library debug"]),
     ];
     for (verbosity, messages) in expected {
         let lines = logged(LogFormat::Text, verbosity, all);

@@ -23,7 +23,7 @@ pub struct EffectMetrics {
 impl EffectMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
-            total: registry.counters(names::EFFECTS, "Requests to the API server, by kind and by what became of them"),
+            total: registry.counters(names::EFFECTS, "Requests to the API server, by kind and outcome"),
             duration: registry.histograms(
                 names::EFFECT_DURATION,
                 "How long a request to the API server took until it was answered or given up",
@@ -41,7 +41,7 @@ impl EffectMetrics {
             ),
             events_dropped: registry.counter(
                 names::EVENTS_DROPPED,
-                "Events given up: too many waited, the lead was lost, or the process ended",
+                "Events that were dropped: too many waited, the lead was lost, or the process ended",
             ),
         }
     }

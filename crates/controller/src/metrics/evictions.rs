@@ -41,7 +41,7 @@ pub struct EvictionGauges {
     pub nodes: usize,
     /// Nodes with at least one NoExecute taint.
     pub tainted_nodes: usize,
-    /// Nodes that are ready, and bear the taint out-of-service.
+    /// Nodes that are ready, and have the taint out-of-service.
     pub ready_out_of_service_nodes: usize,
     /// Pods whose deadline lies ahead.
     pub pending: usize,
@@ -98,14 +98,14 @@ impl EvictionMetrics {
             ),
             would_evict: registry.counter(
                 names::WOULD_EVICT,
-                "Evictions that --mode=enforce would have begun; counted with --mode=observe only",
+                "Evictions that --mode=enforce would have started; counted with --mode=observe only",
             ),
             other_controller: registry.counters(
                 names::OTHER_CONTROLLER_SEEN,
                 "Signs that another taint eviction controller is active beside this one, by kind of sign",
             ),
-            pods: registry.gauge(names::PODS, "Pods bound to a node, as known"),
-            nodes: registry.gauge(names::NODES, "Nodes, as known"),
+            pods: registry.gauge(names::PODS, "Pods bound to a node, as observed"),
+            nodes: registry.gauge(names::NODES, "Nodes, as observed"),
             tainted_nodes: registry.gauge(names::TAINTED_NODES, "Nodes with at least one NoExecute taint"),
             ready_out_of_service_nodes: registry.gauge(
                 names::READY_OUT_OF_SERVICE_NODES,
@@ -117,7 +117,7 @@ impl EvictionMetrics {
             retrying: registry.gauge(names::RETRYING_PODS, "Pods whose last eviction attempt failed"),
             oldest_due: registry.moment(
                 names::OLDEST_DUE_POD,
-                "How long the longest overdue pod has been due; 0 if none is; the single best alarm",
+                "How long the longest overdue pod has been due; 0 if no pod is due; the best single alert",
                 TimeDirection::Since,
             ),
         }

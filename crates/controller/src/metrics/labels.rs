@@ -37,13 +37,13 @@ closed_label! {
 }
 
 closed_label! {
-    /// Why a stream had to be taken up again.
+    /// Why a stream was resumed.
     Restart, "reason", {
         /// The server ended it in good order.
         Closed => "closed",
-        /// The connection broke, or the answer made no sense.
+        /// The connection broke, or the response was invalid.
         Failed => "failed",
-        /// 410: the server has forgotten where we were; everything is listed again.
+        /// 410: the server no longer has the version to resume from; everything is listed again.
         Expired => "expired",
         /// The last list had become old: everything is listed again, to find events that were lost (L4). No failure.
         Relist => "relist",
@@ -67,7 +67,7 @@ closed_label! {
         TolerationOperator => "toleration_operator",
         /// A toleration with an effect other than the three.
         TolerationEffect => "toleration_effect",
-        /// A point in time that makes no sense.
+        /// An invalid point in time.
         Time => "time",
     }
 }
@@ -75,9 +75,9 @@ closed_label! {
 closed_label! {
     /// A controller with a limit of its own on requests.
     Controller, "controller", {
-        /// Who evicts.
+        /// The controller that evicts.
         TaintEviction => "taint-eviction-controller",
-        /// Who looks after nodes.
+        /// The controller that maintains the health of nodes.
         NodeLifecycle => "node-lifecycle-controller",
         /// Those that change toleration seconds: toleration-hold-controller, toleration-backfill-controller and
         /// toleration-guard-controller.
@@ -90,9 +90,9 @@ closed_label! {
     Effect, "effect", {
         /// A live read of a node before a delete (D5).
         Confirm => "confirm",
-        /// Putting the `DisruptionTarget` condition on a pod (TE-31).
+        /// Adding the `DisruptionTarget` condition to a pod (TE-31).
         Mark => "mark",
-        /// Taking that condition away again (S9).
+        /// Removing that condition (S9).
         Unmark => "unmark",
         /// Deleting a pod (TE-30).
         Delete => "delete",
@@ -100,25 +100,25 @@ closed_label! {
         Stamp => "stamp",
         /// A live read of a node and its lease before it is called silent or tainted (S7).
         ConfirmHealth => "confirm_health",
-        /// Putting taints on a node, or taking them off (NL-20).
+        /// Adding taints to a node, or removing them (NL-20).
         Taint => "taint",
         /// Writing that a node is silent into its conditions (NL-12).
         Declare => "declare",
-        /// Bringing a node's labels of old in step (NL-8).
+        /// Writing a node's deprecated labels as copies of the current ones (NL-8).
         Label => "label",
         /// Marking a pod not ready because its node is not (NL-17).
         Unready => "unready",
-        /// Putting what a dedicated pool wants on a node, or taking it off.
+        /// Adding the taints and labels of a dedicated pool to a node, or removing them.
         Dedicate => "dedicate",
-        /// Putting our finalizer or the label of the guard on a dedicated pool, or taking it off.
+        /// Adding Taintward's finalizer or the label of the guard to a dedicated pool, or removing it.
         HoldPool => "hold_pool",
         /// Writing the status of a dedicated pool.
         TellPool => "tell_pool",
         /// Evicting a pod of others from a node of a dedicated pool.
         EvictTrespasser => "evict_trespasser",
-        /// Bringing what the admission policy judges pods by in step with pools and nodes.
+        /// Updating what the admission policy judges pods by, from pools and nodes.
         GuardPools => "guard_pools",
-        /// Clearing the seconds of a pod's tolerations, giving them back, or giving others.
+        /// Clearing the seconds of a pod's tolerations, restoring them, or setting others.
         WriteSeconds => "write_seconds",
         /// Writing the status of a policy: how far backfill is.
         TellPolicy => "tell_policy",
@@ -128,7 +128,7 @@ closed_label! {
 }
 
 closed_label! {
-    /// What became of a request.
+    /// The outcome of a request.
     Outcome, "outcome", {
         /// It was carried out.
         Done => "done",
@@ -195,21 +195,21 @@ closed_label! {
 closed_label! {
     /// How much a log record matters.
     LogLevel, "level", {
-        /// What goes on.
+        /// Normal operation.
         Info => "info",
         /// Something needs attention.
         Warning => "warning",
-        /// Something cannot go on.
+        /// Something cannot continue.
         Error => "error",
     }
 }
 
 closed_label! {
-    /// What gave another controller away that evicts beside this one (P39).
+    /// The sign that another controller evicts beside this one (P39).
     Sign, "sign", {
-        /// A condition it put on a pod.
+        /// A condition that it added to a pod.
         Condition => "condition",
-        /// A pod that it deleted while we were about to; one alone may be chance.
+        /// A pod that it deleted just before this controller would have; one alone may be chance.
         Deletion => "deletion",
     }
 }
@@ -357,7 +357,7 @@ closed_label! {
     DateIgnored, "reason", {
         /// It has no `Date`.
         Missing => "missing",
-        /// Its `Date` makes no sense.
+        /// Its `Date` is invalid.
         Unreadable => "unreadable",
         /// It has an `Age`: it comes from a cache.
         Cached => "cached",

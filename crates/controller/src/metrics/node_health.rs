@@ -15,7 +15,7 @@ use taintward_core::node_lifecycle::ZoneReport;
 use taintward_core::time::Span;
 use taintward_server::metrics::MetricsRegistry;
 
-/// Zones with series of their own. Three is usual; a cluster has as many as somebody writes labels.
+/// Zones with series of their own. Three is usual; labels of nodes can define any number.
 const ZONES_MAX: usize = 500;
 
 /// The zone of the zones beyond.
@@ -43,7 +43,7 @@ pub struct NodeGauges {
     pub not_understood: usize,
     /// All zones are down (NL-27).
     pub everything_down: bool,
-    /// Our own eyes are not to be believed (S7).
+    /// The controller's own observation cannot be trusted (S7).
     pub in_doubt: bool,
 }
 
@@ -113,8 +113,8 @@ impl NodeLifecycleMetrics {
             ),
             in_doubt: registry.gauge(
                 names::OBSERVATION_IN_DOUBT,
-                "1 while silence is no evidence: not synced, an interrupted watch, or failing requests of \
-                 this process",
+                "1 while the controller does not treat silent nodes as unreachable: not synced, an interrupted \
+                 watch, or failing requests of this process",
             ),
             would_taint: registry.counter(
                 names::WOULD_TAINT,

@@ -22,7 +22,7 @@ pub struct PoolMetrics {
 impl PoolMetrics {
     pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
         Self {
-            pools: registry.gauges(names::POOLS, "Dedicated pools, by how they stand"),
+            pools: registry.gauges(names::POOLS, "Dedicated pools, by standing"),
             nodes: registry.gauge(names::POOL_NODES, "Nodes that are dedicated to some pool"),
             conflicts: registry.gauge(
                 names::POOL_CONFLICTS,
@@ -32,7 +32,7 @@ impl PoolMetrics {
                 .gauge(names::POOL_OFFENDERS, "Pods on dedicated nodes that are not of the node's pool"),
             waiting: registry.gauge(
                 names::POOL_NODES_WAITING,
-                "Nodes that are still to be written for a dedicated pool, or to be given back",
+                "Nodes whose taints and labels the controller has still to write for dedicated pools",
             ),
             retrying: registry.gauge(
                 names::POOL_NODES_RETRYING,

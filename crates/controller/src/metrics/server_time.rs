@@ -1,4 +1,4 @@
-//! Shows the offset of our clock from the API server's.
+//! Shows the offset of this machine's clock from the API server's.
 
 use super::names;
 use prometheus_client::metrics::gauge::Gauge;

@@ -86,7 +86,7 @@ impl Text {
         };
         assert!(
             endings.iter().any(|ending| name == format!("{family}{ending}")),
-            "{line} is no sample of {family}"
+            "{line} is not a sample of {family}"
         );
         let value: f64 = value.parse().unwrap_or_else(|_| panic!("no number: {line}"));
         assert!(value.is_finite(), "{line}");
@@ -264,7 +264,7 @@ fn a_stream_is_in_one_phase() {
 }
 
 #[test]
-fn requests_are_counted_by_what_became_of_them() {
+fn requests_are_counted_by_their_outcome() {
     let bench = Bench::new();
     let effects = &bench.metrics.effects;
     let rows = [

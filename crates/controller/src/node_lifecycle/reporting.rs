@@ -66,18 +66,18 @@ fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metri
             }
         }
         NodeLifecycleNotice::EverythingDown(true) => tracing::warn!(
-            "all zones are down: no node gets a NoExecute taint for that, and those that are there go"
+            "all zones are down: the controller adds no NoExecute taints and removes existing ones"
         ),
-        NodeLifecycleNotice::EverythingDown(false) => tracing::info!(
-            "a zone is no longer fully disrupted: silent nodes have a whole grace period from now on"
-        ),
+        NodeLifecycleNotice::EverythingDown(false) => {
+            tracing::info!("a zone is no longer fully disrupted: each silent node gets a new grace period")
+        }
         NodeLifecycleNotice::HoldCountdowns(true) => {
             tracing::warn!(
                 "no node is observed, or all zones are fully disrupted: countdowns for node \
              health are on hold"
             );
         }
-        NodeLifecycleNotice::HoldCountdowns(false) => tracing::info!("countdowns go on"),
+        NodeLifecycleNotice::HoldCountdowns(false) => tracing::info!("countdowns resumed"),
         NodeLifecycleNotice::ZoneChanged { zone, from, to } => {
             let (zone, from, to) = (zone.to_string(), state_text(*from), state_text(*to));
             if lines.admit("zone changed", now.mono) {
@@ -91,7 +91,7 @@ fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metri
             }
         }
         NodeLifecycleNotice::ObservedAfresh => tracing::warn!(
-            "observation was interrupted: nodes are silent only if they are for a whole grace period from now on"
+            "observation was interrupted: a node counts as silent only after a whole grace period from now on"
         ),
         NodeLifecycleNotice::Failed { node, failure, .. } => {
             tracing::debug!(node = node.as_str(), ?failure, "retried later");
@@ -101,7 +101,7 @@ fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metri
         }
         NodeLifecycleNotice::Removed(node) => log_node(lines, node, "node is deleted", now.mono),
         NodeLifecycleNotice::BecameNotReady(node) => {
-            log_node(lines, node, "node is not ready any more", now.mono)
+            log_node(lines, node, "node is no longer ready", now.mono)
         }
         NodeLifecycleNotice::PodMarked { pod, name } => {
             tracing::debug!(pod = name.as_str(), uid = %pod.uid, "pod marked not ready: its node is not");
@@ -176,10 +176,10 @@ pub(super) fn zones(engine: &NodeLifecycleEngine, now: Now) {
 /// Why taints were written.
 fn cause_text(cause: TaintCause, now: Now) -> String {
     match cause {
-        TaintCause::Conditions => "its conditions, or that it is cordoned, call for it".into(),
+        TaintCause::Conditions => "its conditions, or spec.unschedulable, require it".into(),
         TaintCause::Recovered => "it is ready".into(),
         TaintCause::Swap => "its reason for not being ready changed".into(),
-        TaintCause::EverythingDown => "all zones are down, so it is not this node".into(),
+        TaintCause::EverythingDown => "all zones are down, so the cause is not this node".into(),
         TaintCause::NotReady => "it reports that it is not ready".into(),
         TaintCause::Silent { since } => format!(
             "it has not reported within its grace period, which ended at {} ({} ago)",

@@ -49,7 +49,7 @@ const fn lost(since: Mono) -> NodeLifecycleInput {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s7_a_list_that_fails_beside_the_watch_is_no_break() {
+async fn s7_a_list_that_fails_beside_the_watch_is_not_an_interruption() {
     let mut stage = Stage::watching();
     tokio::time::advance(std::time::Duration::from_secs(60)).await;
     stage.health.send_modify(|health| {
@@ -82,7 +82,7 @@ async fn s7_a_stream_that_broke_is_lost_since_the_last_word_from_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s7_a_break_between_two_polls_is_reported_all_the_same() {
+async fn s7_an_interruption_between_two_polls_is_still_reported() {
     let mut stage = Stage::watching();
     stage.fails();
     stage.enters(StreamPhase::Watching);
@@ -114,7 +114,7 @@ async fn before_the_first_list_there_is_nothing_to_see() {
 }
 
 #[test]
-fn s7_each_renewal_of_our_lease_is_a_proof_once() {
+fn s7_each_renewal_of_the_leaders_lease_is_a_proof_once() {
     let (leadership, followed) = watch::channel(Leadership::none(at(0)));
     let permission = WritePermission::Leader(followed);
     let mut witness = ApiServerProbe::new(Span::from_secs(10));
@@ -142,7 +142,7 @@ fn server(code: u16) -> (ApiClient, Arc<AtomicUsize>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s7_without_a_lease_we_ask_and_only_an_answer_is_a_proof() {
+async fn s7_without_a_lease_the_controller_sends_a_request_and_only_a_response_is_a_proof() {
     let (api, asked) = server(200);
     let mut witness = ApiServerProbe::new(Span::from_secs(10));
     witness.start(&api, at(1));

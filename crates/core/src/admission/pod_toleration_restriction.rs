@@ -164,7 +164,7 @@ fn conflict(at: usize, toleration: &Toleration, list: &TolerationListAnnotation)
     };
     format!(
         "pod tolerations (possibly merged with namespace default tolerations) conflict with its {scope} whitelist: \
-         toleration {at} ({}) is covered by none of {place}; take it out, or have it added there",
+         toleration {at} ({}) is covered by none of {place}; remove it, or add it there",
         toleration_of(toleration)
     )
 }

@@ -70,7 +70,8 @@ fn hinders(finding: &&PoolFinding) -> bool {
 
 fn ready(seen: &PoolFact, assessment: &PoolAssessment, status: &PoolStatus) -> ConditionValue {
     if seen.pool.leaving {
-        return (false, "Leaving", "it is being deleted, and its nodes are given back".to_owned());
+        let message = "it is being deleted: the controller removes its taints and labels from nodes";
+        return (false, "Leaving", message.to_owned());
     }
     let findings: Vec<&PoolFinding> = assessment.findings.iter().filter(hinders).collect();
     match (findings.first(), assessment.standing) {

@@ -11,7 +11,7 @@ pub struct EvictionStats {
     pub nodes: usize,
     /// Of these, nodes with a NoExecute taint.
     pub tainted_nodes: usize,
-    /// Nodes that are ready, and bear the taint out-of-service.
+    /// Nodes that are ready, and have the taint out-of-service.
     pub ready_out_of_service_nodes: usize,
     /// Pods bound to a node.
     pub pods: usize,

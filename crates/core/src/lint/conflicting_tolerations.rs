@@ -99,7 +99,7 @@ fn say_trap(
 }
 
 fn say_useless(index: usize, shadows: &[usize], all: &[&Toleration], findings: &mut FindingSink<'_>) {
-    let fix = "take it out";
+    let fix = "remove it";
     if let [first] | [first, _, _] = shadows[..]
         && is_same(all[first], all[index])
     {
@@ -137,6 +137,6 @@ fn is_same(one: &Toleration, other: &Toleration) -> bool {
 fn patience(toleration: &Toleration) -> String {
     match (toleration.patience(), toleration.seconds) {
         (TolerationPeriod::For(_), Some(seconds)) => format!("{seconds} s"),
-        _ => String::from("for ever"),
+        _ => String::from("an unlimited time"),
     }
 }

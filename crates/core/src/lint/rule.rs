@@ -82,7 +82,7 @@ rules! {
     DuplicateTaint "TL110" "duplicate-taint" Error
         "A node has at most one taint of a key and an effect.";
     UnknownField "TL111" "unknown-field" Error
-        "A toleration has no such field; unless validation is strict, it is dropped without a word.";
+        "A toleration has no such field; unless validation is strict, the API server drops it silently.";
     NotText "TL112" "not-text" Error
         "A value that YAML reads as a number or a truth value needs quotes: an API server takes text only.";
     // TL2: an API server accepts it, but it does not do what it appears to do.

@@ -163,7 +163,7 @@ impl SingleToleration<'_, '_, '_> {
             let fix = match meant(name, FIELDS) {
                 Some(meant) => format!("write {meant}"),
                 None if name.to_lowercase().contains("seconds") => String::from("write tolerationSeconds"),
-                None => format!("take it out; the fields are {}", FIELDS.join(", ")),
+                None => format!("remove it; the fields are {}", FIELDS.join(", ")),
             };
             self.say(Rule::UnknownField, TolerationPart::Odd(at), reason, fix);
         }

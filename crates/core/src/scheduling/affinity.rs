@@ -70,7 +70,7 @@ const NAME_FIELD: &str = "metadata.name";
 
 impl NodeRequirement {
     /// Whether the number of values fits the operator; a requirement of another form makes its term invalid.
-    fn makes_sense_of_a_label(&self) -> bool {
+    fn is_valid_for_label(&self) -> bool {
         match self.operator {
             NodeOperator::In | NodeOperator::NotIn => !self.values.is_empty(),
             NodeOperator::Exists | NodeOperator::DoesNotExist => self.values.is_empty(),
@@ -130,7 +130,7 @@ impl NodeTerm {
     /// Whether a node with this name and these labels matches.
     pub fn matches(&self, name: &str, labels: &Labels) -> bool {
         let empty = self.expressions.is_empty() && self.fields.is_empty();
-        let expression = |one: &NodeRequirement| one.makes_sense_of_a_label() && one.matches_label(labels);
+        let expression = |one: &NodeRequirement| one.is_valid_for_label() && one.matches_label(labels);
         !empty
             && self.expressions.iter().all(expression)
             && self.fields.iter().all(|one| one.matches_field(name))

@@ -27,7 +27,7 @@ impl WellKnownTaint {
         if key.ends_with("/master") {
             return Self {
                 what: "the node carries the control plane, by a name of old releases",
-                who: "kubeadm, up to release 1.24; node-role.kubernetes.io/control-plane has taken its place",
+                who: "kubeadm, up to release 1.24; node-role.kubernetes.io/control-plane replaces it",
                 then: "rename it, and look for tolerations of the old name",
             };
         }
@@ -36,7 +36,7 @@ impl WellKnownTaint {
             what: match has_heir {
                 true => {
                     "a state of the node, by a name of old releases; the same name under node.kubernetes.io, in \
-                         small letters with hyphens, has taken its place"
+                         small letters with hyphens, replaces it"
                 }
                 false => {
                     "the node was out of disk, in the terms of old releases; it has no successor, \
@@ -44,7 +44,7 @@ impl WellKnownTaint {
                 }
             },
             who,
-            then: "take it off",
+            then: "remove it",
         }
     }
 }
@@ -52,7 +52,7 @@ impl WellKnownTaint {
 const NODE_HEALTH: &str =
     "the node lifecycle controller, from the node's conditions; it removes the taint when they recover";
 const KUBELET_SAYS: &str =
-    "the node lifecycle controller, by a condition that the kubelet reports; it takes it off with it";
+    "the node lifecycle controller; it removes the taint when the kubelet no longer reports the pressure";
 const PRESSURE: &str =
     "free resources on the node, or move pods away; the kubelet evicts pods by itself under more pressure";
 
@@ -131,8 +131,8 @@ const TABLE: [(&str, &str, &str, &str); 17] = [
     ),
     (
         "karpenter.sh/unregistered",
-        "the node is new, and Karpenter has not taken it over yet",
-        "the node at registration; Karpenter takes it off",
+        "the node is new, and Karpenter does not manage it yet",
+        "the node at registration; Karpenter removes it",
         "if it stays: look at Karpenter and at the node's NodeClaim",
     ),
     (

@@ -160,7 +160,7 @@ fn taint_eviction_judges_guarded_pods_by_their_own_seconds_and_ignores_others() 
     };
     let node = guarded_node(node);
     assert_eq!(node.taints, [taint(keys::UNREACHABLE, TaintEffect::NoExecute)]);
-    assert!(node.ready_out_of_service, "the metric counts it all the same");
+    assert!(node.ready_out_of_service, "the metric counts it anyway");
 }
 
 fn some_tolerations() -> impl Strategy<Value = Vec<Toleration>> {

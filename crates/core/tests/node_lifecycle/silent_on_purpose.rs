@@ -49,7 +49,7 @@ fn history(mut acts: impl FnMut(i64, &mut World)) -> (World, Vec<Commit>) {
     (world, honest)
 }
 
-fn assert_nobody_else_pays(what: &str, acts: impl FnMut(i64, &mut World)) -> World {
+fn assert_no_other_node_pays(what: &str, acts: impl FnMut(i64, &mut World)) -> World {
     let (calm, expected) = history(|_, _| ());
     assert_eq!(calm.tainted(), ["b2", "c0"], "pods are evicted from the dead nodes only");
     let (world, found) = history(acts);
@@ -69,7 +69,7 @@ fn all(world: &mut World, what: Act) {
 fn a_zone_that_becomes_silent_at_once_hastens_and_stops_nothing_elsewhere() {
     for moment in [0, 39, 40, 41, 80, 89, 90, 91, 100, 399, 450] {
         for what in [Act::Silence, Act::NotReady] {
-            let world = assert_nobody_else_pays(&format!("{what:?} at {moment}"), |second, world| {
+            let world = assert_no_other_node_pays(&format!("{what:?} at {moment}"), |second, world| {
                 if second == moment {
                     all(world, what);
                 }
@@ -85,7 +85,7 @@ fn a_zone_that_becomes_silent_at_once_hastens_and_stops_nothing_elsewhere() {
 #[test]
 fn a_zone_that_comes_and_goes_hastens_and_stops_nothing_elsewhere() {
     for period in [11, 41, 45, 51, 60, 97] {
-        assert_nobody_else_pays(&format!("every {period} s"), |second, world| {
+        assert_no_other_node_pays(&format!("every {period} s"), |second, world| {
             if second % period == 0 {
                 all(world, if second / period % 2 == 0 { Act::Silence } else { Act::Speak });
             }
@@ -105,7 +105,7 @@ fn whatever_hostile_kubelets_do_nothing_elsewhere_is_hastened_or_stopped() {
         };
         // From one in each second to one in each minute.
         let pace = 1 + random(60);
-        assert_nobody_else_pays(&format!("seed {seed}"), |_, world| {
+        assert_no_other_node_pays(&format!("seed {seed}"), |_, world| {
             if random(pace) > 0 {
                 return;
             }

@@ -149,7 +149,7 @@ impl World {
                 };
                 self.another_writer_sets(pod, forged);
             }
-            Event::SecondsWrittenBack(pod) => self.another_writer_gives_back(pod),
+            Event::SecondsWrittenBack(pod) => self.another_writer_restores(pod),
             Event::CeilingChanges(ceiling) => self.ceiling_becomes(ceiling),
             Event::WatchStalls | Event::Nothing => {}
         }
@@ -172,7 +172,7 @@ impl World {
         self.pass(38);
     }
 
-    fn another_writer_gives_back(&mut self, pod: usize) {
+    fn another_writer_restores(&mut self, pod: usize) {
         let (own, gone_at) = (own_seconds(&self.pods[pod].fact), self.pods[pod].gone_at);
         let tolerations = &mut self.pods[pod].fact.tolerations;
         if gone_at.is_none() && tolerations.iter().any(|one| one.seconds != Some(own)) {

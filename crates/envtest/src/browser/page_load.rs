@@ -31,7 +31,7 @@ pub struct PageLoad {
 }
 
 impl Browser {
-    /// Opens an address anew, until an element that matches `selector` is drawn.
+    /// Opens an address as a new page, until an element that matches `selector` is drawn.
     pub fn load(&mut self, address: &str, selector: &str) -> Result<PageLoad> {
         self.command("Performance.enable", json!({"timeDomain": "threadTicks"}))?;
         let watch = json!({"source": WATCH.replace("SELECTOR", &json!(selector).to_string())});

@@ -38,7 +38,7 @@ pub(super) fn conditions(all: &[(&str, &str)]) -> Vec<Value> {
     let condition = |(kind, status): &(&str, &str)| {
         json!({
             "type": kind, "status": status, "lastHeartbeatTime": now, "lastTransitionTime": now,
-            "reason": format!("Kubelet{kind}{status}"), "message": "as the heartbeat generator was told",
+            "reason": format!("Kubelet{kind}{status}"), "message": "as the settings of the heartbeat generator demand",
         })
     };
     all.iter().map(condition).collect()

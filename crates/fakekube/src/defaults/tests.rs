@@ -30,7 +30,7 @@ fn a_pod_gets_what_it_did_not_say() {
 }
 
 #[test]
-fn what_a_pod_says_is_left_alone() {
+fn the_fields_that_a_pod_sets_stay_unchanged() {
     let mut own = pod(json!([{"name": "c", "image": "x:1", "imagePullPolicy": "Never"}]));
     own["spec"]["restartPolicy"] = json!("Never");
     own["spec"]["terminationGracePeriodSeconds"] = json!(0);

@@ -157,7 +157,7 @@ pub(super) fn invalid_options(kind: &str, field: &str, reason: &str, message: &s
 struct ListOptions {
     /// 0 is all.
     limit: usize,
-    /// 0 is no timeout.
+    /// 0 means no timeout.
     seconds: u64,
     /// `resourceVersion`, as the client sent it.
     version: String,
@@ -263,7 +263,7 @@ fn with_continue(request: &HttpRequest) -> Option<OptionCause> {
 /// An integer parameter; 0 if it is absent, an error if it is not an integer.
 fn number(request: &HttpRequest, name: &str) -> Result<i64, StatusError> {
     let Some(text) = request.query.find(name) else { return Ok(0) };
-    text.parse().map_err(|_| StatusError::bad_request(format!("{name}: {text:?} is no number")))
+    text.parse().map_err(|_| StatusError::bad_request(format!("{name}: {text:?} is not a number")))
 }
 
 /// Parses a version; the error is the part that all messages about versions share.
@@ -295,7 +295,7 @@ impl ListContinuation {
             return Ok(Self { limit, prefix, after: None, at: None });
         }
         let (version, start) = read_token(token)
-            .ok_or_else(|| StatusError::bad_request("continue is no token of this server"))?;
+            .ok_or_else(|| StatusError::bad_request("continue is not a token of this server"))?;
         if !matches!(options.version.as_str(), "" | "0") {
             let why = "specifying resource version is not allowed when using continue";
             return Err(StatusError::bad_request(why));

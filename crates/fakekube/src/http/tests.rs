@@ -16,7 +16,7 @@ fn request(method: Method, path: &str, body: &'static str) -> Request<Full<bytes
 
 /// When a write is answered, controllers expect its event to have arrived; later events look stale to them.
 #[tokio::test]
-async fn a_watch_tells_of_a_write_before_it_is_answered() {
+async fn a_watch_reports_a_write_before_its_response() {
     let server = ApiServer::new(ApiServerSettings::default());
     server.bootstrap();
     let path = format!("{PATH}?watch=1");

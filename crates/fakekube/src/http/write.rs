@@ -276,7 +276,7 @@ fn object(request: &HttpRequest) -> Result<Value, StatusError> {
     match value {
         Value::Object(_) => Ok(value),
         Value::Null => Ok(json!({})),
-        _ => Err(unread(&"it is no object")),
+        _ => Err(unread(&"it is not an object")),
     }
 }
 
@@ -287,7 +287,7 @@ fn options(request: &HttpRequest) -> Result<Value, StatusError> {
     }
     let options = object(request)?;
     if !matches!(options["kind"].as_str(), None | Some("" | "DeleteOptions")) {
-        return Err(StatusError::bad_request(format!("{} are no DeleteOptions", options["kind"])));
+        return Err(StatusError::bad_request(format!("{} are not DeleteOptions", options["kind"])));
     }
     let read = canonicalize::normal("v1", "DeleteOptions", options);
     read.map(|read| read.value).map_err(|fault| StatusError::bad_request(fault.to_string()))
@@ -332,7 +332,7 @@ fn of_options(request: &HttpRequest, options: &Value) -> Result<(DeleteOptions, 
     let dry_run = !value.is_empty();
     let seconds = request.query.get("gracePeriodSeconds");
     if !seconds.is_empty() && seconds.parse::<i64>().is_err() {
-        return Err(StatusError::bad_request(format!("gracePeriodSeconds: {seconds:?} is no number")));
+        return Err(StatusError::bad_request(format!("gracePeriodSeconds: {seconds:?} is not a number")));
     }
     let how = DeleteOptions {
         uid: text(&options["preconditions"]["uid"]),

@@ -24,7 +24,7 @@ pub fn strategic(document: &Value, patch: &Value, of: TypeId) -> Result<Value, S
     let patch = match patch {
         Value::Object(patch) => patch.clone(),
         Value::Null => Map::new(),
-        _ => return Err(StatusError::bad_request("error decoding patch: it is no object")),
+        _ => return Err(StatusError::bad_request("error decoding patch: it is not an object")),
     };
     if !patch.values().all(|value| within_depth(value, DEPTH_MAX)) {
         return Err(StatusError::bad_request("invalid character '{' exceeded max depth"));
@@ -33,7 +33,7 @@ pub fn strategic(document: &Value, patch: &Value, of: TypeId) -> Result<Value, S
     merge_fields(document, patch, PatchTarget::Object(of)).map(Value::Object)
 }
 
-/// What is known of the fields of an object.
+/// Where the schema describes the fields of an object.
 #[derive(Clone, Copy)]
 enum PatchTarget {
     Object(TypeId),
@@ -41,7 +41,7 @@ enum PatchTarget {
     Other(&'static str),
 }
 
-/// What is known of a field.
+/// The schema of a field.
 struct PatchField {
     /// The target of its fields, or of its items' fields.
     spot: PatchTarget,

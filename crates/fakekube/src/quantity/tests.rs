@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 #[test]
-fn what_is_no_quantity_says_why() {
+fn an_invalid_quantity_has_a_reason() {
     use AmountError::{Number, Shape, Suffix};
     for (text, error) in [
         ("", Shape),
@@ -54,7 +54,7 @@ fn without_digits_it_is_zero() {
 }
 
 #[test]
-fn the_form_it_is_given_back_in() {
+fn the_canonical_form_of_a_quantity() {
     for (text, form) in [
         ("0", "0"),
         ("00", "0"),

@@ -107,7 +107,7 @@ async fn look(
         return from_files(&[], settings, &environment.proxies).await;
     }
     if environment.in_cluster && settings.overrides.choose() {
-        let reason = "--cluster and --user choose from a kubeconfig; name one with --kubeconfig".to_owned();
+        let reason = "--cluster and --user choose entries of a kubeconfig".to_owned();
         return Err(ConnectError::InCluster { reason });
     }
     if environment.in_cluster {

@@ -318,7 +318,7 @@ impl CredentialRenewal {
         }
         match (&trouble, &self.troubles[of]) {
             (Some(why), before) if before.as_ref() != Some(why) => {
-                tracing::warn!(err = why, "credentials cannot be renewed; what is at hand stays in use");
+                tracing::warn!(err = why, "credentials cannot be renewed; the last ones stay in use");
             }
             (None, Some(_)) => tracing::info!("credentials can be renewed again"),
             _ => {}

@@ -174,7 +174,7 @@ impl Proxy {
             Some("https") => ProxyKind::Https,
             Some("socks5" | "socks5h") => ProxyKind::Socks,
             Some(other) => return Err(format!("the scheme {other}:// is not supported")),
-            None => return Err("it does not say how it is talked to".to_owned()),
+            None => return Err("its address has no scheme".to_owned()),
         };
         let userinfo = address.authority().and_then(|authority| authority.as_str().rsplit_once('@'));
         let user = userinfo.map(|(userinfo, _)| {

@@ -20,7 +20,7 @@ const BODY_MAX: usize = 64 << 10;
 pub enum ProbeError {
     /// No connection, or no response.
     #[error(
-        "the API server cannot be reached: {0}; is the address right, and does the network let this through?"
+        "the API server cannot be reached: {0}; check its address, and that the network allows the connection"
     )]
     Unreachable(String),
     /// One side does not accept the other's certificate.
@@ -30,16 +30,16 @@ pub enum ProbeError {
     )]
     Certificate(String),
     /// There are no credentials: an exec plugin failed.
-    #[error("no credentials: {0}")]
+    #[error("cannot get credentials: {0}; renew them, or choose another user")]
     Credentials(String),
     /// 401.
     #[error("the API server does not accept the credentials (401): {0}; renew them")]
     Unauthorized(String),
     /// 403.
-    #[error("the API server knows these credentials and permits nothing (403): {0}; bind them to a role")]
+    #[error("the API server accepts these credentials and permits nothing (403): {0}; bind them to a role")]
     Forbidden(String),
     /// The response is not from an API server.
-    #[error("the server at this address is not a healthy API server: {0}")]
+    #[error("the server at this address is not a healthy API server: {0}; check the address")]
     NoApiServer(String),
 }
 
@@ -100,7 +100,7 @@ fn sort(why: &kube::Error) -> ProbeError {
     let text = quiet(&error_chain(why));
     match find::<rustls::Error>(why) {
         Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
-            ProbeError::Unreachable("it does not speak TLS; is it http:// rather than https://".to_owned())
+            ProbeError::Unreachable("it does not use TLS (an address with http:// is for that)".to_owned())
         }
         Some(tls) => ProbeError::Certificate(quiet(&tls.to_string())),
         None => ProbeError::Unreachable(essence(&text).to_owned()),

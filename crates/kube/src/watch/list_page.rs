@@ -85,7 +85,7 @@ impl ListPage {
         if head.onward.is_empty() {
             Ok(PageOutcome::Complete(since))
         } else if head.onward == token {
-            Err(WatchError::Malformed("the list goes on where it already was".to_owned()))
+            Err(WatchError::Malformed("the list continues with a token that it has already sent".to_owned()))
         } else {
             Ok(PageOutcome::Next(head.onward, since))
         }

@@ -193,7 +193,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         tracing::warn!(
             resource = F::RESOURCE,
             err = why,
-            "listing again failed: watching goes on where it stood, the list is tried again in {again} s"
+            "listing again failed: the watch continues, and the list is retried in {again} s"
         );
     }
 

@@ -119,8 +119,9 @@ async fn a_kind_that_every_server_has_is_never_absent() {
 }
 
 const GROUPS: &str = r#"{"kind": "APIGroupList", "groups": [
-    {"name": "apps", "versions": [{"groupVersion": "apps/v1"}]} OURS ]}"#;
-const OURS: &str = r#", {"name": "taintward.io", "versions": [{"groupVersion": "taintward.io/v1alpha1"}]}"#;
+    {"name": "apps", "versions": [{"groupVersion": "apps/v1"}]} OWN_GROUP ]}"#;
+const OWN_GROUP: &str =
+    r#", {"name": "taintward.io", "versions": [{"groupVersion": "taintward.io/v1alpha1"}]}"#;
 const RESOURCES: &str = r#"{"kind": "APIResourceList", "resources": [{"name": "taintwardpolicies"} MORE ]}"#;
 
 #[tokio::test(start_paused = true)]
@@ -128,14 +129,14 @@ async fn an_optional_kind_is_absent_if_the_server_itself_reports_it() {
     let not_found = || Reply::new(404, "text/plain").bytes("404 page not found");
     let json = |text: String| Reply::new(200, "application/json").bytes(text);
     for (groups, resources, absent) in [
-        (Some(GROUPS.replace("OURS", "")), None, true),
-        (Some(GROUPS.replace("OURS", OURS)), Some(RESOURCES.replace("MORE", "")), true),
+        (Some(GROUPS.replace("OWN_GROUP", "")), None, true),
+        (Some(GROUPS.replace("OWN_GROUP", OWN_GROUP)), Some(RESOURCES.replace("MORE", "")), true),
         (
-            Some(GROUPS.replace("OURS", OURS)),
+            Some(GROUPS.replace("OWN_GROUP", OWN_GROUP)),
             Some(RESOURCES.replace("MORE", r#", {"name": "dedicatedpools"}"#)),
             false,
         ),
-        (Some(GROUPS.replace("OURS", OURS)), None, false),
+        (Some(GROUPS.replace("OWN_GROUP", OWN_GROUP)), None, false),
         (Some("<h1>It works</h1>".to_owned()), None, false),
         (Some("{}".to_owned()), None, false),
         (None, None, false),

@@ -30,7 +30,7 @@ fn every_field_is_decoded() {
     };
     assert_eq!(read.policy, expected);
     let faults: Vec<&str> = read.policy.faults().iter().map(|fault| fault.reason).collect();
-    assert_eq!(faults, ["OutsideOwnBounds"], "forever is more than 600 s");
+    assert_eq!(faults, ["OutsideOwnBounds"], "no number of seconds, and so more than 600 s");
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn generation(set: &Value) -> Option<&str> {
     set["metadata"]["annotations"][GENERATION.0].as_str()
 }
 
-/// Whether a pod has the present template: by our own hash, or, for pods from another cluster, whose controller hashes
+/// Whether a pod has the present template: by this controller's own hash, or, for pods from another cluster, whose controller hashes
 /// differently, by the generation of the template.
 fn is_updated(set: &Value, hash: &str, pod: &PodSummary) -> bool {
     let has = |label: &str, value: &str| pod.labels.get(label).is_some_and(|of| **of == *value);

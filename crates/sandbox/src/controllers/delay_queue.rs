@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn another_pod_of_the_same_name_begins_anew() {
+    fn another_pod_of_the_same_name_starts_again() {
         let (mut turns, a): (_, Arc<str>) = (DelayQueue::default(), "a".into());
         turns.again(&a, "1", at(20), false);
         turns.want(&a, "2", at(12), true);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_idle_is_looked_at_when_there_is_something_to_do() {
+    fn an_idle_pod_is_due_when_there_is_something_to_do() {
         let (mut turns, a): (_, Arc<str>) = (DelayQueue::default(), "a".into());
         turns.again(&a, "1", at(3600), true);
         turns.want(&a, "1", at(10), false);

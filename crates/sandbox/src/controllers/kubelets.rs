@@ -279,7 +279,7 @@ fn post(view: &ReconcileContext<'_>, node: &Value) {
     }
 }
 
-/// Whether a new heartbeat in the node's status is due. An invalid time is left alone.
+/// Whether a new heartbeat in the node's status is due. An invalid time stays unchanged.
 fn is_old(node: &Value, now: Timestamp) -> bool {
     let ready = core_types::list(&node["status"]["conditions"]).find(|one| one["type"] == "Ready");
     let posted = ready.and_then(|one| one["lastHeartbeatTime"].as_str()?.parse::<Timestamp>().ok());

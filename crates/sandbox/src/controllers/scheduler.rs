@@ -74,7 +74,7 @@ fn candidate(view: &ReconcileContext<'_>, node: &Value) -> NodeInfo {
     candidate
 }
 
-/// The owner over whose pods the original's default constraints spread: the ReplicaSet or StatefulSet of a pod without
+/// The owner over whose pods kube-scheduler's default constraints spread: the ReplicaSet or StatefulSet of a pod without
 /// its own constraints.
 fn spread_by(pod: &Value) -> Option<&str> {
     let free = core_types::list(&pod["spec"]["topologySpreadConstraints"]).next().is_none();

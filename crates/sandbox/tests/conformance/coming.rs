@@ -25,7 +25,7 @@ cases![
     a_bookmark_before_the_end,
     deleted_and_recreated,
     in_the_order_of_versions,
-    many_watches_hear_the_same,
+    many_watches_receive_the_same,
     a_limit_means_nothing,
     a_single_object_is_watched_by_a_list,
 ];
@@ -220,7 +220,7 @@ fn in_the_order_of_versions(play: &mut Play) {
     }
 }
 
-fn many_watches_hear_the_same(play: &mut Play) {
+fn many_watches_receive_the_same(play: &mut Play) {
     let path = play.core("configmaps?watch=true&timeoutSeconds=20");
     let mut watches: Vec<_> = (0..5).map(|_| play.watch(&path)).collect();
     map(play, "a");

@@ -11,7 +11,7 @@ cases![
     our_groups,
     one_group,
     the_core_resources,
-    the_resources_of_our_groups,
+    the_resources_of_known_groups,
     all_at_once,
     all_at_once_of_the_core,
     forms_of_discovery,
@@ -117,7 +117,7 @@ fn the_core_resources(play: &mut Play) {
     only(play, "/resources", "/name", &CORE);
 }
 
-fn the_resources_of_our_groups(play: &mut Play) {
+fn the_resources_of_known_groups(play: &mut Play) {
     for (group, resources) in GROUPS {
         play.get(format!("/apis/{group}")).is(200).has("/groupVersion", group);
         only(play, "/resources", "/name", resources);

@@ -79,9 +79,9 @@ const KNOWN: [(&str, &str); 4] = [
         "creating::no_content_type",
         "a body without a type is what a web page can send unasked; no client of Kubernetes leaves the type out",
     ),
-    ("events::a_series", "who owned fields of an event in its other form is not forgotten"),
-    ("creating::yaml", "text that is no YAML is refused in this YAML reader's words"),
-    ("applying::an_apply_in_yaml", "text that is no YAML is refused in this YAML reader's words"),
+    ("events::a_series", "the owners of fields of an event in its other form are not forgotten"),
+    ("creating::yaml", "text that is not YAML is refused in this YAML reader's words"),
+    ("applying::an_apply_in_yaml", "text that is not YAML is refused in this YAML reader's words"),
 ];
 
 /// Cases whose error messages come from a Go decoder or print a Go struct; the sandbox has its own messages. These

@@ -113,7 +113,7 @@ fn policies_refused(play: &mut Play) {
         json!({"namespaceSelector": {}, "notReadySeconds": "30"}),
         json!({"namespaceSelector": {}, "notReadySeconds": 1.5}),
         json!({"namespaceSelector": {}, "notReadySeconds": true}),
-        json!({"namespaceSelector": {}, "unreachableSeconds": "forever and ever and ever and ever"}),
+        json!({"namespaceSelector": {}, "unreachableSeconds": "a value of more than 32 characters"}),
         json!({"namespaceSelector": {}, "bounds": {"least": 3, "most": 2}}),
         json!({"namespaceSelector": {}, "bounds": {"least": "3"}}),
         json!({"namespaceSelector": {}, "bounds": {"least": 1.5}}),

@@ -17,10 +17,10 @@ cases![
     a_table_of_nodes,
     a_table_with_whole_objects,
     a_table_without_objects,
-    a_table_with_nonsense,
+    a_table_with_invalid_parameters,
     an_empty_table,
     a_table_of_everything_else,
-    a_refusal_is_no_table,
+    a_refusal_is_a_status,
     only_metadata,
     a_list_of_only_metadata,
     a_node_in_protobuf,
@@ -137,7 +137,7 @@ fn a_table_without_objects(play: &mut Play) {
     play.get_as(play.core("pods?includeObject=None"), TABLE).is(200).has("/rows/0/object", json!(null));
 }
 
-fn a_table_with_nonsense(play: &mut Play) {
+fn a_table_with_invalid_parameters(play: &mut Play) {
     play.pod("a", &json!({}));
     play.get_as(play.core("pods?includeObject=Nonsense"), TABLE).is(400);
 }
@@ -161,7 +161,7 @@ fn a_table_of_everything_else(play: &mut Play) {
     }
 }
 
-fn a_refusal_is_no_table(play: &mut Play) {
+fn a_refusal_is_a_status(play: &mut Play) {
     play.get_as(play.core("pods/none"), TABLE).refused(404, "NotFound");
 }
 

@@ -238,7 +238,7 @@ fn besides_those_to_come(cases: &[Chosen], failed: Vec<String>) -> Vec<String> {
     let right: Vec<&str> =
         to_come.iter().copied().filter(asked).filter(|name| !failed.iter().any(|one| one == name)).collect();
     println!("\n{} cases are not right yet (to_come.txt)", to_come.len() - right.len());
-    right.iter().for_each(|name| println!("{name} is right by now: take it off to_come.txt"));
+    right.iter().for_each(|name| println!("{name} is right by now: remove it from to_come.txt"));
     let others = failed.into_iter().filter(|name| !to_come.contains(&name.as_str()));
     others.chain(right.iter().map(ToString::to_string)).collect()
 }
@@ -255,7 +255,7 @@ fn compare(left: &Round, right: &Round, known: &[(&str, &str)]) -> Vec<String> {
                 println!("{name} differs, as is known: {why}");
                 continue;
             }
-            (true, Some(_)) => println!("\n{name} is known to differ, and does not: take it off the list"),
+            (true, Some(_)) => println!("\n{name} is known to differ, and does not: remove it from the list"),
             (false, None) => println!("\n{name} differs ({} | {}):", left.target, right.target),
         }
         for place in found.iter().filter_map(|line| place(line)) {

@@ -18,7 +18,7 @@ cases![
     val_6_seconds_may_change,
     val_6_what_is_added_is_checked,
     not_ready_and_unreachable_are_added,
-    not_ready_and_unreachable_are_left_alone,
+    not_ready_and_unreachable_stay_unchanged,
     templates_are_checked_too,
 ];
 
@@ -155,7 +155,7 @@ fn not_ready_and_unreachable_are_added(play: &mut Play) {
         .has("/spec/tolerations/1/tolerationSeconds", 300);
 }
 
-fn not_ready_and_unreachable_are_left_alone(play: &mut Play) {
+fn not_ready_and_unreachable_stay_unchanged(play: &mut Play) {
     let path = play.core("pods");
     let own = json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
         "tolerationSeconds": 5});

@@ -146,6 +146,6 @@ async fn a_plan_is_what_then_happens() {
     for seed in 1..=WORLDS {
         leavers += one(seed).await;
     }
-    println!("{leavers} pods left as foreseen in {WORLDS} worlds");
+    println!("{leavers} pods left as predicted in {WORLDS} worlds");
     assert!(leavers > 200, "only {leavers} pods left at all: that shows little");
 }

@@ -25,9 +25,9 @@ async fn a_successor_gets_its_own_time() {
     stage.stays(&moved);
 }
 
-/// D6 (TE-23): finished, terminating and mirror pods are left alone: no request concerns them.
+/// D6 (TE-23): finished, terminating and mirror pods are exempt: no request concerns them.
 #[tokio::test(start_paused = true)]
-async fn exempt_pods_are_left_alone() {
+async fn exempt_pods_are_not_evicted() {
     let stage = Stage::new(1);
     let _controller = stage.controller(alone()).await;
     let [succeeded, failed] = ["Succeeded", "Failed"].map(|phase| {
@@ -56,7 +56,7 @@ async fn exempt_pods_are_left_alone() {
     }
 }
 
-/// D10 (TE-11, TE-42): the countdowns of a deleted node end; a node recreated under its name starts anew.
+/// D10 (TE-11, TE-42): the countdowns of a deleted node end; a node recreated under its name starts new ones.
 #[tokio::test(start_paused = true)]
 async fn a_deleted_node_takes_its_countdowns_along() {
     let stage = Stage::new(1);
@@ -116,5 +116,5 @@ async fn the_node_is_read_before_any_pod_is_evicted() {
     let reads = stage.sent().into_iter().filter(read).count();
     assert_eq!(reads, 2, "the node was read");
     stage.stays(&other);
-    assert!(stage.writes_on("s").iter().all(|sent| sent.method == Method::POST), "but for an event");
+    assert!(stage.writes_on("s").iter().all(|sent| sent.method == Method::POST), "except an event");
 }

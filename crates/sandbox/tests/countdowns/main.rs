@@ -4,7 +4,7 @@
 //! - See `tests/simulation` for random runs, `crates/cli/tests/real` for a real API server.
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
-#![allow(clippy::print_stdout, reason = "how long an hour took is told to people")]
+#![allow(clippy::print_stdout, reason = "the test prints how long an hour took")]
 
 mod changes;
 mod foreseen;

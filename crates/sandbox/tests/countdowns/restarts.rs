@@ -40,7 +40,7 @@ async fn a_crash_moves_no_deadline() {
     stage.stays(&reprieved);
 }
 
-/// D1, L3: the original, restarted every four minutes, never evicts a pod that tolerates five. Here a crash loop moves
+/// D1, L3: kube-controller-manager, restarted every four minutes, never evicts a pod that tolerates five. Here a crash loop moves
 /// no deadline.
 #[tokio::test(start_paused = true)]
 async fn a_crash_loop_moves_no_deadline() {

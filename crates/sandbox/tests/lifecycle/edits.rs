@@ -46,8 +46,8 @@ async fn foreign_taints_stay() {
     assert_eq!(taints(&stage, "n1"), foreign);
 }
 
-/// NL-6: a user's value on one of our keys stays as long as the taint has a reason, and is removed with it. One of our
-/// taints that a user adds without reason is removed at once.
+/// NL-6: a user's value on a managed key stays as long as the taint has a reason, and is removed with it. A managed
+/// taint that a user adds without reason is removed at once.
 #[tokio::test(start_paused = true)]
 async fn a_value_on_an_own_key() {
     let stage = Stage::lively(4, 1);
@@ -74,7 +74,7 @@ async fn a_value_on_an_own_key() {
 
 /// NL-49, the end: a taint that a user removes from a node that is still dead is added again, at the rate.
 #[tokio::test(start_paused = true)]
-async fn taken_off_by_hand() {
+async fn removed_by_a_user() {
     let stage = Stage::lively(4, 1);
     let _controller = stage.watched(both()).await;
     stage.silence(&["n1"]);
@@ -91,8 +91,8 @@ async fn taken_off_by_hand() {
     assert_eq!(taints(&stage, "n1")[0], no_execute("mine"));
 }
 
-/// S8: another client edits the taints each time between our read and our write, up to a limit. No edit is ever lost,
-/// and our write succeeds as soon as the edits stop.
+/// S8: another client edits the taints each time between the controller's read and its write, up to a limit. No edit is
+/// ever lost, and the write succeeds as soon as the edits stop.
 #[tokio::test(start_paused = true)]
 async fn edits_between_read_and_write_are_never_lost() {
     for (times, late) in [(1, 1.0), (3, 5.0), (6, 30.0)] {
@@ -135,7 +135,7 @@ async fn edits_between_read_and_write_are_never_lost() {
     }
 }
 
-/// D4: the node is replaced under the same name before our write. The new node gets none of it.
+/// D4: the node is replaced under the same name before the controller's write. The new node gets none of it.
 #[tokio::test(start_paused = true)]
 async fn replaced_between_read_and_write() {
     let stage = Stage::lively(4, 1);

@@ -4,7 +4,7 @@
 //! - See `tests/simulation` for random runs, `crates/core/tests/node_lifecycle` for the engine.
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
-#![allow(clippy::print_stdout, reason = "how long a storm took is told to people")]
+#![allow(clippy::print_stdout, reason = "the test prints how long a storm took")]
 
 mod down;
 mod edits;

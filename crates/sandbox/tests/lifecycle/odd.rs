@@ -26,7 +26,7 @@ async fn renewals_of_any_time_are_signs_of_life() {
     stage.only(&[]);
     let last = ["n1", "n2", "n3"].map(|node| after(stage.last_word(node), GRACE));
     sleep(200.0).await;
-    // Three of four are too many for their zone, but their conditions are set all the same.
+    // Three of four are too many for their zone, but their conditions are set anyway.
     for (node, dead) in ["n1", "n2", "n3"].into_iter().zip(last) {
         stage.bore(node, "unreachable:NoSchedule", &[dead]);
     }
@@ -35,7 +35,7 @@ async fn renewals_of_any_time_are_signs_of_life() {
 /// NL-10: a write of the same time is not a sign of life; neither is one without a time, or one that releases the
 /// lease.
 #[tokio::test(start_paused = true)]
-async fn writes_that_are_no_signs_of_life() {
+async fn writes_that_do_not_count_as_heartbeats() {
     let stage = Stage::still(8, 1);
     let _well: Vec<_> = ["n4", "n5", "n6", "n7", "n8"].iter().map(|node| stage.heart(node)).collect();
     let hearts = ["n1", "n2", "n3"].map(|node| stage.heart(node));

@@ -120,7 +120,7 @@ async fn only_the_lease_stream_is_away() {
 }
 
 /// NL-7, P31: writes alone are rejected, or get no response, for ten minutes. Pending writes follow soon after; a node
-/// that came back meanwhile is left alone, and missing responses do no harm.
+/// that came back meanwhile gets no taint, and missing responses do no harm.
 #[tokio::test(start_paused = true)]
 async fn only_writes_are_refused() {
     for fault in [InjectedFault::LostAfter, InjectedFault::Conflict, InjectedFault::Internal]

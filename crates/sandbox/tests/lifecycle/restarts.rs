@@ -33,7 +33,7 @@ async fn killed_in_each_phase() {
         let _second = stage.controller(both()).await;
         sleep(200.0).await;
         let all = tainted(&stage, &dying);
-        assert_eq!(all.len(), 2, "{phase}: each once, and none taken off: {all:?}");
+        assert_eq!(all.len(), 2, "{phase}: each once, and none removed: {all:?}");
         assert!(all[0] >= dead && all[1] >= after(all[0], TURN), "{phase}: {all:?}, dead at {dead}");
         if before < 2 {
             let again = all[before];

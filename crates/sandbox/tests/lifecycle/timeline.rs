@@ -42,7 +42,7 @@ async fn a_node_dies() {
 
 /// NL-12, NL-17, NL-19: the messages about it, in upstream's words; each once, and none about other nodes.
 #[tokio::test(start_paused = true)]
-async fn what_is_said_of_it() {
+async fn events_and_conditions_of_it() {
     let stage = Stage::lively(2, 1);
     let pod = stage.pod("p", "n1", &[]);
     let _controller = stage.watched(both()).await;

@@ -132,7 +132,7 @@ impl Stage {
     pub(crate) fn posts(&self, node: &str, kind: &str, status: &str) {
         let now = self.server().clock().stamp();
         let condition = json!({
-            "type": kind, "status": status, "reason": "Said", "message": "it was said",
+            "type": kind, "status": status, "reason": "Said", "message": "a condition of the test",
             "lastHeartbeatTime": now, "lastTransitionTime": now,
         });
         self.change_status(node, |node| {

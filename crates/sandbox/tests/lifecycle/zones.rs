@@ -114,7 +114,7 @@ async fn a_large_zone_partly_down() {
     stage.only(&tainted);
 }
 
-/// NL-25, NL-26: a zone that is fully down is tainted at the ordinary rate while another zone is well.
+/// NL-25, NL-26: a zone that is fully down is tainted at the ordinary rate while another zone is healthy.
 #[tokio::test(start_paused = true)]
 async fn a_zone_dead() {
     let stage = Stage::lively(8, 2);
@@ -127,7 +127,7 @@ async fn a_zone_dead() {
     stage.only(&zone);
 }
 
-/// NL-25: nodes that are excluded from the count of their zone are tainted all the same.
+/// NL-25: nodes that are excluded from the count of their zone are tainted anyway.
 #[tokio::test(start_paused = true)]
 async fn excluded_nodes_do_not_count() {
     let stage = Stage::lively(5, 1);

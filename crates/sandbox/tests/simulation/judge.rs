@@ -221,7 +221,8 @@ impl Judge {
                 Some(_) => {}
             }
             if one.led == Some(false) {
-                self.faults.push(format!("S5: DELETE {path} at {at:.3} by who does not hold the lease"));
+                self.faults
+                    .push(format!("S5: DELETE {path} at {at:.3} by a replica that does not hold the lease"));
             }
             if one.graceless {
                 self.faults.push(format!("S10: DELETE {path} at {at:.3} grants no time"));

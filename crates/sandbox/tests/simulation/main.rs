@@ -5,7 +5,7 @@
 //! - A failure prints the command that replays its seed.
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a failing seed is told to people")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "the test prints a failing seed")]
 
 mod between;
 mod judge;

@@ -124,7 +124,7 @@ impl Play {
     /// A lease is deleted, written twice, or gets odd content; a kubelet repairs that.
     fn lease(&mut self) {
         if !self.twist.hears_all() {
-            // A controller that missed a renewal cannot know of it once it is overwritten.
+            // A controller that missed a renewal cannot detect it once it is overwritten.
             return;
         }
         let Some(node) = self.pick(nodes()) else { return };

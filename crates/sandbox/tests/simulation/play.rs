@@ -167,7 +167,7 @@ impl Play {
         self.settle_nodes();
         self.start_all().await;
         self.calm_at = Some(self.now());
-        self.tell("everything works, and is left alone".to_owned());
+        self.tell("everything works, and nothing changes".to_owned());
         tokio::time::sleep(Duration::from_secs(CALM)).await;
         for which in 0..self.controllers.len() {
             self.kill(which).await;
@@ -344,7 +344,7 @@ impl Play {
             self.jump(length);
         }
         self.woken.push((self.now(), slept.elapsed()));
-        self.tell("the controllers go on".to_owned());
+        self.tell("the controllers continue".to_owned());
     }
 
     /// Stops one of the controllers gracefully.

@@ -191,6 +191,6 @@ impl Play {
             &how,
             &WriteOptions::by("somebody"),
         );
-        self.tell(format!("somebody evicts {pod} for no reason"));
+        self.tell(format!("a user evicts {pod} for no reason"));
     }
 }

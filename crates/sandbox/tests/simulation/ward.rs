@@ -166,7 +166,9 @@ impl Ward {
     fn judge_write(&mut self, name: &str, before: &Patient, now: &Patient, (by, at): (usize, Timestamp)) {
         if before.others != now.others {
             let (was, is) = (&before.others, &now.others);
-            self.wrong(format!("S8: at {at:.3} {name} was changed in what is not ours: {was} {is}"));
+            self.wrong(format!(
+                "S8: at {at:.3} {name} was changed in what the controller does not manage: {was} {is}"
+            ));
         }
         if now.away.len() > 1 && before.away.len() < 2 {
             self.wrong(format!("NL-21: at {at:.3} {name} has both NoExecute taints"));
@@ -229,22 +231,22 @@ impl Ward {
             self.begun.iter().filter(|(which, began)| *which == by && *began <= at).map(|(_, began)| *began);
         let since = begun.max();
         if let Some(since) = since.filter(|since| seconds(*since, at) < grace) {
-            self.wrong(format!("S7: at {at:.3} {name} was tainted by who began at {since:.3}"));
+            self.wrong(format!("S7: at {at:.3} {name} was tainted by a replica that began at {since:.3}"));
         }
         let woke = self.woken.iter().copied().filter(|woke| *woke <= at).max();
         if let Some(woke) = woke.filter(|woke| seconds(*woke, at) < grace) {
-            self.wrong(format!("S7: at {at:.3} {name} was tainted by who woke at {woke:.3}"));
+            self.wrong(format!("S7: at {at:.3} {name} was tainted by a replica that woke at {woke:.3}"));
         }
     }
 
     /// NL-40: a NoExecute taint is removed when the node is ready, or all nodes are down.
     fn judge_lift(&mut self, name: &str, before: &Patient, at: Timestamp) {
         if !self.hears_all {
-            // After lost events, a controller may believe that all nodes are down though they never were, and remove
+            // After lost events, a controller may conclude that all nodes are down though they never were, and remove
             // the taints.
             return;
         }
-        // A controller that does not know yet that one node came back may observe the others fall silent, and believe
+        // A controller that does not know yet that one node came back may observe the others fall silent, and conclude
         // that all nodes are down at a time at which they never were.
         let lag = self.lag();
         let seems_down = |one: &Patient| one.down_until(at).is_some_and(|until| seconds(until, at) <= lag);
@@ -288,7 +290,7 @@ impl Ward {
                 told("has both NoExecute taints");
             }
             if one.ready == "True" && seconds(self.dead_at(name, one), now) > SETTLED / 2.0 {
-                told("is dead, and nobody says so");
+                told("is dead, and its conditions do not say so");
             }
             if one.keeping != one.wanted {
                 told("has not the NoSchedule taints that its conditions call for");

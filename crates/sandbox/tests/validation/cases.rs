@@ -15,7 +15,7 @@ use fakekube::{defaults, field_error, validate};
 
 const UID: &str = "5ad5ee4a-2c3e-4a6e-8f1b-3c7a5b1f0e01";
 
-/// What a server says of an object: that it is refused and why, or what became of it.
+/// A server's response to an object: why it is refused, or the object that results.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Verdict(Value);
 

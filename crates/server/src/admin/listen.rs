@@ -208,7 +208,7 @@ pub(super) async fn client(
         }
     });
     if served.await.is_err() {
-        tracing::debug!("a client of metrics or health was too slow and is cut off");
+        tracing::debug!("a client of metrics or health was too slow; its connection is closed");
     }
 }
 
@@ -231,7 +231,7 @@ pub(super) async fn converse(
     if let Err(error) = conversation.await {
         tracing::debug!(
             err = &error as &dyn std::error::Error,
-            "a client of metrics or health made no sense"
+            "the request of a client of metrics or health was invalid"
         );
     }
 }

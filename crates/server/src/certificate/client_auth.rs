@@ -95,7 +95,7 @@ impl ClientCertVerifier for NamedClientVerifier {
         if self.names.contains(&name) {
             return Ok(verified);
         }
-        tracing::debug!(name = &*escaped(&name), "a client's certificate has a name that is not let in");
+        tracing::debug!(name = &*escaped(&name), "a client's certificate has a name that is not allowed");
         Err(CertificateError::ApplicationVerificationFailure.into())
     }
 

@@ -185,7 +185,7 @@ mod tests {
         assert!(!said.holds(said.until.plus(Span::from_secs(1))));
         assert!(said.renewal() > said.from && said.renewal() < said.until);
         for end in 0..der.len() {
-            assert_eq!(Validity::of(&der[..end]), None, "{end} bytes are no certificate");
+            assert_eq!(Validity::of(&der[..end]), None, "{end} bytes are not a certificate");
         }
     }
 }

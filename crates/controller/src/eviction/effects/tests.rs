@@ -1,6 +1,6 @@
 //! Tests that a DELETE gets no more time than its confirmation has left (S2).
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use super::*;
 use crate::effect_executor::EffectExecutor;

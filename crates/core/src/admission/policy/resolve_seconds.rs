@@ -108,7 +108,7 @@ impl SecondsCandidates<'_> {
             let Some(wish) = TolerationDuration::parse(text) else {
                 warnings.push(format!(
                     "annotation {annotation} of the {whose} is \"{}\" and was ignored: write a whole number \
-                     of seconds, or forever",
+                     of seconds, or \"forever\"",
                     text_of(text)
                 ));
                 continue;
@@ -137,7 +137,7 @@ impl SecondsCandidates<'_> {
 fn words(stay: TolerationDuration) -> String {
     match stay {
         TolerationDuration::For(seconds) => format!("{seconds} s"),
-        TolerationDuration::Forever => String::from("forever"),
+        TolerationDuration::Forever => String::from(r#""forever""#),
     }
 }
 

@@ -114,7 +114,7 @@ fn label(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
     let label = &pool.label();
     if pool.label.is_none() && !is_key(&label.key) {
         let message =
-            "its name is too long to be a part of a label: name a label for its nodes, or the pool anew";
+            "its name is too long to be a part of a label: set spec.label, or give the pool a shorter name";
         found.push(PoolFinding::new(Reason::BadLabel, message));
     } else if !is_key(&label.key) || !is_value(&label.value) {
         let (key, value) = (text_of(&label.key), text_of(&label.value));

@@ -151,8 +151,8 @@ fn ways(places: &[usize], tolerations: &[Toleration]) -> String {
         .map(|&place| format!("toleration {place} ({})", toleration_of(&tolerations[place])))
         .collect();
     let (verb, out) = match each.len() {
-        1 => ("lets", "take it out"),
-        _ => ("let", "take them out"),
+        1 => ("lets", "remove it"),
+        _ => ("let", "remove them"),
     };
     format!("{} {verb} this pod onto them: {out}", each.join(" and "))
 }
@@ -161,29 +161,29 @@ fn names_node(request: &PodRequest) -> String {
     let node = text_of(request.destination().unwrap_or_default());
     if request.pod.node.is_none() {
         return format!(
-            "this pod of a DaemonSet is for {node}, which is one of them: take the toleration out of the template"
+            "this pod of a DaemonSet is for {node}, which is one of them: remove the toleration from the template"
         );
     }
-    format!("spec.nodeName puts this pod on {node}, which is one of them: leave it out")
+    format!("spec.nodeName puts this pod on {node}, which is one of them: remove it")
 }
 
 fn unknown_node(request: &PodRequest) -> String {
     let node = text_of(request.destination().unwrap_or_default());
     format!(
-        "this pod can only go to node {node}, which is not known and may become one of a dedicated pool's: try again when it is there, or let the scheduler choose"
+        "this pod can only go to node {node}, which is unknown and may become a node of a dedicated pool: try again when it exists, or let the scheduler choose"
     )
 }
 
 fn claims(pool: &DedicatedPool) -> String {
     format!(
-        "the annotation {MADE_FOR} says that this pod was made by a user of pool {}, and it was not: take it out",
+        "the annotation {MADE_FOR} says that this pod was made by a user of pool {}, and it was not: remove it",
         text_of(&pool.name)
     )
 }
 
 fn sentence(pool: &DedicatedPool, how: &str) -> String {
     format!(
-        "the nodes of pool {} are for {}; {how}, or have the pool let you in",
+        "the nodes of pool {} are for {}; {how}, or add the pod to spec.users of the pool",
         text_of(&pool.name),
         who_may(pool)
     )
@@ -208,5 +208,5 @@ fn who_may(pool: &DedicatedPool) -> String {
             .filter(|(_, names)| !names.is_empty())
             .map(|(how, names)| format!("{how} {}", few(names))),
     );
-    if ways.is_empty() { "nobody".to_owned() } else { format!("pods {}", ways.join(", or ")) }
+    if ways.is_empty() { "no pods".to_owned() } else { format!("pods {}", ways.join(", or ")) }
 }

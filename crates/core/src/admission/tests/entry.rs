@@ -29,7 +29,7 @@ fn an_unknown_node_may_become_one_of_the_pools() {
     let request = asked(AdmittedPod { node: Some("n9".into()), ..AdmittedPod::default() }, None);
     let told = judged(&one, &request, NodePoolMembership::Unknown);
     assert_eq!(told[0].entry, PoolEntry::UnknownNode);
-    assert!(told[0].message.contains("node n9, which is not known"), "{told:?}");
+    assert!(told[0].message.contains("node n9, which is unknown"), "{told:?}");
     // It would enter another pool besides its own.
     let (own, _) = violation(
         &[pool("b", 2), one.clone()],

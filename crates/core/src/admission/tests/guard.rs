@@ -238,7 +238,7 @@ fn a_refusal_says_which_pool_which_pods_may_and_what_to_do() {
     assert_eq!(
         said(&one),
         "the nodes of pool a are for pods in namespaces with team=a; toleration 1 (every taint) lets this pod onto them: \
-         take it out, or have the pool let you in"
+         remove it, or add the pod to spec.users of the pool"
     );
     let account = |name: &str| ServiceAccount { namespace: "s".into(), name: name.into() };
     one.users.service_accounts = ["1", "2", "3", "4"].map(account).into();
@@ -247,7 +247,7 @@ fn a_refusal_says_which_pool_which_pods_may_and_what_to_do() {
                    system:masters";
     assert!(said(&one).contains(who_may), "{}", said(&one));
     one.users = PoolUsers::default();
-    assert!(said(&one).contains("are for nobody"));
+    assert!(said(&one).contains("are for no pods"));
 }
 
 #[test]

@@ -229,7 +229,7 @@ fn a_record_is_parsed_as_written_and_invalid_parts_are_left_out() {
     {
         assert_eq!(NodeRecordAnnotation::parse(odd).marks, [], "{odd}");
     }
-    assert_eq!(NodeRecordAnnotation::parse(" a  label:x=y nonsense").to_string(), "a label:x=y");
+    assert_eq!(NodeRecordAnnotation::parse(" a  label:x=y invalid").to_string(), "a label:x=y");
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn bounds_clamp_annotations_with_a_warning_but_not_the_policys_own_seconds() {
         ("60", Some(60), Some(60), TolerationDuration::For(60), ""),
         ("5", Some(60), None, TolerationDuration::For(60), "at least 60 s"),
         ("500", Some(60), Some(100), TolerationDuration::For(100), "at most 100 s"),
-        ("forever", None, Some(100), TolerationDuration::For(100), "asks for forever"),
+        ("forever", None, Some(100), TolerationDuration::For(100), "asks for \"forever\""),
         ("forever", Some(100), None, TolerationDuration::Forever, ""),
         ("50", Some(60), Some(10), TolerationDuration::For(10), "at most 10 s"),
     ] {

@@ -56,7 +56,7 @@ pub(super) struct NodeState {
     undecodable: bool,
     /// Observed in the current list; always true outside of a list.
     seen: bool,
-    /// It is ready, and bears the taint out-of-service.
+    /// It is ready, and has the taint out-of-service.
     ready_out_of_service: bool,
 }
 

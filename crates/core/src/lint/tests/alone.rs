@@ -134,7 +134,7 @@ fn tl111_unknown_field() {
             "write tolerationSeconds",
             "write key",
             "write tolerationSeconds",
-            "take it out; the fields are key, operator, value, effect, tolerationSeconds"
+            "remove it; the fields are key, operator, value, effect, tolerationSeconds"
         ]
     );
 }

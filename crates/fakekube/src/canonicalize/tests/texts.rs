@@ -55,7 +55,7 @@ fn quantities_are_canonical() {
 }
 
 #[test]
-fn what_is_no_quantity_is_refused() {
+fn an_invalid_quantity_is_refused() {
     let format =
         "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
     for (text, words) in [
@@ -96,7 +96,7 @@ fn times_are_canonical() {
 }
 
 #[test]
-fn what_is_no_time_is_refused() {
+fn an_invalid_time_is_refused() {
     for text in ["xx", "2020-02-20T00:00:00", "2020-02-20", "2020-13-01T00:00:00Z", "2020-02-30T00:00:00Z"] {
         assert!(parse_time(text, false).is_err(), "{text}");
     }

@@ -32,7 +32,7 @@ impl ApiServer {
                 json!({"userInfo": {"username": request.user.name, "groups": request.user.groups}})
             }
             "TokenReview" => self.recognized(&review),
-            _ => json!({"allowed": true, "reason": "everybody may do everything in a sandbox"}),
+            _ => json!({"allowed": true, "reason": "every user may do everything in a sandbox"}),
         };
         let encoding = request.accept.check()?.encoding;
         Ok(HttpAnswer::encoded(201, &review, encoding))

@@ -86,7 +86,7 @@ fn of_objects(one: &[Value], other: &[Value]) -> Result<bool, StatusError> {
     Ok(first.is_object())
 }
 
-/// Removes duplicates. The last item takes the place of a removed one, as in a real server.
+/// Removes duplicates. The last item replaces a removed one, as in a real server.
 fn deduplicated(mut items: Vec<Value>) -> Vec<Value> {
     let mut at = 0;
     while at < items.len() {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::canonicalize::normal;
 use crate::protobuf::{decode, encode, encode_watch_event};
 
-/// Decodes our bytes with the oracle. What the oracle encodes again is decoded to the same object.
+/// Decodes fakekube's bytes with the oracle. What the oracle encodes again is decoded to the same object.
 fn read<T: Message + Default>(api_version: &str, kind: &str, object: Value) -> T {
     let object = normal(api_version, kind, object).unwrap();
     assert!(object.unknown.is_empty(), "{:?}", object.unknown);
@@ -157,7 +157,7 @@ fn workloads_and_budgets() {
 }
 
 #[test]
-fn what_is_said_about_objects() {
+fn options_statuses_and_reviews() {
     let options: DeleteOptions = read(
         "policy/v1",
         "DeleteOptions",

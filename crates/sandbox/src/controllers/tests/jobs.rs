@@ -84,7 +84,7 @@ async fn a_job_is_complete_when_enough_pods_have_done_their_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_is_sent_away_is_replaced_and_counts_unless_the_policy_ignores_it() {
+async fn an_evicted_pod_is_replaced_and_counts_unless_the_policy_ignores_it() {
     let ignored = json!({"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]});
     for (policy, failed) in [(Value::Null, 1), (ignored, 0)] {
         let world = alive(2);

@@ -76,13 +76,13 @@ pub fn apply(
     Ok(super::with(object, ledger.encode()))
 }
 
-/// Checks a configuration before the object is looked at.
+/// Checks a configuration before the object is read.
 fn refuse(applied: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Result<(), StatusError> {
     if !within_depth(applied, DEPTH_MAX) {
         return Err(StatusError::bad_request("error decoding YAML: exceeded max depth"));
     }
     if !applied.is_object() {
-        return Err(StatusError::bad_request("error decoding YAML: it is no object"));
+        return Err(StatusError::bad_request("error decoding YAML: it is not an object"));
     }
     let text = |name| applied.get(name).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));
