@@ -52,9 +52,9 @@ reasons! {
     NodeConflict false "Another writer's taint or label on nodes conflicts with the pool's.";
     SelectsNothing false "No node is selected.";
     LabelOfKubelets false "A kubelet may set the label on its own node.";
-    KeepsNobodyOff false "No effect of the taint keeps pods off.";
+    TaintRepelsNoPods false "No effect of the taint keeps pods off.";
     NoUsers false "No pod may use it.";
-    EverybodyMayUse false "Pods of all namespaces may use it.";
+    AllNamespacesMayUse false "Pods of all namespaces may use it.";
 }
 
 /// Something that the pool's author should know.
@@ -106,7 +106,7 @@ fn taint(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
         found.push(PoolFinding::new(Reason::BadTaint, message));
     } else if !pool.taints().iter().any(|taint| keeps_off(&taint.effect)) {
         let message = "PreferNoSchedule keeps no pod off: add NoSchedule, if the nodes are to be dedicated";
-        found.push(PoolFinding::new(Reason::KeepsNobodyOff, message));
+        found.push(PoolFinding::new(Reason::TaintRepelsNoPods, message));
     }
 }
 
@@ -161,7 +161,7 @@ fn users(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
         Some(selector) if selector.0.is_empty() => {
             let message = "an empty selector means the pods of all namespaces: write labels of the namespaces that are \
                            meant";
-            found.push(PoolFinding::new(Reason::EverybodyMayUse, message));
+            found.push(PoolFinding::new(Reason::AllNamespacesMayUse, message));
         }
         _ => {}
     }

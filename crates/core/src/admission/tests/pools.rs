@@ -42,7 +42,7 @@ fn faults_of_a_pool_by_itself() {
     );
     assert_eq!(
         changed(&|pool| pool.taint.effects = vec![TaintEffect::PreferNoSchedule]),
-        "Applied KeepsNobodyOff"
+        "Applied TaintRepelsNoPods"
     );
     for (key, reserved) in [
         ("node.kubernetes.io/not-ready", true),
@@ -71,7 +71,7 @@ fn faults_of_a_pool_by_itself() {
     assert_eq!(changed(&|pool| pool.users.namespaces = odd()), "Refused BadSelector");
     assert_eq!(changed(&|pool| pool.users = PoolUsers::default()), "Applied NoUsers");
     let all = || Some(LabelSelector::default());
-    assert_eq!(changed(&|pool| pool.users.namespaces = all()), "Applied EverybodyMayUse");
+    assert_eq!(changed(&|pool| pool.users.namespaces = all()), "Applied AllNamespacesMayUse");
     assert_eq!(changed(&|pool| (pool.leaving, pool.taint.key) = (true, "".into())), "Applied");
 }
 
