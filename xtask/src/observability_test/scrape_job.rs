@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use taintward_envtest::{ChildProcess, ProcessFolder, TestApi, wait};
 
-/// On a busy machine everything that comes at all comes within this.
+/// Longer than a start takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// One installation, as the label `job` tells installations apart.
+/// One installation; the label `job` distinguishes installations.
 #[derive(Clone, Copy)]
 pub(crate) struct ScrapeJob<'a> {
-    /// Where the programs work, with which they end.
+    /// The folder of the programs; they end when it is dropped.
     pub(crate) folder: &'a ProcessFolder,
     pub(crate) prometheus: &'a PrometheusServer,
     /// The program `taintward`.
@@ -83,7 +83,7 @@ impl ScrapeJob<'_> {
         Ok(ScrapedProcess { _process: process, port })
     }
 
-    /// Ends a process, and has it scraped no more.
+    /// Ends a process, and stops scraping it.
     pub(crate) fn end(&self, process: ScrapedProcess) -> Result<()> {
         self.prometheus.forget(process.port)
     }
