@@ -20,7 +20,7 @@ use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, access
 /// The only controller that runs.
 const CONTROLLER: &str = "node-lifecycle-controller";
 
-/// How much of everything.
+/// The sizes of the benchmark.
 #[derive(Clone, Copy, Debug)]
 struct LifecycleSizes {
     /// Nodes of the comparison, and how often each renews.
@@ -29,7 +29,7 @@ struct LifecycleSizes {
     /// Nodes of the big fleet, and how often each renews here.
     many: usize,
     many_period: Duration,
-    /// Images each node's status lists: ten make 3 KB.
+    /// Images that each node's status lists: ten need 3 KB.
     images: usize,
     zones: usize,
     /// How long processor time is counted.
@@ -63,14 +63,14 @@ const QUICK: LifecycleSizes = LifecycleSizes {
     ..WHOLE
 };
 
-/// Who takes part.
+/// A compared program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LifecycleContender {
     Ours,
     Original,
 }
 
-/// Runs both and tells.
+/// Runs both, and writes the page.
 pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
     let tools = Binaries::find_or_build()?;
     let binary = sources::build_taintward(true)?;
@@ -84,7 +84,9 @@ pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
     let table = report_table::table(&sizes, &readings);
     println!("\n{table}");
     if quick {
-        println!("A quick run: the numbers mean nothing, and docs/benchmarks-lifecycle.md stays as it is.");
+        println!(
+            "This was a quick run: the numbers are not meaningful, and docs/benchmarks-lifecycle.md is not changed."
+        );
         return Ok(());
     }
     let file = sources::root().join("docs/benchmarks-lifecycle.md");
@@ -106,7 +108,7 @@ fn contender(who: LifecycleContender, binary: &Path, grace: Duration) -> Contend
     }
 }
 
-/// Creates a fleet and waits until it renews in time.
+/// Creates a fleet and waits until it renews its leases in time.
 async fn fleet(
     cluster: &Cluster,
     nodes: usize,
@@ -124,7 +126,7 @@ async fn fleet(
     Heartbeats::start(&kubeconfig, plans(nodes, sizes.zones, sizes.images), period).await
 }
 
-/// Both, in turns: processor time for renewals, memory, and how soon a dead node is tainted.
+/// Measures both in turns: processor time for renewals, memory, and how soon a dead node gets its taint.
 async fn compared(
     cluster: &Cluster,
     binary: &Path,
@@ -157,7 +159,7 @@ async fn compared(
     readings::clear(&api).await
 }
 
-/// The big fleet: what share of a core it takes.
+/// Measures the big fleet: the share of a core that each program needs.
 async fn many(
     cluster: &Cluster,
     binary: &Path,

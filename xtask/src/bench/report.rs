@@ -1,4 +1,4 @@
-//! Formats the table of docs/benchmarks.md; text below its marker is kept.
+//! Formats the table of docs/benchmarks.md, and keeps the text below its marker.
 
 use super::measure::{BenchResults, MeasuredRow};
 use super::{BenchArgs, BenchContender};
@@ -7,14 +7,14 @@ use anyhow::Result;
 use std::fs;
 use std::process::Command;
 
-/// What stands below this line is written by hand and stays.
+/// The text below this line is written by hand; the benchmark keeps it.
 pub(crate) const MARKER: &str = "<!-- notes: written by hand, kept by `cargo xtask bench` -->";
 
-/// How a goal is put.
+/// The form of a goal.
 enum ReportGoal {
-    /// The original's reading divided by ours is at least this.
+    /// The reading of kube-controller-manager divided by Taintward's is at least this.
     Smaller(f64),
-    /// Ours divided by this column's is at least this.
+    /// Taintward's reading divided by that of this column is at least this.
     Times(BenchContender, f64),
 }
 
@@ -22,7 +22,7 @@ enum ReportGoal {
 struct ReportLine {
     label: &'static str,
     row: MeasuredRow,
-    /// Whose reading stands in the first column.
+    /// The contender in the first column.
     ours: BenchContender,
     show: fn(f64) -> String,
     goal: Option<ReportGoal>,
@@ -44,24 +44,24 @@ const LINES: [ReportLine; 13] = [
         megabytes,
         Some(ReportGoal::Smaller(50.0)),
     ),
-    line("memory, the most", MeasuredRow::Peak, megabytes, None),
+    line("memory, peak", MeasuredRow::Peak, megabytes, None),
     line("processor time to list all pods", MeasuredRow::SyncCpu, seconds, Some(ReportGoal::Smaller(20.0))),
     line("time until ready", MeasuredRow::SyncTime, seconds, None),
     line(
-        "evictions a second, against the floor",
+        "evictions per second, against the floor",
         MeasuredRow::Rate,
         rate,
         Some(ReportGoal::Times(BenchContender::Floor, 0.95)),
     ),
     line(
-        "evictions a second, against the original",
+        "evictions per second, against kube-controller-manager",
         MeasuredRow::Rate,
         rate,
         Some(ReportGoal::Times(BenchContender::Original, 1.0)),
     ),
     line("processor time for them", MeasuredRow::RateCpu, seconds, Some(ReportGoal::Smaller(5.0))),
     line(
-        "evictions a second on busy cores, against the original",
+        "evictions per second on busy cores, against kube-controller-manager",
         MeasuredRow::ContendedRate,
         rate,
         Some(ReportGoal::Times(BenchContender::Original, 1.2)),
@@ -73,7 +73,7 @@ const LINES: [ReportLine; 13] = [
         Some(ReportGoal::Smaller(5.0)),
     ),
     ReportLine {
-        label: "evictions a second, condition for jobs only",
+        label: "evictions per second, condition for jobs only, against kube-controller-manager",
         row: MeasuredRow::Rate,
         ours: BenchContender::Jobs,
         show: rate,
@@ -86,8 +86,18 @@ const LINES: [ReportLine; 13] = [
         show: seconds,
         goal: None,
     },
-    line("taint to gone, one pod", MeasuredRow::One, milliseconds, Some(ReportGoal::Smaller(1.0 / 0.8))),
-    line("taint to gone, last of 100 pods", MeasuredRow::Last, milliseconds, Some(ReportGoal::Smaller(1.0))),
+    line(
+        "from the taint to the deletion, one pod",
+        MeasuredRow::One,
+        milliseconds,
+        Some(ReportGoal::Smaller(1.0 / 0.8)),
+    ),
+    line(
+        "from the taint to the deletion, last of 100 pods",
+        MeasuredRow::Last,
+        milliseconds,
+        Some(ReportGoal::Smaller(1.0)),
+    ),
 ];
 
 fn megabytes(bytes: f64) -> String {
@@ -106,16 +116,18 @@ fn rate(rate: f64) -> String {
     format!("{rate:.0}/s")
 }
 
-/// Prints the table; writes it into docs/benchmarks.md unless the run was a quick one, or one of some measurements.
+/// Prints the table; writes it into docs/benchmarks.md unless the run was quick, or skipped a measurement.
 pub(crate) fn publish(arguments: &BenchArgs, results: &BenchResults) -> Result<()> {
     let table = table(results);
     println!("\n{table}");
     if arguments.quick {
-        println!("A quick run: the numbers mean nothing, and docs/benchmarks.md stays as it is.");
+        println!(
+            "This was a quick run: the numbers are not meaningful, and docs/benchmarks.md is not changed."
+        );
         return Ok(());
     }
     if LINES.iter().any(|line| results.median(line.row, line.ours).is_none()) {
-        println!("Not everything was measured: docs/benchmarks.md stays as it is.");
+        println!("The run skipped a measurement: docs/benchmarks.md is not changed.");
         return Ok(());
     }
     let file = sources::root().join("docs/benchmarks.md");
@@ -131,13 +143,13 @@ fn head(arguments: &BenchArgs) -> String {
     let command: Vec<String> = std::env::args().skip(1).collect();
     let nodes = format!("{} nodes with {} pods each", arguments.nodes, arguments.pods_per_node);
     format!(
-        "# Benchmarks\n\nMade by `cargo xtask {}`. Medians of {} rounds (latency: 7 and 3 repeats in each), contenders \
-         taking turns against the same API server on the same machine.\n\n\
+        "# Benchmarks\n\nMade by `cargo xtask {}`. Medians of {} rounds (latency: 7 and 3 repeats in each). The \
+         contenders take turns against the same API server on the same machine.\n\n\
          - machine: {}, {} cores\n- {}; kube-apiserver and kube-controller-manager v1.36.3 (only \
          taint-eviction-controller and, for the index it needs, daemonset-controller; client limits lifted), etcd 3.6.16\n\
-         - {} pods of about 4 KB for memory; {nodes} tainted at once for evictions\n- floor: the condition's PATCH and the \
-         DELETE for pods known beforehand, 32 at a time, nothing else\n- busy cores: beside API server, etcd and contender \
-         one thread for each core that never rests; {} nodes, {} rounds\n",
+         - {} pods of about 4 KB for memory; {nodes} tainted at once for evictions\n- floor: a loop \
+         that sends only the PATCH of the condition and the DELETE for known pods, 32 at a time\n- busy cores: beside the API \
+         server, etcd and the contender, one thread for each core keeps it busy; {} nodes, {} rounds\n",
         command.join(" "),
         arguments.rounds,
         processor(),
@@ -167,7 +179,7 @@ fn rustc() -> String {
 }
 
 fn table(results: &BenchResults) -> String {
-    let columns = ["", "ours", "original", "floor", "ratio", "goal", "", "earlier build"];
+    let columns = ["", "Taintward", "kube-controller-manager", "floor", "ratio", "goal", "", "earlier build"];
     let earlier = LINES.iter().any(|line| results.median(line.row, BenchContender::Earlier).is_some());
     let columns = &columns[..if earlier { 8 } else { 7 }];
     let mut cells = vec![columns.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()];
@@ -206,9 +218,7 @@ fn judge(line: &ReportLine, reading: &dyn Fn(BenchContender) -> Option<f64>) -> 
         Some(ReportGoal::Smaller(times)) => {
             (divide(reading(BenchContender::Original), ours), times, format!("1/{times:.1}"))
         }
-        Some(ReportGoal::Times(who, times)) => {
-            (divide(ours, reading(who)), times, format!("{times:.2} × {who:?}").to_lowercase())
-        }
+        Some(ReportGoal::Times(who, times)) => (divide(ours, reading(who)), times, format!("{times:.2} ×")),
     };
     let text = match (&line.goal, ratio) {
         (_, None) => "–".to_owned(),

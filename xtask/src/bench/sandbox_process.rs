@@ -15,14 +15,14 @@ const WITHOUT: &str =
 /// How long it may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A sandbox process, dead when dropped.
+/// A sandbox process, ended when dropped.
 pub(crate) struct SandboxProcess {
     child: Child,
     kubeconfig: PathBuf,
 }
 
 impl SandboxProcess {
-    /// Starts one without nodes, and waits for its first answer.
+    /// Starts a sandbox without nodes, and waits for its first answer.
     pub(crate) async fn start() -> Result<Self> {
         let binary = sources::build_taintward(true)?;
         let kubeconfig = std::env::temp_dir().join(format!("taintward-bench-{}.yaml", std::process::id()));

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// How long the board may take to show what it should.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Dead when dropped.
+/// A child process, ended when dropped.
 pub(super) struct ChildGuard(pub(super) Child);
 
 impl Drop for ChildGuard {
@@ -77,8 +77,8 @@ impl BoardProcess {
         Ok((began.elapsed(), text))
     }
 
-    /// Asks for the whole state until it is as wanted.
-    pub(super) fn until_told(&self, is_it: impl Fn(&str) -> bool) -> Result<()> {
+    /// Requests the whole state until it fulfils a condition.
+    pub(super) fn until_state(&self, is_it: impl Fn(&str) -> bool) -> Result<()> {
         let began = Instant::now();
         while !is_it(&read_message(&mut self.events()?)?) {
             ensure!(began.elapsed() < PATIENCE, "the board does not show what it should");

@@ -1,4 +1,4 @@
-//! Runs the built webhook as a child process with a certificate of its own.
+//! Runs the built webhook as a child process with its own certificate.
 
 use super::super::flood::cgroup::CgroupLimit;
 use super::review_client::ReviewClient;
@@ -13,11 +13,11 @@ fn free_port() -> Result<u16> {
     Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-/// The webhook's process, dead when dropped.
+/// The webhook's process, ended when dropped.
 pub(crate) struct WebhookProcess {
     child: Child,
     pub(crate) asker: ReviewClient,
-    /// The port of metrics and health; 0 where they share that of questions.
+    /// The port of metrics and health; 0 if they share the port of reviews.
     pub(crate) metrics: u16,
     bundle: Vec<u8>,
     binary: PathBuf,
@@ -37,7 +37,7 @@ impl WebhookProcess {
         Self::run(binary, cluster, Command::new(binary), 0).await
     }
 
-    /// As it is installed: in so much memory, with a port of its own for metrics and health.
+    /// Starts it as installed: in a cgroup, with a separate port for metrics and health.
     pub(crate) async fn within(binary: &Path, cluster: &Cluster, confined: &CgroupLimit) -> Result<Self> {
         Self::run(binary, cluster, confined.command(binary), free_port()?).await
     }
@@ -80,12 +80,12 @@ impl WebhookProcess {
         }
     }
 
-    /// The very process that was started.
+    /// Whether the process still runs.
     pub(crate) fn is_alive(&mut self) -> Result<bool> {
         Ok(self.child.try_wait()?.is_none())
     }
 
-    /// What the process has used so far.
+    /// What the process has used until now.
     pub(crate) fn usage(&self) -> Result<usage::ProcessUsage> {
         usage::of(self.child.id())
     }
