@@ -14,7 +14,7 @@ const SHOTS: [(&str, &str, u32, u32); 3] =
 
 const BYTES_MAX: u64 = 300_000;
 
-/// Ended when the pictures are taken, or could not be.
+/// Ended when dropped.
 struct Sandbox(Child);
 
 impl Drop for Sandbox {
@@ -36,7 +36,7 @@ pub(super) fn run() -> Result<()> {
     browser.resize(1280, 800)?;
     browser.open(line.rsplit(' ').next().unwrap_or_default())?;
     browser.until("its pods", "document.querySelector('#totals').textContent.includes('18 pods')")?;
-    // The sandbox goes on writing lines: a full pipe would stop it.
+    // The sandbox continues to write lines: a full pipe would block it.
     std::thread::spawn(move || lines.for_each(drop));
 
     act(&mut browser, "n2", "maintenance=now:NoExecute", "Cordon")?;
@@ -57,7 +57,7 @@ pub(super) fn run() -> Result<()> {
             }
             _ => browser.press("Escape")?,
         }
-        browser.until("nothing is said", "document.querySelector('#said').textContent === ''")?;
+        browser.until("no message", "document.querySelector('#said').textContent === ''")?;
         let file = sources::root().join(format!("docs/board-{name}.png"));
         browser.picture(&file)?;
         let length = fs::metadata(&file)?.len();
@@ -67,7 +67,7 @@ pub(super) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Opens a node, and presses one of its buttons.
+/// Opens a node, and clicks one of its buttons.
 fn act(browser: &mut Browser, node: &str, taint: &str, button: &str) -> Result<()> {
     let named = |selector: &str, text: &str| {
         format!(
