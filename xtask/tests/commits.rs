@@ -46,7 +46,7 @@ fn fault(subject: &str) -> Option<String> {
         Some("does not begin with a verb".to_owned())
     } else if has_other_form && !VERBS.contains(&&*verb) {
         Some(format!(
-            "begins with {verb:?}, which is no imperative: say what the commit does, as in \"add a test\""
+            "begins with {verb:?}, which is not an imperative: say what the commit does, as in \"add a test\""
         ))
     } else {
         None
@@ -59,9 +59,7 @@ fn subjects_of_new_commits_are_short_and_imperative() {
     let commits = match git(&["log", "--no-merges", "--format=%h%x09%an%x09%s", &range]) {
         Ok(commits) => commits,
         Err(why) => {
-            return eprintln!(
-                "no commit is checked: the history does not reach back to {SINCE} here ({why})"
-            );
+            return eprintln!("skipped: the history of this checkout does not include {SINCE} ({why})");
         }
     };
     let mut wrong = String::new();
