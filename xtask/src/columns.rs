@@ -1,4 +1,4 @@
-//! Writes the golden rows of tables, as the API server's own printers make them: `crates/fakekube/tests/golden/columns.txt`.
+//! Writes the golden rows of tables, as the API server's own printers print them: `crates/fakekube/tests/golden/columns.txt`.
 //!
 //! - It needs a Go toolchain, and runs `xtask/cluster/columns` on the sample objects in `crates/fakekube/tests/golden/columns`.
 

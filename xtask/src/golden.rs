@@ -12,20 +12,20 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Runs a program of the cluster's module, with its arguments, and keeps its words in a file of the project.
+/// Runs a program of the cluster's module, with its arguments, and writes its output to a file of the project.
 pub(crate) fn keep(program: &[&str], file: &str) -> Result<()> {
     eprintln!("building the program (about two minutes the first time)");
     let output = Command::new("go")
         .args(["run", "-mod=readonly"])
         .args(program)
         .current_dir(sources::root().join("xtask/cluster"))
-        // As the control plane is built: what both have in common is built once.
+        // The same as for the control plane, so that common packages are built once.
         .env("CGO_ENABLED", "0")
         .stderr(Stdio::inherit())
         .output()
-        .context("starting go; Go is needed to ask Go's functions: https://go.dev/dl")?;
+        .context("cannot start go; install Go: https://go.dev/dl")?;
     if !output.status.success() {
-        bail!("the program failed; its words are above");
+        bail!("the program failed; its errors are above");
     }
     let file = sources::root().join(file);
     let same = fs::read(&file).is_ok_and(|old| old == output.stdout);

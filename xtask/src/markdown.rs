@@ -1,4 +1,4 @@
-//! Reads Markdown pages: which there are, and where their links lead.
+//! Lists Markdown pages, and reads their links.
 
 use anyhow::{Context as _, Result};
 use std::fs;
@@ -13,7 +13,7 @@ pub struct Link {
     pub heading: String,
 }
 
-/// All pages below `folder`, by their paths from `root`, sorted; what Cargo built and hidden folders are left out.
+/// All pages below `folder`, by their paths from `root`, sorted, without hidden folders and what Cargo built.
 pub fn pages(root: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root.join(folder)).with_context(|| format!("reading {}", folder.display()))? {
@@ -41,7 +41,7 @@ pub fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The targets of links and pictures as a page has them, addresses on the network left out.
+/// The targets of links and pictures as a page has them, without addresses on the network.
 pub fn targets(text: &str) -> Vec<String> {
     let after = prose(text).flat_map(|line| line.split("](").skip(1));
     let targets = after.filter_map(|rest| rest.split(')').next());

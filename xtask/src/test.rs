@@ -9,7 +9,7 @@ use taintward_envtest::{Binaries, binaries};
 
 #[derive(clap::Args)]
 pub(crate) struct TestArgs {
-    /// Handed on to `cargo test`
+    /// Arguments for `cargo test`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }
