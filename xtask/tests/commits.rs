@@ -1,8 +1,8 @@
 //! Tests the subjects of new commits: imperative, at most 60 characters, no full stop.
 //!
-//! - Merges and Dependabot's commits have subjects that their tools write; they are not looked at.
+//! - The test skips merges and Dependabot's commits, whose subjects are written by tools.
 
-#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+#![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ const SINCE: &str = "4c12d583";
 
 const LENGTH_MAX: usize = 60;
 
-/// Verbs that end as other forms of verbs do.
+/// Verbs whose endings are also those of other forms.
 const VERBS: [&str; 16] = [
     "alias", "bias", "bring", "canvas", "embed", "exceed", "feed", "focus", "need", "ping", "proceed",
     "seed", "shed", "speed", "string", "succeed",
