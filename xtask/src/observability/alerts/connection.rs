@@ -49,7 +49,7 @@ fn clock_offset() -> Alert {
                         - If one instance differs, the clock of its machine is wrong. If all instances differ by the same offset, the clock \
                         of the API server's machine is wrong.",
             action: "Repair time synchronization (chrony, systemd-timesyncd) on the machine whose clock is wrong.",
-            silence: "While time synchronisation corrects the clock slowly.",
+            silence: "While time synchronization slowly corrects the clock.",
         },
     }
 }

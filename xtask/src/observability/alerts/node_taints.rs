@@ -89,7 +89,7 @@ fn out_of_service_stale() -> Alert {
             meaning: "The taint `node.kubernetes.io/out-of-service` declares that a node is switched off and stays off. A person or a \
                       controller of the cloud added it, but the node has been Ready for ten minutes. Neither Kubernetes nor Taintward \
                       removes this taint by itself.",
-            impact: "With the effect `NoExecute` or `NoSchedule`, the node gets no pods without a toleration. With any effect, data can be \
+            impact: "With the effect `NoExecute` or `NoSchedule`, the node gets no pods that do not tolerate it. With any effect, data can be \
                      damaged: the next time the node is not ready, even for a minute, kube-controller-manager force-deletes the \
                      node's pods that are being deleted, and detaches their volumes at once, although the node may still write to them.",
             diagnosis: "- This command lists the nodes, whether they are ready, and their taints:\n\n\

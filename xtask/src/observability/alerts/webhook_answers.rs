@@ -98,8 +98,8 @@ fn certificate() -> Alert {
                       {{ $labels.namespace }}).",
         runbook: Runbook {
             meaning: "A replica of the webhook serves a certificate that expires within seven days, or has none. A self-signed certificate \
-                      is valid for 90 days, and the webhook renews it after 60: its renewal has failed for weeks.",
-            impact: "After it expires, API servers reject the webhook's connection: they admit objects without the rules \
+                      is valid for 90 days, and the webhook renews it after 60, so its renewal has failed for weeks.",
+            impact: "After it expires, API servers no longer trust the webhook: they admit objects without the rules \
                      (`failurePolicy: Ignore`), or refuse them (`Fail`).",
             diagnosis: "- If `taintward_webhook_certificate_reload_failures_total` rises, the webhook cannot use the files or the Secret, \
                         and the log has the reason.\n\

@@ -51,7 +51,7 @@ fn pods() -> PanelRow {
                 "Pods that Taintward has deleted, and pods that it would have deleted with --mode=enforce.",
             ),
             Panel::lines(
-                "From due to deleted",
+                "From the deadline to the deletion",
                 PanelUnit::Seconds,
                 quantiles(&[], names::TAINT_EVICTION_CONTROLLER_POD_DELETION_DURATION),
                 "The time from the deadline of a pod to its deletion.",
