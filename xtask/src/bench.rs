@@ -141,11 +141,9 @@ pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
         Some(BenchSubject::Webhook) => return webhook::run(arguments.quick).await,
         Some(BenchSubject::Board) | None => {}
     }
-    let tools = Binaries::find_or_build()?;
     let contender = Contenders::new(arguments)?;
     let arguments = if arguments.quick { quick(arguments) } else { arguments.clone() };
-    let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
-    let cluster = Cluster::start(&tools, options).await?;
+    let cluster = start_cluster().await?;
     let fleet = LoadGenerator::new(cluster.api(Account::Admin).await?);
     let mut results = BenchResults::default();
     if arguments.measure.contains(&Measurement::Latency) {
@@ -162,6 +160,12 @@ pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
     }
     drop(cluster);
     report::publish(&arguments, &results)
+}
+
+/// A control plane without an audit log.
+async fn start_cluster() -> Result<Cluster> {
+    let tools = Binaries::find_or_build()?;
+    Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await
 }
 
 /// The programs behind the columns.

@@ -2,7 +2,6 @@
 
 use crate::http;
 use anyhow::Result;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -34,7 +33,7 @@ impl Contender {
     pub(crate) async fn start(&self, cluster: &Cluster) -> Result<ChildProcess> {
         match self {
             Self::Taintward { binary, flags } => {
-                let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+                let port = http::free_port()?;
                 let mut command = Command::new(binary);
                 command
                     .args(["run", "--leader-elect=false", "--bind-address=127.0.0.1"])

@@ -2,8 +2,13 @@
 
 use anyhow::{Context as _, Result};
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
+
+/// A free port of this machine.
+pub(crate) fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
 
 /// Sends a GET request to `http://127.0.0.1:<port><path>`.
 pub(crate) fn get(port: u16, path: &str) -> Result<(u16, String)> {

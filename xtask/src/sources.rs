@@ -1,9 +1,9 @@
-//! Locates the workspace and runs cargo and go in it.
+//! Locates the workspace, and runs cargo and other programs in it.
 
 use anyhow::{Context as _, Result, bail};
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// The folder of the workspace.
 pub(crate) fn root() -> &'static Path {
@@ -22,6 +22,16 @@ pub(crate) fn cargo() -> Command {
         command.env_remove(name);
     }
     command
+}
+
+/// A child process, ended when dropped.
+pub(crate) struct ChildGuard(pub(crate) Child);
+
+impl Drop for ChildGuard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Runs a command to its end; fails if it fails.

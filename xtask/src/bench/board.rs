@@ -6,16 +6,15 @@ mod board_process;
 mod board_report;
 
 use super::load::{LoadGenerator, pod_path};
-use super::report::machine;
+use super::report::{command, machine, write_page};
 use super::sandbox_process::SandboxProcess;
-use crate::{http, sources};
+use crate::http;
+use crate::sources::{self, ChildGuard};
 use anyhow::{Context as _, Result, ensure};
-use board_process::{BoardProcess, ChildGuard, PATIENCE, read_message};
+use board_process::{BoardProcess, PATIENCE, read_message};
 use board_report::{BoardReading, BoardReport};
 use serde_json::json;
-use std::fs;
 use std::io::Read as _;
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,18 +61,14 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
     if quick {
         return Ok(());
     }
-    let command: Vec<String> = std::env::args().skip(1).collect();
     let page = format!(
         "# The board\n\n[The board](board.md), and the metrics page of the controller. Made by `cargo xtask {}`, with \
          `taintward board` on a sandbox without controllers. {} {versions}\n\n{}{REST}",
-        command.join(" "),
+        command(),
         machine(),
         report.table()
     );
-    let file = sources::root().join("docs/benchmarks-board.md");
-    fs::write(&file, page)?;
-    println!("written to {}", file.display());
-    Ok(())
+    write_page("benchmarks-board.md", &page)
 }
 
 const REST: &str = "
@@ -239,7 +234,7 @@ async fn metrics_page(scale: &Scale, report: &mut BoardReport) -> Result<()> {
     let fleet = LoadGenerator::new(sandbox.api().await?);
     let names: Vec<String> = (0..scale.nodes).map(|at| format!("node-{at:04}")).collect();
     fleet.create_nodes(&names).await?;
-    let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+    let port = http::free_port()?;
     let child = Command::new(sources::build_taintward(true)?)
         .args(["run", "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=0"])
         .arg("--controllers=taint-eviction-controller,node-lifecycle-controller")

@@ -8,16 +8,15 @@ pub(super) mod cgroup;
 
 use super::load::LoadGenerator;
 use super::policies;
-use super::report::machine;
+use super::report::{command, machine, met, write_page};
 use super::webhook::{self, review_client};
 use crate::sources;
 use anyhow::{Context as _, Result, ensure};
 use attack::FloodAttack;
 use cgroup::CgroupLimit;
 use serde_json::{Value, json};
-use std::fs;
 use std::time::{Duration, Instant};
-use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi};
+use taintward_envtest::{Account, TestApi};
 
 /// The memory limit of the container in the manifests.
 const MEMORY: u64 = 128 << 20;
@@ -41,10 +40,8 @@ struct FloodReadings {
 
 pub(crate) async fn run(quick: bool) -> Result<()> {
     let lasts = Duration::from_secs(if quick { 5 } else { 60 });
-    let tools = Binaries::find_or_build()?;
     let binary = sources::build_taintward(true)?;
-    let cluster =
-        Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await?;
+    let cluster = super::start_cluster().await?;
     let api = LoadGenerator::new(cluster.api(Account::Admin).await?).api;
     let bindings = policies::install(&cluster, &api).await?;
     policies::bind(&api, &bindings).await?;
@@ -68,18 +65,14 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
     if quick {
         return Ok(());
     }
-    let command: Vec<String> = std::env::args().skip(1).collect();
     let text = format!(
         "# The webhook under attack\n\nMade by `cargo xtask {}`: `taintward webhook` as installed, beside a real API server with the policies \
          of an installation, attacked for {} s from other addresses of the same machine. All processes share its cores. {}\n\n{text}",
-        command.join(" "),
+        command(),
         lasts.as_secs(),
         machine()
     );
-    let file = sources::root().join("docs/benchmarks-flood.md");
-    fs::write(&file, text)?;
-    println!("written to {}", file.display());
-    Ok(())
+    write_page("benchmarks-flood.md", &text)
 }
 
 /// Sends legitimate reviews at their rate, and creates pods that are permitted and pods that are forbidden.
@@ -170,7 +163,6 @@ fn table(
     alive: bool,
     memory: Option<(u64, u64)>,
 ) -> String {
-    let met = |met: bool| if met { "met" } else { "missed" };
     let p99 = at(&under.took, 99);
     let (most, kills) = memory.unzip();
     let most = most.map_or("not limited: no cgroup could be created".into(), |most| {

@@ -3,19 +3,17 @@
 //! - Writes docs/benchmarks-holds.md.
 
 use super::load::{LoadGenerator, pod_path};
-use super::report::machine;
+use super::report::{command, machine, met, server_version, write_page};
 use crate::{http, sources};
 use anyhow::{Context as _, Result, ensure};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::fs;
-use std::net::TcpListener;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::set_taints;
-use taintward_envtest::{Account, Audit, Binaries, ChildProcess, Cluster, ClusterConfig, usage, wait};
+use taintward_envtest::{Account, ChildProcess, Cluster, usage, wait};
 
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 const PODS_PER_NODE: usize = 50;
@@ -31,9 +29,7 @@ pub(crate) async fn run(quick: bool, rounds: usize) -> Result<()> {
     let (nodes, rounds) = if quick { (4, 1) } else { (200, rounds) };
     let names: Vec<String> = (0..nodes).map(|at| format!("node-{at:03}")).collect();
     let pods = nodes * PODS_PER_NODE;
-    let tools = Binaries::find_or_build()?;
-    let cluster =
-        Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await?;
+    let cluster = super::start_cluster().await?;
     let fleet = LoadGenerator::new(cluster.api(Account::Admin).await?);
     fleet.create_nodes(&names).await?;
     fleet.create_pods(&names, PODS_PER_NODE, 0).await?;
@@ -60,7 +56,6 @@ pub(crate) async fn run(quick: bool, rounds: usize) -> Result<()> {
     let ratio = rates.iter().sum::<f64>() / floors.iter().sum::<f64>();
     let all = holder.hold(&fleet, &names).await?;
     let peak = usage::of(holder.process.pid())?.peak;
-    let met = |is_met: bool| if is_met { "met" } else { "missed" };
     let mut text = String::new();
     writeln!(
         text,
@@ -87,21 +82,15 @@ pub(crate) async fn run(quick: bool, rounds: usize) -> Result<()> {
     if quick {
         return Ok(());
     }
-    let command: Vec<String> = std::env::args().skip(1).collect();
-    let version: Value = serde_json::from_str(&cluster.kubectl(["version", "--output=json"])?)
-        .context("kubectl's versions")?;
     let page = format!(
         "# How fast pods are held\n\nMade by `cargo xtask {}`: {pods} pods of 4 kB on {nodes} nodes of one API server ({}). In turns, a \
          bare loop patches half of them, and `taintward run --controllers=toleration-hold-controller` holds the other half, with {AT_ONCE} \
          requests in flight. {}\n\n{table}\n{text}{REST}",
-        command.join(" "),
-        version["serverVersion"]["gitVersion"].as_str().unwrap_or("of an unknown version"),
+        command(),
+        server_version(&cluster)?,
         machine()
     );
-    let file = sources::root().join("docs/benchmarks-holds.md");
-    fs::write(&file, page)?;
-    println!("written to {}", file.display());
-    Ok(())
+    write_page("benchmarks-holds.md", &page)
 }
 
 const HEAD: &str = "| round | bare loop, patches/s | hold, patches/s | ratio |\n|---|---|---|---|\n";
@@ -170,7 +159,7 @@ struct Holder {
 
 impl Holder {
     async fn start(cluster: &Cluster) -> Result<Self> {
-        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let port = http::free_port()?;
         let mut command = Command::new(sources::build_taintward(true)?);
         command
             .args(["run", "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=0"])

@@ -5,17 +5,16 @@
 mod readings;
 mod report_table;
 
-use super::report::MARKER;
+use super::report;
 use crate::contender::Contender;
 use crate::sources;
 use anyhow::{Context as _, Result};
 use readings::{LifecycleReadings, LifecycleSetup};
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 use taintward_envtest::heartbeats::{Heartbeats, plans};
 use taintward_envtest::node_history::NodeHistory;
-use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, access, wait};
+use taintward_envtest::{Account, Cluster, access, wait};
 
 /// The only controller that runs.
 const CONTROLLER: &str = "node-lifecycle-controller";
@@ -72,11 +71,9 @@ enum LifecycleContender {
 
 /// Runs both, and writes the page.
 pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
-    let tools = Binaries::find_or_build()?;
     let binary = sources::build_taintward(true)?;
     let (sizes, rounds) = if quick { (QUICK, 1) } else { (WHOLE, rounds) };
-    let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
-    let cluster = Cluster::start(&tools, options).await?;
+    let cluster = super::start_cluster().await?;
     let mut readings = LifecycleReadings::default();
     compared(&cluster, &binary, &sizes, rounds, &mut readings).await?;
     many(&cluster, &binary, &sizes, &mut readings).await?;
@@ -89,12 +86,7 @@ pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
         );
         return Ok(());
     }
-    let file = sources::root().join("docs/benchmarks-lifecycle.md");
-    let old = fs::read_to_string(&file).unwrap_or_default();
-    let notes = old.split_once(MARKER).map_or("\n", |(_, notes)| notes);
-    fs::write(&file, format!("{}\n{MARKER}{notes}", report_table::page(&sizes, rounds, &table)))?;
-    println!("written to {}", file.display());
-    Ok(())
+    report::write_above_notes("benchmarks-lifecycle.md", &report_table::page(&sizes, rounds, &table))
 }
 
 fn contender(who: LifecycleContender, binary: &Path, grace: Duration) -> Contender {

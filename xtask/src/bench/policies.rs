@@ -3,7 +3,7 @@
 //! - Writes docs/benchmarks-policies.md.
 
 use super::load::LoadGenerator;
-use super::report::machine;
+use super::report::{command, machine, met, server_version, write_page};
 use super::webhook::review_client;
 use crate::sources;
 use anyhow::{Context as _, Result, ensure};
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi, TestApiError, wait};
+use taintward_envtest::{Account, Cluster, TestApi, TestApiError, wait};
 
 const GOAL: Duration = Duration::from_micros(300);
 const POOLS: [usize; 4] = [0, 1, 10, 100];
@@ -38,9 +38,7 @@ type Pairs = Vec<[Duration; 2]>;
 
 pub(crate) async fn run(quick: bool) -> Result<()> {
     let pairs = if quick { 100 } else { 1_000 };
-    let tools = Binaries::find_or_build()?;
-    let cluster =
-        Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await?;
+    let cluster = super::start_cluster().await?;
     let api = LoadGenerator::new(cluster.api(Account::Admin).await?).api;
     let bindings = install(&cluster, &api).await?;
     bind(&api, &bindings).await?;
@@ -65,22 +63,16 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
     if quick {
         return Ok(());
     }
-    let command: Vec<String> = std::env::args().skip(1).collect();
-    let version = cluster.kubectl(["version", "--output=json"])?;
-    let version: Value = serde_json::from_str(&version).context("kubectl's versions")?;
     let text = format!(
         "# What the policies cost\n\nMade by `cargo xtask {}`: pods created one after the other on one API server ({}) with the {} \
          bindings of `taintward install`, in turns in a namespace that `--exempt-namespaces` names and in another one, {pairs} \
          pairs for each row. {}\n\n{table}{REST}",
-        command.join(" "),
-        version["serverVersion"]["gitVersion"].as_str().unwrap_or("of an unknown version"),
+        command(),
+        server_version(&cluster)?,
         bindings.len(),
         machine()
     );
-    let file = sources::root().join("docs/benchmarks-policies.md");
-    fs::write(&file, text)?;
-    println!("written to {}", file.display());
-    Ok(())
+    write_page("benchmarks-policies.md", &text)
 }
 
 /// Installs everything except workloads, webhooks and bindings; returns the bindings.
@@ -226,7 +218,7 @@ fn row(pools: usize, what: &str, pairs: &Pairs) -> String {
     let difference =
         percentile(pairs.iter().map(|[without, with]| millis(*with) - millis(*without)).collect(), 50);
     let (without, with) = (of(0, 50), of(1, 50));
-    let met = if difference <= millis(GOAL) { "met" } else { "missed" };
+    let met = met(difference <= millis(GOAL));
     let mut line = format!("| {pools} | {what} | {without:.2} ms | {with:.2} ms | {difference:+.2} ms |");
     let _ = writeln!(line, " {:.2}x | {:.2} ms | {:.2} ms | {met} |", with / without, of(0, 99), of(1, 99));
     line

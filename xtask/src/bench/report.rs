@@ -3,12 +3,14 @@
 use super::measure::{BenchResults, MeasuredRow};
 use super::{BenchArgs, BenchContender};
 use crate::sources;
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use serde_json::Value;
 use std::fs;
 use std::process::Command;
+use taintward_envtest::Cluster;
 
 /// The text below this line is written by hand; the benchmark keeps it.
-pub(crate) const MARKER: &str = "<!-- notes: written by hand, kept by `cargo xtask bench` -->";
+const MARKER: &str = "<!-- notes: written by hand, kept by `cargo xtask bench` -->";
 
 /// The form of a goal.
 enum ReportGoal {
@@ -130,17 +132,42 @@ pub(crate) fn publish(arguments: &BenchArgs, results: &BenchResults) -> Result<(
         println!("The run skipped a measurement: docs/benchmarks.md is not changed.");
         return Ok(());
     }
-    let file = sources::root().join("docs/benchmarks.md");
-    let old = fs::read_to_string(&file).unwrap_or_default();
+    write_above_notes("benchmarks.md", &format!("{}\n{table}", head(arguments)))
+}
+
+/// Writes a page of `docs`, and keeps the notes below its marker.
+pub(crate) fn write_above_notes(name: &str, text: &str) -> Result<()> {
+    let old = fs::read_to_string(sources::root().join("docs").join(name)).unwrap_or_default();
     let notes = old.split_once(MARKER).map_or("\n", |(_, notes)| notes);
-    fs::create_dir_all(sources::root().join("docs"))?;
-    fs::write(&file, format!("{}\n{table}\n{MARKER}{notes}", head(arguments)))?;
+    write_page(name, &format!("{text}\n{MARKER}{notes}"))
+}
+
+/// Writes a page of `docs`.
+pub(crate) fn write_page(name: &str, text: &str) -> Result<()> {
+    let file = sources::root().join("docs").join(name);
+    fs::write(&file, text)?;
     println!("written to {}", file.display());
     Ok(())
 }
 
+/// The arguments of this run.
+pub(crate) fn command() -> String {
+    std::env::args().skip(1).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a goal is met, as a table shows it.
+pub(crate) const fn met(is_met: bool) -> &'static str {
+    if is_met { "met" } else { "missed" }
+}
+
+/// The version of the API server.
+pub(crate) fn server_version(cluster: &Cluster) -> Result<String> {
+    let versions = cluster.kubectl(["version", "--output=json"])?;
+    let versions: Value = serde_json::from_str(&versions).context("kubectl's versions")?;
+    Ok(versions["serverVersion"]["gitVersion"].as_str().unwrap_or("of an unknown version").to_owned())
+}
+
 fn head(arguments: &BenchArgs) -> String {
-    let command: Vec<String> = std::env::args().skip(1).collect();
     let nodes = format!("{} nodes with {} pods each", arguments.nodes, arguments.pods_per_node);
     format!(
         "# Benchmarks\n\nMade by `cargo xtask {}`. Medians of {} rounds (latency: 7 and 3 repeats in each). The \
@@ -150,7 +177,7 @@ fn head(arguments: &BenchArgs) -> String {
          - {} pods of about 4 KB for memory; {nodes} tainted at once for evictions\n- floor: a loop \
          that sends only the PATCH of the condition and the DELETE for known pods, 32 at a time\n- busy cores: beside the API \
          server, etcd and the contender, one thread for each core keeps it busy; {} nodes, {} rounds\n",
-        command.join(" "),
+        command(),
         arguments.rounds,
         processor(),
         std::thread::available_parallelism().map_or(0, usize::from),
@@ -225,7 +252,7 @@ fn judge(line: &ReportLine, reading: &dyn Fn(BenchContender) -> Option<f64>) -> 
         (Some(ReportGoal::Smaller(_)), Some(ratio)) => format!("1/{ratio:.1}"),
         (_, Some(ratio)) => format!("{ratio:.2} ×"),
     };
-    let met = ratio.map_or("–", |ratio| if ratio >= least { "met" } else { "missed" });
+    let met = ratio.map_or("–", |ratio| met(ratio >= least));
     (text, words, met.to_owned())
 }
 

@@ -3,13 +3,12 @@
 //! - Writes docs/benchmarks-sandbox.md.
 
 use super::load::{IN_FLIGHT, LoadGenerator, pod_path};
+use super::report::{command, machine, met, write_page};
 use super::sandbox_process::SandboxProcess;
-use crate::sources;
 use anyhow::{Context as _, Result};
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use std::fmt::Write as _;
-use std::fs;
 use std::time::Instant;
 use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, usage};
 
@@ -44,18 +43,14 @@ pub(crate) async fn run(pods: usize) -> Result<()> {
     let real = real(&tools, pods).await?;
     let table = table(&ours, &real, pods);
     println!("\n{table}");
-    let command: Vec<String> = std::env::args().skip(1).collect();
     let text = format!(
         "# The sandbox compared with a real API server\n\nMade by `cargo xtask {}`: the same requests over loopback, first to \
          `taintward sandbox`, then to kube-apiserver v1.36.3 with etcd 3.6.16; pods of about 4 KB; {IN_FLIGHT} requests in \
          flight. {}\n\n{table}",
-        command.join(" "),
-        super::report::machine()
+        command(),
+        machine()
     );
-    let file = sources::root().join("docs/benchmarks-sandbox.md");
-    fs::write(&file, text)?;
-    println!("written to {}", file.display());
-    Ok(())
+    write_page("benchmarks-sandbox.md", &text)
 }
 
 async fn ours(pods: usize) -> Result<SandboxReadings> {
@@ -139,7 +134,7 @@ fn table(ours: &SandboxReadings, real: &SandboxReadings, pods: usize) -> String 
     let mut text = "| | sandbox | real | ratio | goal | |\n|---|---:|---:|---:|---:|---|\n".to_owned();
     let mut line = |label: &str, ours: String, real: String, ratio: f64, least: Option<f64>| {
         let (goal, met) = match least {
-            Some(least) => (format!("{least:.0} ×"), if ratio >= least { "met" } else { "missed" }),
+            Some(least) => (format!("{least:.0} ×"), met(ratio >= least)),
             None => (String::new(), ""),
         };
         let _ = writeln!(text, "| {label} | {ours} | {real} | {ratio:.1} × | {goal} | {met} |");
@@ -162,7 +157,7 @@ fn table(ours: &SandboxReadings, real: &SandboxReadings, pods: usize) -> String 
     line(&label, rate(ours.fanout), rate(real.fanout), ours.fanout / real.fanout, Some(5.0));
     let label = format!("memory with {pods} pods");
     line(&label, megabytes(ours.memory), megabytes(real.memory), real.memory / ours.memory, Some(4.0));
-    let met = if ours.start <= 0.3 { "met" } else { "missed" };
+    let met = met(ours.start <= 0.3);
     let _ = writeln!(text, "\nFrom the start to the first answer, the goal is 0.30 s: {met}.");
     text + NOTES
 }

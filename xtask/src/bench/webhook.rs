@@ -6,13 +6,14 @@ mod process;
 pub(crate) mod review_client;
 
 use super::load::LoadGenerator;
+use super::policies;
+use super::report::{command, machine, met, write_page};
 use crate::sources;
 use anyhow::{Context as _, Result};
 pub(super) use process::WebhookProcess;
 use review_client::LatencyPercentiles;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, DiskSync, TestApi};
@@ -77,18 +78,14 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
     if quick {
         return Ok(());
     }
-    let command: Vec<String> = std::env::args().skip(1).collect();
     let text = format!(
         "# The webhook\n\nMade by `cargo xtask {}`: `taintward webhook` with its default rules, 3 pools, 2 policies, {NAMESPACES} \
          namespaces and {NODES} nodes, on loopback; the review of a pod has {} bytes. {}\n\n{table}",
-        command.join(" "),
+        command(),
         review_client::question("ns-7", 0).len(),
-        super::report::machine()
+        machine()
     );
-    let file = sources::root().join("docs/benchmarks-webhook.md");
-    fs::write(&file, text)?;
-    println!("written to {}", file.display());
-    Ok(())
+    write_page("benchmarks-webhook.md", &text)
 }
 
 /// Creates the objects that the rules read.
@@ -107,15 +104,7 @@ async fn furnish(cluster: &Cluster, fleet: &LoadGenerator) -> Result<()> {
         fleet.api.create("/api/v1/namespaces", &object).await?;
     }
     for team in 0..3 {
-        let object = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
-        "metadata": {"name": format!("team-{team}")},
-        "spec": {
-            "taint": {"key": "dedicated", "value": format!("team-{team}")},
-            "nodes": {"names": [format!("node-{team}")]},
-            "users": {"namespaceSelector": {"matchLabels": {"team": format!("team-{team}")}}},
-            "enforcement": "Deny",
-        }});
-        eventually(&fleet.api, "/apis/taintward.io/v1alpha1/dedicatedpools", &object).await?;
+        eventually(&fleet.api, "/apis/taintward.io/v1alpha1/dedicatedpools", &policies::pool(team)).await?;
     }
     for team in [8, 9] {
         let object = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "TaintwardPolicy",
@@ -278,8 +267,8 @@ ratios are close to their goals: another run may miss them.
 
 fn table(readings: &WebhookReadings) -> String {
     let mut text = "| | measured | goal | |\n|---|--:|--:|---|\n".to_owned();
-    let mut line = |what: &str, measured: String, goal: String, met: bool| {
-        let _ = writeln!(text, "| {what} | {measured} | {goal} | {} |", if met { "met" } else { "missed" });
+    let mut line = |what: &str, measured: String, goal: String, is_met: bool| {
+        let _ = writeln!(text, "| {what} | {measured} | {goal} | {} |", met(is_met));
     };
     line(
         "reviews per second of processor time, keep-alive TLS",

@@ -1,7 +1,7 @@
 //! Writes docs/versions.md from the records of all versions.
 
 use super::probes::{GATES, Probes, RESOURCES};
-use super::record::Record;
+use super::record::{Record, SuiteResult};
 use super::suites::SUITES;
 use crate::bench::report::machine;
 use crate::sources;
@@ -42,9 +42,11 @@ fn page(versions: &[(&Release, Record)]) -> String {
          |---|---|---:|---:|---:|---|\n{rows}\n\
          {}{}{}{}",
         machine(),
-        list("Failed tests", &tried, failures),
+        list("Failed tests", &tried, |record| test_names(record, |suite| &suite.failed)),
         list("Skipped tests", &tried, skips),
-        list("Tests that passed only when they ran again, alone", &tried, second_tries),
+        list("Tests that passed only when they ran again, alone", &tried, |record| {
+            test_names(record, |suite| &suite.passed_alone)
+        }),
         differences(&tried),
     )
 }
@@ -80,10 +82,10 @@ fn list(title: &str, tried: &[&(&Release, Record)], say: fn(&Record) -> Vec<Stri
     if lines.is_empty() { String::new() } else { format!("## {title}\n\n{lines}\n") }
 }
 
-fn failures(record: &Record) -> Vec<String> {
+/// The names of tests of all suites, with their suites.
+fn test_names(record: &Record, of: fn(&SuiteResult) -> &BTreeSet<String>) -> Vec<String> {
     let all = record.suites.iter();
-    all.flat_map(|(name, suite)| suite.failed.iter().map(move |test| format!("`{test}` of `{name}`")))
-        .collect()
+    all.flat_map(|(name, suite)| of(suite).iter().map(move |test| format!("`{test}` of `{name}`"))).collect()
 }
 
 /// The skipped tests, grouped by the reason.
@@ -93,12 +95,6 @@ fn skips(record: &Record) -> Vec<String> {
         by_reason.entry(why).or_default().push(format!("`{test}`"));
     }
     by_reason.into_iter().map(|(why, tests)| format!("{why}: {}", tests.join(", "))).collect()
-}
-
-fn second_tries(record: &Record) -> Vec<String> {
-    let all = record.suites.iter();
-    all.flat_map(|(name, suite)| suite.passed_alone.iter().map(move |test| format!("`{test}` of `{name}`")))
-        .collect()
 }
 
 /// What the programs of the versions report.

@@ -1,8 +1,8 @@
 //! Runs `taintward webhook` with a certificate in files, and sends reviews to it.
 
-use super::prometheus::free_port;
 use super::scrape_job::{SandboxServer, ScrapeJob, ScrapedProcess};
 use crate::bench::webhook::review_client::ReviewClient;
+use crate::http;
 use anyhow::Result;
 use jiff::{ToSpan as _, Zoned};
 use rcgen::{Certificate, CertificateParams, KeyPair, date_time_ymd};
@@ -27,7 +27,7 @@ impl CertifiedWebhook {
     ) -> Result<Self> {
         let folder = job.folder.path().join(format!("{}-certificate", job.name));
         fs::create_dir_all(&folder)?;
-        let (certificate, port) = (write_certificate(&folder, days)?, free_port()?);
+        let (certificate, port) = (write_certificate(&folder, days)?, http::free_port()?);
         let flags = [
             "--rules=*,brake".to_owned(),
             format!("--secure-port={port}"),

@@ -5,7 +5,6 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,11 +18,6 @@ pub(crate) struct PrometheusServer {
     process: ChildProcess,
     port: u16,
     folder: PathBuf,
-}
-
-/// A free port of this machine.
-pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
 /// Seconds since the Unix epoch.
@@ -46,7 +40,7 @@ impl PrometheusServer {
         });
         // JSON is YAML.
         fs::write(own.join("prometheus.yaml"), config.to_string())?;
-        let port = free_port()?;
+        let port = http::free_port()?;
         let mut command = Command::new(program);
         command
             .arg(format!("--config.file={}", own.join("prometheus.yaml").display()))

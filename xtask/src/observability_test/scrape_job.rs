@@ -1,6 +1,6 @@
 //! Starts sandboxes and processes of Taintward that Prometheus scrapes under one job.
 
-use super::prometheus::{PrometheusServer, free_port};
+use super::prometheus::PrometheusServer;
 use crate::http;
 use anyhow::{Context as _, Result, ensure};
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ impl ScrapeJob<'_> {
     }
 
     async fn start(&self, word: &str, kubeconfig: &Path, flags: &[&str]) -> Result<ScrapedProcess> {
-        let port = free_port()?;
+        let port = http::free_port()?;
         let mut command = Command::new(self.binary);
         command.args([word, "--bind-address=127.0.0.1", &format!("--metrics-port={port}"), "--kubeconfig"]);
         command.arg(kubeconfig).args(flags);

@@ -1,11 +1,11 @@
 //! Takes pictures of the sandbox's board in a real browser, as PNG files in docs/.
 
-use crate::sources;
+use crate::sources::{self, ChildGuard};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use taintward_envtest::browser::Browser;
 
 /// The name of a picture, the colours, and the window's width and height.
@@ -14,21 +14,11 @@ const SHOTS: [(&str, &str, u32, u32); 3] =
 
 const BYTES_MAX: u64 = 300_000;
 
-/// Ended when dropped.
-struct Sandbox(Child);
-
-impl Drop for Sandbox {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 pub(super) fn run() -> Result<()> {
     let program = sources::build_taintward(false)?;
     let mut command = Command::new(program);
     command.args(["sandbox", "--plain"]).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut sandbox = Sandbox(command.spawn().context("starting the sandbox")?);
+    let mut sandbox = ChildGuard(command.spawn().context("starting the sandbox")?);
     let mut lines = BufReader::new(sandbox.0.stdout.take().context("it has a standard output")?).lines();
     let line = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("The board, in a browser:")));
     let line = line.context("the sandbox names no board")??;

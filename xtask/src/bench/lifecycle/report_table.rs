@@ -2,7 +2,7 @@
 
 use super::readings::{LifecycleReading, LifecycleReadings};
 use super::{LifecycleContender, LifecycleSizes};
-use crate::bench::report::machine;
+use crate::bench::report::{command, machine, met};
 use std::fmt::Write as _;
 
 /// The seconds between renewals in a cluster with default settings.
@@ -41,10 +41,6 @@ pub(super) fn table(sizes: &LifecycleSizes, readings: &LifecycleReadings) -> Str
         let _ = writeln!(text, "| {} | {ours} | {original} | 1/{ratio:.1} | {goal} | {met} |", line.label);
     }
     text
-}
-
-const fn met(met: bool) -> &'static str {
-    if met { "met" } else { "missed" }
 }
 
 fn lines(sizes: &LifecycleSizes, readings: &LifecycleReadings) -> Vec<LifecycleLine> {
@@ -140,7 +136,6 @@ fn seconds(seconds: f64) -> String {
 
 /// The whole document.
 pub(super) fn page(sizes: &LifecycleSizes, rounds: usize, table: &str) -> String {
-    let command: Vec<String> = std::env::args().skip(1).collect();
     format!(
         "# Node lifecycle compared with kube-controller-manager\n\nMade by `cargo xtask {}`: `taintward run` and \
          kube-controller-manager v1.36.3, each with only node-lifecycle-controller and default flags, except the grace period \
@@ -150,7 +145,7 @@ pub(super) fn page(sizes: &LifecycleSizes, rounds: usize, table: &str) -> String
          writes beside the rest. {}\n\nProcessor time is the time that the process used in {} s at rest, divided by the \
          renewals that the API server answered in that time. The delay counts from the last renewal that the API server \
          answered.\n\n{table}",
-        command.join(" "),
+        command(),
         sizes.grace.as_secs(),
         sizes.many_grace.as_secs(),
         sizes.nodes,

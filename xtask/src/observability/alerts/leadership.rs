@@ -8,20 +8,16 @@ pub(super) fn alerts() -> Vec<Alert> {
     vec![absent(), no_leader(), two_leaders(), other_evictor()]
 }
 
-fn mode(mode: WriteMode) -> &'static str {
-    mode.as_str()
-}
-
 /// The leaders of an installation. An observer never leads, and other components export the metric too. The sample of a process
 /// without leader election has no label `name`.
 fn leaders() -> String {
     let (status, about, enforce) =
-        (names::LEADER_ELECTION_MASTER_STATUS, names::BUILD_INFO, mode(WriteMode::Enforce));
+        (names::LEADER_ELECTION_MASTER_STATUS, names::BUILD_INFO, WriteMode::Enforce.as_str());
     format!("sum by (cluster, namespace, job) ({status} and on ({PROCESS}) {about}{{mode=\"{enforce}\"}})")
 }
 
 fn absent() -> Alert {
-    let modes = [WriteMode::Enforce, WriteMode::Observe].map(mode).join("|");
+    let modes = [WriteMode::Enforce, WriteMode::Observe].map(WriteMode::as_str).join("|");
     Alert {
         name: "TaintwardControllerAbsent",
         severity: Severity::Critical,
