@@ -6,7 +6,6 @@
 mod checkout;
 mod control_loops;
 mod file_names;
-mod files;
 mod import_circles;
 mod imports;
 mod measure;

@@ -4,20 +4,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use xtask::files::files_below;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            found.push(path);
-        }
-    }
 }
 
 /// A path without `..`.
@@ -45,7 +35,7 @@ fn the_image_gets_what_it_is_built_from_and_nothing_else() {
     let ships = |path: &PathBuf| !path.starts_with(root.join("crates/envtest"));
     let mut files = Vec::new();
     for folder in fs::read_dir(root.join("crates")).unwrap() {
-        sources(&folder.unwrap().path().join("src"), &mut files);
+        files.extend(files_below(&folder.unwrap().path().join("src"), &["rs"]).unwrap());
     }
     let mut outside = 0;
     for file in files.iter().filter(|path| ships(path)) {

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use xtask::files::files_below;
 
 /// A file is a page.
 const LINES_MAX: usize = 400;
@@ -25,21 +26,7 @@ fn root() -> &'static Path {
 }
 
 fn sources() -> Vec<PathBuf> {
-    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            if entry.is_dir() && !entry.ends_with("target") {
-                walk(&entry, found);
-            } else if entry.extension().is_some_and(|extension| extension == "rs") {
-                found.push(entry);
-            }
-        }
-    }
-    let mut found = Vec::new();
-    for folder in ["crates", "examples", "xtask"] {
-        walk(&root().join(folder), &mut found);
-    }
-    found.sort();
-    found
+    ["crates", "examples", "xtask"].map(|folder| files_below(&root().join(folder), &["rs"]).unwrap()).concat()
 }
 
 fn is_test(file: &Path) -> bool {

@@ -3,8 +3,8 @@
 //! - An id is cited by its name (`TE-30`, `S7`), or by a function named after it (`fn te_30_...`). Of a range only the
 //!   ends are cited.
 
-use super::files::files_below;
 use super::measure::{Goal, Measure};
+use crate::files::files_below;
 use anyhow::{Context as _, Result};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
