@@ -6,7 +6,7 @@ mod board_process;
 mod board_report;
 
 use super::load::{LoadGenerator, pod_path};
-use super::report::{command, machine, write_page};
+use super::report::{command, machine, median, write_page};
 use super::sandbox_process::SandboxProcess;
 use crate::http;
 use crate::sources::{self, ChildGuard};
@@ -143,10 +143,10 @@ fn first_paint(
         loads.push(browser.load(&board.page(), "#totals b")?);
     }
     let floor = Some(median(floors));
-    let value = median(loads.iter().map(|load| load.clock).collect());
+    let value = median(loads.iter().map(|load| load.clock));
     let label = format!("first paint with {what}");
     report.add(&BoardReading { label: &label, value, unit: "ms", budget: Some(1_000.0), floor });
-    let work = median(loads.iter().map(|load| load.work).collect());
+    let work = median(loads.iter().map(|load| load.work));
     report.line("first paint: work of the page", work, "ms", Some(1_000.0));
     Ok(())
 }
@@ -161,11 +161,6 @@ const FETCHED: &str = "(async () => {
     reader.cancel();
     return performance.now() - began;
 })()";
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
 
 /// Measures the board while pods change, without and with viewers.
 async fn viewers(board: &BoardProcess, fleet: &LoadGenerator, report: &mut BoardReport) -> Result<()> {

@@ -160,6 +160,13 @@ pub(crate) const fn met(is_met: bool) -> &'static str {
     if is_met { "met" } else { "missed" }
 }
 
+/// The median of readings; not a number if there are none.
+pub(crate) fn median(readings: impl IntoIterator<Item = f64>) -> f64 {
+    let mut all: Vec<f64> = readings.into_iter().collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
 /// The version of the API server.
 pub(crate) fn server_version(cluster: &Cluster) -> Result<String> {
     let versions = cluster.kubectl(["version", "--output=json"])?;

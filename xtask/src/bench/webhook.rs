@@ -7,7 +7,7 @@ pub(crate) mod review_client;
 
 use super::load::LoadGenerator;
 use super::policies;
-use super::report::{command, machine, met, write_page};
+use super::report::{command, machine, median, met, write_page};
 use crate::sources;
 use anyhow::{Context as _, Result};
 pub(super) use process::WebhookProcess;
@@ -327,8 +327,5 @@ fn table(readings: &WebhookReadings) -> String {
 
 /// The median over all rounds of what one of [`INSTALLED`], counted from 1, adds.
 fn ratio(creates: &[[Duration; 3]], which: usize) -> f64 {
-    let mut ratios: Vec<f64> =
-        creates.iter().map(|round| round[which].as_secs_f64() / round[0].as_secs_f64()).collect();
-    ratios.sort_by(f64::total_cmp);
-    ratios[ratios.len() / 2]
+    median(creates.iter().map(|round| round[which].as_secs_f64() / round[0].as_secs_f64()))
 }

@@ -1,6 +1,7 @@
 //! Measures processor time, memory and taint delay of one controller.
 
 use super::{LifecycleContender, LifecycleSizes};
+use crate::bench::report::median;
 use anyhow::{Result, ensure};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -77,12 +78,6 @@ impl LifecycleReadings {
     fn delays(&self, who: LifecycleContender) -> impl Iterator<Item = f64> {
         self.delays.iter().filter(move |(one, _)| *one == who).map(|(_, delay)| *delay)
     }
-}
-
-fn median(readings: impl Iterator<Item = f64>) -> f64 {
-    let mut all: Vec<f64> = readings.collect();
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// The nodes and the window of a measurement.

@@ -44,8 +44,8 @@ fn refused() -> Alert {
         hold_seconds: 150,
         expr: format!("{} > 0", rise("effect, outcome", &refusals, "2m")),
         summary: "The API server has refused evictions for more than two minutes.",
-        description: "The API server answered requests of the kind {{ $labels.effect }} with {{ $labels.outcome }} for more than two \
-                      minutes (job {{ $labels.job }} in {{ $labels.namespace }}).",
+        description: "The API server has answered requests of the kind {{ $labels.effect }} with the outcome {{ $labels.outcome }} \
+                      for more than two minutes (job {{ $labels.job }} in {{ $labels.namespace }}).",
         runbook: Runbook {
             meaning: "The API server has refused requests for 150 s, half of the 300 s that a pod stays on a silent node by default. The \
                       refusals may concern one pod or several. No metric has the deadlines of single pods, so the alert does \
