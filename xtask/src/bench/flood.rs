@@ -1,7 +1,7 @@
 //! Benchmarks the webhook under attack, in a cgroup with the memory of its pod.
 //!
 //! - Fails if a forbidden pod is admitted; writes docs/benchmarks-flood.md. Without the right to create a cgroup it
-//!   runs without a limit and says so.
+//!   runs without a limit, and the page says so.
 
 mod attack;
 pub(super) mod cgroup;

@@ -168,7 +168,7 @@ impl ReviewClient {
                 anyhow::Ok(took)
             });
         }
-        // A thread of its own: the runtime's timers count whole milliseconds.
+        // A separate thread: the runtime's timers count whole milliseconds.
         std::thread::spawn(move || {
             let begin = Instant::now();
             for number in 0_u32.. {
