@@ -1,13 +1,12 @@
 //! Runs the developer commands: `cargo xtask test`, `demo`, `cluster`, `measures` and others.
 //!
-//! Each command has a module of the same name. Nothing here ships.
+//! Each command has a module; `golden` also has `schema` and `columns`. Nothing here ships.
 
 #![forbid(unsafe_code)]
 
 mod bench;
 mod chart;
 mod cluster;
-mod columns;
 mod contender;
 mod demo;
 mod fuzz;
@@ -19,7 +18,6 @@ mod observability_test;
 mod picture;
 mod release;
 mod runner_timeout;
-mod schema;
 mod setup;
 mod sources;
 mod test;
@@ -128,12 +126,12 @@ async fn main() -> ExitCode {
         Command::Cluster(arguments) => cluster::run(arguments).await,
         Command::Chart => chart::run(),
         Command::Golden => golden::run(),
-        Command::Schema => schema::run(),
+        Command::Schema => golden::schema(),
         Command::Observability(arguments) => observability_test::run(&arguments).await,
         Command::Picture(arguments) => picture::run(&arguments).await,
         Command::Book => book::run(sources::root()),
         Command::Release(arguments) => release::run(&arguments),
-        Command::Columns => columns::run(),
+        Command::Columns => golden::columns(),
         Command::Measures(arguments) => measures::run(&arguments, sources::root()),
         Command::Bench(arguments) => bench::run(&arguments).await,
     };
