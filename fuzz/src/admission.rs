@@ -6,7 +6,7 @@
 
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
-#[allow(dead_code, reason = "the cluster of the tests, of which this needs a part")]
+#[allow(dead_code, reason = "the target needs only a part of the cluster of the tests")]
 #[path = "../../crates/admission/tests/rules/world.rs"]
 mod world;
 
@@ -22,7 +22,7 @@ fn ask_rules(bytes: &[u8]) -> usize {
     let mut patches = 0;
     for half in [Half::Mutate, Half::Validate] {
         let Ok(judged) = judge(half, bytes, rules) else { continue };
-        assert!(judged.outcome != Outcome::Panicked, "no rule breaks down");
+        assert!(judged.outcome != Outcome::Panicked, "no rule panics");
         let answer: serde_json::Value = serde_json::from_slice(&judged.answer).expect("an answer is JSON");
         patches += usize::from(answer["response"]["patch"].is_string());
     }
@@ -39,7 +39,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
 fn main() -> std::io::Result<()> {
     for path in std::env::args_os().skip(1) {
         let bytes = std::fs::read(&path)?;
-        println!("{}: {} patches, {} of the rules", path.display(), fuzz_entry(&bytes), ask_rules(&bytes));
+        println!("{}: {} patches, {} by the rules", path.display(), fuzz_entry(&bytes), ask_rules(&bytes));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Benchmarks Taintward, kube-controller-manager and the bare requests against one API server, in turns.
+//! Benchmarks Taintward, kube-controller-manager and the bare requests in turns against one API server.
 //!
 //! - Writes ratios and goals to standard output and docs/benchmarks.md. See `bench/measure.rs` for the measuring.
 
@@ -31,28 +31,28 @@ pub(crate) struct BenchArgs {
     /// Measure something else instead of evictions
     #[arg(value_enum)]
     what: Option<BenchSubject>,
-    /// Small numbers: shows that everything works, not how fast it is; writes no file
+    /// Run with small numbers, which show that everything works, not how fast it is; writes no file
     #[arg(long)]
     quick: bool,
-    /// Pods for the measurement of memory and of the first list
+    /// Pods for the measurements of memory and of the first list
     #[arg(long, default_value_t = 100_000)]
     pods: usize,
-    /// Nodes tainted at the same time for the measurement of evictions per second
+    /// Nodes that get the taint at the same time, for the measurement of evictions per second
     #[arg(long, default_value_t = 100)]
     nodes: usize,
     /// Pods on each of them
     #[arg(long, default_value_t = 100)]
     pods_per_node: usize,
-    /// How often each measurement is repeated
+    /// Rounds of each measurement
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Who takes part
+    /// The programs to compare
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [BenchContender::Ours, BenchContender::Original, BenchContender::Floor, BenchContender::Jobs])]
     contenders: Vec<BenchContender>,
-    /// An earlier build of taintward, which takes part as well
+    /// An earlier build of taintward, to compare as well
     #[arg(long, value_name = "PROGRAM")]
     earlier: Option<PathBuf>,
-    /// What is measured
+    /// The measurements
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Measurement::Latency, Measurement::Throughput, Measurement::Contended, Measurement::Memory])]
     measure: Vec<Measurement>,
 }
@@ -71,17 +71,17 @@ impl BenchArgs {
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum BenchSubject {
-    /// The sandbox, next to a real API server; 50000 pods unless --pods says otherwise
+    /// The sandbox, compared with a real API server; 50000 pods unless --pods is lower
     Sandbox,
-    /// Node health, next to kube-controller-manager's, on thousands of nodes that renew their leases
+    /// Node lifecycle, compared with kube-controller-manager's, on thousands of nodes that renew their leases
     Lifecycle,
-    /// The admission webhook, asked directly and by a real API server
+    /// The admission webhook, called directly and by a real API server
     Webhook,
-    /// The admission webhook under attack from the pod network, in the memory its pod is given
+    /// The admission webhook under attack from the pod network, with the memory limit of its pod
     Flood,
-    /// What the policies of an installation cost a pod's creation, on a real API server
+    /// What the policies of an installation add to the creation of a pod, on a real API server
     Policies,
-    /// How fast pods of silent nodes are held, next to a bare loop of the same patches
+    /// How fast pods of silent nodes are held, compared with a bare loop of the same patches
     Holds,
     /// What the board costs with many pods and viewers
     Board,
@@ -112,19 +112,19 @@ enum Measurement {
     Memory,
 }
 
-/// Small enough for a minute.
+/// Sizes that need at most a minute.
 fn quick(arguments: &BenchArgs) -> BenchArgs {
     BenchArgs { pods: 2000, nodes: 10, pods_per_node: 20, rounds: 1, ..arguments.clone() }
 }
 
 pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
     if let Some(BenchSubject::Board) = arguments.what {
-        // What is measured runs in other programs.
+        // The measured code runs in other programs.
         return board::run(arguments.quick).await;
     }
     if cfg!(debug_assertions) {
-        // The floor runs in this very program: unoptimised it would be no floor.
-        eprintln!("building the optimised benchmark");
+        // The floor runs in this program, and is a lower bound only if it is optimized.
+        eprintln!("building the optimized benchmark");
         let words = env::args_os().skip(1);
         return sources::run(
             sources::cargo().args(["run", "--quiet", "--release", "--package", "xtask", "--"]).args(words),
@@ -141,11 +141,9 @@ pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
         Some(BenchSubject::Webhook) => return webhook::run(arguments.quick).await,
         Some(BenchSubject::Board) | None => {}
     }
-    let tools = Binaries::find_or_build()?;
     let contender = Contenders::new(arguments)?;
     let arguments = if arguments.quick { quick(arguments) } else { arguments.clone() };
-    let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
-    let cluster = Cluster::start(&tools, options).await?;
+    let cluster = start_cluster().await?;
     let fleet = LoadGenerator::new(cluster.api(Account::Admin).await?);
     let mut results = BenchResults::default();
     if arguments.measure.contains(&Measurement::Latency) {
@@ -164,6 +162,12 @@ pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
     report::publish(&arguments, &results)
 }
 
+/// A control plane without an audit log.
+async fn start_cluster() -> Result<Cluster> {
+    let tools = Binaries::find_or_build()?;
+    Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await
+}
+
 /// The programs behind the columns.
 pub(crate) struct Contenders {
     who: Vec<BenchContender>,
@@ -180,8 +184,8 @@ impl Contenders {
         Ok(Self { who, binary, earlier: arguments.earlier.clone() })
     }
 
-    /// Those of the given columns that take part, each with its program; the floor has none. Every other round goes
-    /// backwards, so that nobody always comes after the same one.
+    /// Those of the given columns that take part, each with its program; the floor has none. Every other round has the
+    /// reverse order, so that no contender always follows the same one.
     fn among(&self, columns: &[BenchContender], round: usize) -> Vec<(BenchContender, Option<Contender>)> {
         let part = columns.iter().filter(|who| self.who.contains(who));
         let mut order: Vec<_> = part.map(|&who| (who, self.program(who))).collect();

@@ -1,7 +1,7 @@
-//! Builds the book of `docs/SUMMARY.md` with mdBook, and follows every link of what was built.
+//! Builds the book of `docs/SUMMARY.md` with mdBook, and checks every link of the built pages.
 //!
-//! - In `target/book-src` each page has the path that it has in the repository, so that its links hold as they are, also
-//!   those to pages and files outside of `docs`. See `xtask/tests/book.rs` for what holds without mdBook.
+//! - In `target/book-src` each page has the path that it has in the repository, so that its links are valid without changes,
+//!   including those to pages and files outside of `docs`. `xtask/tests/book.rs` tests what does not need mdBook.
 
 mod built_links;
 
@@ -13,13 +13,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What says which pages the book has, from the root of the repository.
+/// The page that lists the pages of the book, from the root of the repository.
 pub const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// The version of mdBook; it is a tool and no dependency.
+/// The version of mdBook, which is a tool and not a dependency.
 const MDBOOK: &str = "0.5.4";
 
-/// Builds `target/book` below `root`; fails if mdBook warns, or if a link of the book leads nowhere.
+/// Builds `target/book` below `root`; fails if mdBook warns, or if a link of the book is broken.
 pub fn run(root: &Path) -> Result<()> {
     let mdbook = mdbook()?;
     let (source, book) = (root.join("target/book-src"), root.join("target/book"));
@@ -32,11 +32,11 @@ pub fn run(root: &Path) -> Result<()> {
     let done = Command::new(mdbook).arg("build").current_dir(root).output().context("starting mdbook")?;
     let said = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
     if !done.status.success() || ["WARN", "ERROR"].iter().any(|word| said.contains(word)) {
-        bail!("mdbook is not content:\n{said}");
+        bail!("mdbook warns:\n{said}");
     }
     let wrong = built_links::wrong(&book)?;
     if !wrong.is_empty() {
-        bail!("links of the book lead nowhere:\n{}", wrong.join("\n"));
+        bail!("broken links in the book:\n{}", wrong.join("\n"));
     }
     println!("the book: {}", book.join("index.html").display());
     Ok(())
@@ -66,19 +66,19 @@ fn stage(root: &Path, source: &Path) -> Result<()> {
         fs::copy(root.join(file), to).with_context(|| format!("copying {}", file.display()))?;
     }
     let summary = fs::read_to_string(root.join(SUMMARY))?;
-    // mdBook wants it at the root of all pages; `docs/SUMMARY.md` is one folder below.
+    // mdBook needs it at the root of all pages; `docs/SUMMARY.md` is one folder below.
     let summary = summary.replace("](", "](docs/").replace("](docs/../", "](");
     write(&source.join("SUMMARY.md"), &staged(&summary))
 }
 
-/// The list of all pages, as pages outside of it link it, and as mdBook has it.
+/// The link to the list of all pages, in the pages and in mdBook.
 const CONTENTS: [&str; 2] = ["](docs/SUMMARY.md)", "](toc.html)"];
 
 fn is_page(file: &Path) -> bool {
     file.extension().is_some_and(|end| end == "md")
 }
 
-/// A README is the page of its folder, which browsers know as `index`.
+/// A README is the page of its folder, for which browsers load `index`.
 fn staged_path(page: &Path) -> PathBuf {
     if page.ends_with("README.md") { page.with_file_name("index.md") } else { page.to_owned() }
 }
@@ -97,12 +97,12 @@ fn write(file: &Path, text: &str) -> Result<()> {
     fs::write(file, text).with_context(|| format!("writing {}", file.display()))
 }
 
-/// Pages of `docs`, but for the summary itself.
+/// The pages of `docs`, except the summary itself.
 pub fn pages_of_docs(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(pages(root, Path::new("docs"))?.into_iter().filter(|page| !page.ends_with("SUMMARY.md")).collect())
 }
 
-/// mdBook of the pinned version: from `PATH`, or from where `.ci/run` keeps its tools, built there if need be.
+/// mdBook of the pinned version: from `PATH`, or from the folder where `.ci/run` keeps its tools, where it is built if missing.
 fn mdbook() -> Result<PathBuf> {
     let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache =

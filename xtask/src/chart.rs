@@ -20,8 +20,8 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// The policies that bound the account, under names of their own, as the roles of deploy/rbac*.yaml have them: an
-/// installation beside them is another one. Labels would make them a part of it.
+/// The policies that restrict the account, named as the roles of deploy/rbac*.yaml are, so that they are separate from those of an
+/// installation. With labels, they would be a part of it.
 fn by_hand(manifests: &str) -> String {
     let bounds = |one: &&str| {
         one.contains("kind: ValidatingAdmissionPolicy") && one.contains("  name: taintward-controller-")
@@ -35,7 +35,7 @@ fn by_hand(manifests: &str) -> String {
     all.join("---\n").replace("taintward-controller-", "taintward-")
 }
 
-/// What limits the account of deploy/rbac*.yaml, whichever of them is applied.
+/// The flags for the restrictions of the account of deploy/rbac*.yaml, whichever of these files are applied.
 const BOUNDS: [&str; 4] = [
     "--namespace=kube-system",
     "--parts=controller",

@@ -1,4 +1,4 @@
-//! Runs `cargo xtask cluster`: a control plane in a detached process that stays up until `down`.
+//! Runs `cargo xtask cluster`: a control plane in a detached process that runs until `down`.
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Subcommand, ValueEnum};
@@ -22,24 +22,24 @@ pub(crate) struct ClusterArgs {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Build the binaries if they are not there yet
+    /// Build the binaries that are not built yet
     Build {
         /// The version of Kubernetes, such as 1.34 [default: 1.36]
         #[arg(long, env = releases::CHOICE, hide_env = true, value_parser = Release::named)]
         version: Option<&'static Release>,
-        /// KWOK too, about 2 more minutes: for `up --kwok`, and for the tests that want it
+        /// Also build KWOK, about 2 more minutes: for `up --kwok`, and for the tests that need it
         #[arg(long)]
         kwok: bool,
-        /// Helm too, about 4 more minutes: for the tests that render the chart
+        /// Also build Helm, about 4 more minutes: for the tests that render the chart
         #[arg(long)]
         helm: bool,
-        /// promtool too, about 5 more minutes: for the tests of the alerts
+        /// Also build promtool, about 5 more minutes: for the tests of the alerts
         #[arg(long)]
         promtool: bool,
-        /// actionlint too, about one more minute: for the test of the workflows
+        /// Also build actionlint, about one more minute: for the test of the workflows
         #[arg(long)]
         actionlint: bool,
-        /// Prometheus too, about 4 more minutes: for `cargo xtask observability test`
+        /// Also build Prometheus, about 4 more minutes: for `cargo xtask observability test`
         #[arg(long)]
         prometheus: bool,
     },
@@ -51,21 +51,21 @@ enum Action {
         /// API servers on the one etcd
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
         servers: u8,
-        /// Let KWOK play the kubelet of every node labelled kwok.x-k8s.io/node=fake: the node becomes Ready, its pods
-        /// run, deleted ones vanish
+        /// Simulate the kubelet of every node with the label kwok.x-k8s.io/node=fake with KWOK: the node becomes Ready, its
+        /// pods run, and deleted pods end
         #[arg(long)]
         kwok: bool,
     },
-    /// Stop it and remove everything it wrote
+    /// Stop it and remove everything that it wrote
     Down,
-    /// Say whether it runs
+    /// Print whether it runs
     Status,
     /// Print the path of a kubeconfig
     Kubeconfig {
-        /// Who to be
+        /// The account
         #[arg(long, value_enum, default_value_t = KubeconfigAccount::Admin)]
         account: KubeconfigAccount,
-        /// Which API server
+        /// The number of the API server
         #[arg(long, default_value_t = 0)]
         server: usize,
     },
@@ -117,7 +117,7 @@ fn build(version: Option<&Release>, kwok: bool) -> Result<Binaries> {
     Ok(tools)
 }
 
-/// What the keeper leaves for the other commands to find.
+/// The state that the keeper writes for the other commands.
 struct KeptCluster {
     pid: u32,
     kubeconfigs: Value,
@@ -127,7 +127,7 @@ fn state_file() -> Result<PathBuf> {
     Ok(binaries::cache_folder()?.join("cluster.json"))
 }
 
-/// The state of a keeper that runs. One that does not is forgotten.
+/// The state of a running keeper; `None` if it has ended.
 fn state() -> Result<Option<KeptCluster>> {
     let Ok(text) = fs::read_to_string(state_file()?) else { return Ok(None) };
     let state: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -135,7 +135,7 @@ fn state() -> Result<Option<KeptCluster>> {
     Ok(is_keeper(pid).then(|| KeptCluster { pid, kubeconfigs: state["kubeconfigs"].clone() }))
 }
 
-/// A process id alone may long be somebody else's.
+/// Whether the process is a keeper: another process may have its id by now.
 fn is_keeper(pid: u32) -> bool {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<&[u8]> = line.split(|&byte| byte == 0).collect();
@@ -143,12 +143,12 @@ fn is_keeper(pid: u32) -> bool {
 }
 
 fn demand() -> Result<KeptCluster> {
-    state()?.context("no cluster is up; `cargo xtask cluster up` starts one")
+    state()?.context("no cluster runs; `cargo xtask cluster up` starts one")
 }
 
 async fn up(version: Option<&Release>, servers: usize, kwok: bool) -> Result<()> {
     if let Some(state) = state()? {
-        println!("# a cluster is up already; `cargo xtask cluster down` ends it");
+        println!("# a cluster already runs; `cargo xtask cluster down` ends it");
         return tell(&state);
     }
     let tools = build(version, kwok)?;
@@ -163,7 +163,7 @@ async fn up(version: Option<&Release>, servers: usize, kwok: bool) -> Result<()>
         .stderr(out)
         .process_group(0)
         .spawn()?;
-    let state = wait::until("the cluster to come up", Duration::from_secs(120), async || {
+    let state = wait::until("the cluster to start", Duration::from_secs(120), async || {
         if let Some(status) = keeper.try_wait()? {
             bail!("the keeper ended ({status}): {}", fs::read_to_string(&log).unwrap_or_default().trim());
         }
@@ -172,11 +172,11 @@ async fn up(version: Option<&Release>, servers: usize, kwok: bool) -> Result<()>
     .await?;
     println!(
         "# kubectl is {}",
-        tools.path("kubectl").map_or("not there".into(), |path| path.display().to_string())
+        tools.path("kubectl").map_or("missing".into(), |path| path.display().to_string())
     );
     if kwok {
         let (key, value) = LABEL;
-        println!("# for a node to become Ready and its pods to run: kubectl label node NAME {key}={value}");
+        println!("# to make a node Ready and run its pods: kubectl label node NAME {key}={value}");
     }
     tell(&state)
 }
@@ -191,19 +191,19 @@ fn tell(state: &KeptCluster) -> Result<()> {
 
 async fn down() -> Result<()> {
     let Some(state) = state()? else {
-        println!("no cluster is up");
+        println!("no cluster runs");
         return Ok(());
     };
     crate::sources::run(Command::new("kill").args(["-TERM", &state.pid.to_string()]))?;
     let gone = async || Ok((!Path::new(&format!("/proc/{}", state.pid)).exists()).then_some(()));
     wait::until("the cluster to end", Duration::from_secs(30), gone).await?;
-    println!("the cluster is gone");
+    println!("the cluster has ended");
     Ok(())
 }
 
 async fn status() -> Result<()> {
     let Some(state) = state()? else {
-        println!("no cluster is up");
+        println!("no cluster runs");
         return Ok(());
     };
     for (index, path) in state.kubeconfigs["admin"].as_array().into_iter().flatten().enumerate() {

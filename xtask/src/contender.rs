@@ -2,20 +2,19 @@
 
 use crate::http;
 use anyhow::Result;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 use taintward_envtest::{Account, ChildProcess, Cluster, wait};
 
-/// The original says for each controller when it has seen everything. Its eviction controller finds a node's pods through an index that it does not register itself; the DaemonSet controller
-/// registers it (TE-8).
+/// The controllers that run in kube-controller-manager. Its eviction controller finds the pods of a node through an index that the
+/// DaemonSet controller registers (TE-8). For each controller, the log says when its caches are synced.
 const ORIGINAL: &str = "taint-eviction-controller,daemonset-controller";
 
 /// Longer than any sync of 100,000 pods takes on two busy cores.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A program that evicts, or looks after nodes.
+/// A program that evicts pods or manages the taints of nodes.
 #[derive(Clone, Debug)]
 pub(crate) enum Contender {
     /// The binary, with further flags.
@@ -25,7 +24,7 @@ pub(crate) enum Contender {
 }
 
 impl Contender {
-    /// The original's evictions.
+    /// The evictions of kube-controller-manager.
     pub(crate) fn original() -> Self {
         Self::Original { controllers: ORIGINAL, flags: Vec::new() }
     }
@@ -34,7 +33,7 @@ impl Contender {
     pub(crate) async fn start(&self, cluster: &Cluster) -> Result<ChildProcess> {
         match self {
             Self::Taintward { binary, flags } => {
-                let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+                let port = http::free_port()?;
                 let mut command = Command::new(binary);
                 command
                     .args(["run", "--leader-elect=false", "--bind-address=127.0.0.1"])

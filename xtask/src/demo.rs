@@ -1,6 +1,6 @@
-//! Runs the demo: a real API server, four nodes, twenty pods, and taints that come and go.
+//! Runs the demo: a real API server, four nodes, twenty pods, and taints that are added and removed.
 //!
-//! - Fails if a pod does not leave or stay as the core's verdict says. See `demo/board.rs` for what it shows.
+//! - Fails if a pod is not evicted, or does not stay, as the core's verdict says. See `demo/board.rs` for what it shows.
 
 mod board;
 mod stage;
@@ -13,25 +13,25 @@ use stage::DemoCluster;
 use std::time::{Duration, Instant};
 use taintward_envtest::{Account, Binaries, ChildProcess, Cluster, ClusterConfig};
 
-/// How often the board is looked at again.
+/// The time between two drawings.
 const FRAME: Duration = Duration::from_millis(100);
 
-/// After the last scene, everything due has left well within this.
+/// The time after the last scene, in which every due pod is evicted.
 const EPILOGUE: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
 pub(crate) struct DemoArgs {
-    /// Let kube-controller-manager do the evicting instead, to compare
+    /// Evict with kube-controller-manager instead, to compare
     #[arg(long)]
     original: bool,
 }
 
-/// Something the audience sees happening.
+/// A change of a node's taints.
 struct DemoScene {
-    /// Seconds after the curtain.
+    /// Seconds after the start.
     at: u64,
     node: &'static str,
-    /// The node's taints from then on: key, value, effect.
+    /// The node's new taints: key, value, effect.
     taints: &'static [(&'static str, &'static str, &'static str)],
     caption: &'static str,
 }
@@ -43,26 +43,26 @@ const SCENES: [DemoScene; 5] = [
         at: 1,
         node: "alder",
         taints: &[MAINTENANCE],
-        caption: "alder is tainted: some leave now, some count down, some stay",
+        caption: "alder is tainted: some pods leave now, some have a countdown, some stay",
     },
     DemoScene { at: 5, node: "birch", taints: &[MAINTENANCE], caption: "birch gets the same taint" },
     DemoScene {
         at: 8,
         node: "birch",
         taints: &[],
-        caption: "birch's taint is taken away in time: who was counting down stays",
+        caption: "birch's taint is removed in time: pods with a countdown stay",
     },
     DemoScene {
         at: 10,
         node: "alder",
         taints: &[MAINTENANCE, ("power", "failing", "NoExecute")],
-        caption: "alder gets a second taint: who does not tolerate both leaves at once",
+        caption: "alder gets a second taint: pods that do not tolerate both leave now",
     },
     DemoScene {
         at: 13,
         node: "cedar",
         taints: &[("maintenance", "disk", "NoSchedule")],
-        caption: "cedar is tainted NoSchedule: that sends nobody away",
+        caption: "cedar gets a NoSchedule taint: no pod is evicted",
     },
 ];
 
@@ -86,7 +86,7 @@ pub(crate) async fn run(arguments: &DemoArgs) -> Result<()> {
     drop(program);
     drop(cluster);
     outcome?;
-    println!("Everything is taken down again. The whole demo took {:.0} s.", start.elapsed().as_secs_f64());
+    println!("The cluster is removed. The whole demo took {:.0} s.", start.elapsed().as_secs_f64());
     Ok(())
 }
 
@@ -110,7 +110,7 @@ async fn play(stage: &mut DemoCluster, program: &mut ChildProcess) -> Result<()>
     let wrong = stage.wrong();
     if !wrong.is_empty() {
         bail!(
-            "not as it must be: {}.\nThe program's last words:\n{}",
+            "the evictions are wrong: {}.\nThe program's last lines:\n{}",
             wrong.join("; "),
             program.last_words()
         );

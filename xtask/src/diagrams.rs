@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The folder of definitions and drawings, from the root of the repository.
 pub const FOLDER: &str = "docs/diagrams";
 
-/// Every drawing: its file below `root`, and what has to be in it.
+/// Every drawing: its file below `root`, and its contents.
 pub fn files(root: &Path) -> Result<Vec<(PathBuf, String)>> {
     let mut drawn = Vec::new();
     for entry in fs::read_dir(root.join(FOLDER)).with_context(|| format!("reading {FOLDER}"))? {
@@ -62,7 +62,7 @@ mod tests {
                 .contains(">then</text>")
         );
         assert_eq!(fault("row: a\nbox b: x"), "b is in no row");
-        assert!(fault("row: a\nhat a: x").starts_with("\"hat\" is no kind of box"));
+        assert!(fault("row: a\nhat a: x").starts_with("unknown kind of box \"hat\""));
         assert!(
             fault("row: a b\nrow: c d\nbox a: 1\nbox b: 2\nbox c: 3\nbox d: 4\na -> d: x")
                 .starts_with("no way")

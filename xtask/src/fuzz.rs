@@ -1,6 +1,6 @@
 //! Runs `cargo xtask fuzz`: each fuzz target with libFuzzer for a while, from the seeds in `fuzz/corpus`.
 //!
-//! - The pinned compiler is enough: it can do coverage. Only sanitizers need a nightly one, and they look for faults of
+//! - The pinned compiler is enough: it supports coverage. Only sanitizers need a nightly compiler, and they find faults of
 //!   unsafe code, which no crate here has.
 
 use crate::sources::{self, root};
@@ -11,14 +11,14 @@ use std::process::Command;
 
 #[derive(clap::Args)]
 pub(crate) struct FuzzArgs {
-    /// For how long each target runs
+    /// The seconds that each target runs
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds: u32,
-    /// Only these, of `fuzz/src`; all if none is named
+    /// Run only these targets of `fuzz/src`; all if none is named
     pub(crate) targets: Vec<String>,
 }
 
-/// What cargo-fuzz tells the compiler, but for the sanitizer.
+/// The compiler flags of cargo-fuzz, except the sanitizer.
 const FLAGS: [&str; 8] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -36,7 +36,7 @@ const TIMEOUT_SECS: u32 = 10;
 /// Memory that a target may use.
 const MEMORY_MIB: u32 = 1024;
 
-/// Lines of libFuzzer's output that are shown with a finding.
+/// The number of lines of libFuzzer's output that are printed with a finding.
 const SHOWN_LINES: usize = 60;
 
 pub(crate) fn run(arguments: &FuzzArgs) -> Result<()> {
@@ -70,7 +70,7 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Builds all targets; the folder that has them.
+/// Builds all targets, and returns their folder.
 fn build() -> Result<PathBuf> {
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     let has_compiler =
@@ -82,14 +82,14 @@ fn build() -> Result<PathBuf> {
     let (host, folder) = (sources::host()?, root().join("target/fuzz"));
     let mut cargo = sources::cargo();
     cargo.args(["build", "--locked", "--features", "libfuzzer", "--manifest-path", "fuzz/Cargo.toml"]);
-    // With a target named, build scripts and macros are built without the flags.
+    // With `--target`, cargo builds build scripts and macros without the flags.
     cargo.args(["--target", &host, "--target-dir"]).arg(&folder);
     cargo.env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\u{1f}")).env_remove("RUSTFLAGS");
     sources::run(&mut cargo)?;
     Ok(folder.join(host).join("debug"))
 }
 
-/// Runs one target; false if it found something.
+/// Runs one target; returns false if it found a fault.
 fn fuzz(name: &str, programs: &Path, seconds: u32) -> Result<bool> {
     let (seeds, found) =
         (root().join("fuzz/corpus").join(name), root().join("target/fuzz/corpus").join(name));

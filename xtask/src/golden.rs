@@ -1,10 +1,11 @@
-//! Regenerates crates/core/tests/golden with the Go functions (xtask/cluster/golden).
+//! Regenerates what tests and `fakekube` take from Kubernetes, with the Go programs in `xtask/cluster`.
 
 use crate::sources;
 use anyhow::{Context as _, Result, bail};
 use std::fs;
 use std::process::{Command, Stdio};
 
+/// Writes the golden rows of the core.
 pub(crate) fn run() -> Result<()> {
     for rows in ["matching", "scheduling"] {
         keep(&["./golden", rows], &format!("crates/core/tests/golden/{rows}.txt"))?;
@@ -12,20 +13,31 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Runs a program of the cluster's module, with its arguments, and keeps its words in a file of the project.
-pub(crate) fn keep(program: &[&str], file: &str) -> Result<()> {
+/// Writes the fields of the API from the Go types, and the roles of every cluster.
+pub(crate) fn schema() -> Result<()> {
+    keep(&["./schema"], "crates/fakekube/src/schema/kubernetes.txt")?;
+    keep(&["./roles"], "crates/fakekube/src/bootstrap/roles.json")
+}
+
+/// Writes the rows of tables, as the API server's own printers print the sample objects beside them.
+pub(crate) fn columns() -> Result<()> {
+    keep(&["./columns"], "crates/fakekube/tests/golden/columns.txt")
+}
+
+/// Runs a program of the cluster's module, with its arguments, and writes its output to a file of the project.
+fn keep(program: &[&str], file: &str) -> Result<()> {
     eprintln!("building the program (about two minutes the first time)");
     let output = Command::new("go")
         .args(["run", "-mod=readonly"])
         .args(program)
         .current_dir(sources::root().join("xtask/cluster"))
-        // As the control plane is built: what both have in common is built once.
+        // The same as for the control plane, so that common packages are built once.
         .env("CGO_ENABLED", "0")
         .stderr(Stdio::inherit())
         .output()
-        .context("starting go; Go is needed to ask Go's functions: https://go.dev/dl")?;
+        .context("cannot start go; install Go: https://go.dev/dl")?;
     if !output.status.success() {
-        bail!("the program failed; its words are above");
+        bail!("the program failed; its errors are above");
     }
     let file = sources::root().join(file);
     let same = fs::read(&file).is_ok_and(|old| old == output.stdout);

@@ -2,15 +2,20 @@
 
 use anyhow::{Context as _, Result};
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-/// Asks `http://127.0.0.1:<port><path>`.
+/// A free port of this machine.
+pub(crate) fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// Sends a GET request to `http://127.0.0.1:<port><path>`.
 pub(crate) fn get(port: u16, path: &str) -> Result<(u16, String)> {
     send(port, "GET", path, &[], "")
 }
 
-/// Sends a request with further headers and a body. It is of HTTP/1.0, so that no answer comes in chunks.
+/// Sends a request with further headers and a body. It uses HTTP/1.0, so that no answer is chunked.
 pub(crate) fn send(
     port: u16,
     method: &str,

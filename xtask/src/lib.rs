@@ -6,6 +6,7 @@
 
 pub mod book;
 pub mod diagrams;
+pub mod files;
 pub mod markdown;
 pub mod measures;
 pub mod observability;

@@ -1,13 +1,12 @@
 //! Runs the developer commands: `cargo xtask test`, `demo`, `cluster`, `measures` and others.
 //!
-//! Each command has a module of its own name. Nothing here ships.
+//! Each command has a module; `golden` also has `schema` and `columns`. Nothing here ships.
 
 #![forbid(unsafe_code)]
 
 mod bench;
 mod chart;
 mod cluster;
-mod columns;
 mod contender;
 mod demo;
 mod fuzz;
@@ -19,7 +18,6 @@ mod observability_test;
 mod picture;
 mod release;
 mod runner_timeout;
-mod schema;
 mod setup;
 mod sources;
 mod test;
@@ -38,15 +36,15 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Say what this machine lacks for development, and what works without it
+    /// Report what this machine lacks for development, and what works without it
     ///
-    /// Needs Rust and a C compiler, as all of these commands do; it installs nothing.
+    /// Needs Rust and a C compiler, like all of these commands; it installs nothing.
     Setup,
     /// Run all tests, with a real API server where they need one
     ///
     /// Needs Go to build a control plane, once; without Go, the tests that need one are skipped and named.
     Test(test::TestArgs),
-    /// Run the tests that take too long to be run for every change
+    /// Run the tests that take too long for every change
     ///
     /// Needs Go, and for the part `fuzz` a C++ compiler; `--part simulation` works without both. It needs no nightly Rust.
     Nightly(nightly::NightlyArgs),
@@ -57,59 +55,59 @@ enum Command {
     Fuzz(fuzz::FuzzArgs),
     /// Run the tests that need a control plane on each pinned version of Kubernetes; writes docs/versions.md
     ///
-    /// Needs Go; without it, versions that are built already are tested.
+    /// Needs Go; without it, the command tests the versions that are already built.
     Matrix(matrix::MatrixArgs),
-    /// Show Taintward at work on a real API server, in under a minute
+    /// Show how Taintward evicts pods on a real API server, in under a minute
     ///
     /// Needs Go to build a control plane, once; without it, `taintward sandbox --tour` shows the same in memory.
     Demo(demo::DemoArgs),
-    /// A real control plane to play with: etcd and kube-apiserver on loopback, and KWOK for kubelets if asked
+    /// Run a real control plane to experiment with: etcd and kube-apiserver on loopback, and with --kwok KWOK for kubelets
     ///
-    /// Needs Go to build it, once, or KUBEBUILDER_ASSETS; without both, `taintward sandbox` is a cluster to play with.
+    /// Needs Go to build it, once, or KUBEBUILDER_ASSETS; without both, use `taintward sandbox`.
     Cluster(cluster::ClusterArgs),
-    /// Make the golden rows again from the Go functions themselves
+    /// Regenerate the golden rows from the Go functions themselves
     ///
-    /// Needs Go; without it, tests use the rows that are checked in.
+    /// Needs Go; without it, tests use the checked-in rows.
     Golden,
-    /// Read the fields of the Kubernetes API again from the Go types
+    /// Regenerate the fields of the Kubernetes API from the Go types
     ///
-    /// Needs Go; without it, the fields that are checked in stay.
+    /// Needs Go; without it, the checked-in fields stay.
     Schema,
-    /// Ask the API server's own printers again for the rows of sample objects
+    /// Regenerate the rows of sample objects with the API server's own printers
     ///
-    /// Needs Go; without it, tests use the rows that are checked in.
+    /// Needs Go; without it, tests use the checked-in rows.
     Columns,
-    /// Write the Helm chart and deploy/install.yaml anew, as `taintward install` makes them
+    /// Regenerate the Helm chart and deploy/install.yaml with `taintward install`
     ///
     /// Needs Rust only; Helm renders the result in tests.
     Chart,
-    /// Write the alerts, their runbooks and the dashboards anew; or try them with a real Prometheus
+    /// Regenerate the alerts, their runbooks and the dashboards, or test them with a real Prometheus
     ///
-    /// Needs Rust only to write them, and Go for the real Prometheus, once; promtool checks the result in tests.
+    /// Needs Rust only to regenerate them, and Go for the real Prometheus, once; promtool checks the result in tests.
     Observability(observability_test::ObservabilityArgs),
-    /// Draw the sandbox's tour, `plan` and `explain` anew, the board, the dashboards, or the diagrams of the book
+    /// Draw the sandbox's tour, `plan` and `explain`, the board, the dashboards, or the diagrams of the book
     ///
-    /// Needs Chromium for the board and the dashboards; everything else is drawn without it.
+    /// Needs Chromium for the board and the dashboards only.
     Picture(picture::PictureArgs),
-    /// Build the book of docs/ with mdBook, in target/book, and follow its links
+    /// Build the book of docs/ with mdBook, in target/book, and check its links
     ///
-    /// Needs the network, once, for mdBook; offline, the pages can be read as they are.
+    /// Needs the network, once, for mdBook; without it, read the pages as they are.
     Book,
-    /// Build the program as it ships, with its bill of materials; no path of this machine is in it
+    /// Build the program as it ships, with its bill of materials, and without paths of this machine
     ///
-    /// Needs the network, once, for cargo-auditable and cargo-cyclonedx; offline, `cargo build --release` builds the program
+    /// Needs the network, once, for cargo-auditable and cargo-cyclonedx; without it, `cargo build --release` builds the program
     /// without the list of its dependencies.
     Release(release::ReleaseArgs),
-    /// Run a program, but not for ever: how `test` starts every test program
+    /// Run a program with a time limit: how `test` starts every test program
     #[command(hide = true)]
     Within(runner_timeout::TimeoutArgs),
-    /// Print how the code is shaped, and how it should be
+    /// Print measures of the code, and their goals
     ///
     /// Needs Rust only.
     Measures(measures::MeasuresArgs),
-    /// Compare with kube-controller-manager and with the floor; writes docs/benchmarks.md
+    /// Compare Taintward with kube-controller-manager and with the floor; writes docs/benchmarks.md
     ///
-    /// Needs Go to build a control plane, once, and a machine that does nothing else; without Go, nothing is compared.
+    /// Needs Go to build a control plane, once, and an idle machine; without Go, only `bench board` works.
     Bench(bench::BenchArgs),
 }
 
@@ -128,12 +126,12 @@ async fn main() -> ExitCode {
         Command::Cluster(arguments) => cluster::run(arguments).await,
         Command::Chart => chart::run(),
         Command::Golden => golden::run(),
-        Command::Schema => schema::run(),
+        Command::Schema => golden::schema(),
         Command::Observability(arguments) => observability_test::run(&arguments).await,
         Command::Picture(arguments) => picture::run(&arguments).await,
         Command::Book => book::run(sources::root()),
         Command::Release(arguments) => release::run(&arguments),
-        Command::Columns => columns::run(),
+        Command::Columns => golden::columns(),
         Command::Measures(arguments) => measures::run(&arguments, sources::root()),
         Command::Bench(arguments) => bench::run(&arguments).await,
     };
@@ -151,7 +149,7 @@ mod tests {
     use clap::CommandFactory as _;
     use xtask::markdown::pages;
 
-    /// What follows the name of the program: up to the next backtick if one is before it, else to the end of the line.
+    /// The words after the name of the program: up to the next backtick if one is before it, else to the end of the line.
     fn typed(text: &str) -> Vec<Vec<String>> {
         let words = |(at, name): (usize, &str)| {
             let ends: &[char] =

@@ -1,7 +1,7 @@
-//! Reads Markdown pages: which there are, and where their links lead.
+//! Lists Markdown pages, and reads their links.
 
-use anyhow::{Context as _, Result};
-use std::fs;
+use crate::files::files_below;
+use anyhow::Result;
 use std::path::{Component, Path, PathBuf};
 
 /// A link of a page.
@@ -13,22 +13,10 @@ pub struct Link {
     pub heading: String,
 }
 
-/// All pages below `folder`, by their paths from `root`, sorted; what Cargo built and hidden folders are left out.
+/// All pages below `folder`, by their paths from `root`, sorted, without hidden folders and what Cargo built.
 pub fn pages(root: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(root.join(folder)).with_context(|| format!("reading {}", folder.display()))? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        let path = folder.join(&name);
-        if root.join(&path).is_dir() {
-            if name != "target" && !name.starts_with('.') {
-                found.extend(pages(root, &path)?);
-            }
-        } else if name.ends_with(".md") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
+    let files = files_below(&root.join(folder), &["md"])?;
+    files.into_iter().map(|file| Ok(file.strip_prefix(root)?.to_owned())).collect()
 }
 
 /// The lines of a page that are prose, not code.
@@ -41,7 +29,7 @@ pub fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The targets of links and pictures as a page has them, addresses on the network left out.
+/// The targets of links and pictures as a page has them, without addresses on the network.
 pub fn targets(text: &str) -> Vec<String> {
     let after = prose(text).flat_map(|line| line.split("](").skip(1));
     let targets = after.filter_map(|rest| rest.split(')').next());

@@ -1,6 +1,6 @@
 //! Runs `cargo xtask matrix`: all tests that need a real control plane, on each pinned version of Kubernetes.
 //!
-//! - What came of it is kept in `xtask/cluster/results`, and docs/versions.md is written from all of it.
+//! - It keeps the results in `xtask/cluster/results`, and writes docs/versions.md from all of them.
 
 mod page;
 mod probes;
@@ -15,10 +15,10 @@ use taintward_envtest::{Binaries, Release, binaries};
 
 #[derive(clap::Args, Default)]
 pub(crate) struct MatrixArgs {
-    /// Only this version, such as 1.34; for several, say it several times. Of the others the page keeps what is recorded
+    /// Run only this version, such as 1.34; repeat the flag for several. The page keeps the recorded results of the others
     #[arg(long = "version", value_name = "VERSION", value_parser = Release::named)]
     versions: Vec<&'static Release>,
-    /// Only this test program; for several, say it several times. Of the others the page keeps what is recorded
+    /// Run only this test program; repeat the flag for several. The page keeps the recorded results of the others
     #[arg(long = "suite", value_name = "NAME", value_parser = suites::named)]
     suites: Vec<&'static str>,
 }
@@ -35,12 +35,16 @@ pub(crate) async fn run(arguments: &MatrixArgs) -> Result<()> {
             page::write()?;
         }
     }
-    ensure!(failed.is_empty(), "these tests failed, also when they ran again alone: {}", failed.join(", "));
+    ensure!(
+        failed.is_empty(),
+        "these tests failed, and failed again when they ran alone: {}",
+        failed.join(", ")
+    );
     Ok(())
 }
 
-/// Runs the suites on one version, all if none is named; says what failed. Each result is kept at once, so that a run
-/// that is interrupted is not lost.
+/// Runs the suites on one version, all if none is named, and returns the failed tests. Each result is written at once, so
+/// that an interrupted run is not lost.
 async fn try_release(release: &Release, programs: &Programs, only: &[&str]) -> Result<Vec<String>> {
     let tools = Binaries::build(release)?;
     let mut record = Record::read(release)?;

@@ -6,7 +6,6 @@
 mod checkout;
 mod control_loops;
 mod file_names;
-mod files;
 mod import_circles;
 mod imports;
 mod measure;
@@ -25,7 +24,7 @@ use self::rule_ids::RuleIds;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// Print how the code is shaped, and how it should be
+/// Print measures of the code, and their goals
 ///
 /// Needs Rust only.
 #[derive(clap::Args)]
@@ -45,7 +44,7 @@ pub struct MeasuresArgs {
 ///
 /// # Errors
 ///
-/// A source cannot be read or parsed. A goal that is missed is no error.
+/// A source cannot be read or parsed. A missed goal is not an error.
 pub fn run(arguments: &MeasuresArgs, root: &Path) -> Result<()> {
     let report = Report::of(arguments.checkout.as_deref().unwrap_or(root))?;
     print!("{}", table::render(&report.measures));
@@ -89,7 +88,7 @@ impl Report {
         Ok(Self { measures, lines_by_crate: checkout.lines_by_crate() })
     }
 
-    /// What is worse than recorded: each value may only shrink.
+    /// The values that are worse than recorded: each value may only shrink.
     #[must_use]
     pub fn regressions(&self) -> Vec<String> {
         recorded::regressions(&self.measures, &recorded::RECORDED)

@@ -9,7 +9,7 @@ use taintward_envtest::{Binaries, binaries};
 
 #[derive(clap::Args)]
 pub(crate) struct NightlyArgs {
-    /// Only this part; for several, say it several times
+    /// Run only this part; repeat the flag for several
     #[arg(long = "part", value_name = "PART")]
     parts: Vec<NightlyPart>,
     /// Run only ignored tests whose names contain one of these
@@ -19,7 +19,7 @@ pub(crate) struct NightlyArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum NightlyPart {
-    /// Ignored tests, optimised
+    /// Ignored tests, optimized
     Ignored,
     /// Outages of up to a minute on a real API server
     Outages,
@@ -29,20 +29,20 @@ enum NightlyPart {
     Fuzz,
     /// All alerts and dashboards on a real Prometheus
     Alerts,
-    /// What needs a control plane, on each pinned version of Kubernetes
+    /// The tests that need a control plane, on each pinned version of Kubernetes
     Matrix,
 }
 
-/// Programs that have ignored tests. Those that choose their scenarios by themselves know no `--ignored`.
+/// Programs that have ignored tests. Programs that choose their scenarios by themselves do not support `--ignored`.
 const PROGRAMS: [&[&str]; 2] = [
     &["--package", "taintward-core", "--package", "taintward-kube", "--package", "taintward-admission"],
     &["--package", "taintward", "--test", "managed_real"],
 ];
 
-/// Seconds for which the API server, its etcd or the network is away.
+/// Seconds for which the API server, its etcd or the network is unavailable.
 const OUTAGES: &str = "10,30,60";
 
-/// Worlds that the simulation makes up.
+/// Worlds that the simulation generates.
 const SEEDS: &str = "10000";
 
 pub(crate) async fn run(arguments: &NightlyArgs) -> Result<()> {

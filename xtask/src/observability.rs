@@ -1,6 +1,6 @@
 //! Writes the alerts with their runbooks, and the dashboards, from definitions.
 //!
-//! - See `alerts.rs` and `dashboards.rs` for the definitions; `xtask/tests/observability.rs` compares and tries them.
+//! - See `alerts.rs` and `dashboards.rs` for the definitions; `xtask/tests/observability.rs` compares and tests them.
 
 mod alert;
 mod alert_rules;
@@ -19,13 +19,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The folder of the runbooks, from the root of the repository; nothing else is in it.
+/// The folder of the runbooks, from the root of the repository; it has no other files.
 pub const RUNBOOKS: &str = "docs/runbooks";
 
-/// The folder of the dashboards; nothing else is in it.
+/// The folder of the dashboards; it has no other files.
 pub const DASHBOARDS: &str = "deploy/monitoring/dashboards";
 
-/// The folder of the dashboards in the Helm chart, each in one line; nothing else is in it.
+/// The folder of the dashboards in the Helm chart, each in one line; it has no other files.
 pub const CHART_DASHBOARDS: &str = "deploy/chart/dashboards";
 
 /// All alerts.
@@ -38,7 +38,7 @@ pub fn dashboards() -> [Dashboard; 4] {
     dashboards::all()
 }
 
-/// Every file that follows from the definitions: its text by its path from the root of the repository.
+/// Every file that the definitions generate: its text by its path from the root of the repository.
 pub fn files() -> BTreeMap<String, String> {
     let alerts = alerts();
     let pages = alerts.iter().map(|alert| (alert.page(), runbook::page(alert)));

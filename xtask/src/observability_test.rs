@@ -1,6 +1,7 @@
-//! Runs `cargo xtask observability test`: a real Prometheus sees each alert's cause come and go, and each panel's series.
+//! Runs `cargo xtask observability test`: a real Prometheus observes the cause of each alert, its end, and the series of each panel.
 //!
-//! - Expressions are those of the definitions. Of `for` a tenth is waited, rounded up; scrapes and evaluations come each second.
+//! - The expressions are those of the definitions. The test waits a tenth of each `for`, rounded up; Prometheus scrapes and
+//!   evaluates each second.
 
 mod alert_cause;
 mod causes;
@@ -24,7 +25,7 @@ use std::time::Duration;
 use taintward_envtest::ProcessFolder;
 use xtask::observability::{self, alerts, rule_group};
 
-/// What part of an alert's `for` is waited here.
+/// The divisor of the `for` of each alert.
 const HOLD_DIVISOR: u32 = 10;
 
 #[derive(Args)]
@@ -35,7 +36,7 @@ pub(crate) struct ObservabilityArgs {
 
 #[derive(Subcommand)]
 enum ObservabilityAction {
-    /// Produce the cause of each alert, and have a real Prometheus see it fire and resolve; 11 minutes
+    /// Produce the cause of each alert, and wait until a real Prometheus fires and resolves it; 11 minutes
     Test {
         /// Only these alerts, and those that have the same cause
         names: Vec<String>,
@@ -57,7 +58,7 @@ pub(crate) async fn run(arguments: &ObservabilityArgs) -> Result<()> {
     }
 }
 
-/// Tries the alerts of these names, or all of them and all panels.
+/// Tests the alerts with these names, or all alerts and all panels.
 pub(crate) async fn test(names: &[String]) -> Result<()> {
     causes::expect_one_for_each_alert()?;
     for name in names {
@@ -111,7 +112,7 @@ async fn produce(
 ) -> Result<Vec<AlertRow>> {
     let name = cause.alerts[0];
     let mut run = CauseRun::new(ScrapeJob { folder, prometheus, binary, name }, cause.alerts);
-    (cause.produce)(&mut run).await.with_context(|| format!("{name}, caused so: {}", cause.what))?;
+    (cause.produce)(&mut run).await.with_context(|| format!("{name}, with this cause: {}", cause.what))?;
     eprintln!("{}: fired and resolved", cause.alerts.join(", "));
     let row = |(alert, fired): (&&'static str, &Duration)| AlertRow {
         alert,
@@ -128,7 +129,7 @@ fn print(rows: &[AlertRow]) {
         println!("| {alert} | {:.0} s | {:.0} s | {what} |", fired.as_secs_f64(), resolved.as_secs_f64());
     }
     println!(
-        "\nEach alert waited 1/{HOLD_DIVISOR} of its `for`; expressions are as shipped. Each cause is real: Prometheus saw no \
-         altered page of metrics."
+        "\nEach alert waited 1/{HOLD_DIVISOR} of its `for`; the expressions are as shipped. Each cause is real: Prometheus scraped \
+         only the pages of real processes."
     );
 }

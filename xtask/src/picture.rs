@@ -13,18 +13,18 @@ use std::process::Command;
 
 #[derive(Debug, Args)]
 pub(crate) struct PictureArgs {
-    /// What is drawn
+    /// The subject of the pictures
     #[arg(value_enum, default_value = "text")]
     subject: PictureSubject,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum PictureSubject {
-    /// What commands print, for which nothing is needed
+    /// The output of commands
     Text,
-    /// The page of the sandbox's board, which takes Chromium
+    /// The page of the sandbox's board, which needs Chromium
     Board,
-    /// The dashboards, with what a real Prometheus returns, which takes Chromium and 5 minutes
+    /// The dashboards with the series of a real Prometheus, which needs Chromium and 5 minutes
     Dashboards,
     /// The diagrams of the book, from the definitions in docs/diagrams
     Diagrams,
@@ -34,7 +34,7 @@ enum PictureSubject {
 const LETTER: (f64, usize) = (7.83, 18);
 const MARGIN: usize = 16;
 
-/// What is drawn besides the tour: the file, where the cluster is that it is shown with, and what is typed.
+/// The pictures besides the tour: the file, the folder of the cluster file, and the command.
 const SHOTS: [(&str, &str, &str); 2] = [
     (
         "plan",
@@ -98,7 +98,7 @@ fn drawn(typed: &str, text: &str) -> String {
          <g font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"13\" fill=\"#d8dee6\" xml:space=\"preserve\">\n"
     );
     for (index, line) in lines.iter().enumerate() {
-        // What was typed, and the steps of the tour, which a terminal shows in this colour.
+        // The command, and the steps of the tour, which a terminal shows in this colour.
         let is_step = line.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
         let colour = if is_step || index == 0 { " fill=\"#8ec07c\"" } else { "" };
         let y = MARGIN + (index + 1) * LETTER.1 - 4;
@@ -115,7 +115,7 @@ fn plain(line: &str) -> String {
     std::iter::once(first).chain(rest).collect()
 }
 
-/// A line with its colours as the picture has them.
+/// A line with the colours of the picture.
 fn painted(line: &str) -> String {
     let escaped = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let mut pieces = escaped.split("\x1b[");

@@ -13,18 +13,18 @@ use std::{env, fs};
 
 #[derive(Args)]
 pub(crate) struct ReleaseArgs {
-    /// Where what ships is put
+    /// The folder for the program and its bill of materials
     #[arg(long, value_name = "FOLDER", default_value = "target/shipped/out")]
     out: PathBuf,
-    /// The profile of Cargo.toml: `profiling` keeps what docs/profiling.md needs
+    /// The profile of Cargo.toml; `profiling` keeps the symbols that docs/profiling.md needs
     #[arg(long, default_value = "release")]
     profile: String,
-    /// Build once more, offline and in another folder, and fail unless every byte is the same
+    /// Build again, offline and in another folder, and fail unless every byte is the same
     #[arg(long)]
     twice: bool,
 }
 
-/// What is needed beside cargo, in these versions.
+/// The tools besides cargo, with their versions.
 const TOOLS: [(&str, &str); 2] = [("cargo-auditable", "0.7.7"), ("cargo-cyclonedx", "0.5.9")];
 
 /// The section that `cargo audit bin` reads.
@@ -32,15 +32,15 @@ const DEPENDENCIES: &[u8] = b".dep-v0";
 
 pub(crate) fn run(arguments: &ReleaseArgs) -> Result<()> {
     let tools = tools()?;
-    let home = env::home_dir().context("there is no home folder, and so no cargo")?;
+    let home = env::home_dir().context("no home folder, so cargo's folder is unknown; set HOME")?;
     let registry = env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), PathBuf::from);
     let registry = registry.as_path();
     let built = build(root(), registry, &arguments.profile, &tools, &["--locked"])?;
     let program = fs::read(&built).with_context(|| format!("reading {}", built.display()))?;
     let private = [registry, root(), &home];
-    let found = told(&program, &private);
-    ensure!(found.is_empty(), "{} tells where it was built: {}", built.display(), found.join(", "));
-    ensure!(has(&program, DEPENDENCIES), "{} does not list what it is made of", built.display());
+    let found = paths_in(&program, &private);
+    ensure!(found.is_empty(), "{} contains paths of this machine: {}", built.display(), found.join(", "));
+    ensure!(has(&program, DEPENDENCIES), "{} has no list of its dependencies", built.display());
 
     let out = root().join(&arguments.out);
     fs::create_dir_all(&out)?;
@@ -64,23 +64,23 @@ pub(crate) fn run(arguments: &ReleaseArgs) -> Result<()> {
     let bill = fs::read_to_string(&ours)?.replace(&root().display().to_string(), "/taintward");
     written.push(ours);
     written.iter().try_for_each(fs::remove_file)?;
-    let found = told(bill.as_bytes(), &private);
-    ensure!(found.is_empty(), "the bill of materials tells where it was made: {}", found.join(", "));
+    let found = paths_in(bill.as_bytes(), &private);
+    ensure!(found.is_empty(), "the bill of materials contains paths of this machine: {}", found.join(", "));
     fs::write(out.join("taintward.cdx.json"), bill)?;
-    println!("what ships: {}", out.display());
+    println!("the program and its bill of materials: {}", out.display());
     if arguments.twice {
         let other = Copy::of_checkout()?;
         let again = build(&other.0, registry, &arguments.profile, &tools, &["--locked", "--offline"])?;
         let again = fs::read(&again).with_context(|| format!("reading {}", again.display()))?;
-        ensure!(again == program, "built in {} it is another program", other.0.display());
+        ensure!(again == program, "the program built in {} differs", other.0.display());
         println!("built again offline in another folder: the same {} bytes", program.len());
     }
     Ok(())
 }
 
-/// Builds the program as it ships; where it is then.
+/// Builds the program as it ships, and returns its path.
 fn build(folder: &Path, registry: &Path, profile: &str, tools: &OsStr, how: &[&str]) -> Result<PathBuf> {
-    // Flags of its own would build everything anew each time: they have a folder of their own.
+    // These flags need a separate folder: in a shared one, cargo would build everything again after each change of flags.
     let target = folder.join("target/shipped");
     let flags = [(registry, "/cargo"), (folder, "/taintward")]
         .map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
@@ -88,7 +88,7 @@ fn build(folder: &Path, registry: &Path, profile: &str, tools: &OsStr, how: &[&s
     build.current_dir(folder).args(["auditable", "build", "--package", "taintward", "--profile", profile]);
     build.args(how).arg("--target-dir").arg(&target).env("PATH", tools);
     build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}")).env_remove("RUSTFLAGS");
-    // What is C in it (ring) would have them, too.
+    // The C code of dependencies (ring) would also contain the paths.
     let in_c = format!(
         "-ffile-prefix-map={}=/cargo -ffile-prefix-map={}=/taintward",
         registry.display(),
@@ -98,14 +98,14 @@ fn build(folder: &Path, registry: &Path, profile: &str, tools: &OsStr, how: &[&s
     Ok(target.join(profile).join("taintward"))
 }
 
-/// What git knows of the checkout, as it stands there, in a folder that goes when this is dropped.
+/// A copy of the files of the checkout that git tracks, in a folder that is removed when this is dropped.
 struct Copy(PathBuf);
 
 impl Copy {
     fn of_checkout() -> Result<Self> {
         let copy = Self(env::temp_dir().join(format!("taintward-twice-{}/elsewhere", std::process::id())));
         let said = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output()?;
-        ensure!(said.status.success(), "git does not say what belongs to the checkout");
+        ensure!(said.status.success(), "git ls-files failed: is this a checkout?");
         for name in String::from_utf8(said.stdout)?.split_terminator('\0') {
             let (from, to) = (root().join(name), copy.0.join(name));
             fs::create_dir_all(to.parent().context("it has no folder")?)?;
@@ -121,7 +121,7 @@ impl Drop for Copy {
     }
 }
 
-/// A PATH with the tools in it, each in a folder of its version.
+/// A PATH with the tools, each in a folder of its version.
 fn tools() -> Result<OsString> {
     let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache =
@@ -157,8 +157,8 @@ fn bills() -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Of which of these folders' contents there is talk.
-fn told(program: &[u8], folders: &[&Path]) -> Vec<String> {
+/// Those of the folders whose paths a program contains.
+fn paths_in(program: &[u8], folders: &[&Path]) -> Vec<String> {
     let names = folders.iter().map(|folder| format!("{}/", folder.display()));
     names.filter(|name| name != "//" && has(program, name.as_bytes())).collect()
 }
@@ -172,10 +172,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_of_the_builder_is_found_wherever_it_stands() {
+    fn a_path_of_the_build_machine_is_found_anywhere() {
         let (home, root) = (Path::new("/home/jane"), Path::new("/"));
-        assert_eq!(told(b"\0src/lib.rs\0/home/jane/.cargo/registry\xff", &[home, root]), ["/home/jane/"]);
-        assert!(told(b"\0/cargo/registry/src/lib.rs\0/taintward/crates", &[home, root]).is_empty());
-        assert!(told(b"", &[home]).is_empty() && has(b"x.dep-v0y", DEPENDENCIES));
+        assert_eq!(paths_in(b"\0src/lib.rs\0/home/jane/.cargo/registry\xff", &[home, root]), ["/home/jane/"]);
+        assert!(paths_in(b"\0/cargo/registry/src/lib.rs\0/taintward/crates", &[home, root]).is_empty());
+        assert!(paths_in(b"", &[home]).is_empty() && has(b"x.dep-v0y", DEPENDENCIES));
     }
 }

@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// The longest program takes four minutes on two free cores.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
-/// How often it is looked whether it has ended.
+/// The time between two checks whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ pub(crate) struct TimeoutArgs {
 /// The setting that makes cargo start all test programs like this.
 pub(crate) fn runner() -> Result<String> {
     let own = env::current_exe().context("finding this program")?;
-    let own = own.to_str().context("this program's path is no text")?;
+    let own = own.to_str().context("the path of this program is not valid UTF-8")?;
     Ok(format!("target.'cfg(all())'.runner=[{own:?}, \"within\"]"))
 }
 
@@ -53,7 +53,7 @@ pub(crate) async fn run(arguments: &TimeoutArgs, limit: Option<Duration>) -> Res
         }
         () = tokio::time::sleep(limit) => format!("{name} did not end within {} minutes", limit.as_secs() / 60),
         _ = interrupt.recv() => format!("{name}: interrupted"),
-        _ = end.recv() => format!("{name}: told to end"),
+        _ = end.recv() => format!("{name}: terminated"),
     };
     kill_process_group(group, Signal::KILL)?;
     bail!(why);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn exit_codes_are_handed_on() {
+    async fn exit_codes_are_passed_on() {
         let minute = Duration::from_secs(60);
         assert_eq!(ended("exit 0", minute).await.unwrap(), ExitCode::SUCCESS);
         assert_eq!(ended("exit 101", minute).await.unwrap(), ExitCode::from(101));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_end_is_ended_with_all_it_started() {
+    async fn a_program_that_does_not_end_is_killed_with_its_children() {
         let file = env::temp_dir().join(format!("taintward-within-{}", std::process::id()));
         let script = format!("sleep 600 & echo $! > {}; wait", file.display());
         let began = Instant::now();
@@ -87,10 +87,10 @@ mod tests {
         assert!(began.elapsed() < Duration::from_secs(30));
         let child: i32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
         std::fs::remove_file(&file).unwrap();
-        // Whoever takes in orphans may need a moment for this one.
+        // The process that adopts orphans may need a moment to reap this one.
         let state = || std::fs::read_to_string(format!("/proc/{child}/stat"));
         while state().is_ok_and(|state| !state.contains(") Z ")) {
-            assert!(began.elapsed() < Duration::from_secs(30), "the child goes on");
+            assert!(began.elapsed() < Duration::from_secs(30), "the child still runs");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }

@@ -1,6 +1,6 @@
-//! Runs `cargo xtask setup`: says what this machine lacks for development, and what works without it.
+//! Runs `cargo xtask setup`: prints what this machine lacks for development, and what works without it.
 //!
-//! - It installs nothing and asks nothing of the network.
+//! - It installs nothing and does not use the network.
 
 use crate::sources;
 use anyhow::{Result, bail};
@@ -11,16 +11,16 @@ use taintward_envtest::{Binaries, binaries, browser};
 /// Something that some developer commands need.
 struct Requirement {
     name: &'static str,
-    /// What was found, or what would bring it.
+    /// The found version, or how to install it.
     found: Result<String>,
     /// The commands and tests that need it.
     needed_for: &'static str,
-    /// What is left without it.
+    /// What works without it.
     without: &'static str,
 }
 
 pub(crate) fn run() -> Result<()> {
-    println!("Rust and a C compiler are there, or this would not run.\n");
+    println!("Rust and a C compiler are installed: this command needs both.\n");
     let requirements = requirements();
     for Requirement { name, found, needed_for, without } in &requirements {
         match found {
@@ -31,7 +31,7 @@ pub(crate) fn run() -> Result<()> {
         }
     }
     let missing = requirements.iter().filter(|one| one.found.is_err()).count();
-    println!("\n{missing} of {} are missing.", requirements.len());
+    println!("\n{missing} of {} requirements are missing.", requirements.len());
     Ok(())
 }
 
@@ -42,20 +42,20 @@ fn requirements() -> Vec<Requirement> {
     all
 }
 
-/// What everything else stands on.
+/// The system and the basic tools.
 fn machine() -> Vec<Requirement> {
     vec![
         Requirement {
             name: "Linux",
             found: linux(),
             needed_for: "everything that CI tests",
-            without: "nothing is tested; .devcontainer describes a container that has all",
+            without: "CI tests no other system; .devcontainer describes a container with all requirements",
         },
         Requirement {
             name: "rustfmt and clippy",
-            found: version("cargo", &["fmt", "--version"], "`rustup component add rustfmt` brings it")
+            found: version("cargo", &["fmt", "--version"], "`rustup component add rustfmt` installs it")
                 .and_then(|_| {
-                    version("cargo", &["clippy", "--version"], "`rustup component add clippy` brings it")
+                    version("cargo", &["clippy", "--version"], "`rustup component add clippy` installs it")
                 }),
             needed_for: ".ci/run",
             without: "everything else works",
@@ -64,32 +64,32 @@ fn machine() -> Vec<Requirement> {
             name: "crates",
             found: crates(),
             needed_for: "building without a network",
-            without: "cargo downloads what is missing when it builds",
+            without: "cargo downloads missing crates when it builds",
         },
         Requirement {
             name: "git",
             found: version("git", &["--version"], "install git"),
             needed_for: "`cargo xtask release --twice`, the check of commit subjects",
-            without: "that check says that it checks nothing",
+            without: "the check of commit subjects is skipped",
         },
         Requirement {
             name: "Go",
-            found: version("go", &["env", "GOVERSION"], "https://go.dev/dl has it; 1.21 or newer will do"),
+            found: version("go", &["env", "GOVERSION"], "install Go 1.21 or newer: https://go.dev/dl"),
             needed_for: "building the next five, once; `cargo xtask golden`, `schema`, `columns`",
-            without: "tests that need what is not built are skipped; KUBEBUILDER_ASSETS may name a folder with a control \
-                      plane, and `taintward sandbox` needs none",
+            without: "tests that need a program that is not built are skipped; KUBEBUILDER_ASSETS may name a folder with a \
+                      control plane, and `taintward sandbox` needs none",
         },
     ]
 }
 
-/// What is built from pinned Go modules.
+/// The programs that are built from pinned Go modules.
 fn built_programs() -> Vec<Requirement> {
     vec![
         Requirement {
             name: "control plane",
             found: built(Binaries::find()),
             needed_for: "tests with a real API server, `cargo xtask cluster`, `demo`, `matrix`, `bench`",
-            without: "`cargo xtask test` builds it if Go is there, and else skips these tests",
+            without: "`cargo xtask test` builds it if Go is installed, and otherwise skips these tests",
         },
         Requirement {
             name: "KWOK",
@@ -118,7 +118,7 @@ fn built_programs() -> Vec<Requirement> {
     ]
 }
 
-/// What the system's packages bring.
+/// The programs of the system's packages.
 fn installed_programs() -> Vec<Requirement> {
     vec![
         Requirement {
@@ -144,7 +144,7 @@ fn installed_programs() -> Vec<Requirement> {
             name: "nightly Rust",
             found: nightly(),
             needed_for: "fuzzing with sanitizers by cargo-fuzz (`cargo +nightly fuzz run TARGET --features libfuzzer`)",
-            without: "everything else works, `cargo xtask fuzz` and `nightly` too",
+            without: "everything else works, including `cargo xtask fuzz` and `nightly`",
         },
     ]
 }
@@ -166,7 +166,7 @@ fn crates() -> Result<String> {
         .output()?;
     match fetched.status.success() {
         true => Ok("all are downloaded".to_owned()),
-        false => bail!("not all are downloaded; `cargo fetch --locked` downloads them"),
+        false => bail!("some are missing; `cargo fetch --locked` downloads them"),
     }
 }
 
@@ -174,18 +174,18 @@ fn nightly() -> Result<String> {
     let toolchains = output("rustup", &["toolchain", "list"], "rustup installs it")?;
     match toolchains.lines().any(|line| line.starts_with("nightly")) {
         true => Ok("installed".to_owned()),
-        false => bail!("`rustup toolchain install nightly` brings it"),
+        false => bail!("`rustup toolchain install nightly` installs it"),
     }
 }
 
 /// The first line of what a program prints.
-fn version(program: &str, arguments: &[&str], way_out: &str) -> Result<String> {
-    Ok(output(program, arguments, way_out)?.lines().next().unwrap_or_default().to_owned())
+fn version(program: &str, arguments: &[&str], remedy: &str) -> Result<String> {
+    Ok(output(program, arguments, remedy)?.lines().next().unwrap_or_default().to_owned())
 }
 
-fn output(program: &str, arguments: &[&str], way_out: &str) -> Result<String> {
+fn output(program: &str, arguments: &[&str], remedy: &str) -> Result<String> {
     match Command::new(program).args(arguments).current_dir(sources::root()).output() {
         Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        _ => bail!("`{program} {}` does not run; {way_out}", arguments.join(" ")),
+        _ => bail!("`{program} {}` does not run; {remedy}", arguments.join(" ")),
     }
 }

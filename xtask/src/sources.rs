@@ -1,9 +1,9 @@
-//! Locates the workspace and runs cargo and go in it.
+//! Locates the workspace, and runs cargo and other programs in it.
 
 use anyhow::{Context as _, Result, bail};
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// The folder of the workspace.
 pub(crate) fn root() -> &'static Path {
@@ -11,16 +11,27 @@ pub(crate) fn root() -> &'static Path {
     here.parent().unwrap_or(here)
 }
 
-/// `cargo`, the very one that started us, in the workspace. It is not told what we were made of: build scripts that look at it
-/// (ring's) would run again, and all that needs them be built anew, each time we are started in another way.
+/// The `cargo` that started this program, in the workspace. It does not get this program's own `CARGO_PKG_` variables: build
+/// scripts that read them (ring's) would run again, and cargo would build their dependents again, whenever this program is
+/// started in a different way.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
-    let ours = |name: &str| ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| name.starts_with(start));
-    for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(ours)) {
+    let is_own = |name: &str| ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| name.starts_with(start));
+    for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_own)) {
         command.env_remove(name);
     }
     command
+}
+
+/// A child process, ended when dropped.
+pub(crate) struct ChildGuard(pub(crate) Child);
+
+impl Drop for ChildGuard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Runs a command to its end; fails if it fails.
@@ -38,11 +49,11 @@ pub(crate) fn host() -> Result<String> {
     let said = Command::new("rustc").args(["--print", "host-tuple"]).current_dir(root()).output()?;
     match said.status.success() {
         true => Ok(String::from_utf8(said.stdout)?.trim().to_owned()),
-        false => bail!("rustc does not say what it builds for"),
+        false => bail!("rustc --print host-tuple failed"),
     }
 }
 
-/// Builds `taintward` and says where the binary is.
+/// Builds `taintward` and returns the path of the binary.
 pub(crate) fn build_taintward(release: bool) -> Result<PathBuf> {
     let mut command = cargo();
     command.args(["build", "--package", "taintward", "--bin", "taintward"]);

@@ -9,7 +9,7 @@ use taintward_envtest::{Binaries, binaries};
 
 #[derive(clap::Args)]
 pub(crate) struct TestArgs {
-    /// Handed on to `cargo test`
+    /// Arguments for `cargo test`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }
@@ -25,12 +25,10 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
     if let Err(why) = Binaries::find_or_build() {
         if all {
             return Err(
-                why.context("with CI=true every test must run, also those that need a real API server")
+                why.context("with CI=true, every test must run, including those that need a real API server")
             );
         }
-        eprintln!(
-            "\nWARNING: no real API server for the tests that need one; they will be skipped.\n  {why:#}\n"
-        );
+        eprintln!("\nWARNING: no real API server; the tests that need one are skipped.\n  {why:#}\n");
     }
     let skipped = env::temp_dir().join(format!("taintward-skipped-{}", process::id()));
     let mut command = sources::cargo();
@@ -44,7 +42,7 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
     if !names.is_empty() {
         let names: Vec<&str> = names.lines().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
         eprintln!(
-            "\nSKIPPED {} tests, for want of what they need (`cargo xtask setup` says what that is): {}",
+            "\nSKIPPED {} tests whose requirements are missing (`cargo xtask setup` lists them): {}",
             names.len(),
             names.join(", ")
         );

@@ -1,6 +1,6 @@
-//! Tests that the book has every page once, that a newcomer finds what is asked most, and that its drawings and numbers hold.
+//! Tests that the book has every page once, that readers find common topics quickly, and that drawings and numbers are right.
 //!
-//! - `cargo xtask book` builds it and follows the links of what was built.
+//! - `cargo xtask book` builds it and checks the links of the built pages.
 
 #![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 
@@ -32,10 +32,10 @@ fn every_page_is_in_the_summary_once() {
     assert!(twice.is_empty(), "{SUMMARY} has these twice: {twice:?}");
     let pages = pages_of_docs(root()).unwrap();
     let missing: Vec<&PathBuf> = pages.iter().filter(|page| !seen.contains(page)).collect();
-    assert!(missing.is_empty(), "{SUMMARY} lacks {missing:?}: put each where a reader would look for it");
+    assert!(missing.is_empty(), "{SUMMARY} lacks {missing:?}: add each where a reader would look for it");
 }
 
-/// A link to a page outside of the book would lead nowhere in what is built.
+/// A link to a page outside of the book would be broken in the built book.
 #[test]
 fn pages_of_the_book_link_pages_of_the_book() {
     let chapters: BTreeSet<PathBuf> = chapters(root()).unwrap().into_iter().collect();
@@ -58,7 +58,7 @@ fn clicks() -> BTreeMap<(PathBuf, String), usize> {
     for click in 1..=2 {
         let read = std::mem::take(&mut next);
         for Link { file, heading } in read.iter().flat_map(|page| links(page, &text(page))) {
-            // The contents lead everywhere; whoever reads through all of them is no newcomer.
+            // The contents link every page; new readers do not read all of them.
             if file.extension().is_some_and(|end| end == "md") && file != Path::new(SUMMARY) {
                 next.push(file.clone());
             }
@@ -69,7 +69,7 @@ fn clicks() -> BTreeMap<(PathBuf, String), usize> {
 }
 
 #[test]
-fn a_newcomer_finds_what_is_asked_most_within_two_clicks() {
+fn common_topics_are_within_two_clicks() {
     let reached = clicks();
     let wanted = [
         (DISTRIBUTIONS, "k3s"),
@@ -89,12 +89,16 @@ fn a_newcomer_finds_what_is_asked_most_within_two_clicks() {
 }
 
 #[test]
-fn drawings_are_what_their_definitions_say() {
+fn drawings_match_their_definitions() {
     let drawn = diagrams::files(root()).unwrap();
     assert!(drawn.len() >= 4, "the definitions were not found");
     for (file, svg) in &drawn {
         let kept = fs::read_to_string(file).unwrap_or_default();
-        assert!(kept == *svg, "{} is not drawn anew: cargo xtask picture diagrams", file.display());
+        assert!(
+            kept == *svg,
+            "{} differs from its definition; run cargo xtask picture diagrams",
+            file.display()
+        );
     }
     let there = fs::read_dir(root().join(diagrams::FOLDER)).unwrap().map(|entry| entry.unwrap().path());
     let strangers: Vec<PathBuf> = there
@@ -104,7 +108,7 @@ fn drawings_are_what_their_definitions_say() {
     assert!(strangers.is_empty(), "no definition draws {strangers:?}");
 }
 
-/// A number beside a link to a benchmark is one of that benchmark.
+/// A number beside a link to a benchmark is in that benchmark.
 #[test]
 fn numbers_of_benchmarks_are_those_of_the_benchmarks() {
     let number = Regex::new(r"\d[\d.]* (?:MB|MiB|s|%)").unwrap();
@@ -121,7 +125,7 @@ fn numbers_of_benchmarks_are_those_of_the_benchmarks() {
                 compared += 1;
                 assert!(
                     sources.contains(found.as_str()),
-                    "{}: no benchmark says {}",
+                    "{}: no benchmark has {}",
                     page.display(),
                     found.as_str()
                 );
@@ -131,7 +135,7 @@ fn numbers_of_benchmarks_are_those_of_the_benchmarks() {
     assert!(compared >= 12, "only {compared} numbers were found");
 }
 
-/// What people copy from the page of distributions is what was tried.
+/// The values that users copy from the page of distributions are the tested ones.
 #[test]
 fn values_for_distributions_are_those_of_the_page_about_switching_off() {
     let tried = text(Path::new("docs/switch-off.md"));

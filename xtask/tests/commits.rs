@@ -1,8 +1,8 @@
 //! Tests the subjects of new commits: imperative, at most 60 characters, no full stop.
 //!
-//! - Merges and Dependabot's commits have subjects that their tools write; they are not looked at.
+//! - The test skips merges and Dependabot's commits, whose subjects are written by tools.
 
-#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+#![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ const SINCE: &str = "4c12d583";
 
 const LENGTH_MAX: usize = 60;
 
-/// Verbs that end as other forms of verbs do.
+/// Verbs whose endings are also those of other forms.
 const VERBS: [&str; 16] = [
     "alias", "bias", "bring", "canvas", "embed", "exceed", "feed", "focus", "need", "ping", "proceed",
     "seed", "shed", "speed", "string", "succeed",
@@ -46,7 +46,7 @@ fn fault(subject: &str) -> Option<String> {
         Some("does not begin with a verb".to_owned())
     } else if has_other_form && !VERBS.contains(&&*verb) {
         Some(format!(
-            "begins with {verb:?}, which is no imperative: say what the commit does, as in \"add a test\""
+            "begins with {verb:?}, which is not an imperative: say what the commit does, as in \"add a test\""
         ))
     } else {
         None
@@ -59,9 +59,7 @@ fn subjects_of_new_commits_are_short_and_imperative() {
     let commits = match git(&["log", "--no-merges", "--format=%h%x09%an%x09%s", &range]) {
         Ok(commits) => commits,
         Err(why) => {
-            return eprintln!(
-                "no commit is checked: the history does not reach back to {SINCE} here ({why})"
-            );
+            return eprintln!("skipped: the history of this checkout does not include {SINCE} ({why})");
         }
     };
     let mut wrong = String::new();

@@ -1,23 +1,13 @@
-//! Tests that .dockerignore lets through exactly what the image is built from.
+//! Tests that .dockerignore admits exactly the files that the image is built from.
 
-#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+#![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use xtask::files::files_below;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            found.push(path);
-        }
-    }
 }
 
 /// A path without `..`.
@@ -37,15 +27,15 @@ fn the_image_gets_what_it_is_built_from_and_nothing_else() {
     let ignored = fs::read_to_string(root.join(".dockerignore")).unwrap();
     let rules: Vec<&str> =
         ignored.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-    assert_eq!(rules[0], "*", "what is not named stays out");
+    assert_eq!(rules[0], "*", "files that no rule names are excluded");
     let let_in: Vec<PathBuf> =
         rules[1..].iter().map(|rule| root.join(rule.strip_prefix('!').unwrap())).collect();
     assert!(let_in.iter().all(|path| path.exists()), "{rules:?}");
-    // Tests only: not part of what is built.
+    // Tests only: not part of the program.
     let ships = |path: &PathBuf| !path.starts_with(root.join("crates/envtest"));
     let mut files = Vec::new();
     for folder in fs::read_dir(root.join("crates")).unwrap() {
-        sources(&folder.unwrap().path().join("src"), &mut files);
+        files.extend(files_below(&folder.unwrap().path().join("src"), &["rs"]).unwrap());
     }
     let mut outside = 0;
     for file in files.iter().filter(|path| ships(path)) {

@@ -1,6 +1,6 @@
-//! Tests that alerts, runbooks and dashboards are up to date, and that alerts fire when they should and only then.
+//! Tests that alerts, runbooks and dashboards are up to date, and that each alert fires exactly when it should.
 
-#![allow(clippy::unwrap_used, reason = "tests: what cannot be had fails the test")]
+#![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 
 #[path = "observability/alert_case.rs"]
 mod alert_case;
@@ -20,18 +20,18 @@ use taintward_core::time::{Mono, Wall};
 use taintward_envtest::binaries;
 use xtask::observability::{Alert, CHART_DASHBOARDS, DASHBOARDS, RUNBOOKS, alerts, files, rule_group};
 
-const ANEW: &str = "make it anew: cargo xtask observability";
+const REMEDY: &str = "run cargo xtask observability";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
 #[test]
-fn the_files_are_what_the_definitions_say_and_there_are_no_others() {
+fn the_files_match_the_definitions_and_there_are_no_others() {
     let made = files();
     for (path, text) in &made {
         let kept = fs::read_to_string(root().join(path)).unwrap_or_default();
-        assert!(kept == *text, "{path} differs from its definition; {ANEW}");
+        assert!(kept == *text, "{path} differs from its definition; {REMEDY}");
     }
     for folder in [RUNBOOKS, DASHBOARDS, CHART_DASHBOARDS] {
         let there = fs::read_dir(root().join(folder)).unwrap();
@@ -44,7 +44,7 @@ fn the_files_are_what_the_definitions_say_and_there_are_no_others() {
 }
 
 #[test]
-fn each_alert_has_a_page_a_row_of_the_index_and_a_case_of_its_own() {
+fn each_alert_has_a_page_a_row_of_the_index_and_a_case() {
     let alerts = alerts();
     let names: BTreeSet<&str> = alerts.iter().map(|alert| alert.name).collect();
     assert_eq!(names.len(), alerts.len(), "two alerts have one name");
@@ -53,7 +53,7 @@ fn each_alert_has_a_page_a_row_of_the_index_and_a_case_of_its_own() {
     assert_eq!(cases.len(), alerts.len());
     let index = fs::read_to_string(root().join(RUNBOOKS).join("README.md")).unwrap();
     for alert in &alerts {
-        assert!(root().join(alert.page()).is_file(), "{} has no page; {ANEW}", alert.name);
+        assert!(root().join(alert.page()).is_file(), "{} has no page; {REMEDY}", alert.name);
         assert!(index.contains(&format!("]({}.md)", alert.name)), "{} is not in the index", alert.name);
     }
 }
@@ -85,7 +85,7 @@ fn registered() -> BTreeSet<String> {
     describe(&(run + &webhook)).into_iter().map(|metric| metric.name).collect()
 }
 
-/// The words of a text that look like names of metrics.
+/// The words of a text that have the form of names of metrics.
 fn metrics_in(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| {
@@ -142,8 +142,8 @@ const STEP: u32 = 30;
 const END: u32 = 1800;
 
 #[test]
-fn promtool_accepts_the_rules_and_each_alert_fires_when_it_should_and_only_then() {
-    const TEST: &str = "promtool_accepts_the_rules_and_each_alert_fires_when_it_should_and_only_then";
+fn promtool_accepts_the_rules_and_each_alert_fires_exactly_when_it_should() {
+    const TEST: &str = "promtool_accepts_the_rules_and_each_alert_fires_exactly_when_it_should";
     let Some(promtool) = binaries::promtool_for_test(TEST) else { return };
     let (alerts, cases) = (alerts(), alert_case::all());
     let tests: String = alerts

@@ -4,11 +4,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use xtask::files::files_below;
 
 /// A file is a page.
 const LINES_MAX: usize = 400;
 
-/// What ships may read the wall clock here: for decisions, and to stamp log lines.
+/// The files that may read the wall clock in programs that ship: for decisions, and for the times of log lines.
 const CLOCKS: [&str; 2] = ["crates/kube/src/clock.rs", "crates/controller/src/logging.rs"];
 
 /// A file as short as this needs no summary.
@@ -17,7 +18,7 @@ const SUMMARY_FROM: usize = 20;
 /// The longest head comment of a file that is not the root of a crate.
 const HEAD_LINES_MAX: usize = 8;
 
-/// Names that say nothing about what the thing is.
+/// Endings of names that do not describe a type.
 const EMPTY_NAMES: [&str; 4] = ["Manager", "Helper", "Util", "Utils"];
 
 fn root() -> &'static Path {
@@ -25,21 +26,7 @@ fn root() -> &'static Path {
 }
 
 fn sources() -> Vec<PathBuf> {
-    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            if entry.is_dir() && !entry.ends_with("target") {
-                walk(&entry, found);
-            } else if entry.extension().is_some_and(|extension| extension == "rs") {
-                found.push(entry);
-            }
-        }
-    }
-    let mut found = Vec::new();
-    for folder in ["crates", "examples", "xtask"] {
-        walk(&root().join(folder), &mut found);
-    }
-    found.sort();
-    found
+    ["crates", "examples", "xtask"].map(|folder| files_below(&root().join(folder), &["rs"]).unwrap()).concat()
 }
 
 fn is_test(file: &Path) -> bool {
@@ -47,7 +34,7 @@ fn is_test(file: &Path) -> bool {
         .any(|part| matches!(part.as_os_str().to_str(), Some("tests" | "tests.rs" | "examples" | "benches")))
 }
 
-/// Collects what `check` says about each file.
+/// Collects the faults that `check` finds in each file.
 fn untidy(check: impl Fn(&Path, &str) -> Option<String>) -> String {
     let files = sources();
     assert!(files.len() > 20, "the sources were not found");
@@ -77,7 +64,7 @@ fn every_file_opens_with_a_summary() {
         let fault = if head.is_empty() {
             "has no summary"
         } else if !summary.starts_with(|first: char| first.is_ascii_uppercase()) {
-            "begins with no capital letter (a heading is none)"
+            "does not begin with a capital letter (a heading does not count)"
         } else if !summary.ends_with('.') {
             "has a first paragraph without a full stop"
         } else if head.len() > HEAD_LINES_MAX && !is_root {
@@ -106,7 +93,7 @@ fn names_say_what_a_thing_is() {
     assert_eq!(said, "");
 }
 
-/// A head comment leads the reader to other files; one that was renamed since leads nowhere.
+/// A head comment names other files; after a rename, the name would be wrong.
 #[test]
 fn files_that_comments_name_exist() {
     let files = sources();
@@ -149,7 +136,7 @@ fn the_core_depends_on_nothing() {
     assert_eq!(wanted, Vec::<&str>::new());
 }
 
-/// A crate's page and its manifest say the same about what it is for.
+/// A crate's page and its manifest have the same description.
 #[test]
 fn every_crate_has_a_page() {
     for folder in fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path()) {
@@ -170,7 +157,7 @@ fn every_crate_has_a_page() {
 
 /// Each row of docs/rules.md names a rule, the code that implements it and a test; both mention the rule.
 #[test]
-fn every_rule_is_named_where_docs_say_it_lives() {
+fn every_rule_is_named_where_docs_say_it_is() {
     let table = fs::read_to_string(root().join("docs/rules.md")).unwrap();
     let rows: Vec<Vec<&str>> = table
         .lines()
@@ -210,10 +197,10 @@ fn every_rule_is_named_where_docs_say_it_lives() {
     assert_eq!(said, "");
 }
 
-/// A whole value of kube-controller-manager's `--controllers`, copied, switches off whatever its distribution had named:
-/// what people read shows how to add to it. Tests of our own flag may.
+/// A user who copies a whole value of kube-controller-manager's `--controllers` switches off the controllers that the
+/// distribution names there: documentation shows how to add to the value. Tests of Taintward's own flag may have a whole value.
 #[test]
-fn nobody_is_told_to_replace_the_originals_list() {
+fn documentation_never_replaces_the_list_of_controllers() {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
             let name = entry.file_name().unwrap().to_string_lossy().into_owned();
@@ -232,10 +219,10 @@ fn nobody_is_told_to_replace_the_originals_list() {
     let mut said = String::new();
     for file in read {
         let Ok(text) = fs::read_to_string(file) else { continue };
-        let told: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        if !file.ends_with("xtask/tests/tidy.rs") && bare.iter().any(|line| told.contains(line)) {
+        let words: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !file.ends_with("xtask/tests/tidy.rs") && bare.iter().any(|line| words.contains(line)) {
             said +=
-                &format!("{}: what to add, not what to replace; see docs/switch-off.md\n", file.display());
+                &format!("{}: show what to add, not a whole value; see docs/switch-off.md\n", file.display());
         }
     }
     assert_eq!(said, "");

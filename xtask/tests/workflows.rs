@@ -1,4 +1,4 @@
-//! Tests the workflows and forms in `.github`: what actionlint says of them, and whether what they name exists.
+//! Tests the workflows and forms in `.github`: actionlint accepts them, and the things that they name exist.
 
 #![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use taintward_envtest::{binaries, releases::RELEASES};
 
-/// The actions of others that workflows use; everything else is shell.
+/// The external actions that workflows use; everything else is shell.
 const ACTIONS: [&str; 1] = ["actions/checkout"];
 
 fn github() -> PathBuf {
@@ -34,7 +34,7 @@ fn values<'t>(text: &'t str, key: &str) -> Vec<&'t str> {
 fn actionlint_finds_nothing_in_the_workflows() {
     const TEST: &str = "actionlint_finds_nothing_in_the_workflows";
     let Some(actionlint) = binaries::actionlint_for_test(TEST) else { return };
-    // Programs that some machines have and others lack would make it find more on some machines.
+    // With optional programs, it would find more on some machines than on others.
     let check = |files: &[PathBuf]| {
         let mut command = Command::new(&actionlint);
         command.args(["-no-color", "-shellcheck=", "-pyflakes="]).args(files).current_dir(github());
@@ -57,10 +57,13 @@ fn actionlint_finds_nothing_in_the_workflows() {
 fn workflows_may_only_read_and_use_known_actions() {
     for (path, text) in files("workflows") {
         let name = path.display();
-        assert!(text.contains("\npermissions:\n  contents: read\n"), "{name}: what a job may is not limited");
+        assert!(
+            text.contains("\npermissions:\n  contents: read\n"),
+            "{name}: the permissions of jobs are not restricted"
+        );
         for action in values(&text, "uses") {
             let (action, version) = action.split_once('@').unwrap();
-            assert!(ACTIONS.contains(&action), "{name}: {action} is the code of others; do it by shell");
+            assert!(ACTIONS.contains(&action), "{name}: {action} is external code; use shell commands");
             let (commit, tag) = version.split_once(" # v").unwrap_or_default();
             let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
             assert!(is_commit && !tag.is_empty(), "{name}: pin {action} as `{action}@COMMIT # vVERSION`");
@@ -77,7 +80,7 @@ fn the_nightly_workflow_runs_each_part_and_version() {
     let help = Command::new(env!("CARGO_BIN_EXE_xtask")).args(["nightly", "-h"]).output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
     let parts = help.split("[possible values: ").nth(1).unwrap().split(']').next().unwrap();
-    // The job `version` runs the matrix, each version on a machine of its own.
+    // The job `version` runs the matrix, each version on a separate machine.
     let jobs = [values(&text, "part"), vec!["matrix"]].concat();
     assert_eq!(jobs.into_iter().collect::<BTreeSet<_>>(), parts.split(", ").collect());
 }

@@ -1,9 +1,9 @@
-// Columns: what the API server's own printers make of sample objects.
+// Prints the table rows that the API server's own printers produce for sample objects.
 //
-// Room:     a small program in the cluster's module, so that it asks the printers of the very release the tests run against.
-// Comes in: the objects in crates/fakekube/tests/golden/columns, a file per resource.
-// Goes out: the text of crates/fakekube/tests/golden/columns.txt on standard output; its header explains the format.
-// Not here: descriptions of columns, which are upstream's words; the rest of a Table, which is no printer's work.
+// The program is in the cluster's module, so that it has the printers of the release that the tests use. It reads the
+// objects in crates/fakekube/tests/golden/columns, a file per resource, and writes the text of
+// crates/fakekube/tests/golden/columns.txt to standard output; its header explains the format. It omits descriptions of
+// columns, and the parts of a Table that printers do not produce.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 
 const folder = "../../crates/fakekube/tests/golden/columns"
 
-// now-205s is a time 205 s ago; now-205.0s too, written to the microsecond.
+// now-205s is a time 205 s ago; now-205.0s is the same, written to the microsecond.
 var relative = regexp.MustCompile(`"now([+-]\d+)(\.0)?s"`)
 
 type sheet struct {
@@ -37,8 +37,8 @@ type sheet struct {
 
 func main() {
 	out := bufio.NewWriter(os.Stdout)
-	// The printers read the clock. All is printed in the second that follows `now`, and so a time that was a whole number
-	// of seconds ago at `now` is printed as exactly that.
+	// The printers read the clock. The program prints everything in the second after `now`, so that they print a time that
+	// was a whole number of seconds ago at `now` as exactly that.
 	now := time.Now().Truncate(time.Second).Add(3 * time.Second)
 	sheets := read(now)
 	time.Sleep(time.Until(now.Add(time.Millisecond)))

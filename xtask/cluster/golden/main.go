@@ -1,9 +1,9 @@
-// Golden rows: what the Kubernetes functions themselves answer about taints and tolerations, and about scheduling.
+// Prints golden rows: the results of the Kubernetes functions themselves for taints, tolerations and scheduling.
 //
-// Room:     a small program in the cluster's module, so that it is linked with the very release the tests run against.
-// Comes in: which rows: "matching" (here) or "scheduling" (scheduling.go); every input is listed there.
-// Goes out: the text of that file of crates/core/tests/golden on standard output; its header explains the format.
-// Not here: any answer of our own. Where Taintward differs on purpose (D7, D11), the Rust test says so.
+// The program is in the cluster's module, so that it is linked with the release that the tests use. Its argument selects
+// the rows, "matching" (in this file) or "scheduling" (in scheduling.go); both files list every input. It writes the text of
+// that file of crates/core/tests/golden to standard output; its header explains the format. Every result comes from
+// Kubernetes. Where Taintward differs on purpose (D7, D11), the Rust test says so.
 package main
 
 import (
@@ -46,7 +46,7 @@ var effects = []string{"", "NoExecute", "NoSchedule", "PreferNoSchedule", "noexe
 
 var words = []string{"", "v", "V", "5", "6", "-5"}
 
-// Everything a parser of whole numbers could get wrong.
+// Inputs that a parser of whole numbers could parse wrongly.
 var numbers = []string{
 	"", "0", "-0", "+0", "00", "1", "-1", "+1", "01", "-01", "--1", "-", "+", "2", "9", "10", "-10", "100",
 	" 1", "1 ", "1\n", "\t1", "\u00a01", "1.0", "1.", ".1", "1e3", "0x1", "1_0", "1,0", "one", "\uff11", "\u0663", "-\uff11", "1\x00",
@@ -216,8 +216,8 @@ func writeLists() {
 	}
 }
 
-// answer asks the functions in the controller's order. The position of a used toleration is found by asking a second
-// time with the positions in place of the seconds, which play no part in matching.
+// answer calls the functions in the controller's order. It finds the position of a used toleration by a second call with
+// the positions instead of the seconds, which do not affect matching.
 func answer(pod, node []int, letters *letters) string {
 	taints := make([]v1.Taint, len(node))
 	for i, n := range node {

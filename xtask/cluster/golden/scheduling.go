@@ -1,9 +1,8 @@
-// Golden rows about scheduling: quantities, requests, room, scores, affinity, messages; and what is added to pods.
+// Prints golden rows about scheduling: quantities, requests, free resources, scores, affinity, messages, and the
+// tolerations that are added to pods.
 //
-// Room:     the second half of the program in main.go.
-// Comes in: nothing; every input is listed below.
-// Goes out: the text of crates/core/tests/golden/scheduling.txt.
-// Not here: any answer of our own.
+// This is the second half of the program in main.go. It lists every input, and writes the text of
+// crates/core/tests/golden/scheduling.txt. Every result comes from Kubernetes.
 package main
 
 import (

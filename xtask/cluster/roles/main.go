@@ -1,12 +1,8 @@
-// Roles: the ClusterRoles that every cluster has from its beginning, and who has them.
+// Prints the ClusterRoles that every cluster has from its start, and their bindings.
 //
-// Room:     a small program in the cluster's module, so that it speaks of the very release the tests run against.
-// Comes in: nothing.
-// Goes out: the text of crates/fakekube/src/bootstrap/roles.json on standard output: an object a line, those that gather
-//
-//	the rules of others with these rules, as their controller leaves them.
-//
-// Not here: roles of controllers, which nothing in a sandbox needs.
+// The program is in the cluster's module, so that it has the roles of the release that the tests use. It writes the text of
+// crates/fakekube/src/bootstrap/roles.json to standard output, an object per line. An aggregated role has the rules that its
+// controller adds. It omits the roles of controllers, because a sandbox does not need them.
 package main
 
 import (

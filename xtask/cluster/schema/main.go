@@ -1,9 +1,9 @@
-// Schema: the fields of the Kubernetes API, as the Go types declare them.
+// Prints the fields of the Kubernetes API, as the Go types declare them.
 //
-// Room:     a small program in the cluster's module, so that it speaks of the very release the tests run against.
-// Comes in: nothing; the types below, and all they refer to.
-// Goes out: the text of crates/fakekube/src/schema/kubernetes.txt on standard output; its header explains the format.
-// Not here: descriptions of fields; columns, defaults and validation, which are code and not declarations.
+// The program is in the cluster's module, so that it has the types of the release that the tests use. It reads the types
+// below and all types that they refer to, and writes the text of crates/fakekube/src/schema/kubernetes.txt to standard
+// output; its header explains the format. It omits descriptions of fields, and columns, defaults and validation, which are
+// code and not declarations.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Groups and versions whose kinds are told of; one of them is served by no one but clients send its options.
+// Groups and versions whose kinds are listed; no API server serves one of them, but clients send its options.
 var versions = []schema.GroupVersion{
 	{Group: "", Version: "v1"},
 	{Group: "admissionregistration.k8s.io", Version: "v1"},
@@ -58,7 +58,7 @@ var special = map[reflect.Type]string{
 	reflect.TypeFor[intstr.IntOrString]():    "IntOrString",
 	reflect.TypeFor[runtime.RawExtension]():  "RawExtension",
 	reflect.TypeFor[*runtime.RawExtension](): "RawExtension",
-	// One of several forms each, which only their own code tells apart.
+	// Each has several forms, which only its own code distinguishes.
 	reflect.TypeFor[apiextensionsv1.JSON]():                         "RawExtension",
 	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray]():       "RawExtension",
 	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool]():        "RawExtension",
@@ -66,7 +66,7 @@ var special = map[reflect.Type]string{
 }
 
 func main() {
-	// Clients know the definitions of custom kinds from a module of their own.
+	// The definitions of custom kinds are in a separate module.
 	if err := apiextensionsv1.AddToScheme(scheme.Scheme); err != nil {
 		panic(err)
 	}
@@ -78,7 +78,7 @@ func main() {
 		types := scheme.Scheme.KnownTypes(version)
 		kinds := make([]string, 0, len(types))
 		for kind, of := range types {
-			// What every group has (options, watch events) is the same everywhere and told of once.
+			// The kinds that every group has (options, watch events) are the same everywhere and listed once.
 			if of.PkgPath() != reflect.TypeFor[metav1.Status]().PkgPath() {
 				kinds = append(kinds, kind)
 			}
@@ -114,7 +114,7 @@ func main() {
 	}
 }
 
-// name is unique among the types told of: the package's last two parts and the type's.
+// name is unique among the listed types: the last two parts of the package, and the name of the type.
 func name(of reflect.Type) string {
 	parts := strings.Split(of.PkgPath(), "/")
 	if len(parts) > 2 {

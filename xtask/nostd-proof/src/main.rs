@@ -1,7 +1,7 @@
 //! Proves that the core needs no standard library: it links the core without std.
 //!
-//! The program brings the panic handler that std would bring too, so if any dependency pulls std in, the compiler finds
-//! two and refuses. It is built, never run. It cannot forbid `unsafe`: an allocator and unmangled names need it.
+//! The program has the panic handler that std also has, so if any dependency uses std, the compiler finds two and refuses.
+//! CI builds it and never runs it. It cannot forbid `unsafe`: an allocator and unmangled names need it.
 
 #![no_std]
 #![no_main]
@@ -13,10 +13,10 @@ use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{self, PodInput};
 
-/// Has no memory to give.
+/// An allocator that always refuses.
 struct Nothing;
 
-// SAFETY: an allocator may always refuse, and what was never given is never taken back.
+// SAFETY: an allocator may always refuse, and memory that it never allocated is never freed.
 unsafe impl GlobalAlloc for Nothing {
     unsafe fn alloc(&self, _: Layout) -> *mut u8 {
         core::ptr::null_mut()

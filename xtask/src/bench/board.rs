@@ -6,16 +6,15 @@ mod board_process;
 mod board_report;
 
 use super::load::{LoadGenerator, pod_path};
-use super::report::machine;
+use super::report::{command, machine, median, write_page};
 use super::sandbox_process::SandboxProcess;
-use crate::{http, sources};
+use crate::http;
+use crate::sources::{self, ChildGuard};
 use anyhow::{Context as _, Result, ensure};
-use board_process::{BoardProcess, ChildGuard, PATIENCE, read_state};
+use board_process::{BoardProcess, PATIENCE, read_state};
 use board_report::{BoardReading, BoardReport};
 use serde_json::{Value, json};
-use std::fs;
 use std::io::Read as _;
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,11 +26,11 @@ use taintward_envtest::usage;
 
 const PODS_PER_NODE: usize = 50;
 const VIEWERS: usize = 20;
-/// How long viewers look, and how many pods change in a second meanwhile.
+/// How long viewers watch, and how many pods change per second in that time.
 const WATCHED: Duration = Duration::from_secs(30);
 const CHANGES_A_SECOND: u32 = 20;
 
-/// How large it is.
+/// The size of the benchmark.
 struct Scale {
     pods: usize,
     countdowns: usize,
@@ -48,10 +47,10 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
     let browser = match Browser::start() {
         Ok(browser) => Some(browser),
         Err(why) if quick => {
-            eprintln!("the first paint is not measured: {why:#}");
+            eprintln!("skipping the first paint: {why:#}");
             None
         }
-        Err(why) => return Err(why.context("the first paint needs Chromium")),
+        Err(why) => return Err(why.context("cannot measure the first paint without Chromium")),
     };
     let versions = versions(browser)?;
     board(&scale, &mut report).await?;
@@ -62,33 +61,29 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
     if quick {
         return Ok(());
     }
-    let command: Vec<String> = std::env::args().skip(1).collect();
     let page = format!(
         "# The board\n\n[The board](board.md), and the metrics page of the controller. Made by `cargo xtask {}`, with \
-         `taintward board` of a sandbox without controllers. {} {versions}\n\n{}{REST}",
-        command.join(" "),
+         `taintward board` on a sandbox without controllers. {} {versions}\n\n{}{REST}",
+        command(),
         machine(),
         report.table()
     );
-    let file = sources::root().join("docs/benchmarks-board.md");
-    fs::write(&file, page)?;
-    println!("written to {}", file.display());
-    Ok(())
+    write_page("benchmarks-board.md", &page)
 }
 
 const REST: &str = "
-- **First paint** counts from the request of the page until the totals of the cluster are drawn, in headless Chromium: the \
-median of five loads by the clock, and the work of the page's own thread in the same loads, which other programs do not \
-lengthen. Its floor is what any page has to do with this state: fetch it from the board and parse it.
-- **Viewers** look for 30 s while another client deletes pods that count down. Countdowns are drawn by the page without any \
-message. The processor time is that of the board, its watches included, divided by the viewers. Its floor is the board without \
-a viewer during the same deletions, divided likewise.
-- **Memory** is the resident memory of the process `taintward board`: once it shows all pods, and at its highest from the \
-start until the viewers have gone.
-- **The metrics page** is asked for when its last copy is too old to be sent again. Its floor is `/livez` of the same port.
+- **First paint** counts from the request of the page until headless Chromium has drawn the totals of the cluster: the median \
+of five loads by the clock, and the work of the page's own thread in the same loads, which other programs do not lengthen. Its \
+floor is what any page must do with this state: fetch it from the board and parse it.
+- **Viewers** watch for 30 s while another client deletes pods with a countdown. The page draws countdowns without any message. \
+The processor time is that of the board, including its watches, divided by the number of viewers. Its floor is the board without a \
+viewer during the same deletions, divided by the same number.
+- **Memory** is the resident memory of the process `taintward board`: the value after it shows all pods, and the peak until the \
+viewers have disconnected.
+- **The metrics page** is requested when its last copy is too old to be sent again. Its floor is `/livez` of the same port.
 ";
 
-/// Chromium and Taintward; the browser ends.
+/// The versions of Chromium and Taintward; ends the browser.
 fn versions(browser: Option<Browser>) -> Result<String> {
     let chromium = match browser {
         Some(mut browser) => browser.evaluate("navigator.userAgent")?.as_str().unwrap_or_default().to_owned(),
@@ -135,7 +130,7 @@ async fn board(scale: &Scale, report: &mut BoardReport) -> Result<()> {
         first_paint(browser, &board, &format!("{countdowns} countdowns and {pods} pods"), report)?;
     }
     viewers(&board, &fleet, report).await?;
-    report.line("memory, at most until then", megabytes(usage::of(board.pid())?.peak), "MB", Some(100.0));
+    report.line("memory, peak", megabytes(usage::of(board.pid())?.peak), "MB", Some(100.0));
     Ok(())
 }
 
@@ -160,15 +155,15 @@ fn first_paint(
         loads.push(browser.load(&board.page(), "#totals b")?);
     }
     let floor = Some(median(floors));
-    let value = median(loads.iter().map(|load| load.clock).collect());
+    let value = median(loads.iter().map(|load| load.clock));
     let label = format!("first paint with {what}");
     report.add(&BoardReading { label: &label, value, unit: "ms", budget: Some(1_000.0), floor });
-    let work = median(loads.iter().map(|load| load.work).collect());
+    let work = median(loads.iter().map(|load| load.work));
     report.line("first paint: work of the page", work, "ms", Some(1_000.0));
     Ok(())
 }
 
-/// Milliseconds until the whole state is here and parsed.
+/// Milliseconds until the page has received and parsed the whole state.
 const FETCHED: &str = "(async () => {
     const began = performance.now();
     const reader = (await fetch('/events')).body.pipeThrough(new TextDecoderStream()).getReader();
@@ -185,12 +180,7 @@ const FETCHED: &str = "(async () => {
     return performance.now() - began;
 })()";
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-/// What the board costs while pods change, without and with viewers.
+/// Measures the board while pods change, without and with viewers.
 async fn viewers(board: &BoardProcess, fleet: &LoadGenerator, report: &mut BoardReport) -> Result<()> {
     let alone = Deletions::watch(board, fleet, 0).await?;
     let bytes = Arc::new(AtomicU64::new(0));
@@ -209,9 +199,9 @@ async fn viewers(board: &BoardProcess, fleet: &LoadGenerator, report: &mut Board
     let seen = Deletions::watch(board, fleet, alone.count).await?;
     let each = |value: f64| value / VIEWERS as f64;
     let label =
-        format!("{VIEWERS} viewers, {:.0} pods deleted a second", f64::from(seen.count) / seen.seconds);
+        format!("{VIEWERS} viewers, {:.0} pods deleted per second", f64::from(seen.count) / seen.seconds);
     let rate = each(bytes.load(Ordering::Relaxed) as f64 / seen.seconds) / 1e3;
-    report.line(&format!("{label}: each is sent, a second"), rate, "kB", Some(20.0));
+    report.line(&format!("{label}: sent to each, per second"), rate, "kB", Some(20.0));
     report.add(&BoardReading {
         label: &format!("{label}: processor time for each"),
         value: each(seen.percent()),
@@ -222,7 +212,7 @@ async fn viewers(board: &BoardProcess, fleet: &LoadGenerator, report: &mut Board
     Ok(())
 }
 
-/// Pods that were deleted, one after the other, and what the board did meanwhile.
+/// Pods that were deleted, one after the other, and what the board used in that time.
 struct Deletions {
     count: u32,
     seconds: f64,
@@ -231,7 +221,7 @@ struct Deletions {
 }
 
 impl Deletions {
-    /// Deletes pods that count down, from the one with this number on.
+    /// Deletes pods with a countdown, beginning with this number.
     async fn watch(board: &BoardProcess, fleet: &LoadGenerator, first: u32) -> Result<Self> {
         let before = usage::of(board.pid())?.cpu;
         let (began, mut count) = (Instant::now(), 0);
@@ -245,7 +235,7 @@ impl Deletions {
         Ok(Self { count, seconds, cpu: usage::of(board.pid())?.cpu.saturating_sub(before) })
     }
 
-    /// Of a core.
+    /// The percentage of a core.
     fn percent(&self) -> f64 {
         100.0 * self.cpu.as_secs_f64() / self.seconds
     }
@@ -257,7 +247,7 @@ async fn metrics_page(scale: &Scale, report: &mut BoardReport) -> Result<()> {
     let fleet = LoadGenerator::new(sandbox.api().await?);
     let names: Vec<String> = (0..scale.nodes).map(|at| format!("node-{at:04}")).collect();
     fleet.create_nodes(&names).await?;
-    let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+    let port = http::free_port()?;
     let child = Command::new(sources::build_taintward(true)?)
         .args(["run", "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=0"])
         .arg("--controllers=taint-eviction-controller,node-lifecycle-controller")
@@ -269,7 +259,7 @@ async fn metrics_page(scale: &Scale, report: &mut BoardReport) -> Result<()> {
     let wanted = format!("taintward_nodes {}", scale.nodes);
     let began = Instant::now();
     while !http::get(port, "/metrics").is_ok_and(|(_, page)| page.contains(&wanted)) {
-        ensure!(began.elapsed() < PATIENCE, "the controller does not know the nodes");
+        ensure!(began.elapsed() < PATIENCE, "the controller does not observe the nodes");
         thread::sleep(Duration::from_millis(200));
     }
     let timed = |path: &str| -> Result<(f64, usize)> {
@@ -283,7 +273,7 @@ async fn metrics_page(scale: &Scale, report: &mut BoardReport) -> Result<()> {
         let (time, length) = timed("/metrics")?;
         times.push(time);
         size = length;
-        // Beyond the time for which a page is kept.
+        // Longer than the controller keeps a page.
         thread::sleep(Duration::from_millis(1_100));
     }
     let nodes = scale.nodes;

@@ -1,50 +1,47 @@
 //! Benchmarks the webhook under attack, in a cgroup with the memory of its pod.
 //!
 //! - Fails if a forbidden pod is admitted; writes docs/benchmarks-flood.md. Without the right to create a cgroup it
-//!   runs without a limit and says so.
+//!   runs without a limit, and the page says so.
 
 mod attack;
 pub(super) mod cgroup;
 
 use super::load::LoadGenerator;
 use super::policies;
-use super::report::machine;
+use super::report::{command, machine, met, write_page};
 use super::webhook::{self, review_client};
 use crate::sources;
 use anyhow::{Context as _, Result, ensure};
 use attack::FloodAttack;
 use cgroup::CgroupLimit;
 use serde_json::{Value, json};
-use std::fs;
 use std::time::{Duration, Instant};
-use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi};
+use taintward_envtest::{Account, TestApi};
 
-/// What the manifests give its container.
+/// The memory limit of the container in the manifests.
 const MEMORY: u64 = 128 << 20;
 const GOAL: Duration = Duration::from_millis(100);
-/// Good questions a second.
+/// Legitimate reviews per second.
 const PACE: u32 = 50;
-/// Each so many of them come on a connection of their own.
-const ANEW: u32 = 4;
+/// Every fourth review opens a new connection.
+const RECONNECT_EVERY: u32 = 4;
 const PODS: &str = "/api/v1/namespaces/ns-7/pods";
 
-/// What came of it.
+/// What the benchmark measured.
 struct FloodReadings {
     took: Vec<Duration>,
     unanswered: usize,
     refused: usize,
     admitted: usize,
     created: Vec<Duration>,
-    /// The longest that the machine held up who only slept for a millisecond, again and again.
+    /// The longest delay of a thread that only sleeps for a millisecond, again and again.
     stall: Duration,
 }
 
 pub(crate) async fn run(quick: bool) -> Result<()> {
     let lasts = Duration::from_secs(if quick { 5 } else { 60 });
-    let tools = Binaries::find_or_build()?;
     let binary = sources::build_taintward(true)?;
-    let cluster =
-        Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await?;
+    let cluster = super::start_cluster().await?;
     let api = LoadGenerator::new(cluster.api(Account::Admin).await?).api;
     let bindings = policies::install(&cluster, &api).await?;
     policies::bind(&api, &bindings).await?;
@@ -52,7 +49,7 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
     let confined = CgroupLimit::to(MEMORY);
     let mut hook = webhook::WebhookProcess::within(&binary, &cluster, &confined).await?;
     webhook::register(&hook, &api, "*", "Ignore").await?;
-    ensure!(policies::keeps_out(&api).await?, "the policies do not hold");
+    ensure!(policies::keeps_out(&api).await?, "the policies do not refuse a forbidden pod");
 
     let calm = measure(&hook, &api, lasts / 4).await?;
     let attack = FloodAttack::begin(&hook)?;
@@ -68,21 +65,17 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
     if quick {
         return Ok(());
     }
-    let command: Vec<String> = std::env::args().skip(1).collect();
     let text = format!(
         "# The webhook under attack\n\nMade by `cargo xtask {}`: `taintward webhook` as installed, beside a real API server with the policies \
-         of an installation, attacked for {} s from other addresses of the same machine, whose cores all of them share; {}\n\n{text}",
-        command.join(" "),
+         of an installation, attacked for {} s from other addresses of the same machine. All processes share its cores. {}\n\n{text}",
+        command(),
         lasts.as_secs(),
         machine()
     );
-    let file = sources::root().join("docs/benchmarks-flood.md");
-    fs::write(&file, text)?;
-    println!("written to {}", file.display());
-    Ok(())
+    write_page("benchmarks-flood.md", &text)
 }
 
-/// Good questions at their pace, and pods that may come in and that may not.
+/// Sends legitimate reviews at their rate, and creates pods that are permitted and pods that are forbidden.
 async fn measure(hook: &webhook::WebhookProcess, api: &TestApi, lasts: Duration) -> Result<FloodReadings> {
     let sleeper = std::thread::spawn(move || {
         let (begin, moment, mut worst) = (Instant::now(), Duration::from_millis(1), Duration::ZERO);
@@ -99,7 +92,7 @@ async fn measure(hook: &webhook::WebhookProcess, api: &TestApi, lasts: Duration)
     Ok(FloodReadings { took, unanswered, refused, admitted, created, stall })
 }
 
-/// Times count from when a question was due.
+/// Times count from the moment when a review was due.
 async fn ask(hook: &webhook::WebhookProcess, lasts: Duration) -> (Vec<Duration>, usize) {
     let (body, begin, pause) =
         (review_client::question("ns-7", 0), Instant::now(), Duration::from_secs(1) / PACE);
@@ -110,7 +103,7 @@ async fn ask(hook: &webhook::WebhookProcess, lasts: Duration) -> (Vec<Duration>,
             break;
         }
         tokio::time::sleep(due.saturating_duration_since(Instant::now())).await;
-        if number % ANEW == 0 {
+        if number % RECONNECT_EVERY == 0 {
             kept = None;
         }
         let asked = async {
@@ -134,7 +127,7 @@ async fn ask(hook: &webhook::WebhookProcess, lasts: Duration) -> (Vec<Duration>,
     (took, unanswered)
 }
 
-/// By way of the API server: one that smuggles the pool's toleration in, and one that is none of its business.
+/// Creates through the API server a pod with the pool's toleration, which is forbidden, and a pod without it.
 async fn create(api: &TestApi, lasts: Duration) -> Result<(usize, usize, Vec<Duration>)> {
     let (begin, mut refused, mut admitted, mut created) = (Instant::now(), 0, 0, Vec::new());
     for number in 0.. {
@@ -148,10 +141,10 @@ async fn create(api: &TestApi, lasts: Duration) -> Result<(usize, usize, Vec<Dur
         match api.create(PODS, &smuggler).await {
             Ok(_) => admitted += 1,
             Err(error) if matches!(error.code(), Some(403 | 422)) => refused += 1,
-            Err(error) => return Err(error).context("a pod that is to be refused"),
+            Err(error) => return Err(error).context("creating a forbidden pod"),
         }
         let (pod, began): (Value, _) = (review_client::pod(&name), Instant::now());
-        api.create(PODS, &pod).await.context("a pod that may come in")?;
+        api.create(PODS, &pod).await.context("creating a permitted pod")?;
         created.push(began.elapsed());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -170,21 +163,20 @@ fn table(
     alive: bool,
     memory: Option<(u64, u64)>,
 ) -> String {
-    let met = |met: bool| if met { "met" } else { "missed" };
     let p99 = at(&under.took, 99);
     let (most, kills) = memory.unzip();
-    let most = most.map_or("not limited: no cgroup was to be had".into(), |most| {
+    let most = most.map_or("not limited: no cgroup could be created".into(), |most| {
         format!("{:.0} MiB", most as f64 / 1_048_576.0)
     });
     format!(
         "| | before | under attack | goal | |\n|---|--:|--:|--:|---|\n\
-         | good questions, p50 | {:.1?} | {:.1?} | | |\n\
-         | good questions, p99 | {:.1?} | {p99:.1?} | {GOAL:?} | {} |\n\
-         | who only sleeps is held up by the machine, at most | {:.1?} | {:.1?} | | |\n\
-         | good questions without an answer within 2 s | {} of {} | {} of {} | 0 | {} |\n\
+         | legitimate reviews, p50 | {:.1?} | {:.1?} | | |\n\
+         | legitimate reviews, p99 | {:.1?} | {p99:.1?} | {GOAL:?} | {} |\n\
+         | longest delay of a thread that only sleeps | {:.1?} | {:.1?} | | |\n\
+         | legitimate reviews without an answer within 2 s | {} of {} | {} of {} | 0 | {} |\n\
          | forbidden pods admitted | {} of {} | {} of {} | 0 | {} |\n\
-         | creating a pod that may come in, p50 | {:.1?} | {:.1?} | | |\n\
-         | most memory of the cgroup, of {} MiB | | {most} | | {} |\n\
+         | creating a permitted pod, p50 | {:.1?} | {:.1?} | | |\n\
+         | peak memory of the cgroup, limit {} MiB | | {most} | | {} |\n\
          | restarts | | {} | 0 | {} |\n\n{brought}\n",
         at(&calm.took, 50),
         at(&under.took, 50),

@@ -1,39 +1,35 @@
-//! Benchmarks how fast pods are held, next to a bare loop that sends the same patches and decides nothing.
+//! Benchmarks how fast pods are held, compared with a bare loop that sends the same patches and decides nothing.
 //!
 //! - Writes docs/benchmarks-holds.md.
 
 use super::load::{LoadGenerator, pod_path};
-use super::report::machine;
+use super::report::{command, machine, met, server_version, write_page};
 use crate::{http, sources};
 use anyhow::{Context as _, Result, ensure};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::fs;
-use std::net::TcpListener;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::set_taints;
-use taintward_envtest::{Account, Audit, Binaries, ChildProcess, Cluster, ClusterConfig, usage, wait};
+use taintward_envtest::{Account, ChildProcess, Cluster, usage, wait};
 
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 const PODS_PER_NODE: usize = 50;
-/// As many patches at once as Taintward sends.
+/// The number of patches in flight, the same as for Taintward.
 const AT_ONCE: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Held within this time.
+/// The goal for the time until all pods are held.
 const GOAL: Duration = Duration::from_secs(120);
-/// Of the bare loop's rate.
+/// The goal for the rate, as a share of the bare loop's.
 const RATE_GOAL: f64 = 0.9;
 
 pub(crate) async fn run(quick: bool, rounds: usize) -> Result<()> {
     let (nodes, rounds) = if quick { (4, 1) } else { (200, rounds) };
     let names: Vec<String> = (0..nodes).map(|at| format!("node-{at:03}")).collect();
     let pods = nodes * PODS_PER_NODE;
-    let tools = Binaries::find_or_build()?;
-    let cluster =
-        Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await?;
+    let cluster = super::start_cluster().await?;
     let fleet = LoadGenerator::new(cluster.api(Account::Admin).await?);
     fleet.create_nodes(&names).await?;
     fleet.create_pods(&names, PODS_PER_NODE, 0).await?;
@@ -42,13 +38,13 @@ pub(crate) async fn run(quick: bool, rounds: usize) -> Result<()> {
     let mut table = HEAD.to_owned();
     let (mut floors, mut rates) = (Vec::new(), Vec::new());
     for round in 0..rounds {
-        // By turns, so that whatever else slows the machine slows both.
+        // In turns, so that other load of the machine affects both.
         let (first, second) = names.split_at(nodes / 2);
         let (floor_nodes, held_nodes) = if round % 2 == 0 { (first, second) } else { (second, first) };
         let floor = floor(&fleet, floor_nodes).await?;
         let held = holder.hold(&fleet, held_nodes).await?;
         holder.release(&fleet, held_nodes).await?;
-        // The taints are written by patches, too.
+        // The taints are written by patches as well.
         let (number, taints) = ((pods / 2) as f64, held_nodes.len() as f64);
         let (floor, held) = (number / floor.as_secs_f64(), (number + taints) / held.as_secs_f64());
         let line = format!("| {} | {floor:.0} | {held:.0} | {:.0} % |\n", round + 1, 100.0 * held / floor);
@@ -60,7 +56,6 @@ pub(crate) async fn run(quick: bool, rounds: usize) -> Result<()> {
     let ratio = rates.iter().sum::<f64>() / floors.iter().sum::<f64>();
     let all = holder.hold(&fleet, &names).await?;
     let peak = usage::of(holder.process.pid())?.peak;
-    let met = |is_met: bool| if is_met { "met" } else { "missed" };
     let mut text = String::new();
     writeln!(
         text,
@@ -78,8 +73,8 @@ pub(crate) async fn run(quick: bool, rounds: usize) -> Result<()> {
     let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     writeln!(
         text,
-        "- memory: {:.0} MiB after the first list, {:.0} MiB at most; each pod takes what \
-         `cargo test -p taintward-core --test memory` says",
+        "- memory: {:.0} MiB after the first list, {:.0} MiB at most; \
+         `cargo test -p taintward-core --test memory` shows the memory of each pod",
         mebibytes(resident),
         mebibytes(peak)
     )?;
@@ -87,30 +82,23 @@ pub(crate) async fn run(quick: bool, rounds: usize) -> Result<()> {
     if quick {
         return Ok(());
     }
-    let command: Vec<String> = std::env::args().skip(1).collect();
-    let version: Value = serde_json::from_str(&cluster.kubectl(["version", "--output=json"])?)
-        .context("kubectl's versions")?;
     let page = format!(
-        "# How fast pods are held\n\nMade by `cargo xtask {}`: {pods} pods of 4 kB on {nodes} nodes of one API server ({}), half of them \
-         patched by a bare loop, the other half held by `taintward run --controllers=toleration-hold-controller`, by turns, {AT_ONCE} \
-         requests at once; {}\n\n{table}\n{text}{REST}",
-        command.join(" "),
-        version["serverVersion"]["gitVersion"].as_str().unwrap_or("of an unknown version"),
+        "# How fast pods are held\n\nMade by `cargo xtask {}`: {pods} pods of 4 kB on {nodes} nodes of one API server ({}). In turns, a \
+         bare loop patches half of them, and `taintward run --controllers=toleration-hold-controller` holds the other half, with {AT_ONCE} \
+         requests in flight. {}\n\n{table}\n{text}{REST}",
+        command(),
+        server_version(&cluster)?,
         machine()
     );
-    let file = sources::root().join("docs/benchmarks-holds.md");
-    fs::write(&file, page)?;
-    println!("written to {}", file.display());
-    Ok(())
+    write_page("benchmarks-holds.md", &page)
 }
 
 const HEAD: &str = "| round | bare loop, patches/s | hold, patches/s | ratio |\n|---|---|---|---|\n";
 
-const REST: &str = "\nThe time of a hold counts from the first taint until the last pod is held: it includes that the taints are written, that \
-                    the watch tells of them, and that it is decided. Its patches are those of \
-                    the pods, and one for the taints of each node.\n";
+const REST: &str = "\nThe time of a hold counts from the first taint until the last pod is held. It includes the writes of the taints, their \
+                    watch events and the decisions. Its patches are those of the pods, and one for the taints of each node.\n";
 
-/// The bare loop: the time it takes to clear the seconds of the pods of these nodes, with an annotation as a hold writes it.
+/// The bare loop: how long it takes to remove the seconds of the pods of these nodes, with an annotation of the size that a hold writes.
 async fn floor(fleet: &LoadGenerator, nodes: &[String]) -> Result<Duration> {
     let pods = pods(fleet, nodes).await?;
     let record = "x".repeat(420);
@@ -171,7 +159,7 @@ struct Holder {
 
 impl Holder {
     async fn start(cluster: &Cluster) -> Result<Self> {
-        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let port = http::free_port()?;
         let mut command = Command::new(sources::build_taintward(true)?);
         command
             .args(["run", "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=0"])
@@ -187,7 +175,7 @@ impl Holder {
         Ok(Self { process, port })
     }
 
-    /// These nodes fall silent: the time until all of their pods are held.
+    /// Silences these nodes, and returns the time until all of their pods are held.
     async fn hold(&self, fleet: &LoadGenerator, nodes: &[String]) -> Result<Duration> {
         let began = Instant::now();
         self.silence(fleet, nodes, &[json!({"key": UNREACHABLE, "effect": "NoExecute"})]).await?;
@@ -195,11 +183,11 @@ impl Holder {
         let took = began.elapsed();
         let held = pods(fleet, nodes).await?;
         let is_held = |tolerations: &Value| tolerations[0]["tolerationSeconds"].is_null();
-        ensure!(held.iter().all(|(_, _, tolerations)| is_held(tolerations)), "a pod has its seconds");
+        ensure!(held.iter().all(|(_, _, tolerations)| is_held(tolerations)), "a pod still has its seconds");
         Ok(took)
     }
 
-    /// They are back.
+    /// Revives these nodes, and waits until no pod is held.
     async fn release(&self, fleet: &LoadGenerator, nodes: &[String]) -> Result<()> {
         self.silence(fleet, nodes, &[]).await?;
         self.until_held(0).await

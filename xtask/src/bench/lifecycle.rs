@@ -5,22 +5,21 @@
 mod readings;
 mod report_table;
 
-use super::report::MARKER;
+use super::report;
 use crate::contender::Contender;
 use crate::sources;
 use anyhow::{Context as _, Result};
 use readings::{LifecycleReadings, LifecycleSetup};
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 use taintward_envtest::heartbeats::{Heartbeats, plans};
 use taintward_envtest::node_history::NodeHistory;
-use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, access, wait};
+use taintward_envtest::{Account, Cluster, access, wait};
 
 /// The only controller that runs.
 const CONTROLLER: &str = "node-lifecycle-controller";
 
-/// How much of everything.
+/// The sizes of the benchmark.
 #[derive(Clone, Copy, Debug)]
 struct LifecycleSizes {
     /// Nodes of the comparison, and how often each renews.
@@ -29,7 +28,7 @@ struct LifecycleSizes {
     /// Nodes of the big fleet, and how often each renews here.
     many: usize,
     many_period: Duration,
-    /// Images each node's status lists: ten make 3 KB.
+    /// Images that each node's status lists: ten need 3 KB.
     images: usize,
     zones: usize,
     /// How long processor time is counted.
@@ -63,20 +62,18 @@ const QUICK: LifecycleSizes = LifecycleSizes {
     ..WHOLE
 };
 
-/// Who takes part.
+/// A compared program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LifecycleContender {
     Ours,
     Original,
 }
 
-/// Runs both and tells.
+/// Runs both, and writes the page.
 pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
-    let tools = Binaries::find_or_build()?;
     let binary = sources::build_taintward(true)?;
     let (sizes, rounds) = if quick { (QUICK, 1) } else { (WHOLE, rounds) };
-    let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
-    let cluster = Cluster::start(&tools, options).await?;
+    let cluster = super::start_cluster().await?;
     let mut readings = LifecycleReadings::default();
     compared(&cluster, &binary, &sizes, rounds, &mut readings).await?;
     many(&cluster, &binary, &sizes, &mut readings).await?;
@@ -84,15 +81,12 @@ pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
     let table = report_table::table(&sizes, &readings);
     println!("\n{table}");
     if quick {
-        println!("A quick run: the numbers mean nothing, and docs/benchmarks-lifecycle.md stays as it is.");
+        println!(
+            "This was a quick run: the numbers are not meaningful, and docs/benchmarks-lifecycle.md is not changed."
+        );
         return Ok(());
     }
-    let file = sources::root().join("docs/benchmarks-lifecycle.md");
-    let old = fs::read_to_string(&file).unwrap_or_default();
-    let notes = old.split_once(MARKER).map_or("\n", |(_, notes)| notes);
-    fs::write(&file, format!("{}\n{MARKER}{notes}", report_table::page(&sizes, rounds, &table)))?;
-    println!("written to {}", file.display());
-    Ok(())
+    report::write_above_notes("benchmarks-lifecycle.md", &report_table::page(&sizes, rounds, &table))
 }
 
 fn contender(who: LifecycleContender, binary: &Path, grace: Duration) -> Contender {
@@ -106,7 +100,7 @@ fn contender(who: LifecycleContender, binary: &Path, grace: Duration) -> Contend
     }
 }
 
-/// Creates a fleet and waits until it renews in time.
+/// Creates a fleet and waits until it renews its leases in time.
 async fn fleet(
     cluster: &Cluster,
     nodes: usize,
@@ -124,7 +118,7 @@ async fn fleet(
     Heartbeats::start(&kubeconfig, plans(nodes, sizes.zones, sizes.images), period).await
 }
 
-/// Both, in turns: processor time for renewals, memory, and how soon a dead node is tainted.
+/// Measures both in turns: processor time for renewals, memory, and how soon a dead node gets its taint.
 async fn compared(
     cluster: &Cluster,
     binary: &Path,
@@ -157,7 +151,7 @@ async fn compared(
     readings::clear(&api).await
 }
 
-/// The big fleet: what share of a core it takes.
+/// Measures the big fleet: the share of a core that each program needs.
 async fn many(
     cluster: &Cluster,
     binary: &Path,

@@ -7,10 +7,10 @@ use std::time::Duration;
 use taintward_envtest::fixtures::{create_node, delete_node, no_execute, set_taints};
 use taintward_envtest::{TestApi, TestApiError};
 
-/// Requests in flight at the same time: more does not make a two-core API server faster.
+/// Requests in flight: more do not make a two-core API server faster.
 pub(crate) const IN_FLIGHT: usize = 32;
 
-/// The taint that sends everybody away.
+/// The key of the taint that evicts all pods.
 const KEY: &str = "bench.taintward/down";
 
 /// Nodes and pods of a benchmark.
@@ -18,7 +18,7 @@ pub(crate) struct LoadGenerator {
     pub(crate) api: TestApi,
 }
 
-/// Where a pod lives on the server.
+/// The path of a pod on the API server.
 pub(crate) fn pod_path(name: &str) -> String {
     format!("/api/v1/namespaces/default/pods/{name}")
 }
@@ -40,7 +40,7 @@ impl LoadGenerator {
 
     /// Creates `each` pods on every node, numbered from `first`.
     pub(crate) async fn create_pods(&self, nodes: &[String], each: usize, first: usize) -> Result<()> {
-        // Written once: what making the text costs is taken from the servers that are measured.
+        // Serialized once: it would take processor time from the measured servers.
         const NUMBER: &str = "{number}";
         let texts = nodes.iter().map(|node| pod(NUMBER, node).to_string());
         let places = texts.flat_map(|text| std::iter::repeat_n(text, each));
@@ -52,7 +52,7 @@ impl LoadGenerator {
         Ok(all.buffer_unordered(IN_FLIGHT).try_for_each(async |_| Ok(())).await?)
     }
 
-    /// Taints all nodes at once; done when the API server has answered for all of them.
+    /// Taints all nodes at once; returns when the API server has answered all requests.
     pub(crate) async fn taint(&self, nodes: &[String]) -> Result<(), TestApiError> {
         self.set(nodes, &[no_execute(KEY, "")]).await
     }
@@ -66,7 +66,7 @@ impl LoadGenerator {
         all.buffer_unordered(IN_FLIGHT).try_for_each(async |()| Ok(())).await
     }
 
-    /// How many pods there are; asks for one and lets the server count the rest.
+    /// The number of pods: requests one pod, and the server returns the number of the others.
     pub(crate) async fn count(&self) -> Result<u64> {
         let list = self.api.get("/api/v1/namespaces/default/pods?limit=1").await?;
         let here = list["items"].as_array().context("a list without items")?.len();
@@ -79,7 +79,7 @@ impl LoadGenerator {
     }
 }
 
-/// A pod as a Deployment makes them, about 4 KB on the server, without grace period: a DELETE removes it at once.
+/// A pod as a Deployment creates it, about 4 KB on the server, without a grace period: a DELETE removes it at once.
 fn pod(number: &str, node: &str) -> Value {
     let name = format!("web-frontend-7d9c5b8f6b-{number}");
     let environment: Vec<Value> = (0..12)

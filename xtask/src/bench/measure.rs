@@ -10,26 +10,26 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use taintward_envtest::{ChildProcess, Cluster, usage};
 
-/// What a reading is of; the rows of the table.
+/// What a reading measures: the rows of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MeasuredRow {
     /// Bytes, after the first list, at rest.
     Resident,
-    /// Bytes, the most so far.
+    /// Bytes, the peak so far.
     Peak,
     /// Seconds of processor time from the start until at rest.
     SyncCpu,
     /// Seconds from the start until ready.
     SyncTime,
-    /// Pods a second, from the first taint until the last pod is gone.
+    /// Pods per second, from the first taint until the last pod is gone.
     Rate,
     /// Seconds of processor time for that.
     RateCpu,
-    /// As `TaintRate`, while other work keeps all cores busy.
+    /// As `Rate`, while other work keeps all cores busy.
     ContendedRate,
     /// As `RateCpu`, while other work keeps all cores busy.
     ContendedCpu,
-    /// Seconds from the taint until its node's one pod is gone.
+    /// Seconds from the taint until the only pod of its node is gone.
     One,
     /// Seconds from the taint until the last of the node's hundred pods is gone.
     Last,
@@ -51,17 +51,17 @@ impl BenchResults {
     }
 }
 
-/// Nobody needs longer, unless something is broken.
+/// Longer than any working contender needs.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// A program that used less than this in a second is at rest.
+/// A program that uses less processor time than this in a second is at rest.
 const REST: Duration = Duration::from_millis(30);
 
 fn names(prefix: &str, count: usize) -> Vec<String> {
     (0..count).map(|index| format!("{prefix}-{index}")).collect()
 }
 
-/// Starts a contender and waits until it has nothing more to do.
+/// Starts a contender and waits until it is at rest.
 async fn settled(cluster: &Cluster, contender: &Contender) -> Result<(ChildProcess, Duration)> {
     let start = Instant::now();
     let mut program = contender.start(cluster).await?;
@@ -70,7 +70,7 @@ async fn settled(cluster: &Cluster, contender: &Contender) -> Result<(ChildProce
     let mut still = 0;
     while still < 3 {
         if start.elapsed() > PATIENCE {
-            bail!("{contender:?} does not come to rest");
+            bail!("{contender:?} is not at rest after {} s", PATIENCE.as_secs());
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
         program.expect_running()?;
@@ -81,7 +81,7 @@ async fn settled(cluster: &Cluster, contender: &Contender) -> Result<(ChildProce
     Ok((program, ready))
 }
 
-/// Taint to gone, for one pod and for the last of a hundred.
+/// Measures the time from the taint to the deletion, for one pod and for the last of a hundred.
 pub(crate) async fn latency(
     cluster: &Cluster,
     fleet: &LoadGenerator,
@@ -116,7 +116,7 @@ pub(crate) async fn latency(
     fleet.delete_nodes(&node).await
 }
 
-/// The floor evicts as soon as the taint is answered for: nobody can know of it earlier.
+/// The floor evicts as soon as the API server has answered the request for the taint: no controller can observe it earlier.
 async fn time_to_gone(
     fleet: &LoadGenerator,
     node: &[String],
@@ -125,7 +125,7 @@ async fn time_to_gone(
 ) -> Result<Duration> {
     fleet.create_pods(node, pods, 0).await?;
     let names = if by_floor { floor::names(fleet).await? } else { Vec::new() };
-    // Long enough for every informer to have heard of the pods.
+    // Long enough for every informer to observe the pods.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let path = format!("/api/v1/pods?watch=true&resourceVersion=0&fieldSelector=spec.nodeName%3D{}", node[0]);
     let mut events = fleet.api.watch(&path).await?;
@@ -149,7 +149,7 @@ async fn time_to_gone(
     Ok(elapsed)
 }
 
-/// All nodes tainted at once.
+/// Taints all nodes at once.
 pub(crate) async fn throughput(
     cluster: &Cluster,
     fleet: &LoadGenerator,
@@ -188,8 +188,8 @@ pub(crate) async fn throughput(
     fleet.delete_nodes(&nodes).await
 }
 
-/// The same with fewer nodes and more rounds, while every core has other work, too: what a reading says there depends
-/// on who gets a core first.
+/// The same with fewer nodes and more rounds, while every core has other work, too: single readings then depend on which
+/// process gets a core first.
 pub(crate) async fn contended(
     cluster: &Cluster,
     fleet: &LoadGenerator,
@@ -215,8 +215,8 @@ pub(crate) async fn contended(
     fleet.delete_nodes(&nodes).await
 }
 
-/// Taints the nodes and waits until the last of their pods is gone: pods a second, and the contender's processor time
-/// in seconds.
+/// Taints the nodes and waits until the last of their pods is gone. Returns pods per second, and the contender's processor
+/// time in seconds.
 async fn emptied(
     cluster: &Cluster,
     fleet: &LoadGenerator,
@@ -240,7 +240,7 @@ async fn emptied(
     Ok((rate, cpu.as_secs_f64()))
 }
 
-/// The first list, and what is kept of it.
+/// Measures the first list, and the memory after it.
 pub(crate) async fn memory(
     cluster: &Cluster,
     fleet: &LoadGenerator,

@@ -3,7 +3,7 @@
 //! - Writes docs/benchmarks-policies.md.
 
 use super::load::LoadGenerator;
-use super::report::machine;
+use super::report::{command, machine, met, server_version, write_page};
 use super::webhook::review_client;
 use crate::sources;
 use anyhow::{Context as _, Result, ensure};
@@ -12,11 +12,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi, TestApiError, wait};
+use taintward_envtest::{Account, Cluster, TestApi, TestApiError, wait};
 
 const GOAL: Duration = Duration::from_micros(300);
 const POOLS: [usize; 4] = [0, 1, 10, 100];
-/// What has to be there before the others.
+/// Kinds of objects that must exist before the others.
 const FIRST: [&str; 5] =
     ["Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"];
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -24,23 +24,21 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const NAMESPACES: [&str; 2] = [EXEMPT, "ns-7"];
 const EXEMPT: &str = "ns-exempt";
 const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
-/// API servers learn of bindings and pools by watching, and compile what is new.
+/// The time in which an API server observes new bindings and pools, and compiles them.
 const LEARNS: Duration = Duration::from_secs(3);
-/// The first pairs pay for what is not yet compiled.
+/// Pairs that do not count, because the API server still compiles policies.
 const WARM: usize = 50;
 
 /// What pods tolerate.
 const TOLERATIONS: [(&str, Option<&str>); 2] =
     [("the default only", None), ("one more key", Some("example.com/gpu"))];
 
-/// The times of each pair of creations: in the exempt namespace, and in the other.
+/// The times of each pair of creations: in the exempt namespace, and in the other one.
 type Pairs = Vec<[Duration; 2]>;
 
 pub(crate) async fn run(quick: bool) -> Result<()> {
     let pairs = if quick { 100 } else { 1_000 };
-    let tools = Binaries::find_or_build()?;
-    let cluster =
-        Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await?;
+    let cluster = super::start_cluster().await?;
     let api = LoadGenerator::new(cluster.api(Account::Admin).await?).api;
     let bindings = install(&cluster, &api).await?;
     bind(&api, &bindings).await?;
@@ -52,7 +50,10 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
         there = pools;
         hand_over(&cluster, &api).await?;
         tokio::time::sleep(LEARNS).await;
-        ensure!(keeps_out(&api).await? == (pools > 0), "the API server has not learnt within {LEARNS:?}");
+        ensure!(
+            keeps_out(&api).await? == (pools > 0),
+            "the API server has not observed the pools within {LEARNS:?}"
+        );
         for (what, key) in TOLERATIONS {
             let line = row(pools, what, &measure(&api, pairs, key).await?);
             print!("{line}");
@@ -62,37 +63,35 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
     if quick {
         return Ok(());
     }
-    let command: Vec<String> = std::env::args().skip(1).collect();
-    let version = cluster.kubectl(["version", "--output=json"])?;
-    let version: Value = serde_json::from_str(&version).context("kubectl's versions")?;
     let text = format!(
         "# What the policies cost\n\nMade by `cargo xtask {}`: pods created one after the other on one API server ({}) with the {} \
-         bindings of `taintward install`, by turns in a namespace that `--exempt-namespaces` names and in another, {pairs} pairs a \
-         row; {}\n\n{table}{REST}",
-        command.join(" "),
-        version["serverVersion"]["gitVersion"].as_str().unwrap_or("of an unknown version"),
+         bindings of `taintward install`, in turns in a namespace that `--exempt-namespaces` names and in another one, {pairs} \
+         pairs for each row. {}\n\n{table}{REST}",
+        command(),
+        server_version(&cluster)?,
         bindings.len(),
         machine()
     );
-    let file = sources::root().join("docs/benchmarks-policies.md");
-    fs::write(&file, text)?;
-    println!("written to {}", file.display());
-    Ok(())
+    write_page("benchmarks-policies.md", &text)
 }
 
-/// All that is installed but what would run or ask; the bindings, which are not there yet.
+/// Installs everything except workloads, webhooks and bindings; returns the bindings.
 pub(super) async fn install(cluster: &Cluster, api: &TestApi) -> Result<Vec<Value>> {
     let binary = sources::build_taintward(true)?;
     let output = Command::new(binary).args(["install", "--exempt-namespaces", EXEMPT, "-o", "json"]).output();
     let output = output.context("starting taintward install")?;
-    let list: Value = serde_json::from_slice(&output.stdout).context("what is installed")?;
+    let list: Value = serde_json::from_slice(&output.stdout).context("the output of taintward install")?;
     let all = list["items"].as_array().context("a list")?;
     let of = |kinds: &[&str]| -> Vec<Value> {
         let is_one = |object: &&Value| object["kind"].as_str().is_some_and(|kind| kinds.contains(&kind));
         all.iter().filter(is_one).cloned().collect()
     };
     let bindings = of(&["ValidatingAdmissionPolicyBinding"]);
-    ensure!(!bindings.is_empty(), "nothing is bound: {}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        !bindings.is_empty(),
+        "taintward install prints no bindings: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let file = cluster.folder().join("installed.json");
     for kinds in [&FIRST[..], &["PoolGuard", "ValidatingAdmissionPolicy"]] {
         fs::write(&file, json!({"apiVersion": "v1", "kind": "List", "items": of(kinds)}).to_string())?;
@@ -107,7 +106,7 @@ pub(super) async fn install(cluster: &Cluster, api: &TestApi) -> Result<Vec<Valu
     Ok(bindings)
 }
 
-/// Has the controller put all pools into the guard, and ends it: it would take time of the machine.
+/// Runs the controller until all pools are in the guard, and ends it, so that it uses no processor time afterwards.
 async fn hand_over(cluster: &Cluster, api: &TestApi) -> Result<()> {
     let account = cluster.kubeconfig_as("system:serviceaccount:taintward-system:taintward", &[])?;
     let mut command = Command::new(sources::build_taintward(true)?);
@@ -140,7 +139,7 @@ pub(super) fn pool(number: usize) -> Value {
     }})
 }
 
-/// Puts the bindings there, and gives the API server time to learn of them.
+/// Creates the bindings, and waits until the API server has observed them.
 pub(super) async fn bind(api: &TestApi, bindings: &[Value]) -> Result<()> {
     for binding in bindings {
         api.create(BINDINGS, binding).await?;
@@ -149,7 +148,7 @@ pub(super) async fn bind(api: &TestApi, bindings: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Whether a pod gets in that the first pool keeps out: the server does what is to be measured, or it does not.
+/// Whether the API server refuses a pod that the first pool forbids: if not, there is nothing to measure.
 pub(super) async fn keeps_out(api: &TestApi) -> Result<bool> {
     let mut pod = review_client::pod("intruder");
     pod["spec"]["tolerations"] = json!([{"key": "dedicated", "value": "team-0", "effect": "NoSchedule"}]);
@@ -164,7 +163,7 @@ fn pods(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/pods")
 }
 
-/// Creates pods in both namespaces by turns, so that whatever else slows the machine slows both, and takes them away again.
+/// Creates pods in both namespaces in turns, so that other load of the machine affects both, and deletes them.
 async fn measure(api: &TestApi, number: usize, key: Option<&str>) -> Result<Pairs, TestApiError> {
     let mut pairs = Pairs::with_capacity(number);
     for at in 0..number + WARM {
@@ -174,7 +173,7 @@ async fn measure(api: &TestApi, number: usize, key: Option<&str>) -> Result<Pair
         }
         let mut took = [Duration::ZERO; 2];
         for turn in 0..2 {
-            // Each pair begins with the other.
+            // The order alternates from pair to pair.
             let judged = (at + turn) % 2;
             if let Some(metadata) = pod["metadata"].as_object_mut() {
                 metadata.insert("namespace".to_owned(), json!(NAMESPACES[judged]));
@@ -196,18 +195,18 @@ const HEAD: &str = "| pools | tolerations of the pod | p50 without | p50 with | 
                     |--:|---|--:|--:|--:|--:|--:|--:|---|\n";
 
 const REST: &str = "
-The difference is the middle one of the differences of all pairs. To see that a namespace is exempt costs the API server next to \
-nothing, and is in both. The user is in the group `system:masters`, for whom policies count as for everybody; no pool lets the pods \
-in, and none keeps them out. etcd does not wait for its disk, which costs the same in both cases.
+The difference is the median of the differences of all pairs. The check whether a namespace is exempt costs the API server almost \
+nothing, and both times include it. The user is in the group `system:masters`, to which the policies apply as well. No pool admits \
+the pods, and none refuses them. etcd does not wait for its disk, in both cases.
 
-An API server judges a pod once for each object that a policy is bound to, and converts the pod anew each time. That is one \
-object, the PoolGuard, once the controller has put all pools into it, as here; until then each new pool costs every pod another \
-0.2 ms. Of the guard a pod is asked first whether it tolerates any key of a pool's taint, names its node, or says for which pools \
-it was made; for most pods nothing else is evaluated. What still grows is \
-the search for pools without the label: for each pod the API server looks at the labels of all of them.
+An API server evaluates a policy once for each object that is bound to it, and converts the pod each time. Here that is one object, \
+the PoolGuard, because the controller has added all pools to it. Until the controller has done so, each new pool adds 0.2 ms to the \
+creation of every pod. For the guard, the API server first evaluates whether the pod tolerates any key of a pool's taint, names its \
+node, or names the pools for which it was created; for most pods, it evaluates nothing else. Only the search for pools without the \
+label grows with the number of pools: for each pod, the API server reads the labels of all of them.
 ";
 
-/// Of all values the one below which this share lies, in percent.
+/// The value below which this share of all values lies, in percent.
 fn percentile(mut values: Vec<f64>, share: usize) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() * share / 100).copied().unwrap_or_default()
@@ -219,7 +218,7 @@ fn row(pools: usize, what: &str, pairs: &Pairs) -> String {
     let difference =
         percentile(pairs.iter().map(|[without, with]| millis(*with) - millis(*without)).collect(), 50);
     let (without, with) = (of(0, 50), of(1, 50));
-    let met = if difference <= millis(GOAL) { "met" } else { "missed" };
+    let met = met(difference <= millis(GOAL));
     let mut line = format!("| {pools} | {what} | {without:.2} ms | {with:.2} ms | {difference:+.2} ms |");
     let _ = writeln!(line, " {:.2}x | {:.2} ms | {:.2} ms | {met} |", with / without, of(0, 99), of(1, 99));
     line

@@ -1,20 +1,22 @@
-//! Formats the table of docs/benchmarks.md; text below its marker is kept.
+//! Formats the table of docs/benchmarks.md, and keeps the text below its marker.
 
 use super::measure::{BenchResults, MeasuredRow};
 use super::{BenchArgs, BenchContender};
 use crate::sources;
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use serde_json::Value;
 use std::fs;
 use std::process::Command;
+use taintward_envtest::Cluster;
 
-/// What stands below this line is written by hand and stays.
-pub(crate) const MARKER: &str = "<!-- notes: written by hand, kept by `cargo xtask bench` -->";
+/// The text below this line is written by hand; the benchmark keeps it.
+const MARKER: &str = "<!-- notes: written by hand, kept by `cargo xtask bench` -->";
 
-/// How a goal is put.
+/// The form of a goal.
 enum ReportGoal {
-    /// The original's reading divided by ours is at least this.
+    /// The reading of kube-controller-manager divided by Taintward's is at least this.
     Smaller(f64),
-    /// Ours divided by this column's is at least this.
+    /// Taintward's reading divided by that of this column is at least this.
     Times(BenchContender, f64),
 }
 
@@ -22,7 +24,7 @@ enum ReportGoal {
 struct ReportLine {
     label: &'static str,
     row: MeasuredRow,
-    /// Whose reading stands in the first column.
+    /// The contender in the first column.
     ours: BenchContender,
     show: fn(f64) -> String,
     goal: Option<ReportGoal>,
@@ -44,24 +46,24 @@ const LINES: [ReportLine; 13] = [
         megabytes,
         Some(ReportGoal::Smaller(50.0)),
     ),
-    line("memory, the most", MeasuredRow::Peak, megabytes, None),
+    line("memory, peak", MeasuredRow::Peak, megabytes, None),
     line("processor time to list all pods", MeasuredRow::SyncCpu, seconds, Some(ReportGoal::Smaller(20.0))),
     line("time until ready", MeasuredRow::SyncTime, seconds, None),
     line(
-        "evictions a second, against the floor",
+        "evictions per second, against the floor",
         MeasuredRow::Rate,
         rate,
         Some(ReportGoal::Times(BenchContender::Floor, 0.95)),
     ),
     line(
-        "evictions a second, against the original",
+        "evictions per second, against kube-controller-manager",
         MeasuredRow::Rate,
         rate,
         Some(ReportGoal::Times(BenchContender::Original, 1.0)),
     ),
     line("processor time for them", MeasuredRow::RateCpu, seconds, Some(ReportGoal::Smaller(5.0))),
     line(
-        "evictions a second on busy cores, against the original",
+        "evictions per second on busy cores, against kube-controller-manager",
         MeasuredRow::ContendedRate,
         rate,
         Some(ReportGoal::Times(BenchContender::Original, 1.2)),
@@ -73,7 +75,7 @@ const LINES: [ReportLine; 13] = [
         Some(ReportGoal::Smaller(5.0)),
     ),
     ReportLine {
-        label: "evictions a second, condition for jobs only",
+        label: "evictions per second, condition for jobs only, against kube-controller-manager",
         row: MeasuredRow::Rate,
         ours: BenchContender::Jobs,
         show: rate,
@@ -86,8 +88,18 @@ const LINES: [ReportLine; 13] = [
         show: seconds,
         goal: None,
     },
-    line("taint to gone, one pod", MeasuredRow::One, milliseconds, Some(ReportGoal::Smaller(1.0 / 0.8))),
-    line("taint to gone, last of 100 pods", MeasuredRow::Last, milliseconds, Some(ReportGoal::Smaller(1.0))),
+    line(
+        "from the taint to the deletion, one pod",
+        MeasuredRow::One,
+        milliseconds,
+        Some(ReportGoal::Smaller(1.0 / 0.8)),
+    ),
+    line(
+        "from the taint to the deletion, last of 100 pods",
+        MeasuredRow::Last,
+        milliseconds,
+        Some(ReportGoal::Smaller(1.0)),
+    ),
 ];
 
 fn megabytes(bytes: f64) -> String {
@@ -106,39 +118,73 @@ fn rate(rate: f64) -> String {
     format!("{rate:.0}/s")
 }
 
-/// Prints the table; writes it into docs/benchmarks.md unless the run was a quick one, or one of some measurements.
+/// Prints the table; writes it into docs/benchmarks.md unless the run was quick, or skipped a measurement.
 pub(crate) fn publish(arguments: &BenchArgs, results: &BenchResults) -> Result<()> {
     let table = table(results);
     println!("\n{table}");
     if arguments.quick {
-        println!("A quick run: the numbers mean nothing, and docs/benchmarks.md stays as it is.");
+        println!(
+            "This was a quick run: the numbers are not meaningful, and docs/benchmarks.md is not changed."
+        );
         return Ok(());
     }
     if LINES.iter().any(|line| results.median(line.row, line.ours).is_none()) {
-        println!("Not everything was measured: docs/benchmarks.md stays as it is.");
+        println!("The run skipped a measurement: docs/benchmarks.md is not changed.");
         return Ok(());
     }
-    let file = sources::root().join("docs/benchmarks.md");
-    let old = fs::read_to_string(&file).unwrap_or_default();
+    write_above_notes("benchmarks.md", &format!("{}\n{table}", head(arguments)))
+}
+
+/// Writes a page of `docs`, and keeps the notes below its marker.
+pub(crate) fn write_above_notes(name: &str, text: &str) -> Result<()> {
+    let old = fs::read_to_string(sources::root().join("docs").join(name)).unwrap_or_default();
     let notes = old.split_once(MARKER).map_or("\n", |(_, notes)| notes);
-    fs::create_dir_all(sources::root().join("docs"))?;
-    fs::write(&file, format!("{}\n{table}\n{MARKER}{notes}", head(arguments)))?;
+    write_page(name, &format!("{text}\n{MARKER}{notes}"))
+}
+
+/// Writes a page of `docs`.
+pub(crate) fn write_page(name: &str, text: &str) -> Result<()> {
+    let file = sources::root().join("docs").join(name);
+    fs::write(&file, text)?;
     println!("written to {}", file.display());
     Ok(())
 }
 
+/// The arguments of this run.
+pub(crate) fn command() -> String {
+    std::env::args().skip(1).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a goal is met, as a table shows it.
+pub(crate) const fn met(is_met: bool) -> &'static str {
+    if is_met { "met" } else { "missed" }
+}
+
+/// The median of readings; not a number if there are none.
+pub(crate) fn median(readings: impl IntoIterator<Item = f64>) -> f64 {
+    let mut all: Vec<f64> = readings.into_iter().collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The version of the API server.
+pub(crate) fn server_version(cluster: &Cluster) -> Result<String> {
+    let versions = cluster.kubectl(["version", "--output=json"])?;
+    let versions: Value = serde_json::from_str(&versions).context("kubectl's versions")?;
+    Ok(versions["serverVersion"]["gitVersion"].as_str().unwrap_or("of an unknown version").to_owned())
+}
+
 fn head(arguments: &BenchArgs) -> String {
-    let command: Vec<String> = std::env::args().skip(1).collect();
     let nodes = format!("{} nodes with {} pods each", arguments.nodes, arguments.pods_per_node);
     format!(
-        "# Benchmarks\n\nMade by `cargo xtask {}`. Medians of {} rounds (latency: 7 and 3 repeats in each), contenders \
-         taking turns against the same API server on the same machine.\n\n\
+        "# Benchmarks\n\nMade by `cargo xtask {}`. Medians of {} rounds (latency: 7 and 3 repeats in each). The \
+         contenders take turns against the same API server on the same machine.\n\n\
          - machine: {}, {} cores\n- {}; kube-apiserver and kube-controller-manager v1.36.3 (only \
          taint-eviction-controller and, for the index it needs, daemonset-controller; client limits lifted), etcd 3.6.16\n\
-         - {} pods of about 4 KB for memory; {nodes} tainted at once for evictions\n- floor: the condition's PATCH and the \
-         DELETE for pods known beforehand, 32 at a time, nothing else\n- busy cores: beside API server, etcd and contender \
-         one thread for each core that never rests; {} nodes, {} rounds\n",
-        command.join(" "),
+         - {} pods of about 4 KB for memory; {nodes} tainted at once for evictions\n- floor: a loop \
+         that sends only the PATCH of the condition and the DELETE for known pods, 32 at a time\n- busy cores: beside the API \
+         server, etcd and the contender, one thread for each core keeps it busy; {} nodes, {} rounds\n",
+        command(),
         arguments.rounds,
         processor(),
         std::thread::available_parallelism().map_or(0, usize::from),
@@ -167,7 +213,7 @@ fn rustc() -> String {
 }
 
 fn table(results: &BenchResults) -> String {
-    let columns = ["", "ours", "original", "floor", "ratio", "goal", "", "earlier build"];
+    let columns = ["", "Taintward", "kube-controller-manager", "floor", "ratio", "goal", "", "earlier build"];
     let earlier = LINES.iter().any(|line| results.median(line.row, BenchContender::Earlier).is_some());
     let columns = &columns[..if earlier { 8 } else { 7 }];
     let mut cells = vec![columns.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()];
@@ -206,16 +252,14 @@ fn judge(line: &ReportLine, reading: &dyn Fn(BenchContender) -> Option<f64>) -> 
         Some(ReportGoal::Smaller(times)) => {
             (divide(reading(BenchContender::Original), ours), times, format!("1/{times:.1}"))
         }
-        Some(ReportGoal::Times(who, times)) => {
-            (divide(ours, reading(who)), times, format!("{times:.2} × {who:?}").to_lowercase())
-        }
+        Some(ReportGoal::Times(who, times)) => (divide(ours, reading(who)), times, format!("{times:.2} ×")),
     };
     let text = match (&line.goal, ratio) {
         (_, None) => "–".to_owned(),
         (Some(ReportGoal::Smaller(_)), Some(ratio)) => format!("1/{ratio:.1}"),
         (_, Some(ratio)) => format!("{ratio:.2} ×"),
     };
-    let met = ratio.map_or("–", |ratio| if ratio >= least { "met" } else { "missed" });
+    let met = ratio.map_or("–", |ratio| met(ratio >= least));
     (text, words, met.to_owned())
 }
 

@@ -3,27 +3,26 @@
 //! - Writes docs/benchmarks-sandbox.md.
 
 use super::load::{IN_FLIGHT, LoadGenerator, pod_path};
+use super::report::{command, machine, met, write_page};
 use super::sandbox_process::SandboxProcess;
-use crate::sources;
 use anyhow::{Context as _, Result};
 use futures::future::try_join_all;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use std::fmt::Write as _;
-use std::fs;
 use std::time::Instant;
 use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, usage};
 
 /// Pods created and patched one by one, for the rates.
 const RATED: usize = 5000;
-/// Watchers, and changes that each of them hears of.
+/// Watchers, and changes that each of them receives.
 const WATCHERS: usize = 50;
 const CHANGES: usize = 1000;
 
-/// What is to be known besides.
+/// The notes below the table.
 const NOTES: &str = "
-The sandbox works on one thread, so that the same seed gives the same life; the program that measures has the other core, and
-shares both with the real server. What a write costs without HTTP: `cargo run --release -p taintward-sandbox --example load`;
-with `100000 life` behind `--`, what 100,000 pods cost while kubelets and all other parts look after them.
+The sandbox works on one thread, so that the same seed always gives the same sequence of events. The benchmark runs on the other
+core; with the real server, it shares both cores. `cargo run --release -p taintward-sandbox --example load` measures a write without
+HTTP. With `-- 100000 life` at its end, it measures 100,000 pods while kubelets and all other parts of the sandbox manage them.
 ";
 
 /// What was measured, in the table's order.
@@ -37,25 +36,21 @@ struct SandboxReadings {
     memory: f64,
 }
 
-/// Runs both and tells.
+/// Runs both, and writes the page.
 pub(crate) async fn run(pods: usize) -> Result<()> {
     let tools = Binaries::find_or_build()?;
     let ours = ours(pods).await?;
     let real = real(&tools, pods).await?;
     let table = table(&ours, &real, pods);
     println!("\n{table}");
-    let command: Vec<String> = std::env::args().skip(1).collect();
     let text = format!(
-        "# The sandbox next to a real API server\n\nMade by `cargo xtask {}`: the same requests over loopback to `taintward sandbox` \
-         and to kube-apiserver v1.36.3 with etcd 3.6.16, one after the other; pods of about 4 KB; {IN_FLIGHT} requests in \
-         flight; {}\n\n{table}",
-        command.join(" "),
-        super::report::machine()
+        "# The sandbox compared with a real API server\n\nMade by `cargo xtask {}`: the same requests over loopback, first to \
+         `taintward sandbox`, then to kube-apiserver v1.36.3 with etcd 3.6.16; pods of about 4 KB; {IN_FLIGHT} requests in \
+         flight. {}\n\n{table}",
+        command(),
+        machine()
     );
-    let file = sources::root().join("docs/benchmarks-sandbox.md");
-    fs::write(&file, text)?;
-    println!("written to {}", file.display());
-    Ok(())
+    write_page("benchmarks-sandbox.md", &text)
 }
 
 async fn ours(pods: usize) -> Result<SandboxReadings> {
@@ -102,7 +97,7 @@ async fn measure(
         let began = Instant::now();
         let list = fleet.api.text("/api/v1/namespaces/default/pods").await?;
         times.push(began.elapsed().as_secs_f64());
-        assert!(list.matches("\"spec\":").count() >= pods, "the list is not whole");
+        assert!(list.matches("\"spec\":").count() >= pods, "the list is not complete");
     }
     times.sort_by(f64::total_cmp);
     readings.list = times[1];
@@ -115,7 +110,7 @@ async fn patch(fleet: &LoadGenerator, names: &[String], value: &str) -> Result<(
     Ok(all.buffer_unordered(IN_FLIGHT).try_for_each(async |_| Ok(())).await?)
 }
 
-/// Events a second over all watchers, from the first change until the last watcher has heard of the last.
+/// Events per second over all watchers, from the first change until the last watcher has received the last event.
 async fn fan_out(fleet: &LoadGenerator, names: &[String]) -> Result<f64> {
     let list = fleet.api.get("/api/v1/namespaces/default/pods?limit=1").await?;
     let version =
@@ -123,23 +118,23 @@ async fn fan_out(fleet: &LoadGenerator, names: &[String]) -> Result<f64> {
     let path = format!("/api/v1/namespaces/default/pods?watch=true&resourceVersion={version}");
     let watchers = try_join_all((0..WATCHERS).map(|_| fleet.api.watch(&path))).await?;
     let began = Instant::now();
-    let hearing = watchers.into_iter().map(async |mut lines| {
+    let receiving = watchers.into_iter().map(async |mut lines| {
         for _ in 0..names.len() {
             lines.next().await.context("a watch ended")??;
         }
         Ok::<(), anyhow::Error>(())
     });
-    let (patched, heard) = tokio::join!(patch(fleet, names, "second"), try_join_all(hearing));
+    let (patched, received) = tokio::join!(patch(fleet, names, "second"), try_join_all(receiving));
     patched?;
-    heard?;
+    received?;
     Ok((WATCHERS * names.len()) as f64 / began.elapsed().as_secs_f64())
 }
 
 fn table(ours: &SandboxReadings, real: &SandboxReadings, pods: usize) -> String {
-    let mut text = "| | ours | real | ratio | goal | |\n|---|---:|---:|---:|---:|---|\n".to_owned();
+    let mut text = "| | sandbox | real | ratio | goal | |\n|---|---:|---:|---:|---:|---|\n".to_owned();
     let mut line = |label: &str, ours: String, real: String, ratio: f64, least: Option<f64>| {
         let (goal, met) = match least {
-            Some(least) => (format!("{least:.0} ×"), if ratio >= least { "met" } else { "missed" }),
+            Some(least) => (format!("{least:.0} ×"), met(ratio >= least)),
             None => (String::new(), ""),
         };
         let _ = writeln!(text, "| {label} | {ours} | {real} | {ratio:.1} × | {goal} | {met} |");
@@ -147,7 +142,13 @@ fn table(ours: &SandboxReadings, real: &SandboxReadings, pods: usize) -> String 
     let seconds = |value: f64| format!("{value:.2} s");
     let rate = |value: f64| format!("{value:.0}/s");
     let megabytes = |value: f64| format!("{:.0} MB", value / 1e6);
-    line("start to first answer", seconds(ours.start), seconds(real.start), real.start / ours.start, None);
+    line(
+        "from the start to the first answer",
+        seconds(ours.start),
+        seconds(real.start),
+        real.start / ours.start,
+        None,
+    );
     line("creates", rate(ours.creates), rate(real.creates), ours.creates / real.creates, Some(5.0));
     line("patches", rate(ours.patches), rate(real.patches), ours.patches / real.patches, Some(5.0));
     let label = format!("list of {pods} pods");
@@ -156,7 +157,7 @@ fn table(ours: &SandboxReadings, real: &SandboxReadings, pods: usize) -> String 
     line(&label, rate(ours.fanout), rate(real.fanout), ours.fanout / real.fanout, Some(5.0));
     let label = format!("memory with {pods} pods");
     line(&label, megabytes(ours.memory), megabytes(real.memory), real.memory / ours.memory, Some(4.0));
-    let met = if ours.start <= 0.3 { "met" } else { "missed" };
-    let _ = writeln!(text, "\nStart to first answer: the goal is 0.30 s, {met}.");
+    let met = met(ours.start <= 0.3);
+    let _ = writeln!(text, "\nFrom the start to the first answer, the goal is 0.30 s: {met}.");
     text + NOTES
 }

@@ -1,10 +1,10 @@
 //! Runs a sandbox without any of its controllers, as an API server for benchmarks.
 
-use crate::sources;
+use crate::sources::{self, ChildGuard};
 use anyhow::{Context as _, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use taintward_envtest::TestApi;
 
@@ -15,14 +15,14 @@ const WITHOUT: &str =
 /// How long it may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A sandbox process, dead when dropped.
+/// A sandbox process, ended when dropped.
 pub(crate) struct SandboxProcess {
-    child: Child,
+    child: ChildGuard,
     kubeconfig: PathBuf,
 }
 
 impl SandboxProcess {
-    /// Starts one without nodes, and waits for its first answer.
+    /// Starts a sandbox without nodes, and waits for its first answer.
     pub(crate) async fn start() -> Result<Self> {
         let binary = sources::build_taintward(true)?;
         let kubeconfig = std::env::temp_dir().join(format!("taintward-bench-{}.yaml", std::process::id()));
@@ -32,7 +32,7 @@ impl SandboxProcess {
             .stdout(Stdio::null())
             .spawn()
             .context("starting the sandbox")?;
-        let sandbox = Self { child, kubeconfig };
+        let sandbox = Self { child: ChildGuard(child), kubeconfig };
         let began = Instant::now();
         loop {
             if began.elapsed() > PATIENCE {
@@ -56,14 +56,12 @@ impl SandboxProcess {
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.child.0.id()
     }
 }
 
 impl Drop for SandboxProcess {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
         let _ = fs::remove_file(&self.kubeconfig);
     }
 }

@@ -1,4 +1,4 @@
-//! Benchmarks the webhook: reviews a second, latency, and what it adds to the creation of a pod.
+//! Benchmarks the webhook: reviews per second, latency, and what it adds to the creation of a pod.
 //!
 //! - Writes docs/benchmarks-webhook.md.
 
@@ -6,22 +6,23 @@ mod process;
 pub(crate) mod review_client;
 
 use super::load::LoadGenerator;
+use super::policies;
+use super::report::{command, machine, median, met, write_page};
 use crate::sources;
 use anyhow::{Context as _, Result};
 pub(super) use process::WebhookProcess;
 use review_client::LatencyPercentiles;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, DiskSync, TestApi};
 
-/// Reviews a second and core, and the pace at which answers are timed.
+/// Reviews per second and core; latency is measured at half of this rate.
 const GOAL_RATE: f64 = 20_000.0;
 const GOAL_P99: Duration = Duration::from_millis(2);
 const GOAL_MEMORY: f64 = 20.0;
-/// What counts as flat.
+/// The memory under load that counts as constant, as a multiple of idle memory.
 const GOAL_GROWTH: f64 = 1.1;
 const GOAL_RATIO: f64 = 1.3;
 
@@ -29,7 +30,7 @@ const NODES: usize = 1000;
 const NAMESPACES: usize = 100;
 const CONNECTIONS: usize = 16;
 
-/// How much is asked.
+/// The size of the benchmark.
 struct WebhookBenchSize {
     saturated: Duration,
     paced: Duration,
@@ -37,14 +38,14 @@ struct WebhookBenchSize {
     creates: usize,
 }
 
-/// What was measured.
+/// What the benchmark measured.
 struct WebhookReadings {
     idle: f64,
     busy: f64,
     per_core: f64,
     reached: f64,
     paced: LatencyPercentiles,
-    /// The middle time of a pod's creation, without the webhook and with each of [`INSTALLED`], of each round.
+    /// The median time of a pod's creation in each round, without the webhook and with each of [`INSTALLED`].
     creates: Vec<[Duration; 3]>,
 }
 
@@ -77,21 +78,17 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
     if quick {
         return Ok(());
     }
-    let command: Vec<String> = std::env::args().skip(1).collect();
     let text = format!(
         "# The webhook\n\nMade by `cargo xtask {}`: `taintward webhook` with its default rules, 3 pools, 2 policies, {NAMESPACES} \
-         namespaces and {NODES} nodes, on loopback; a question about a pod of {} bytes; {}\n\n{table}",
-        command.join(" "),
+         namespaces and {NODES} nodes, on loopback; the review of a pod has {} bytes. {}\n\n{table}",
+        command(),
         review_client::question("ns-7", 0).len(),
-        super::report::machine()
+        machine()
     );
-    let file = sources::root().join("docs/benchmarks-webhook.md");
-    fs::write(&file, text)?;
-    println!("written to {}", file.display());
-    Ok(())
+    write_page("benchmarks-webhook.md", &text)
 }
 
-/// A cluster that gives the rules something to look at.
+/// Creates the objects that the rules read.
 async fn furnish(cluster: &Cluster, fleet: &LoadGenerator) -> Result<()> {
     let crds = sources::root().join("deploy/crds");
     cluster.kubectl(["apply", "-f", crds.to_str().context("a path that is text")?])?;
@@ -107,15 +104,7 @@ async fn furnish(cluster: &Cluster, fleet: &LoadGenerator) -> Result<()> {
         fleet.api.create("/api/v1/namespaces", &object).await?;
     }
     for team in 0..3 {
-        let object = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
-        "metadata": {"name": format!("team-{team}")},
-        "spec": {
-            "taint": {"key": "dedicated", "value": format!("team-{team}")},
-            "nodes": {"names": [format!("node-{team}")]},
-            "users": {"namespaceSelector": {"matchLabels": {"team": format!("team-{team}")}}},
-            "enforcement": "Deny",
-        }});
-        eventually(&fleet.api, "/apis/taintward.io/v1alpha1/dedicatedpools", &object).await?;
+        eventually(&fleet.api, "/apis/taintward.io/v1alpha1/dedicatedpools", &policies::pool(team)).await?;
     }
     for team in [8, 9] {
         let object = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "TaintwardPolicy",
@@ -129,7 +118,7 @@ async fn furnish(cluster: &Cluster, fleet: &LoadGenerator) -> Result<()> {
     Ok(())
 }
 
-/// A new resource is not served at once.
+/// Creates an object, and retries while the API server does not serve its resource yet.
 async fn eventually(api: &TestApi, path: &str, object: &Value) -> Result<()> {
     let until = Instant::now() + Duration::from_secs(30);
     loop {
@@ -169,13 +158,13 @@ async fn measure(
     })
 }
 
-/// Both kinds of configurations, as `taintward install` names them and as paths do.
+/// Both kinds of configurations, with the names that `taintward install` and paths use.
 const CONFIGURATIONS: [(&str, &str); 2] = [
     ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
     ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
 ];
 
-/// The rules of two installations: what the built-in plugin does, and the default.
+/// The rules of two installations: the rule of the built-in plugin, and the default.
 const INSTALLED: [&str; 2] = ["default-tolerations", "*"];
 
 async fn creates(
@@ -187,7 +176,7 @@ async fn creates(
     for round in 0..amount.rounds {
         let mut middle = [Duration::ZERO; 3];
         for turn in 0..3 {
-            // Each round begins with another.
+            // Each round begins with another case.
             let which = (round + turn) % 3;
             let rules = which.checked_sub(1).map(|at| INSTALLED[at]);
             if let Some(rules) = rules {
@@ -203,7 +192,7 @@ async fn creates(
     Ok(all)
 }
 
-/// Creates pods one after the other; the middle time.
+/// Creates pods one after the other; returns the median time.
 async fn timed(api: &TestApi, name: &str, number: usize) -> Result<Duration> {
     let pods = "/api/v1/namespaces/ns-7/pods";
     let mut took = Vec::with_capacity(number);
@@ -213,13 +202,13 @@ async fn timed(api: &TestApi, name: &str, number: usize) -> Result<Duration> {
         api.create_text(pods, pod).await?;
         took.push(began.elapsed());
     }
-    // The first ones pay for connections.
+    // The first creations include opening connections.
     let mut took = took.split_off(50);
     took.sort_unstable();
     Ok(took[took.len() / 2])
 }
 
-/// The configurations of an installation, with an address in the place of its Service, and an answer demanded.
+/// The configurations of an installation, with an address instead of its Service.
 fn configurations(webhook: &WebhookProcess, rules: &str, failure: &str) -> Result<Vec<(String, Value)>> {
     use base64::Engine as _;
     let bundle = base64::engine::general_purpose::STANDARD.encode(webhook.bundle());
@@ -227,7 +216,8 @@ fn configurations(webhook: &WebhookProcess, rules: &str, failure: &str) -> Resul
         .args(["install", "--parts=webhook", "-o", "json"])
         .args([format!("--rules={rules}"), format!("--failure-policy={failure}")])
         .output()?;
-    let mut list: Value = serde_json::from_slice(&output.stdout).context("what is installed")?;
+    let mut list: Value =
+        serde_json::from_slice(&output.stdout).context("the output of taintward install")?;
     let mut found = Vec::new();
     for object in list["items"].as_array_mut().context("a list")? {
         let of_kind = CONFIGURATIONS.iter().find(|(kind, _)| object["kind"] == *kind);
@@ -251,7 +241,7 @@ pub(super) async fn register(
     for (path, object) in configurations(webhook, rules, failure)? {
         api.create(&path, &object).await?;
     }
-    // API servers learn of configurations by watching.
+    // API servers observe configurations with a delay.
     tokio::time::sleep(Duration::from_secs(2)).await;
     Ok(())
 }
@@ -265,30 +255,30 @@ async fn unregister(webhook: &WebhookProcess, api: &TestApi, rules: &str) -> Res
     Ok(())
 }
 
-/// Where the time of a creation goes.
+/// The notes below the table.
 const REST: &str = "
-With the rule `default-tolerations` alone the webhook does what the built-in plugin does, and the API server asks once. By default \
-pools are guarded as well: the pod that is created lets itself in nowhere, so that it is asked about once all the same, but whether \
-it does is one more thing for the API server to find out (docs/install.md, \"What the API server asks\"). Of what a creation pays, the \
-answer is the smaller part: the rest is the API server's own work for a question, which includes the conditions that spare kubelets, \
-and updates that change no spec. etcd waits for its disk, as it does in every cluster that is to last. Idle memory and the first of \
-both ratios lie close to their goals: another run may miss them.
+With the rule `default-tolerations` alone, the webhook does what the built-in plugin does, and the API server sends one review. By \
+default, the webhook also guards pools. The created pod tolerates no pool's taint, so the API server sends one review here as well, \
+but it must evaluate one more condition (docs/install.md, \"What the API server asks\"). The answer of the webhook is the smaller part of \
+the added time. The rest is the API server's own work for a review, which includes the conditions that exclude requests of kubelets \
+and updates that do not change the spec. etcd waits for its disk, as in every durable cluster. Idle memory and the first of the two \
+ratios are close to their goals: another run may miss them.
 ";
 
 fn table(readings: &WebhookReadings) -> String {
     let mut text = "| | measured | goal | |\n|---|--:|--:|---|\n".to_owned();
-    let mut line = |what: &str, measured: String, goal: String, met: bool| {
-        let _ = writeln!(text, "| {what} | {measured} | {goal} | {} |", if met { "met" } else { "missed" });
+    let mut line = |what: &str, measured: String, goal: String, is_met: bool| {
+        let _ = writeln!(text, "| {what} | {measured} | {goal} | {} |", met(is_met));
     };
     line(
-        "reviews a second of one core's time, keep-alive TLS",
+        "reviews per second of processor time, keep-alive TLS",
         format!("{:.0}", readings.per_core),
         format!("{GOAL_RATE:.0}"),
         readings.per_core >= GOAL_RATE,
     );
     let LatencyPercentiles { p50, p99, p999 } = readings.paced;
     line(
-        &format!("p99 of an answer at {:.0} a second", GOAL_RATE / 2.0),
+        &format!("p99 of an answer at {:.0} reviews per second", GOAL_RATE / 2.0),
         format!("{p99:.2?}"),
         format!("{GOAL_P99:?}"),
         p99 <= GOAL_P99,
@@ -301,14 +291,14 @@ fn table(readings: &WebhookReadings) -> String {
     );
     let growth = readings.busy / readings.idle;
     line(
-        "memory after all that load / idle",
+        "memory after this load / idle",
         format!("{growth:.2}x"),
         format!("{GOAL_GROWTH}x"),
         growth <= GOAL_GROWTH,
     );
     let of = "creating a pod, p50, with the webhook / with the built-in plugins only";
     for (which, installed) in [
-        (1, "`--rules=default-tolerations`, the plugin's own work"),
+        (1, "`--rules=default-tolerations`, the work of the plugin"),
         (2, "the default, which guards pools as well"),
     ] {
         let ratio = ratio(&readings.creates, which);
@@ -326,18 +316,16 @@ fn table(readings: &WebhookReadings) -> String {
         .collect();
     let _ = writeln!(
         text,
-        "\nBesides: {CONNECTIONS} connections that ask as fast as they can, from the same machine, got {:.0} answers a second; at \
-         the fixed pace p50 {p50:.2?}, p99.9 {p999:.2?}, counted from when a question was due. Creations, round by round: {}.",
+        "\nIn addition, {CONNECTIONS} connections from the same machine that send reviews without a pause received {:.0} answers per \
+         second. At the fixed rate, p50 was {p50:.2?} and p99.9 {p999:.2?}, counted from the moment when a review was due. Creations \
+         with the plugin's work and with the default / without the webhook, in each round: {}.",
         readings.reached,
         rounds.join(", ")
     );
     text + REST
 }
 
-/// The middle of what one of [`INSTALLED`], counted from 1, costs in each round.
+/// The median over all rounds of what one of [`INSTALLED`], counted from 1, adds.
 fn ratio(creates: &[[Duration; 3]], which: usize) -> f64 {
-    let mut ratios: Vec<f64> =
-        creates.iter().map(|round| round[which].as_secs_f64() / round[0].as_secs_f64()).collect();
-    ratios.sort_by(f64::total_cmp);
-    ratios[ratios.len() / 2]
+    median(creates.iter().map(|round| round[which].as_secs_f64() / round[0].as_secs_f64()))
 }

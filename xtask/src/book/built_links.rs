@@ -1,4 +1,4 @@
-//! Finds links of built HTML pages that lead to no file or to no heading.
+//! Finds links of built HTML pages whose file or heading does not exist.
 
 use anyhow::{Context as _, Result};
 use regex::Regex;
@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The pages of mdBook that are no pages of the book: `404.html` has addresses from the root of a site.
+/// The pages that mdBook adds to those of the book: `404.html` has addresses from the root of a site.
 const OTHERS: [&str; 1] = ["404.html"];
 
-/// What is wrong with the pages below `book`, a line for each link.
+/// The broken links of the pages below `book`, a line for each.
 pub(crate) fn wrong(book: &Path) -> Result<Vec<String>> {
     let mut pages = BTreeMap::new();
     read(book, &mut pages)?;

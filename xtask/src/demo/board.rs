@@ -18,7 +18,7 @@ pub(crate) struct DemoBoard {
     live: bool,
     /// Lines on the screen that the next drawing replaces.
     drawn: usize,
-    /// What was last said of each pod, without countdown.
+    /// The last printed state of each pod, without its countdown.
     said: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ struct DemoRow {
     colour: &'static str,
     state: String,
     why: String,
-    /// Differs only if something happened; a countdown that goes on is nothing new.
+    /// Differs only if something happened; the progress of a countdown is not news.
     news: String,
 }
 
@@ -36,18 +36,18 @@ impl DemoBoard {
         Self { live: std::io::stdout().is_terminal(), drawn: 0, said: Vec::new() }
     }
 
-    /// Says what is done to the cluster.
+    /// Prints what the demo does to the cluster.
     pub(crate) fn caption(&mut self, stage: &DemoCluster, text: &str) {
         self.wipe();
         anstream::println!("{BOLD}{:>5.1} s  {text}{PLAIN}", stage.elapsed().as_secs_f64());
     }
 
-    /// Shows who goes, who counts down, who stays, and why.
+    /// Shows which pods are evicted, which have a countdown, which stay, and why.
     pub(crate) fn show(&mut self, stage: &DemoCluster) {
         let rows: Vec<DemoRow> = stage.actors.iter().map(|actor| row(stage, actor)).collect();
         if self.live {
             self.wipe();
-            // Lines that are too long are cut, not wrapped: else one line would be two to wipe.
+            // Long lines are cut, not wrapped: otherwise one line would be two to wipe.
             print!("\x1b[?7l");
             anstream::println!("{DIM}         {:<7} {:<12} {:<11} WHY{PLAIN}", "NODE", "POD", "STATE");
             for (actor, row) in stage.actors.iter().zip(&rows) {
@@ -70,10 +70,10 @@ impl DemoBoard {
         }
     }
 
-    /// The last picture and a summary.
+    /// Prints the last state and a summary.
     pub(crate) fn close(&mut self, stage: &DemoCluster) {
         if !self.live {
-            anstream::println!("{BOLD}{:>5.1} s  in the end{PLAIN}", stage.elapsed().as_secs_f64());
+            anstream::println!("{BOLD}{:>5.1} s  at the end{PLAIN}", stage.elapsed().as_secs_f64());
             for actor in &stage.actors {
                 print_row(String::new(), actor, &row(stage, actor));
             }
@@ -82,7 +82,7 @@ impl DemoBoard {
         let lateness = left.iter().filter_map(|(at, due)| due.map(|due| at.since(due).as_secs_f64()));
         let worst = lateness.fold(0.0, f64::max);
         anstream::println!(
-            "\n{} pods left, none early, the slowest seen gone {worst:.1} s after it was due; {} stayed.",
+            "\n{} pods left, none early, the slowest one {worst:.1} s after its deadline; {} stayed.",
             left.len(),
             stage.actors.len() - left.len(),
         );
@@ -114,7 +114,7 @@ fn row(stage: &DemoCluster, actor: &DemoPod) -> DemoRow {
             return DemoRow {
                 colour: DIM,
                 state: "gone".into(),
-                why: format!("{late:.1} s after it was due: {why}"),
+                why: format!("{late:.1} s after its deadline: {why}"),
                 news: "gone".into(),
             };
         }
@@ -127,7 +127,7 @@ fn row(stage: &DemoCluster, actor: &DemoPod) -> DemoRow {
     DemoRow { colour, state, why, news }
 }
 
-/// Whole seconds, rounded up: a countdown reads 1 until it is over. Long ones in minutes, rounded up too.
+/// Whole seconds, rounded up: a countdown shows 1 until it is over. Long countdowns in minutes, also rounded up.
 fn seconds(span: Span) -> String {
     match span.as_micros().saturating_add(999_999) / 1_000_000 {
         seconds @ ..120 => format!("{seconds}s"),
@@ -149,8 +149,8 @@ fn why(actor: &DemoPod) -> String {
         (TaintMatch::Tolerated(_), Some(TolerationPeriod::For(span))) => {
             format!("tolerates {taint} for {}", seconds(span))
         }
-        (TaintMatch::Tolerated(_), _) => format!("tolerates {taint} for ever"),
+        (TaintMatch::Tolerated(_), _) => format!("tolerates {taint} without a limit"),
         (TaintMatch::Untolerated, _) => format!("does not tolerate {taint}"),
-        (TaintMatch::Unsupported(_), _) => format!("its toleration of {taint} is not understood"),
+        (TaintMatch::Unsupported(_), _) => format!("its toleration of {taint} is not supported"),
     }
 }

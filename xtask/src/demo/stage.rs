@@ -15,7 +15,7 @@ use taintward_envtest::fixtures::{create_node, pod, set_taints};
 
 pub(crate) const NODES: [&str; 4] = ["alder", "birch", "cedar", "elm"];
 
-/// What a pod tolerates: every NoExecute taint with this key (empty: every taint), for these seconds (none: for ever).
+/// What a pod tolerates: every NoExecute taint with this key (empty: every taint), for these seconds (none: no limit).
 type Bearing = (&'static str, Option<i64>);
 
 /// One of each kind of pod runs on each node.
@@ -27,7 +27,7 @@ const KINDS: [(&str, &[Bearing]); 5] = [
     ("agent", &[("", None)]),
 ];
 
-/// A pod that is overdue by more than this was forgotten.
+/// A pod that is overdue by more than this is an error.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// One pod.
@@ -36,9 +36,9 @@ pub(crate) struct DemoPod {
     pub(crate) node: &'static str,
     pub(crate) tolerations: Vec<Toleration>,
     pub(crate) verdict: Verdict,
-    /// The taints the verdict is about.
+    /// The taints of the verdict.
     pub(crate) taints: Vec<TaintInstance>,
-    /// When it was seen to be gone, and when it had been due if it had been.
+    /// When the demo observed that it was deleted, and its deadline, if it had one.
     pub(crate) left: Option<(Mono, Option<Mono>)>,
 }
 
@@ -93,7 +93,7 @@ impl DemoCluster {
         Mono::from_micros(i64::try_from(self.elapsed().as_micros()).unwrap_or(i64::MAX))
     }
 
-    /// Replaces a node's taints. A taint that was there keeps its start.
+    /// Replaces a node's taints. A taint that the node had before keeps its start.
     pub(crate) async fn set_taints(&mut self, node: &str, taints: &[(&str, &str, &str)]) -> Result<()> {
         let objects: Vec<Value> = taints
             .iter()
@@ -118,7 +118,7 @@ impl DemoCluster {
         Ok(())
     }
 
-    /// Asks the core about everybody who was there so far, then sees who is gone.
+    /// Judges all pods that existed until now, and then marks those that are deleted.
     pub(crate) async fn look(&mut self) -> Result<()> {
         let list = self.api.get("/api/v1/namespaces/default/pods").await?;
         let items = list["items"].as_array().context("a list without items")?;
@@ -141,15 +141,15 @@ impl DemoCluster {
         Ok(())
     }
 
-    /// Whatever is not as the core says it must be.
+    /// The differences from the verdicts of the core.
     pub(crate) fn wrong(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         for DemoPod { name, verdict, left, .. } in &self.actors {
             match (left, verdict.outcome) {
-                (Some((_, None)), _) => wrong.push(format!("{name} left, although nothing sent it away")),
-                (Some((at, Some(due))), _) if at < due => wrong.push(format!("{name} left too early")),
+                (Some((_, None)), _) => wrong.push(format!("{name} was evicted without a reason")),
+                (Some((at, Some(due))), _) if at < due => wrong.push(format!("{name} was evicted too early")),
                 (None, Outcome::Leaves { due }) if self.now().since(due).as_micros() > micros(GRACE) => {
-                    wrong.push(format!("{name} did not leave"));
+                    wrong.push(format!("{name} was not evicted"));
                 }
                 _ => {}
             }

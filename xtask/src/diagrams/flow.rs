@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 const MARGIN: f64 = 24.0;
 const PADDING: f64 = 10.0;
 const GAP: f64 = 30.0;
-/// How far an arrow that goes around a box keeps off it.
+/// The distance between a box and an arrow around it.
 const DETOUR: f64 = 20.0;
 
 struct Flow<'d> {
@@ -20,14 +20,14 @@ struct Flow<'d> {
     arrows: Vec<(&'d str, &'d str, Vec<&'d str>)>,
 }
 
-/// The way an arrow takes from its box to the other.
+/// The path of an arrow from one box to the other.
 enum Route {
     Straight,
     /// Sideways first, then up or down.
     Over,
     /// Up or down first, then sideways.
     Down,
-    /// Around what is between, on the left.
+    /// Around the boxes between them, on the left.
     Around,
 }
 

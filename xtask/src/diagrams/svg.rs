@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use std::fmt::Write as _;
 
-/// The height of a line of text, and the width that is reckoned for a letter, in pixels.
+/// The height of a line of text, and the assumed width of a letter, in pixels.
 pub(crate) const LINE: f64 = 18.0;
 const LETTER: f64 = 7.1;
 
@@ -25,7 +25,7 @@ impl Kind {
             "wait" => Self::Wait,
             "good" => Self::Good,
             "bad" => Self::Bad,
-            other => bail!("{other:?} is no kind of box: box, ask, wait, good, bad"),
+            other => bail!("unknown kind of box {other:?}; use box, ask, wait, good or bad"),
         })
     }
 
@@ -41,7 +41,7 @@ impl Kind {
     }
 }
 
-/// Where a text stands, as SVG calls it.
+/// The alignment of a text, with the names of SVG.
 #[derive(Clone, Copy)]
 pub(crate) enum Anchor {
     Start,
@@ -58,7 +58,7 @@ pub(crate) fn width(lines: &[&str]) -> f64 {
     lines.iter().map(|line| line.chars().count()).max().unwrap_or(0) as f64 * LETTER
 }
 
-/// A picture that grows.
+/// A picture, element by element.
 pub(crate) struct Svg {
     body: String,
 }

@@ -52,6 +52,6 @@ pub(crate) fn draw(definition: &[(&str, &str)]) -> Result<String> {
 }
 
 fn place(tick: &str) -> Result<f64> {
-    let tick: f64 = tick.parse().with_context(|| format!("{tick:?} is no number of a tick"))?;
+    let tick: f64 = tick.parse().with_context(|| format!("{tick:?} is not the number of a tick"))?;
     Ok(MARGIN + tick * TICK)
 }

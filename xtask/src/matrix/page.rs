@@ -1,7 +1,7 @@
-//! Writes docs/versions.md from what is recorded of each version.
+//! Writes docs/versions.md from the records of all versions.
 
 use super::probes::{GATES, Probes, RESOURCES};
-use super::record::Record;
+use super::record::{Record, SuiteResult};
 use super::suites::SUITES;
 use crate::bench::report::machine;
 use crate::sources;
@@ -11,7 +11,7 @@ use std::fs;
 use taintward_envtest::Release;
 use taintward_envtest::releases::RELEASES;
 
-/// What stands below it was written by hand and is kept.
+/// The text below this line is written by hand; the command keeps it.
 const NOTES: &str = "<!-- notes: written by hand, kept by `cargo xtask matrix` -->";
 
 const PAGE: &str = "docs/versions.md";
@@ -35,16 +35,18 @@ fn page(versions: &[(&Release, Record)]) -> String {
         versions.iter().filter(|(_, record)| !record.suites.is_empty()).collect();
     format!(
         "# Versions of Kubernetes\n\n\
-         Made by `cargo xtask matrix`: every test of Taintward that needs a real control plane, with kube-apiserver, \
-         kube-controller-manager, kube-scheduler and kubectl of the version, built from its pinned Go modules \
-         (`xtask/cluster`), and one etcd for all versions. {}\n\n\
-         | Kubernetes | supported | passed | skipped | time | lists are streamed (WatchList) |\n\
+         Made by `cargo xtask matrix`, which runs every test of Taintward that needs a real control plane. \
+         kube-apiserver, kube-controller-manager, kube-scheduler and kubectl of each version are built from its pinned Go \
+         modules (`xtask/cluster`); etcd is the same for all versions. {}\n\n\
+         | Kubernetes | supported | passed | skipped | time | streamed lists (WatchList) |\n\
          |---|---|---:|---:|---:|---|\n{rows}\n\
          {}{}{}{}",
         machine(),
-        list("What failed", &tried, failures),
-        list("What was skipped", &tried, skips),
-        list("What passed only when it ran again, alone", &tried, second_tries),
+        list("Failed tests", &tried, |record| test_names(record, |suite| &suite.failed)),
+        list("Skipped tests", &tried, skips),
+        list("Tests that passed only when they ran again, alone", &tried, |record| {
+            test_names(record, |suite| &suite.passed_alone)
+        }),
         differences(&tried),
     )
 }
@@ -52,7 +54,7 @@ fn page(versions: &[(&Release, Record)]) -> String {
 fn row(release: &Release, record: &Record) -> String {
     let version = release.version();
     if record.suites.is_empty() {
-        return format!("| {version} | not tried with this pin yet | | | | |\n");
+        return format!("| {version} | not tested with this pin yet | | | | |\n");
     }
     let results = || record.suites.values();
     let passed: usize = results().map(|one| one.passed.len()).sum();
@@ -62,17 +64,16 @@ fn row(release: &Release, record: &Record) -> String {
     format!(
         "| {version} | {} | {passed} of {} | {skipped} | {minutes} min | {} |\n",
         match failed {
-            _ if SUITES.iter().any(|suite| !record.suites.contains_key(suite.name)) =>
-                "not all tests were run",
+            _ if SUITES.iter().any(|suite| !record.suites.contains_key(suite.name)) => "not all tests ran",
             0 => "yes",
-            _ => "with what failed below",
+            _ => "except the failed tests below",
         },
         passed + failed,
-        if record.probes.watch_list { "yes" } else { "refused: lists come in pages" },
+        if record.probes.watch_list { "yes" } else { "refused: Taintward lists in pages" },
     )
 }
 
-/// A section with a line for each version that has something to say.
+/// A section with the lines of all versions; empty if there are none.
 fn list(title: &str, tried: &[&(&Release, Record)], say: fn(&Record) -> Vec<String>) -> String {
     let lines = tried.iter().flat_map(|(release, record)| {
         say(record).into_iter().map(|line| format!("- {}: {line}\n", release.name()))
@@ -81,13 +82,13 @@ fn list(title: &str, tried: &[&(&Release, Record)], say: fn(&Record) -> Vec<Stri
     if lines.is_empty() { String::new() } else { format!("## {title}\n\n{lines}\n") }
 }
 
-fn failures(record: &Record) -> Vec<String> {
+/// The names of tests of all suites, with their suites.
+fn test_names(record: &Record, of: fn(&SuiteResult) -> &BTreeSet<String>) -> Vec<String> {
     let all = record.suites.iter();
-    all.flat_map(|(name, suite)| suite.failed.iter().map(move |test| format!("`{test}` of `{name}`")))
-        .collect()
+    all.flat_map(|(name, suite)| of(suite).iter().map(move |test| format!("`{test}` of `{name}`"))).collect()
 }
 
-/// Tests that were skipped for the same reason stand together.
+/// The skipped tests, grouped by the reason.
 fn skips(record: &Record) -> Vec<String> {
     let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (test, why) in record.suites.values().flat_map(|suite| &suite.skipped) {
@@ -96,13 +97,7 @@ fn skips(record: &Record) -> Vec<String> {
     by_reason.into_iter().map(|(why, tests)| format!("{why}: {}", tests.join(", "))).collect()
 }
 
-fn second_tries(record: &Record) -> Vec<String> {
-    let all = record.suites.iter();
-    all.flat_map(|(name, suite)| suite.passed_alone.iter().map(move |test| format!("`{test}` of `{name}`")))
-        .collect()
-}
-
-/// What the versions themselves said.
+/// What the programs of the versions report.
 fn differences(tried: &[&(&Release, Record)]) -> String {
     let names: Vec<&str> = tried.iter().map(|(release, _)| release.name()).collect();
     let line = |name: &str, say: &dyn Fn(&Probes) -> String| {
@@ -110,8 +105,8 @@ fn differences(tried: &[&(&Release, Record)]) -> String {
         format!("| {name} | {} |\n", cells.join(" | "))
     };
     let mut text = format!(
-        "## What differs\n\nFeature gates as the API servers report them, and resources; – is what a version does not \
-         know.\n\n| | {} |\n|---|{}\n",
+        "## What differs\n\nFeature gates as the API servers report them, and resources. A dash means that the \
+         version does not have it.\n\n| | {} |\n|---|{}\n",
         names.join(" | "),
         "---|".repeat(names.len())
     );
@@ -119,11 +114,11 @@ fn differences(tried: &[&(&Release, Record)]) -> String {
         text += &line(gate, &|probes| probes.gates.get(gate).map_or("–".into(), Clone::clone));
     }
     for (_, resource) in RESOURCES {
-        let there = |probes: &Probes| if probes.resources.contains(resource) { "there" } else { "–" };
+        let there = |probes: &Probes| if probes.resources.contains(resource) { "yes" } else { "–" };
         text += &line(&format!("`{resource}`"), &|probes| there(probes).to_owned());
     }
-    text += "\nFields of what Taintward reads and writes, and controllers of kube-controller-manager, from one of these \
-             versions to the next:\n\n";
+    text += "\nChanges from each version to the next in the fields that Taintward reads and writes, and in the controllers of \
+             kube-controller-manager:\n\n";
     for pair in tried.windows(2) {
         let [(_, old), (release, new)] = pair else { continue };
         let changes = changes(&everything(&old.probes), &everything(&new.probes));
@@ -142,7 +137,7 @@ fn everything(probes: &Probes) -> BTreeSet<String> {
 }
 
 fn changes(old: &BTreeSet<String>, new: &BTreeSet<String>) -> String {
-    let sorts = [("new", new - old), ("gone", old - new)];
+    let sorts = [("new", new - old), ("removed", old - new)];
     let said: Vec<String> = sorts
         .iter()
         .filter(|(_, names)| !names.is_empty())
@@ -151,14 +146,14 @@ fn changes(old: &BTreeSet<String>, new: &BTreeSet<String>) -> String {
             format!("{sort}: {}", names.join(", "))
         })
         .collect();
-    if said.is_empty() { "nothing".to_owned() } else { said.join("; ") }
+    if said.is_empty() { "none".to_owned() } else { said.join("; ") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The page was made of other pins, if this fails: `cargo xtask matrix` writes it anew.
+    /// If this fails, the page has the results of other pins: `cargo xtask matrix` writes it again.
     #[test]
     fn the_page_lists_what_is_pinned() {
         let page = fs::read_to_string(sources::root().join(PAGE)).unwrap();
@@ -170,10 +165,10 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_in_both_directions() {
+    fn changes_are_listed_in_both_directions() {
         let set =
             |names: &[&str]| -> BTreeSet<String> { names.iter().map(|&name| name.to_owned()).collect() };
-        assert_eq!(changes(&set(&["a", "b"]), &set(&["b", "c"])), "new: `c`; gone: `a`");
-        assert_eq!(changes(&set(&["a"]), &set(&["a"])), "nothing");
+        assert_eq!(changes(&set(&["a", "b"]), &set(&["b", "c"])), "new: `c`; removed: `a`");
+        assert_eq!(changes(&set(&["a"]), &set(&["a"])), "none");
     }
 }

@@ -1,4 +1,4 @@
-//! Asks a running control plane of one version what it has of the things by which versions differ.
+//! Reads from a running control plane the features by which versions differ.
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, TestApi};
 
-/// The feature gates that concern taints, evictions and what watches cost.
+/// The feature gates about taints, evictions and the cost of watches.
 pub(crate) const GATES: [&str; 8] = [
     "EvictionRequestAPI",
     "InPlacePodVerticalScaling",
@@ -19,7 +19,7 @@ pub(crate) const GATES: [&str; 8] = [
     "WatchList",
 ];
 
-/// The resources that some versions lack: where they are listed, and their names there.
+/// The resources that some versions lack: the path that lists them, and their names in the list.
 pub(crate) const RESOURCES: [(&str, &str); 3] = [
     ("/api/v1", "pods/resize"),
     ("/apis/admissionregistration.k8s.io/v1", "validatingadmissionpolicies"),
@@ -48,10 +48,10 @@ const WATCH_LIST: &str = "/api/v1/nodes?watch=1&sendInitialEvents=true&resourceV
 /// The answers.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Probes {
-    /// What the API server says of itself, such as `v1.30.14`.
+    /// The version that the API server reports, such as `v1.30.14`.
     pub(crate) version: String,
     pub(crate) watch_list: bool,
-    /// The gates of [`GATES`] that the API server knows: `beta, on`.
+    /// The gates of [`GATES`] that the API server has: `beta, on`.
     pub(crate) gates: BTreeMap<String, String>,
     pub(crate) resources: BTreeSet<String>,
     /// The fields of each of [`KINDS`].
@@ -84,7 +84,7 @@ pub(crate) async fn ask(tools: &Binaries) -> Result<Probes> {
 }
 
 fn text(value: &Value) -> Result<String> {
-    Ok(value.as_str().context("the API server tells no version")?.to_owned())
+    Ok(value.as_str().context("the API server reports no version")?.to_owned())
 }
 
 async fn streams_lists(api: &TestApi) -> Result<bool> {
@@ -97,7 +97,7 @@ async fn streams_lists(api: &TestApi) -> Result<bool> {
 
 /// From lines such as `kubernetes_feature_enabled{name="WatchList",stage="BETA"} 1`.
 fn gates(metrics: &str) -> BTreeMap<String, String> {
-    let told = metrics.lines().filter_map(|line| {
+    let known = metrics.lines().filter_map(|line| {
         let (name, rest) =
             line.strip_prefix("kubernetes_feature_enabled{name=\"")?.split_once("\",stage=\"")?;
         let (stage, value) = rest.split_once("\"} ")?;
@@ -105,7 +105,7 @@ fn gates(metrics: &str) -> BTreeMap<String, String> {
         let state = if value == "1" { "on" } else { "off" };
         GATES.contains(&name).then(|| (name.to_owned(), format!("{stage}, {state}")))
     });
-    told.collect()
+    known.collect()
 }
 
 fn fields(schema: &Value, kind: &str) -> BTreeSet<String> {

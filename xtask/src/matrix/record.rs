@@ -1,4 +1,4 @@
-//! Keeps what came of the tests on one version of Kubernetes.
+//! Keeps the results of the tests on one version of Kubernetes.
 
 use super::probes::Probes;
 use crate::sources;
@@ -9,24 +9,24 @@ use std::path::PathBuf;
 use std::{fs, io};
 use taintward_envtest::Release;
 
-/// One version.
+/// The results of one version.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// The version that was tried; a new pin begins a new record.
+    /// The tested version; a new pin begins a new record.
     pin: String,
     pub(crate) probes: Probes,
     /// By the name of the test program.
     pub(crate) suites: BTreeMap<String, SuiteResult>,
 }
 
-/// What came of one test program.
+/// The results of one test program.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct SuiteResult {
     pub(crate) passed: BTreeSet<String>,
-    /// Of these, the ones that passed only when they ran again, alone.
+    /// The passed tests that passed only when they ran again, alone.
     pub(crate) passed_alone: BTreeSet<String>,
     pub(crate) failed: BTreeSet<String>,
-    /// With what they lack.
+    /// With what they need.
     pub(crate) skipped: BTreeMap<String, String>,
     pub(crate) seconds: u64,
 }
@@ -39,13 +39,13 @@ impl SuiteResult {
 }
 
 impl Record {
-    /// What is recorded; nothing if nothing was tried yet.
+    /// The record of a version; empty if it was not tested yet.
     pub(crate) fn read(release: &Release) -> Result<Self> {
         let file = file(release);
         let none = Self { pin: release.version().to_owned(), ..Self::default() };
         let record: Self = match fs::read_to_string(&file) {
             Ok(text) => serde_json::from_str(&text).with_context(|| {
-                format!("{} cannot be read; remove it, and run this version again", file.display())
+                format!("cannot parse {}; remove it, and run this version again", file.display())
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(none),
             Err(error) => return Err(error).with_context(|| format!("reading {}", file.display())),
@@ -62,7 +62,7 @@ impl Record {
     }
 }
 
-/// In the repository, beside the pins, so that the page can be written anew where only some versions were run.
+/// In the repository, beside the pins, so that the page can be written if only some versions ran.
 fn file(release: &Release) -> PathBuf {
     sources::root().join(format!("xtask/cluster/results/{}.json", release.name()))
 }

@@ -1,4 +1,4 @@
-//! Lists the test programs that need a real control plane, runs one, and reads from its output what came of it.
+//! Lists the test programs that need a real control plane, runs one, and reads the results from its output.
 
 use super::record::SuiteResult;
 use crate::sources;
@@ -22,7 +22,7 @@ const fn suite(folder: &'static str, name: &'static str) -> Suite {
     Suite { folder, name }
 }
 
-/// All that ask a control plane about Taintward.
+/// The test programs that test Taintward with a control plane.
 pub(crate) const SUITES: [Suite; 21] = [
     suite("envtest", "control_plane"),
     suite("cli", "real_server"),
@@ -47,7 +47,7 @@ pub(crate) const SUITES: [Suite; 21] = [
     suite("cli", "webhook_real"),
 ];
 
-/// What stands for the tests of a program that ended without saying which of them failed.
+/// The name for the tests of a program that failed without naming a test.
 const ALL: &str = "the program";
 
 pub(crate) fn named(name: &str) -> Result<&'static str, String> {
@@ -69,7 +69,7 @@ impl Programs {
         Ok(Self(messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()))
     }
 
-    /// Where cargo put the program of a suite.
+    /// The path of the program of a suite.
     fn path(&self, suite: &Suite) -> Result<&str> {
         let manifest = suite.crate_folder().join("Cargo.toml");
         let found = self.0.iter().find(|message| {
@@ -87,7 +87,7 @@ impl Suite {
         sources::root().join("crates").join(self.folder)
     }
 
-    /// Runs it on one version. What fails runs again, alone: on a busy machine a test may be too late.
+    /// Runs it on one version. Failed tests run again, alone: on a busy machine, a test may be too late.
     pub(crate) fn run(&self, programs: &Programs, release: &Release) -> Result<SuiteResult> {
         let (program, began) = (programs.path(self)?, Instant::now());
         let mut result = self.attempt(program, release, &BTreeSet::new())?;
@@ -104,7 +104,7 @@ impl Suite {
         Ok(result)
     }
 
-    /// Runs the tests of these names, or all.
+    /// Runs the tests with these names, or all tests.
     fn attempt(&self, program: &str, release: &Release, names: &BTreeSet<String>) -> Result<SuiteResult> {
         let folder = release.folder()?;
         let log = folder.join(format!("{}{}.log", self.name, if names.is_empty() { "" } else { "-again" }));
@@ -124,7 +124,7 @@ impl Suite {
     }
 }
 
-/// From lines such as `test name ... ok`; libtest says so, too, of tests that skipped themselves.
+/// Reads lines such as `test name ... ok`, which libtest also prints for tests that skipped themselves.
 fn result(output: &str, skipped: &str, success: bool) -> SuiteResult {
     let skipped: BTreeMap<String, String> = skipped
         .lines()
@@ -147,8 +147,8 @@ fn result(output: &str, skipped: &str, success: bool) -> SuiteResult {
 mod tests {
     use super::*;
 
-    /// Test programs that need Kubernetes' programs and say nothing about Taintward on a version of it: they compare the
-    /// sandbox, which imitates one version, or read what kubectl prints.
+    /// Test programs that need Kubernetes' programs but do not test Taintward on a version of it: they test the sandbox, which
+    /// imitates one version, or the output of kubectl, or other programs beside Taintward.
     const ELSEWHERE: [&str; 7] = [
         "cli_completion",
         "doc_pages",
@@ -160,7 +160,7 @@ mod tests {
     ];
 
     #[test]
-    fn every_program_that_asks_for_a_control_plane_is_in_the_matrix() {
+    fn every_program_that_needs_a_control_plane_is_in_the_matrix() {
         let mut asking = BTreeSet::new();
         for package in fs::read_dir(sources::root().join("crates")).unwrap() {
             let Ok(programs) = fs::read_dir(package.unwrap().path().join("tests")) else { continue };
@@ -171,7 +171,7 @@ mod tests {
                 }
             }
         }
-        // Two ask in `runner.rs`, which they share, one in its modules.
+        // Two need it in `runner.rs`, which they share, one in its modules.
         asking.extend(["real_server", "lifecycle", "managed_real"].map(str::to_owned));
         let known = SUITES.iter().map(|suite| suite.name).chain(ELSEWHERE);
         assert_eq!(asking, known.map(str::to_owned).collect());
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_ends_badly_without_a_word_has_failed() {
+    fn a_program_that_fails_without_output_has_failed() {
         assert_eq!(result("", "", false).failed, [ALL.to_owned()].into());
         assert!(result("test a ... ok\n", "", true).failed.is_empty());
     }

@@ -2,8 +2,8 @@
 //!
 //! - See `source.rs` for tests inside a file.
 
-use super::files::files_below;
 use super::source::Source;
+use crate::files::files_below;
 use anyhow::{Context as _, Result};
 use std::collections::BTreeMap;
 use std::fs;

@@ -5,7 +5,7 @@ use super::source::Source;
 use syn::visit::{self, Visit};
 use syn::{FnArg, ImplItemFn, ReceiverKind, Signature, Type};
 
-/// The type by which a loop is told to stop.
+/// The type of the signal that stops a loop.
 const SHUTDOWN: &str = "Shutdown";
 
 /// The control loops.
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn other_functions_are_no_loops() {
+    fn other_functions_are_not_loops() {
         assert_eq!(loops("async fn run(stop: Shutdown) {}"), [""; 0]);
         assert_eq!(loops("impl A { fn run(self, stop: Shutdown) {} }"), [""; 0]);
         assert_eq!(loops("impl A { async fn run(&mut self, stop: Shutdown) {} }"), [""; 0]);

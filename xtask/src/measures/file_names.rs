@@ -1,4 +1,4 @@
-//! Finds file names that occur too often to be told apart in an editor or a stack trace.
+//! Finds file names that occur too often to be distinguished in an editor or a stack trace.
 
 use super::measure::{Goal, Measure};
 use super::source::Source;

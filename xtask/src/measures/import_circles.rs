@@ -1,6 +1,6 @@
 //! Finds circles of imports between the modules of a crate, and between its folders.
 //!
-//! - A circle is a set of files of which each reaches each other by imports. A module and its child may import each
+//! - A circle is a set of files in which each file reaches every other file by imports. A module and its child may import each
 //!   other; they belong to a circle only if other files close it.
 //! - A folder is a module with children. See `imports.rs` for what counts as an import.
 
@@ -9,7 +9,7 @@ use super::measure::{Goal, Measure};
 use super::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many circles there are, how many files the largest has, and how many lie in more than one folder.
+/// The number of circles, the number of files in the largest, and the number of circles in more than one folder.
 pub(crate) fn measures(sources: &[Source]) -> [Measure; 3] {
     let mut crates: BTreeMap<&str, Vec<&Source>> = BTreeMap::new();
     for source in sources {
@@ -100,7 +100,7 @@ mod tests {
     use super::super::source::Source;
     use super::measures;
 
-    /// Circles, files in the largest, circles between folders; and what is said of the circles.
+    /// Circles, files in the largest, circles between folders; and the descriptions of the circles.
     fn circles(files: &[(&str, &str)]) -> ([f64; 3], Vec<String>) {
         let parse = |(path, text): &(&str, &str)| Source::parse(&format!("crates/core/src/{path}"), text);
         let sources: Vec<Source> = files.iter().map(|file| parse(file).unwrap()).collect();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_no_circle() {
+    fn a_chain_is_not_a_circle() {
         let files = [("a.rs", "use crate::{b, c};"), ("b.rs", "use crate::c;"), ("c.rs", "")];
         assert_eq!(circles(&files), ([0.0; 3], Vec::new()));
     }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_between_folders_is_told_from_one_inside() {
+    fn a_circle_between_folders_is_distinguished_from_one_inside() {
         let across =
             [("a/b.rs", "use crate::c::d;"), ("c/d.rs", "use crate::a::b;"), ("a.rs", ""), ("c.rs", "")];
         assert_eq!(circles(&across).0, [1.0, 2.0, 1.0]);

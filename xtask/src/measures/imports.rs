@@ -1,7 +1,7 @@
 //! Reads which modules of a crate import which.
 //!
 //! - Counts private `use` items that begin with `crate`, `self`, `super` or a child module.
-//! - A name is followed through `pub use` to the module that declares it; a `pub use` itself is no import.
+//! - A name is followed through `pub use` to the module that declares it; a `pub use` itself is not an import.
 
 use super::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ pub(crate) type ModulePath = [String];
 /// For each module, the modules it imports from.
 pub(crate) type Edges<'s> = BTreeMap<&'s ModulePath, BTreeSet<&'s ModulePath>>;
 
-/// A name may be passed on as often as this.
+/// The maximum number of `pub use` items that a name is followed through.
 const REEXPORTS_MAX: usize = 8;
 
 /// The imports of a crate.
@@ -72,7 +72,7 @@ impl<'s> CrateImports<'s> {
 /// Collects the imports of a file, with paths from the crate's root.
 struct ImportReader<'r, 's> {
     modules: &'r BTreeSet<&'s ModulePath>,
-    /// Where the `use` item stands: the file's module, or one inside the file.
+    /// The module of the `use` item: the file's module, or one inside the file.
     module: Vec<String>,
     imports: Vec<Import>,
 }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_import_of_this_crate_leads_nowhere() {
+    fn other_imports_lead_nowhere() {
         assert_eq!(from_a("use std::fmt; use b::B;"), [""; 0]);
         assert_eq!(from_a("pub use self::c::C;"), [""; 0]);
         assert_eq!(from_a("mod inner { use super::A; } struct A;"), [""; 0]);

@@ -57,7 +57,7 @@ impl Measure {
         }
     }
 
-    /// Whether the value is so small that the definition has lost what it counts.
+    /// Whether the value is so small that the definition no longer finds what it counts.
     pub(crate) fn has_lost_its_object(&self) -> bool {
         matches!(self.goal, Goal::Exactly(value) if self.value < value)
     }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_found_is_no_success_where_one_must_be() {
+    fn nothing_found_is_not_a_success_where_one_must_exist() {
         let found = |value: f64| Measure::new("m", value, Goal::Exactly(1.0), Vec::new());
         assert!(found(0.0).has_lost_its_object());
         assert!(!found(1.0).has_lost_its_object());

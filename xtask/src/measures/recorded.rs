@@ -1,8 +1,8 @@
 //! Keeps for each measure the value that it must not exceed.
 //!
-//! - A change that makes a value smaller lowers the record. Only a capability that users get raises one, that of production
-//!   lines, and its commit says which.
-//! - Lines are recorded in full thousands and shares without decimals, so that not every change has to touch this file.
+//! - A change that makes a value smaller lowers the record. Only a new capability for users raises a record, that of
+//!   production lines, and its commit names the capability.
+//! - Lines are recorded in full thousands and shares without decimals, so that not every change must change this file.
 
 use super::measure::Measure;
 
@@ -26,7 +26,7 @@ pub(crate) const RECORDED: [(&str, f64); 13] = [
 /// The step in which values of a thousand and more are recorded.
 const COARSE_STEP: f64 = 1_000.0;
 
-/// What is larger than recorded, and what is not recorded or no longer measured.
+/// The values that are larger than recorded, and those that are not recorded or no longer measured.
 pub(crate) fn regressions(measures: &[Measure], recorded: &[(&str, f64)]) -> Vec<String> {
     let of_measure = |measure: &Measure| {
         let (name, value) = (measure.name(), measure.value());
@@ -51,7 +51,7 @@ pub(crate) fn regressions(measures: &[Measure], recorded: &[(&str, f64)]) -> Vec
     measures.iter().filter_map(of_measure).chain(orphans).collect()
 }
 
-/// What is smaller than recorded.
+/// The values that are smaller than recorded.
 pub(crate) fn improvements(measures: &[Measure], recorded: &[(&str, f64)]) -> Vec<String> {
     let of_measure = |measure: &Measure| {
         let (name, most) = recorded.iter().find(|(name, _)| *name == measure.name())?;
@@ -61,7 +61,7 @@ pub(crate) fn improvements(measures: &[Measure], recorded: &[(&str, f64)]) -> Ve
     measures.iter().filter_map(of_measure).collect()
 }
 
-/// What would be recorded for a value.
+/// The record for a value.
 fn record_for(value: f64) -> f64 {
     let step = if value < COARSE_STEP { 1.0 } else { COARSE_STEP };
     (value / step).ceil() * step
@@ -84,14 +84,14 @@ mod tests {
     }
 
     #[test]
-    fn what_must_not_be_at_all_is_listed() {
+    fn findings_are_listed_where_none_is_allowed() {
         let found = vec!["a".to_owned(), "b".to_owned()];
         let measure = [Measure::count("circles", Goal::AtMost(0.0), found)];
         assert_eq!(regressions(&measure, &[("circles", 0.0)]), ["circles: 2, but 0 is recorded\n  a\n  b"]);
     }
 
     #[test]
-    fn a_smaller_value_is_told() {
+    fn a_smaller_value_is_reported() {
         assert_eq!(
             improvements(&measure(2.0), &[("circles", 3.0)]),
             ["circles: the record of 3 can be lowered to 2"]

@@ -3,8 +3,8 @@
 //! - An id is cited by its name (`TE-30`, `S7`), or by a function named after it (`fn te_30_...`). Of a range only the
 //!   ends are cited.
 
-use super::files::files_below;
 use super::measure::{Goal, Measure};
+use crate::files::files_below;
 use anyhow::{Context as _, Result};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +56,7 @@ impl RuleIds {
             self.listed = cells.map(|cell| cell.trim().to_owned()).filter(|cell| self.is_id(cell)).collect();
             return;
         }
-        // `M3.5.0` is a date of a time zone, no id.
+        // `M3.5.0` is a date of a time zone and not an id.
         let is_number = |rest: &str| {
             rest.strip_prefix('.').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
         };
@@ -81,7 +81,7 @@ impl RuleIds {
         self.id.find(text).is_some_and(|id| id.as_str() == text)
     }
 
-    /// What is cited and not listed, and what is listed and not cited.
+    /// The ids that are cited and not listed, and those that are listed and not cited.
     pub(crate) fn measures(&self) -> [Measure; 2] {
         let unresolved = self.cited.iter().filter(|(id, _)| !self.listed.contains(*id));
         let unresolved = unresolved.map(|(id, path)| format!("{id}: cited by {path}, not listed in {PAGE}"));

@@ -45,7 +45,7 @@ impl Source {
         &self.module
     }
 
-    /// The lines that are no tests.
+    /// The number of lines outside of tests.
     pub(crate) fn lines(&self) -> usize {
         self.lines
     }
@@ -67,7 +67,7 @@ fn module_of(path: &str) -> Vec<String> {
     module
 }
 
-/// The tests that are taken out of a file.
+/// The tests that are removed from a file.
 struct Tests {
     lines: usize,
     modules: Vec<Vec<String>>,

@@ -37,7 +37,7 @@ mod tests {
     use super::{render, render_lines};
 
     #[test]
-    fn values_stand_below_each_other() {
+    fn values_are_aligned_in_columns() {
         let measures = [
             Measure::new("lines", 99_423, Goal::AtMost(70_000.0), Vec::new()),
             Measure::new("per cent", 7.54, Goal::AtMost(8.0), Vec::new()),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use syn::Item;
 use syn::visit::{self, Visit};
 
-/// The share of types whose name is not theirs alone, and the names that a crate declares twice.
+/// The share of types whose name is not unique, and the names that a crate declares twice.
 pub(crate) fn measures(sources: &[Source]) -> [Measure; 2] {
     let mut declared: BTreeMap<String, Vec<&Source>> = BTreeMap::new();
     for source in sources {

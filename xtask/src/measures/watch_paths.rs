@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_made_of_an_event_is_no_state() {
+    fn an_event_made_of_an_event_is_not_state() {
         let text = "impl WatchEvent { fn map(self) -> ObjectEvent { match self {\n\
                         Self::ListStarted => ObjectEvent::ListStarted,\n\
                         Self::ListCompleted => ObjectEvent::ListCompleted,\n\

@@ -1,4 +1,4 @@
-//! Defines what an alert consists of, and the PromQL that alerts have in common.
+//! Defines the parts of an alert, and the PromQL that alerts share.
 
 use taintward_admission::metrics::MODE;
 use taintward_controller::metrics::{Phase, names};
@@ -8,7 +8,7 @@ use taintward_controller::metrics::{Phase, names};
 pub struct Alert {
     /// The name, also that of the runbook page.
     pub name: &'static str,
-    /// How soon a person has to look.
+    /// How soon a person has to respond.
     pub severity: Severity,
     /// For how long the expression must hold, in seconds, before the alert fires.
     pub hold_seconds: u32,
@@ -22,12 +22,12 @@ pub struct Alert {
     pub runbook: Runbook,
 }
 
-/// How soon a person has to look.
+/// How soon a person has to respond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// At once.
+    /// Immediately.
     Critical,
-    /// In working hours.
+    /// During working hours.
     Warning,
 }
 
@@ -48,31 +48,31 @@ pub struct Runbook {
     pub meaning: &'static str,
     /// What it does to pods and nodes.
     pub impact: &'static str,
-    /// How to see the cause.
+    /// How to find the cause.
     pub diagnosis: &'static str,
     /// What to do.
     pub action: &'static str,
-    /// When a silence is right.
+    /// When a silence is appropriate.
     pub silence: &'static str,
 }
 
 impl Alert {
-    /// The page, from the root of the repository: no address of the documentation is known here.
+    /// The page, from the root of the repository: the address of the documentation is unknown here.
     pub fn page(&self) -> String {
         format!("docs/runbooks/{}.md", self.name)
     }
 
-    /// The part of an installation whose absence makes it fire, as the chart names it.
+    /// The part of an installation whose absence fires the alert, as the chart names it.
     pub(super) fn part(&self) -> Option<&'static str> {
         let is_webhook = self.expr.contains(&format!("mode=\"{MODE}\""));
         self.expr.starts_with("absent(").then_some(if is_webhook { "webhook" } else { "controller" })
     }
 }
 
-/// Labels of scraping that tell installations apart; `cluster` is there where one Prometheus serves several.
+/// Labels of a scrape that distinguish installations; `cluster` exists if one Prometheus serves several clusters.
 pub(crate) const INSTALLATION: &str = "cluster, namespace, job";
 
-/// Labels of scraping that tell processes apart.
+/// Labels of a scrape that distinguish processes.
 pub(super) const PROCESS: &str = "cluster, namespace, job, instance";
 
 /// The samples of a counter.
@@ -85,8 +85,8 @@ pub(super) fn seconds(name: &str) -> String {
     format!("{name}_seconds")
 }
 
-/// 1 for each watch of a process that was open within ten minutes. A watch that is not needed stays in its first phase, and its
-/// age counts from the start of the process.
+/// 1 for each watch that a process had open within the last ten minutes. A watch that the process does not need stays in its first
+/// phase, and its age counts from the start of the process.
 pub(super) fn opened_watches() -> String {
     let (phase, first) = (names::WATCH_PHASE, Phase::Connecting.as_str());
     format!("max by ({PROCESS}, resource) (max_over_time({phase}{{phase!=\"{first}\"}}[10m])) == 1")
@@ -102,7 +102,7 @@ pub(super) fn min(expr: &str) -> String {
     format!("min by ({INSTALLATION}) ({expr})")
 }
 
-/// By how much counters of an installation rose together, apart for each value of a label.
+/// The increase of the counters of an installation, separately for each value of a label.
 pub(super) fn rise(label: &str, counters: &str, window: &str) -> String {
     format!("sum by ({INSTALLATION}, {label}) (increase({counters}[{window}]))")
 }

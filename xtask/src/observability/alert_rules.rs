@@ -2,7 +2,7 @@
 
 use super::alert::Alert;
 
-/// The file that `promtool check rules` takes.
+/// The file that `promtool check rules` reads.
 pub fn rule_group(alerts: &[Alert]) -> String {
     let rules: String = alerts.iter().map(|alert| rule(alert, |text| text, &alert.page())).collect();
     format!("groups:\n  - name: taintward\n    rules:\n{rules}")
@@ -24,7 +24,7 @@ pub(super) fn object(alerts: &[Alert]) -> String {
     )
 }
 
-/// The template of the PrometheusRule in the Helm chart, which prints what is a template of Prometheus as it is.
+/// The template of the PrometheusRule in the Helm chart. It escapes the templates of Prometheus.
 pub(super) fn chart_template(alerts: &[Alert]) -> String {
     let rules: String = alerts.iter().map(chart_rule).collect();
     format!(
@@ -50,7 +50,7 @@ pub(super) fn chart_template(alerts: &[Alert]) -> String {
     )
 }
 
-/// One rule; an alert that would hold for ever without a part of the installation is there with that part only.
+/// One rule. The chart has an alert about the absence of a part only if that part is installed.
 fn chart_rule(alert: &Alert) -> String {
     let page =
         format!("{{{{ printf \"%s/{}.md\" $.Values.monitoring.runbookBaseUrl | quote }}}}", alert.name);

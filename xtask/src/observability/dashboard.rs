@@ -1,4 +1,4 @@
-//! Defines what a dashboard consists of, and the PromQL that panels have in common.
+//! Defines the parts of a dashboard, and the PromQL that panels share.
 
 use super::alert::{INSTALLATION, seconds, total};
 use taintward_controller::metrics::names;
@@ -10,9 +10,9 @@ pub struct Dashboard {
     pub uid: &'static str,
     /// The title, without the name of the product.
     pub title: &'static str,
-    /// What it answers.
+    /// The question that it answers.
     pub description: &'static str,
-    /// The matcher of the label `mode` that finds the processes it is about.
+    /// The matcher of the label `mode` that selects the processes of the dashboard.
     pub mode: String,
     /// Panels under headings, from top to bottom.
     pub rows: Vec<PanelRow>,
@@ -23,7 +23,7 @@ pub struct Dashboard {
 pub struct PanelRow {
     /// The heading.
     pub title: &'static str,
-    /// From left to right; a panel that finds no room begins a line.
+    /// From left to right; a panel without enough space begins a line.
     pub panels: Vec<Panel>,
 }
 
@@ -34,7 +34,7 @@ pub struct Panel {
     pub title: &'static str,
     /// What it shows, and which values are bad.
     pub description: &'static str,
-    /// How it is drawn.
+    /// How Grafana draws it.
     pub form: PanelForm,
     /// What its values are.
     pub unit: PanelUnit,
@@ -42,10 +42,10 @@ pub struct Panel {
     pub queries: Vec<PanelQuery>,
 }
 
-/// How a panel is drawn.
+/// How Grafana draws a panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PanelForm {
-    /// The last value as a number, red from a limit on if there is one.
+    /// The last value as a number, red from a limit on, if it has one.
     Stat {
         /// The limit.
         red_from: Option<u32>,
@@ -63,7 +63,7 @@ pub enum PanelUnit {
     Seconds,
     /// A share of 100.
     Percent,
-    /// A number of things in a second.
+    /// A number of things per second.
     PerSecond,
 }
 
@@ -89,7 +89,7 @@ pub struct PanelQuery {
 }
 
 impl PanelQuery {
-    /// A query whose series the text names.
+    /// A query whose series have the name `legend`.
     pub(crate) fn new(legend: impl Into<String>, expr: String) -> Self {
         Self { legend: legend.into(), expr }
     }
@@ -119,28 +119,28 @@ impl Panel {
     }
 }
 
-/// The samples of the installations that the variables choose.
+/// The samples of the installations that the variables select.
 pub(crate) fn chosen(samples: &str) -> String {
     format!("{samples}{{namespace=~\"$namespace\",job=~\"$job\"}}")
 }
 
-/// The number of processes of each chosen installation whose mode the matcher finds.
+/// The number of processes of each selected installation whose mode the matcher selects.
 pub(crate) fn processes(mode: &str) -> String {
     let info = names::BUILD_INFO;
     format!("sum by ({INSTALLATION}) ({info}{{mode{mode},namespace=~\"$namespace\",job=~\"$job\"}})")
 }
 
-/// Events of all chosen installations in a second, apart for each value of the labels.
+/// Events per second in all selected installations, separately for each value of the labels.
 pub(crate) fn per_second(labels: &str, counter: &str) -> String {
     format!("sum by ({labels}) (rate({}[$__rate_interval]))", chosen(&total(counter)))
 }
 
-/// A query with one series for each value of the labels, which are its name.
+/// A query with one series for each value of the labels, which are the name of the series.
 pub(crate) fn per_second_by(labels: &[&str], counter: &str) -> PanelQuery {
     PanelQuery::new(legend(labels), per_second(&labels.join(", "), counter))
 }
 
-/// Median and 99th percentile of a histogram in seconds, apart for each value of the labels.
+/// Median and 99th percentile of a histogram in seconds, separately for each value of the labels.
 pub(crate) fn quantiles(labels: &[&str], histogram: &str) -> Vec<PanelQuery> {
     let buckets = chosen(&format!("{}_bucket", seconds(histogram)));
     let by = [&["le"], labels].concat().join(", ");
@@ -152,12 +152,12 @@ pub(crate) fn quantiles(labels: &[&str], histogram: &str) -> Vec<PanelQuery> {
     [("0.5", "median"), ("0.99", "99 %")].map(query).into()
 }
 
-/// The largest value of all chosen processes: each replica reports the same cluster.
+/// The largest value of all selected processes: each replica reports the same cluster.
 pub(crate) fn largest(legend: &'static str, gauge: &str) -> PanelQuery {
     PanelQuery::new(legend, format!("max({})", chosen(gauge)))
 }
 
-/// The largest value of all chosen processes, apart for each value of a label.
+/// The largest value of all selected processes, separately for each value of a label.
 pub(crate) fn largest_by(label: &str, gauge: &str) -> PanelQuery {
     PanelQuery::new(legend(&[label]), format!("max by ({label}) ({})", chosen(gauge)))
 }

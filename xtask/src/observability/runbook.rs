@@ -10,9 +10,9 @@ pub(super) fn page(alert: &Alert) -> String {
     let Runbook { meaning, impact, diagnosis, action, silence } = &alert.runbook;
     let severity = severity.as_str();
     format!(
-        "{MADE}\n# {name}\n\n{summary}\n\nSeverity: {severity}. It fires when this has held for {hold_seconds} s:\n\n\
-         ```promql\n{expr}\n```\n\n## Meaning\n\n{meaning}\n\n## Impact\n\n{impact}\n\n## How to see\n\n{diagnosis}\n\n\
-         ## What to do\n\n{action}\n\n## How to silence\n\n{silence}\n\n```sh\n\
+        "{MADE}\n# {name}\n\n{summary}\n\nSeverity: {severity}. It fires when this expression has held for {hold_seconds} s:\n\n\
+         ```promql\n{expr}\n```\n\n## Meaning\n\n{meaning}\n\n## Impact\n\n{impact}\n\n## Diagnosis\n\n{diagnosis}\n\n\
+         ## What to do\n\n{action}\n\n## When to silence\n\n{silence}\n\n```sh\n\
          amtool silence add alertname={name} --duration=2h --comment=\"why\"\n```\n"
     )
 }
@@ -27,10 +27,11 @@ pub(super) fn index(alerts: &[Alert]) -> String {
         })
         .collect();
     format!(
-        "{MADE}\n# Runbooks\n\nOne page for each alert of `deploy/monitoring/alerts.yaml`, a PrometheusRule of the Prometheus \
-         operator. [monitoring.md](../monitoring.md) shows how to install it. Prometheus has to scrape `/metrics` of `taintward run` and \
-         `taintward webhook` ([metrics.md](../metrics.md)), and to add the labels `job` and `instance`, as it does by itself; `namespace` and `cluster` tell several installations apart. \
-         The annotation `runbook_url` is the path of the page in this repository, unless the installation names another place.\n\n\
+        "{MADE}\n# Runbooks\n\nEach alert of `deploy/monitoring/alerts.yaml`, a PrometheusRule of the Prometheus operator, has a \
+         page here. [monitoring.md](../monitoring.md) shows how to install the alerts. Prometheus must scrape `/metrics` of \
+         `taintward run` and `taintward webhook` ([metrics.md](../metrics.md)). It adds the labels `job` and `instance` by itself; \
+         the labels `namespace` and `cluster` distinguish several installations. The annotation `runbook_url` of an alert is the \
+         path of its page in this repository, unless you install the alerts with `--runbook-base-url`.\n\n\
          | alert | severity | meaning |\n|---|---|---|\n{rows}"
     )
 }

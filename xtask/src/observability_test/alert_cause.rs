@@ -1,4 +1,4 @@
-//! Defines what a cause of alerts consists of, and how a run of one is timed.
+//! Defines the parts of a cause of alerts, and times the run of one.
 
 use super::scrape_job::ScrapeJob;
 use anyhow::{Result, ensure};
@@ -10,14 +10,14 @@ use taintward_envtest::wait;
 /// The longest windows and holds are ten minutes.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// How often Prometheus is asked.
+/// The pause between two queries of Prometheus.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// What makes alerts fire.
 pub(crate) struct AlertCause {
     /// At least one; the first names the scrape job.
     pub(crate) alerts: &'static [&'static str],
-    /// What is done, as the table says it.
+    /// What the test does, for the table.
     pub(crate) what: &'static str,
     /// Does it between [`CauseRun::begins`] and [`CauseRun::fires`], and ends it before [`CauseRun::resolves`].
     pub(crate) produce: for<'a> fn(&'a mut CauseRun<'_>) -> LocalBoxFuture<'a, Result<()>>,
@@ -28,7 +28,7 @@ pub(crate) struct CauseRun<'a> {
     pub(crate) job: ScrapeJob<'a>,
     alerts: &'static [&'static str],
     began: Instant,
-    /// When each alert fired, and when it resolved, after what caused that.
+    /// How long after its cause each alert fired, and after the end of the cause resolved.
     pub(crate) fired: BTreeMap<&'static str, Duration>,
     pub(crate) resolved: BTreeMap<&'static str, Duration>,
 }
@@ -38,7 +38,7 @@ impl<'a> CauseRun<'a> {
         Self { job, alerts, began: Instant::now(), fired: BTreeMap::new(), resolved: BTreeMap::new() }
     }
 
-    /// The cause begins now. None of its alerts may be pending or firing yet.
+    /// Marks the begin of the cause. None of its alerts may be pending or firing yet.
     pub(crate) fn begins(&mut self) -> Result<()> {
         for alert in self.alerts {
             let state = self.state(alert)?;
@@ -86,7 +86,7 @@ impl<'a> CauseRun<'a> {
                 let description = active["annotations"]["description"].as_str().unwrap_or_default();
                 ensure!(
                     !description.contains("<error"),
-                    "the description of {alert} cannot be expanded: {description}"
+                    "Prometheus cannot expand the description of {alert}: {description}"
                 );
                 return Ok(active["state"].as_str().map(str::to_owned));
             }

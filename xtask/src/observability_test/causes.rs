@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use std::collections::BTreeSet;
 use xtask::observability::alerts;
 
-/// All causes. The first is produced alone, before any process is scraped; the others at the same time.
+/// All causes. The test produces the first alone, before Prometheus scrapes any process, and the others at the same time.
 pub(crate) const CAUSES: &[AlertCause] = &[
     AlertCause {
         alerts: &["TaintwardControllerAbsent", "TaintwardWebhookAbsent"],
@@ -49,12 +49,12 @@ pub(crate) const CAUSES: &[AlertCause] = &[
     },
     AlertCause {
         alerts: &["TaintwardNodesNotTainted"],
-        what: "four of a zone's six kubelets are silent; then they speak",
+        what: "four of a zone's six kubelets are silent; then they send heartbeats",
         produce: |run| Box::pin(nodes::zone_partly_silent(run)),
     },
     AlertCause {
         alerts: &["TaintwardEverythingDown"],
-        what: "all kubelets are silent; then they speak",
+        what: "all kubelets are silent; then they send heartbeats",
         produce: |run| Box::pin(nodes::all_silent(run)),
     },
     AlertCause {
@@ -64,7 +64,7 @@ pub(crate) const CAUSES: &[AlertCause] = &[
     },
     AlertCause {
         alerts: &["TaintwardWatchStale", "TaintwardObservationInDoubt"],
-        what: "the API server is stopped (SIGSTOP); then it goes on",
+        what: "the API server is stopped (SIGSTOP); then it continues",
         produce: |run| Box::pin(nodes::api_server_stopped(run)),
     },
     AlertCause {
@@ -75,7 +75,7 @@ pub(crate) const CAUSES: &[AlertCause] = &[
     AlertCause {
         alerts: &["TaintwardCertificateEnds", "TaintwardWebhookFailsOpen", "TaintwardBrakeRefuses"],
         what: "a certificate of three days, a pod that cannot be decoded, a taint on the last node; then a new certificate, and \
-               no more of these",
+               no further such objects",
         produce: |run| Box::pin(webhook::bad_input(run)),
     },
 ];
@@ -89,7 +89,7 @@ pub(crate) fn expect_one_for_each_alert() -> Result<()> {
     let distinct: BTreeSet<&str> = caused.iter().copied().collect();
     ensure!(
         distinct == defined && caused.len() == distinct.len(),
-        "causes of alerts that do not exist, or two of one: {caused:?}"
+        "causes of alerts that do not exist, or two causes of one alert: {caused:?}"
     );
     Ok(())
 }

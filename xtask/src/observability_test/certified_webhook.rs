@@ -1,8 +1,8 @@
 //! Runs `taintward webhook` with a certificate in files, and sends reviews to it.
 
-use super::prometheus::free_port;
 use super::scrape_job::{SandboxServer, ScrapeJob, ScrapedProcess};
 use crate::bench::webhook::review_client::ReviewClient;
+use crate::http;
 use anyhow::Result;
 use jiff::{ToSpan as _, Zoned};
 use rcgen::{Certificate, CertificateParams, KeyPair, date_time_ymd};
@@ -19,7 +19,7 @@ pub(crate) struct CertifiedWebhook {
 }
 
 impl CertifiedWebhook {
-    /// Starts one whose certificate ends in so many days, or in the distant future.
+    /// Starts a webhook whose certificate expires in this number of days, or in the distant future.
     pub(crate) async fn start(
         job: &ScrapeJob<'_>,
         sandbox: &SandboxServer,
@@ -27,7 +27,7 @@ impl CertifiedWebhook {
     ) -> Result<Self> {
         let folder = job.folder.path().join(format!("{}-certificate", job.name));
         fs::create_dir_all(&folder)?;
-        let (certificate, port) = (write_certificate(&folder, days)?, free_port()?);
+        let (certificate, port) = (write_certificate(&folder, days)?, http::free_port()?);
         let flags = [
             "--rules=*,brake".to_owned(),
             format!("--secure-port={port}"),
@@ -38,17 +38,17 @@ impl CertifiedWebhook {
         Ok(Self { _process: process, client: ReviewClient::new(port, certificate.der())?, folder })
     }
 
-    /// Renews the files, for the distant future.
+    /// Writes a certificate that expires in the distant future.
     pub(crate) fn renew(&self) -> Result<()> {
         write_certificate(&self.folder, None).map(drop)
     }
 
-    /// Has the creation of a pod reviewed.
+    /// Sends a review of the creation of a pod.
     pub(crate) async fn review_pod(&self, pod: &Value) -> Result<()> {
         self.client.review("/mutate", &review("CREATE", ("Pod", "pods"), pod, &Value::Null)).await
     }
 
-    /// Has other taints of a node reviewed.
+    /// Sends a review of new taints of a node.
     pub(crate) async fn review_taints(&self, node: &Value, taints: &[Value]) -> Result<()> {
         let mut tainted = node.clone();
         tainted["spec"]["taints"] = json!(taints);

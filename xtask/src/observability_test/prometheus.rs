@@ -5,13 +5,12 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use taintward_envtest::{ChildProcess, ProcessFolder, binaries, wait};
 
-/// What stands in the place of Grafana's `$__rate_interval`, which is four scrapes or more: with more, lines are calmer.
+/// Replaces Grafana's `$__rate_interval`, which is at least four scrapes: a longer interval makes smoother lines.
 const RATE_INTERVAL: &str = "15s";
 
 /// A Prometheus server, ended when dropped.
@@ -21,18 +20,13 @@ pub(crate) struct PrometheusServer {
     folder: PathBuf,
 }
 
-/// A port of this machine that is free.
-pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
-}
-
 /// Seconds since the Unix epoch.
 pub(crate) fn unix_now() -> Result<f64> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64())
 }
 
 impl PrometheusServer {
-    /// Starts it in a folder of programs, with a file of rules; it scrapes nothing yet.
+    /// Starts it in a folder of programs, with a file of rules; it does not scrape a process yet.
     pub(crate) async fn start(folder: &ProcessFolder, rules: &str) -> Result<Self> {
         let program = binaries::find_or_build_prometheus()?;
         let own = folder.path().join("prometheus");
@@ -46,7 +40,7 @@ impl PrometheusServer {
         });
         // JSON is YAML.
         fs::write(own.join("prometheus.yaml"), config.to_string())?;
-        let port = free_port()?;
+        let port = http::free_port()?;
         let mut command = Command::new(program);
         command
             .arg(format!("--config.file={}", own.join("prometheus.yaml").display()))
@@ -62,18 +56,18 @@ impl PrometheusServer {
         Ok(server)
     }
 
-    /// Scrapes a port from now on, until [`Self::forget`]; returns after the first scrape.
+    /// Scrapes a port until [`Self::forget`]; returns after the first scrape.
     pub(crate) async fn scrape(&self, job: &str, port: u16) -> Result<()> {
         let target = format!("127.0.0.1:{port}");
         let labels = json!({"job": job, "namespace": "taintward-system"});
         let file = json!([{"targets": [target], "labels": labels}]).to_string();
-        // Renamed, so that no half of it is read.
+        // Renamed, so that Prometheus never reads a part of it.
         fs::write(self.target(port).with_extension("new"), file)?;
         fs::rename(self.target(port).with_extension("new"), self.target(port))?;
         self.until(&format!("up{{instance=\"{target}\"}} == 1")).await
     }
 
-    /// Scrapes a port no more.
+    /// Stops scraping a port.
     pub(crate) fn forget(&self, port: u16) -> Result<()> {
         Ok(fs::remove_file(self.target(port))?)
     }
@@ -96,7 +90,7 @@ impl PrometheusServer {
         Ok(self.get("/api/v1/alerts")?["alerts"].as_array().cloned().unwrap_or_default())
     }
 
-    /// The series of a panel's expression from a moment until now, with all installations that Grafana's variables offer.
+    /// The series of a panel's expression from a moment until now, for all installations.
     pub(crate) fn series(&self, expr: &str, since: f64, step: u32) -> Result<Value> {
         let filled = [("$__rate_interval", RATE_INTERVAL), ("$namespace", ".*"), ("$job", ".*")];
         let expr = filled.iter().fold(expr.to_owned(), |expr, (name, value)| expr.replace(name, value));

@@ -1,6 +1,6 @@
 //! Starts sandboxes and processes of Taintward that Prometheus scrapes under one job.
 
-use super::prometheus::{PrometheusServer, free_port};
+use super::prometheus::PrometheusServer;
 use crate::http;
 use anyhow::{Context as _, Result, ensure};
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use taintward_envtest::{ChildProcess, ProcessFolder, TestApi, wait};
 
-/// On a busy machine everything that comes at all comes within this.
+/// Longer than a start takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// One installation, as the label `job` tells installations apart.
+/// One installation; the label `job` distinguishes installations.
 #[derive(Clone, Copy)]
 pub(crate) struct ScrapeJob<'a> {
-    /// Where the programs work, with which they end.
+    /// The folder of the programs; they end when it is dropped.
     pub(crate) folder: &'a ProcessFolder,
     pub(crate) prometheus: &'a PrometheusServer,
     /// The program `taintward`.
@@ -69,7 +69,7 @@ impl ScrapeJob<'_> {
     }
 
     async fn start(&self, word: &str, kubeconfig: &Path, flags: &[&str]) -> Result<ScrapedProcess> {
-        let port = free_port()?;
+        let port = http::free_port()?;
         let mut command = Command::new(self.binary);
         command.args([word, "--bind-address=127.0.0.1", &format!("--metrics-port={port}"), "--kubeconfig"]);
         command.arg(kubeconfig).args(flags);
@@ -83,7 +83,7 @@ impl ScrapeJob<'_> {
         Ok(ScrapedProcess { _process: process, port })
     }
 
-    /// Ends a process, and has it scraped no more.
+    /// Ends a process, and stops scraping it.
     pub(crate) fn end(&self, process: ScrapedProcess) -> Result<()> {
         self.prometheus.forget(process.port)
     }

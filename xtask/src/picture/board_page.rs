@@ -1,11 +1,11 @@
 //! Takes pictures of the sandbox's board in a real browser, as PNG files in docs/.
 
-use crate::sources;
+use crate::sources::{self, ChildGuard};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use taintward_envtest::browser::Browser;
 
 /// The name of a picture, the colours, and the window's width and height.
@@ -14,21 +14,11 @@ const SHOTS: [(&str, &str, u32, u32); 3] =
 
 const BYTES_MAX: u64 = 300_000;
 
-/// Ended when the pictures are taken, or could not be.
-struct Sandbox(Child);
-
-impl Drop for Sandbox {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 pub(super) fn run() -> Result<()> {
     let program = sources::build_taintward(false)?;
     let mut command = Command::new(program);
     command.args(["sandbox", "--plain"]).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut sandbox = Sandbox(command.spawn().context("starting the sandbox")?);
+    let mut sandbox = ChildGuard(command.spawn().context("starting the sandbox")?);
     let mut lines = BufReader::new(sandbox.0.stdout.take().context("it has a standard output")?).lines();
     let line = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("The board, in a browser:")));
     let line = line.context("the sandbox names no board")??;
@@ -36,7 +26,7 @@ pub(super) fn run() -> Result<()> {
     browser.resize(1280, 800)?;
     browser.open(line.rsplit(' ').next().unwrap_or_default())?;
     browser.until("its pods", "document.querySelector('#totals').textContent.includes('18 pods')")?;
-    // The sandbox goes on writing lines: a full pipe would stop it.
+    // The sandbox continues to write lines: a full pipe would block it.
     std::thread::spawn(move || lines.for_each(drop));
 
     act(&mut browser, "n2", "maintenance=now:NoExecute", "Cordon")?;
@@ -57,7 +47,7 @@ pub(super) fn run() -> Result<()> {
             }
             _ => browser.press("Escape")?,
         }
-        browser.until("nothing is said", "document.querySelector('#said').textContent === ''")?;
+        browser.until("no message", "document.querySelector('#said').textContent === ''")?;
         let file = sources::root().join(format!("docs/board-{name}.png"));
         browser.picture(&file)?;
         let length = fs::metadata(&file)?.len();
@@ -67,7 +57,7 @@ pub(super) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Opens a node, and presses one of its buttons.
+/// Opens a node, and clicks one of its buttons.
 fn act(browser: &mut Browser, node: &str, taint: &str, button: &str) -> Result<()> {
     let named = |selector: &str, text: &str| {
         format!(

@@ -1,4 +1,4 @@
-//! Takes pictures of the dashboards, drawn from their definitions and from what a real Prometheus has scraped, in docs/.
+//! Takes pictures of the dashboards, drawn from their definitions and from the series of a real Prometheus, in docs/.
 
 use crate::observability_test::{CertifiedWebhook, PrometheusServer, SandboxServer, ScrapeJob, unix_now};
 use crate::sources;
@@ -16,17 +16,17 @@ const PAGE: &str = include_str!("dashboard_page.html");
 
 const BYTES_MAX: u64 = 200_000;
 
-/// Of the page, 24 columns, in pixels.
+/// The width of the page, 24 columns, in pixels.
 const WIDTH: u32 = 1104;
 
-/// How long is shown, and the seconds between two points.
+/// The time range, and the seconds between two points.
 const LASTS: Duration = Duration::from_secs(300);
 const STEP: u32 = 2;
 
-/// After how many seconds something changes in the cluster.
+/// The seconds after which the cluster changes.
 const CHANGES_AT: [u64; 8] = [20, 60, 90, 110, 140, 180, 220, 270];
 
-/// How often the webhook is asked.
+/// The time between two reviews of the webhook.
 const REVIEW_EVERY: Duration = Duration::from_millis(400);
 
 pub(super) async fn run() -> Result<()> {
@@ -77,7 +77,7 @@ pub(super) async fn run() -> Result<()> {
     Ok(())
 }
 
-/// Gives the controllers and the webhook something to do for as long as is shown.
+/// Changes the cluster and sends reviews for the whole time range.
 async fn work(job: &ScrapeJob<'_>, sandbox: &SandboxServer, webhook: &CertifiedWebhook) -> Result<()> {
     let (api, began) = (&sandbox.api, Instant::now());
     let node = api.get("/api/v1/nodes/n1").await?;
@@ -115,7 +115,7 @@ async fn work(job: &ScrapeJob<'_>, sandbox: &SandboxServer, webhook: &CertifiedW
     Ok(())
 }
 
-/// Taints a node with pods that tolerate the taint: the first for so many seconds, each for ten more than the one before.
+/// Taints a node with pods that tolerate the taint: the first for `first` seconds, each further pod for ten more.
 async fn taint_with_countdowns(api: &TestApi, node: &str, first: i64) -> Result<()> {
     for number in 0..8 {
         let batch = pod(&format!("batch-{node}-{number}"), node);

@@ -1,14 +1,14 @@
-//! Lists for each alert series with which it fires, and series with which it just does not.
+//! Lists for each alert series with which it fires, and series with which it barely does not fire.
 
 use taintward_admission::metrics::{MODE, names as webhook};
 use taintward_controller::metrics::names;
 
-/// The series of a scrape each 30 s, by name and values as promtool writes them, and why they are such.
+/// The series of a scrape every 30 s, by name and values as promtool writes them.
 pub(crate) struct AlertCase {
     pub(crate) alert: &'static str,
     /// The expression holds from the second scrape on, at the latest.
     pub(crate) fires: Vec<(String, &'static str)>,
-    /// The expression never holds, by as little as possible.
+    /// The expression never holds; the values are as close to the limit as possible.
     pub(crate) quiet: Vec<(String, &'static str)>,
 }
 
@@ -168,7 +168,7 @@ fn webhook_answers() -> Vec<AlertCase> {
                 (rules("dedicated-pools", "denied"), "0+1x120"),
             ],
         },
-        // The end is compared with the time of each evaluation, half an hour after the first scrape at most.
+        // The rule compares the end with the time of each evaluation, at most half an hour after the first scrape.
         limit("TaintwardCertificateEnds", &certificate, "604799x120", "606600x120"),
     ]
 }

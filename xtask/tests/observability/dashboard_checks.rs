@@ -1,4 +1,4 @@
-//! Tests that dashboards name metrics that exist, that Grafana can lay them out, and that Prometheus understands them.
+//! Tests that dashboards name metrics that exist, that Grafana can lay them out, and that Prometheus accepts them.
 
 use super::{metrics_in, registered, root};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::process::Command;
 use taintward_envtest::binaries;
 use xtask::observability::{DASHBOARDS, dashboards};
 
-/// The dashboards as they are kept, by name.
+/// The dashboards as the repository has them, by name.
 fn kept() -> Vec<(&'static str, Value)> {
     let read = |uid| {
         let text = fs::read_to_string(root().join(format!("{DASHBOARDS}/{uid}.json"))).unwrap();
@@ -18,7 +18,7 @@ fn kept() -> Vec<(&'static str, Value)> {
     dashboards().iter().map(|dashboard| read(dashboard.uid)).collect()
 }
 
-/// The expressions of a dashboard, those of its variables too.
+/// The expressions of a dashboard, including those of its variables.
 fn expressions(dashboard: &Value) -> Vec<&str> {
     let panels = dashboard["panels"].as_array().unwrap().iter();
     let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
@@ -54,7 +54,7 @@ fn edges(panel: &Value) -> [u64; 4] {
 }
 
 #[test]
-fn panels_have_ids_of_their_own_and_do_not_overlap() {
+fn panels_have_unique_ids_and_do_not_overlap() {
     for (uid, dashboard) in kept() {
         let panels = dashboard["panels"].as_array().unwrap();
         let ids: BTreeSet<u64> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
@@ -77,7 +77,7 @@ fn panels_have_ids_of_their_own_and_do_not_overlap() {
 }
 
 #[test]
-fn dashboards_have_what_grafana_needs_and_panels_say_what_they_show() {
+fn dashboards_have_what_grafana_needs_and_panels_have_descriptions() {
     let mut uids = BTreeSet::new();
     for (uid, dashboard) in kept() {
         assert!(uids.insert(uid), "two dashboards have the uid {uid}");
@@ -123,14 +123,14 @@ fn promtool_accepts_each_expression_of_the_dashboards() {
     assert!(!broken.0, "promtool accepts anything:\n{}", broken.1);
 }
 
-/// An expression as a rule, with values in the place of Grafana's variables.
+/// An expression as a rule, with values instead of Grafana's variables.
 fn rule(index: usize, expr: &str) -> String {
     let expr = expr.replace("$__rate_interval", "5m").replace("$namespace", ".*").replace("$job", ".*");
     assert!(!expr.contains('$'), "a variable that no dashboard has: {expr}");
     format!("  - record: dashboard:expression:{index}\n    expr: '{}'\n", expr.replace('\'', "''"))
 }
 
-/// Whether promtool accepts rules, and what it says.
+/// Whether promtool accepts rules, and its output.
 fn check(promtool: &Path, name: &str, rules: &str) -> (bool, String) {
     let file = std::env::temp_dir().join(format!("taintward-dashboards-{name}-{}.yaml", std::process::id()));
     fs::write(&file, format!("groups:\n- name: dashboards\n  rules:\n{rules}")).unwrap();

@@ -53,7 +53,7 @@ impl Translation {
         self.text.lines().next() == Some(self.mark().as_str())
     }
 
-    /// What has to be done if the English page has changed since.
+    /// What to do if the English page has changed since the translation.
     pub(crate) fn advice(&self) -> String {
         let (page, source) = (self.page.display(), self.source.display());
         format!(
@@ -63,7 +63,7 @@ impl Translation {
         )
     }
 
-    /// What the page has otherwise than its English page; `all` are the pages that links have to prefer.
+    /// The differences between the page and its English page; `all` are the pages that links must prefer.
     pub(crate) fn faults(&self, all: &[Self]) -> String {
         let (page, source) = (self.page.display(), self.source.display());
         let mut faults = String::new();
@@ -81,7 +81,7 @@ impl Translation {
         faults
     }
 
-    /// Takes the fenced blocks of the English page over, if there are as many: what commands print changes often.
+    /// Copies the fenced blocks of the English page, if both pages have the same number: the output of commands changes often.
     pub(crate) fn take_blocks(&mut self) {
         let own: Vec<&str> = self.text.split(FENCE).collect();
         let wanted: Vec<&str> = self.source_text.split(FENCE).collect();
@@ -149,7 +149,7 @@ fn skeleton(page: &Path, text: &str) -> Vec<String> {
     parts
 }
 
-/// What was gathered of prose, which begins anew.
+/// The collected prose, which is then empty.
 fn text_part(page: &Path, prose: &mut String) -> Option<String> {
     let text = std::mem::take(prose);
     (!text.trim().is_empty()).then(|| format!("text {}", facts(page, &text)))

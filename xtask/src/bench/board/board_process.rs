@@ -1,26 +1,16 @@
 //! Runs `taintward board` for the benchmark, and reads its stream of events.
 
-use crate::sources;
+use crate::sources::{self, ChildGuard};
 use anyhow::{Context as _, Result, ensure};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long the board may take to show what it should.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Dead when dropped.
-pub(super) struct ChildGuard(pub(super) Child);
-
-impl Drop for ChildGuard {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// `taintward board`.
 pub(super) struct BoardProcess {
@@ -77,7 +67,7 @@ impl BoardProcess {
         Ok((began.elapsed(), parts))
     }
 
-    /// Asks for the whole state until it is as wanted.
+    /// Requests the whole state until it fulfils a condition.
     pub(super) fn until_shown(&self, is_it: impl Fn(&[String]) -> bool) -> Result<()> {
         let began = Instant::now();
         while !is_it(&self.whole_state()?.1) {

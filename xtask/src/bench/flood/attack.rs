@@ -29,7 +29,7 @@ pub(crate) struct FloodAttack {
     threads: [(oneshot::Sender<()>, JoinHandle<()>); 2],
 }
 
-/// What is attacked, and what that has brought.
+/// The target of the attack, and its counters.
 struct FloodTarget {
     port: u16,
     metrics: u16,
@@ -42,7 +42,7 @@ struct FloodTarget {
 }
 
 impl FloodAttack {
-    /// In threads of its own, so that it does not keep the good ones waiting.
+    /// Starts the attack in its own threads, so that it does not delay the legitimate reviews.
     pub(crate) fn begin(hook: &WebhookProcess) -> Result<Self> {
         let [held, healthy, churned, pages, sent] = std::array::from_fn(|_| AtomicUsize::default());
         let (port, connector) = (hook.asker.port, hook.asker.connector.clone());
@@ -54,19 +54,19 @@ impl FloodAttack {
             (0..HELD).for_each(|_| _ = all.spawn(hold(Arc::clone(&holders))));
             (0..MISCHIEF).for_each(|number| _ = all.spawn(mischief(Arc::clone(&holders), number)));
         })?;
-        // Handshakes do not hold up those that make none.
+        // A separate thread, so that handshakes do not delay the other attacks.
         let churn = thread(move |all| _ = all.spawn(churn(churners)))?;
         Ok(Self { on, began: Instant::now(), threads: [rest, churn] })
     }
 
-    /// Waits until all of it is under way.
+    /// Waits until every part of the attack runs.
     pub(crate) fn is_whole(&self) -> Result<()> {
         while self.on.churned.load(Ordering::Relaxed) < NEW_A_SECOND as usize
             || self.on.healthy.load(Ordering::Relaxed) < 100
         {
             ensure!(
                 self.began.elapsed() < PATIENCE,
-                "the attack does not get under way: {}",
+                "the attack does not start: {}",
                 self.on.said(self.began)
             );
             std::thread::sleep(Duration::from_millis(100));
@@ -84,7 +84,7 @@ impl FloodAttack {
     }
 }
 
-/// Tasks in a thread of their own, until the word is given.
+/// Runs tasks in a separate thread until the sender sends or is dropped.
 fn thread(
     begin: impl FnOnce(&mut JoinSet<()>) + Send + 'static,
 ) -> Result<(oneshot::Sender<()>, JoinHandle<()>)> {
@@ -104,9 +104,9 @@ impl FloodTarget {
     fn said(&self, began: Instant) -> String {
         let of = |count: &AtomicUsize| count.load(Ordering::Relaxed);
         format!(
-            "The attack: {HELD} clients that hold a connection, ask for /livez every 1.5 s and come back when they are put out ({} \
-             handshakes, {} answers); {:.0} new connections a second that say nothing; {MISCHIEF} clients with heads that never end, \
-             bodies of 38 MB that come slowly ({} MB), and pages of metrics one after the other ({} pages).",
+            "The attack: {HELD} clients that hold a connection, request /livez every 1.5 s, and connect again after the webhook \
+             disconnects them ({} handshakes, {} answers); {:.0} new connections per second that send nothing; {MISCHIEF} clients that \
+             send endless headers, send bodies of 38 MB slowly ({} MB), or request pages of metrics without pause ({} pages).",
             of(&self.held),
             of(&self.healthy),
             of(&self.churned) as f64 / began.elapsed().as_secs_f64(),

@@ -5,13 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where groups are made: the file of the limit, of the most that was used, and of the kernel's kills.
+/// Where groups are created: the files of the limit, of the peak usage, and of the kernel's kills.
 const PLACES: [(&str, &str, &str, &str); 2] = [
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control"),
     ("/sys/fs/cgroup", "memory.max", "memory.peak", "memory.events"),
 ];
 
-/// Gone when dropped, if it is empty then.
+/// Removed when dropped, if it is empty.
 pub(crate) struct CgroupLimit(Option<Cgroup>);
 
 struct Cgroup {
@@ -25,7 +25,7 @@ impl CgroupLimit {
         Self(PLACES.iter().find_map(|place| Cgroup::make(place, bytes).ok()))
     }
 
-    /// Starts a program in it, by a shell that goes there first.
+    /// Starts a program in it, with a shell that enters the cgroup first.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let Some(group) = &self.0 else { return Command::new(program) };
         let mut command = Command::new("sh");

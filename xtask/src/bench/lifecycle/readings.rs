@@ -1,6 +1,7 @@
 //! Measures processor time, memory and taint delay of one controller.
 
 use super::{LifecycleContender, LifecycleSizes};
+use crate::bench::report::median;
 use anyhow::{Result, ensure};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -9,10 +10,10 @@ use taintward_envtest::heartbeats::Heartbeats;
 use taintward_envtest::node_history::{NodeHistory, NodeView};
 use taintward_envtest::{ChildProcess, TestApi, usage, wait};
 
-/// What a renewal may be late by, as a multiple of the period, before the generator calls itself late.
+/// How late a renewal may be, as a multiple of the period, before the generator reports that it is late.
 const LATE_MAX: f64 = 1.5;
 
-/// The original starts with a queue of work: it is waited for until that is done.
+/// kube-controller-manager starts with a queue of work: the benchmark waits until it is empty.
 const SETTLING: Duration = Duration::from_secs(20);
 
 /// One controller over one window.
@@ -20,27 +21,27 @@ const SETTLING: Duration = Duration::from_secs(20);
 pub(crate) struct LifecycleReading {
     /// Seconds of processor time.
     pub(crate) cpu: f64,
-    /// Seconds the window took.
+    /// The length of the window in seconds.
     pub(crate) took: f64,
-    /// Renewals the API server answered meanwhile, each an event on the watch of leases.
+    /// Renewals that the API server answered in the window, each an event on the watch of leases.
     pub(crate) renewals: f64,
     /// Bytes.
     pub(crate) resident: f64,
 }
 
 impl LifecycleReading {
-    /// Seconds of processor time for each renewal, everything else it did included.
+    /// Seconds of processor time for each renewal, including all other work.
     pub(crate) fn per_renewal(&self) -> f64 {
         self.cpu / self.renewals
     }
 
-    /// Of one core.
+    /// The share of one core.
     pub(crate) fn share(&self) -> f64 {
         self.cpu / self.took
     }
 }
 
-/// All of them.
+/// All readings.
 #[derive(Default)]
 pub(crate) struct LifecycleReadings {
     few: Vec<(LifecycleContender, LifecycleReading)>,
@@ -79,20 +80,14 @@ impl LifecycleReadings {
     }
 }
 
-fn median(readings: impl Iterator<Item = f64>) -> f64 {
-    let mut all: Vec<f64> = readings.collect();
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// What is measured on.
+/// The nodes and the window of a measurement.
 pub(crate) struct LifecycleSetup<'h> {
     pub(crate) heartbeats: &'h Heartbeats,
     pub(crate) window: Duration,
 }
 
 impl LifecycleSetup<'_> {
-    /// Waits until the start is over, then counts for the whole window.
+    /// Waits until the start is over, then measures for the whole window.
     pub(crate) async fn at_rest(&self, program: &ChildProcess, period: Duration) -> Result<LifecycleReading> {
         tokio::time::sleep(SETTLING.max(period)).await;
         self.heartbeats.lateness();
@@ -111,8 +106,8 @@ impl LifecycleSetup<'_> {
     }
 }
 
-/// Silences one node of each zone, one after the other, and waits for its taint: seconds after the end of the grace
-/// period, counted from the last renewal that the server answered. Then they come back.
+/// Silences one node of each zone, one after the other, waits for its taint, and revives it. Returns the seconds after the end
+/// of the grace period, which counts from the last renewal that the server answered.
 pub(crate) async fn delays(
     stage: &LifecycleSetup<'_>,
     record: &NodeHistory,
@@ -124,10 +119,10 @@ pub(crate) async fn delays(
     let mark = record.mark();
     for name in &names {
         stage.heartbeats.silence([name])?;
-        // So that the deaths fall on different moments of the original's period.
+        // So that the nodes fall silent at different moments of kube-controller-manager's period.
         tokio::time::sleep(Duration::from_millis(730)).await;
     }
-    // Long after they were silenced, so that a renewal that was under way is counted.
+    // Long after they were silenced, so that a renewal in flight at that moment counts.
     let ends: Vec<Timestamp> = names
         .iter()
         .map(|name| {
@@ -154,7 +149,7 @@ pub(crate) async fn delays(
     Ok(delays)
 }
 
-/// All nodes and leases are gone.
+/// Deletes all nodes and leases.
 pub(crate) async fn clear(api: &TestApi) -> Result<()> {
     for path in ["/api/v1/nodes", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"] {
         api.delete(path, &json!({})).await?;

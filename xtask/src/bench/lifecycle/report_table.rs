@@ -2,19 +2,19 @@
 
 use super::readings::{LifecycleReading, LifecycleReadings};
 use super::{LifecycleContender, LifecycleSizes};
-use crate::bench::report::machine;
+use crate::bench::report::{command, machine, met};
 use std::fmt::Write as _;
 
-/// How often nodes renew in a cluster with default settings.
+/// The seconds between renewals in a cluster with default settings.
 const USUAL: f64 = 10.0;
 
-/// How a goal is put.
+/// The form of a goal.
 #[derive(Clone, Copy)]
 enum LifecycleGoal {
     None,
-    /// The original's divided by ours is at least this.
+    /// The reading of kube-controller-manager divided by Taintward's is at least this.
     Smaller(f64),
-    /// Ours is at most this.
+    /// Taintward's reading is at most this.
     AtMost(f64),
 }
 
@@ -27,7 +27,9 @@ struct LifecycleLine {
 }
 
 pub(super) fn table(sizes: &LifecycleSizes, readings: &LifecycleReadings) -> String {
-    let mut text = "| | ours | original | ratio | goal | |\n|---|---:|---:|---:|---:|---|\n".to_owned();
+    let mut text =
+        "| | Taintward | kube-controller-manager | ratio | goal | |\n|---|---:|---:|---:|---:|---|\n"
+            .to_owned();
     for line in lines(sizes, readings) {
         let ratio = line.original / line.ours;
         let (goal, met) = match line.goal {
@@ -39,10 +41,6 @@ pub(super) fn table(sizes: &LifecycleSizes, readings: &LifecycleReadings) -> Str
         let _ = writeln!(text, "| {} | {ours} | {original} | 1/{ratio:.1} | {goal} | {met} |", line.label);
     }
     text
-}
-
-const fn met(met: bool) -> &'static str {
-    if met { "met" } else { "missed" }
 }
 
 fn lines(sizes: &LifecycleSizes, readings: &LifecycleReadings) -> Vec<LifecycleLine> {
@@ -83,13 +81,13 @@ fn lines(sizes: &LifecycleSizes, readings: &LifecycleReadings) -> Vec<LifecycleL
             LifecycleGoal::Smaller(20.0),
         ),
         line(
-            "dead to tainted, after the grace period, median".into(),
+            "from the end of the grace period to the taint, median".into(),
             (readings.delay(LifecycleContender::Ours), readings.delay(LifecycleContender::Original)),
             seconds,
             LifecycleGoal::AtMost(1.0),
         ),
         line(
-            "the same, the longest".into(),
+            "the same, maximum".into(),
             (
                 readings.longest_delay(LifecycleContender::Ours),
                 readings.longest_delay(LifecycleContender::Original),
@@ -105,7 +103,7 @@ fn lines(sizes: &LifecycleSizes, readings: &LifecycleReadings) -> Vec<LifecycleL
         ),
         line(
             format!(
-                "{lot} nodes: share of a core at a renewal every {USUAL:.0} s, by processor time for each"
+                "{lot} nodes: share of a core at a renewal every {USUAL:.0} s, computed from the processor time for each"
             ),
             (usual(scaled.0), usual(scaled.1)),
             percent,
@@ -138,16 +136,16 @@ fn seconds(seconds: f64) -> String {
 
 /// The whole document.
 pub(super) fn page(sizes: &LifecycleSizes, rounds: usize, table: &str) -> String {
-    let command: Vec<String> = std::env::args().skip(1).collect();
     format!(
-        "# Node health next to the original\n\nMade by `cargo xtask {}`: `taintward run` and kube-controller-manager \
-         v1.36.3, each with only node-lifecycle-controller, default flags but for the grace period ({} s; {} s for the \
-         big fleet) and the original's client limits, which are lifted. They take turns on the same nodes of one API \
-         server with etcd 3.6.16; rounds: {rounds}. {} nodes in {} zones, with a status of about 4 KB, renew their leases \
-         every {} s each; {} nodes every {} s, because two cores do not carry more writes beside everything else. {}\n\n\
-         Processor time is everything the process used in {} s at rest, divided by the renewals the API server answered \
-         meanwhile. The delay counts from the last renewal the server answered.\n\n{table}",
-        command.join(" "),
+        "# Node lifecycle compared with kube-controller-manager\n\nMade by `cargo xtask {}`: `taintward run` and \
+         kube-controller-manager v1.36.3, each with only node-lifecycle-controller and default flags, except the grace period \
+         ({} s; {} s for the big fleet) and the client limits of kube-controller-manager, which are lifted. They take turns on \
+         the same nodes of one API server with etcd 3.6.16; rounds: {rounds}. {} nodes in {} zones, with a status of about \
+         4 KB, each renew their lease every {} s. {} nodes each renew it every {} s, because two cores cannot process more \
+         writes beside the rest. {}\n\nProcessor time is the time that the process used in {} s at rest, divided by the \
+         renewals that the API server answered in that time. The delay counts from the last renewal that the API server \
+         answered.\n\n{table}",
+        command(),
         sizes.grace.as_secs(),
         sizes.many_grace.as_secs(),
         sizes.nodes,

@@ -1,23 +1,21 @@
-//! Runs the built webhook as a child process with a certificate of its own.
+//! Runs the built webhook as a child process with its own certificate.
 
 use super::super::flood::cgroup::CgroupLimit;
 use super::review_client::ReviewClient;
+use crate::http;
+use crate::sources::ChildGuard;
 use anyhow::{Context as _, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use taintward_envtest::{Account, Cluster, usage};
 
-fn free_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
-}
-
-/// The webhook's process, dead when dropped.
+/// The webhook's process, ended when dropped.
 pub(crate) struct WebhookProcess {
-    child: Child,
+    child: ChildGuard,
     pub(crate) asker: ReviewClient,
-    /// The port of metrics and health; 0 where they share that of questions.
+    /// The port of metrics and health; 0 if they share the port of reviews.
     pub(crate) metrics: u16,
     bundle: Vec<u8>,
     binary: PathBuf,
@@ -26,8 +24,6 @@ pub(crate) struct WebhookProcess {
 
 impl Drop for WebhookProcess {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -37,9 +33,9 @@ impl WebhookProcess {
         Self::run(binary, cluster, Command::new(binary), 0).await
     }
 
-    /// As it is installed: in so much memory, with a port of its own for metrics and health.
+    /// Starts it as installed: in a cgroup, with a separate port for metrics and health.
     pub(crate) async fn within(binary: &Path, cluster: &Cluster, confined: &CgroupLimit) -> Result<Self> {
-        Self::run(binary, cluster, confined.command(binary), free_port()?).await
+        Self::run(binary, cluster, confined.command(binary), http::free_port()?).await
     }
 
     async fn run(binary: &Path, cluster: &Cluster, mut command: Command, metrics: u16) -> Result<Self> {
@@ -49,7 +45,7 @@ impl WebhookProcess {
         let (certificate, key) = (folder.join("tls.crt"), folder.join("tls.key"));
         fs::write(&certificate, made.cert.pem())?;
         fs::write(&key, made.signing_key.serialize_pem())?;
-        let port = free_port()?;
+        let port = http::free_port()?;
         let child = command
             .args(["webhook", "--bind-address=127.0.0.1"])
             .arg(format!("--secure-port={port}"))
@@ -62,7 +58,8 @@ impl WebhookProcess {
             .context("starting the webhook")?;
         let asker = ReviewClient::new(port, made.cert.der())?;
         let bundle = made.cert.pem().into_bytes();
-        let webhook = Self { child, asker, metrics, bundle, binary: binary.to_owned(), folder };
+        let webhook =
+            Self { child: ChildGuard(child), asker, metrics, bundle, binary: binary.to_owned(), folder };
         let until = Instant::now() + Duration::from_secs(30);
         while !webhook.is_ready().await {
             if Instant::now() > until {
@@ -76,18 +73,18 @@ impl WebhookProcess {
     async fn is_ready(&self) -> bool {
         match self.metrics {
             0 => self.asker.is_ready().await,
-            port => crate::http::get(port, "/readyz").is_ok_and(|(status, _)| status == 200),
+            port => http::get(port, "/readyz").is_ok_and(|(status, _)| status == 200),
         }
     }
 
-    /// The very process that was started.
+    /// Whether the process still runs.
     pub(crate) fn is_alive(&mut self) -> Result<bool> {
-        Ok(self.child.try_wait()?.is_none())
+        Ok(self.child.0.try_wait()?.is_none())
     }
 
-    /// What the process has used so far.
+    /// What the process has used until now.
     pub(crate) fn usage(&self) -> Result<usage::ProcessUsage> {
-        usage::of(self.child.id())
+        usage::of(self.child.0.id())
     }
 
     /// The certificate that API servers must trust, PEM.

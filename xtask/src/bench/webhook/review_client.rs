@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-/// How long answers took.
+/// Percentiles of the time that answers took.
 #[derive(Clone, Copy)]
 pub(crate) struct LatencyPercentiles {
     pub(crate) p50: Duration,
@@ -23,14 +23,14 @@ pub(crate) struct LatencyPercentiles {
     pub(crate) p999: Duration,
 }
 
-/// Asks a webhook on loopback.
+/// Sends reviews to a webhook on loopback.
 #[derive(Clone)]
 pub(crate) struct ReviewClient {
     pub(in crate::bench) port: u16,
     pub(in crate::bench) connector: TlsConnector,
 }
 
-/// A pod of the usual size.
+/// A pod of typical size.
 pub(in crate::bench) fn pod(name: &str) -> Value {
     let container = |name: &str| {
         json!({
@@ -63,7 +63,7 @@ pub(in crate::bench) fn pod(name: &str) -> Value {
     })
 }
 
-/// A question about one.
+/// A review of the creation of a pod.
 pub(in crate::bench) fn question(namespace: &str, number: usize) -> Bytes {
     let kind = json!({"group": "", "version": "v1", "kind": "Pod"});
     let resource = json!({"group": "", "version": "v1", "resource": "pods"});
@@ -118,12 +118,12 @@ impl ReviewClient {
         Ok(sender)
     }
 
-    /// Asks once, at `/mutate` or `/validate`.
+    /// Sends one review, to `/mutate` or `/validate`.
     pub(crate) async fn review(&self, path: &str, review: &Value) -> Result<()> {
         post(&mut self.connect().await?, path, &Bytes::from(review.to_string())).await
     }
 
-    /// As fast as the answers come, on so many connections, for so long: how many answers.
+    /// Sends reviews without a pause on several connections for this time, and returns the number of answers.
     pub(crate) async fn saturate(&self, connections: usize, lasting: Duration) -> Result<u64> {
         let until = Instant::now() + lasting;
         let mut clients = JoinSet::new();
@@ -141,12 +141,12 @@ impl ReviewClient {
         }
         let mut answers = 0;
         while let Some(client) = clients.join_next().await {
-            answers += client.context("a client broke down")??;
+            answers += client.context("a client panicked")??;
         }
         Ok(answers)
     }
 
-    /// So many questions a second, whether or not the last one is answered; times count from when each was due.
+    /// Sends reviews at a fixed rate, whether or not the last one is answered; times count from the moment when each was due.
     pub(crate) async fn paced(
         &self,
         connections: usize,
@@ -168,7 +168,7 @@ impl ReviewClient {
                 anyhow::Ok(took)
             });
         }
-        // A thread of its own: the runtime's timers count whole milliseconds.
+        // A separate thread: the runtime's timers count whole milliseconds.
         std::thread::spawn(move || {
             let begin = Instant::now();
             for number in 0_u32.. {
@@ -177,16 +177,20 @@ impl ReviewClient {
                     return;
                 }
                 std::thread::sleep(due.saturating_duration_since(Instant::now()));
-                // A client that broke down says so itself.
+                // A client that failed returns its own error.
                 let _ = ways[number as usize % ways.len()].send(due);
             }
         });
         let mut all = Vec::new();
         while let Some(client) = clients.join_next().await {
-            all.extend(client.context("a client broke down")??);
+            all.extend(client.context("a client panicked")??);
         }
         let wanted = rate * lasting.as_secs_f64();
-        ensure!(all.len() as f64 > wanted * 0.95, "the pace could not be kept: {} of {wanted:.0}", all.len());
+        ensure!(
+            all.len() as f64 > wanted * 0.95,
+            "the client could not keep the rate: {} of {wanted:.0} reviews",
+            all.len()
+        );
         all.sort_unstable();
         let at = |share: f64| all[((all.len() as f64 * share) as usize).min(all.len() - 1)];
         Ok(LatencyPercentiles { p50: at(0.5), p99: at(0.99), p999: at(0.999) })

@@ -1,4 +1,4 @@
-//! Alerts of how many processes evict: none, or more than one.
+//! Alerts about how many processes evict: none, or more than one.
 
 use super::super::alert::{Alert, PROCESS, Runbook, Severity, rise, total};
 use taintward_controller::metrics::names;
@@ -8,39 +8,36 @@ pub(super) fn alerts() -> Vec<Alert> {
     vec![absent(), no_leader(), two_leaders(), other_evictor()]
 }
 
-fn mode(mode: WriteMode) -> &'static str {
-    mode.as_str()
-}
-
-/// The leaders of an installation. An observer never leads, and other components export the metric too. A process without
-/// election has no label `name`.
+/// The leaders of an installation. An observer never leads, and other components export the metric too. The sample of a process
+/// without leader election has no label `name`.
 fn leaders() -> String {
     let (status, about, enforce) =
-        (names::LEADER_ELECTION_MASTER_STATUS, names::BUILD_INFO, mode(WriteMode::Enforce));
+        (names::LEADER_ELECTION_MASTER_STATUS, names::BUILD_INFO, WriteMode::Enforce.as_str());
     format!("sum by (cluster, namespace, job) ({status} and on ({PROCESS}) {about}{{mode=\"{enforce}\"}})")
 }
 
 fn absent() -> Alert {
-    let modes = [WriteMode::Enforce, WriteMode::Observe].map(mode).join("|");
+    let modes = [WriteMode::Enforce, WriteMode::Observe].map(WriteMode::as_str).join("|");
     Alert {
         name: "TaintwardControllerAbsent",
         severity: Severity::Critical,
         hold_seconds: 300,
         expr: format!("absent({}{{mode=~\"{modes}\"}})", names::BUILD_INFO),
-        summary: "Prometheus sees no process of taintward run.",
-        description: "No process of taintward run has been scraped for five minutes.",
+        summary: "Prometheus scrapes no process of taintward run.",
+        description: "Prometheus has scraped no process of taintward run for five minutes.",
         runbook: Runbook {
-            meaning: "No replica of `taintward run` answers the scrapes of Prometheus: none runs, or Prometheus cannot reach them.",
-            impact: "If none runs, no pod leaves a tainted node, and no node is tainted where Taintward does that too. \
-                     Countdowns are not lost: the next process computes them from the objects again.",
+            meaning: "No replica of `taintward run` answers Prometheus: no replica runs, or Prometheus cannot reach the replicas.",
+            impact: "If no replica runs, no pod is evicted, and if Taintward also runs node lifecycle, no node gets a NoExecute taint. \
+                     Countdowns are not lost: the next process computes them again from the objects.",
             diagnosis: "- `kubectl --namespace taintward-system get pods` shows whether replicas run.\n\
-                        - `kubectl --namespace taintward-system logs deployment/taintward --previous` ends with the reason of a stop, \
-                        and what to do about it.\n\
-                        - Replicas run: the targets page of Prometheus shows why it cannot scrape them. A NetworkPolicy lets in only \
-                        namespaces labelled `taintward.io/metrics=allowed`; [metrics.md](../metrics.md) tells who may read.",
-            action: "Start the replicas again, or repair the scraping. If Taintward cannot run for long, let \
-                     kube-controller-manager evict again ([switch-off.md](../switch-off.md) has the way back).",
-            silence: "Where only the webhook is installed: remove this rule.",
+                        - `kubectl --namespace taintward-system logs deployment/taintward --previous` shows in its last \
+                        lines why the process stopped, and what to do.\n\
+                        - If replicas run, the targets page of Prometheus shows why it cannot scrape them. A NetworkPolicy admits only \
+                        namespaces with the label `taintward.io/metrics=allowed`. [metrics.md](../metrics.md) says which clients \
+                        may read metrics.",
+            action: "Start the replicas again, or repair the scraping. If Taintward will be down for long, switch the taint \
+                     eviction of kube-controller-manager on again ([switch-off.md](../switch-off.md) says how).",
+            silence: "If only the webhook is installed, remove this rule instead.",
         },
     }
 }
@@ -51,18 +48,18 @@ fn no_leader() -> Alert {
         severity: Severity::Critical,
         hold_seconds: 60,
         expr: format!("{} == 0", leaders()),
-        summary: "Taintward runs, and no replica leads.",
+        summary: "Taintward runs, and no replica is the leader.",
         description: "No replica holds the lease (job {{ $labels.job }} in {{ $labels.namespace }}).",
         runbook: Runbook {
-            meaning: "Replicas answer the scrapes of Prometheus, and each of them follows. Only the holder of the lease writes.",
-            impact: "No pod is evicted and no node is tainted until a replica leads.",
-            diagnosis: "- `kubectl --namespace taintward-system get lease taintward -o yaml` shows the holder and `renewTime`. A holder \
-                        that is no replica of this Deployment is another installation.\n\
+            meaning: "Replicas answer Prometheus, and none of them is the leader. Only the leader, which holds the lease, writes.",
+            impact: "Until a replica is the leader, no pod is evicted and no node gets a NoExecute taint.",
+            diagnosis: "- `kubectl --namespace taintward-system get lease taintward -o yaml` shows the holder and `renewTime`. If the \
+                        holder is not a replica of this Deployment, it is another installation.\n\
                         - `rest_client_requests_total` by `code` shows whether writes of the lease fail.\n\
                         - `/readyz?verbose` of a replica says whether the lease can be read and written.",
-            action: "Stop the other installation, or repair the permission (`taintward doctor`) or the API server. A replica takes a \
-                     lease that is not renewed within the lease's duration.",
-            silence: "Never while Taintward is to evict.",
+            action: "Stop the other installation, or repair the permission (`taintward doctor` names it) or the API server. When a lease \
+                     is not renewed within its duration, another replica acquires it.",
+            silence: "Do not silence this alert while Taintward evicts.",
         },
     }
 }
@@ -73,17 +70,18 @@ fn two_leaders() -> Alert {
         severity: Severity::Critical,
         hold_seconds: 60,
         expr: format!("{} > 1", leaders()),
-        summary: "More than one replica of Taintward leads.",
-        description: "{{ $value }} processes lead (job {{ $labels.job }} in {{ $labels.namespace }}).",
+        summary: "More than one replica of Taintward is the leader.",
+        description: "{{ $value }} processes are leaders (job {{ $labels.job }} in {{ $labels.namespace }}).",
         runbook: Runbook {
-            meaning: "More than one process says that it may write. Either replicas run with `--leader-elect=false`, or one of them has \
-                      not noticed that its lease ended.",
-            impact: "Pods are not evicted too early: correctness of evictions does not depend on the lease. The API server gets the \
-                     same requests twice, and nodes may be tainted at twice the rate.",
+            meaning: "More than one process reports that it is the leader. Either several replicas run with `--leader-elect=false`, or a \
+                      replica acts although its lease has expired.",
+            impact: "No pod is evicted too early, because the deadlines do not depend on the lease. The API server receives the same \
+                     requests twice, and nodes may get NoExecute taints at twice the configured rate.",
             diagnosis: "- `kubectl --namespace taintward-system get pods -o yaml` shows the flags of the replicas.\n\
-                        - `taintward_lease_margin_seconds` below 0 is a replica that acts after its lease: a fault, please report it.",
-            action: "Remove `--leader-elect=false`, or run one replica. Restart a replica whose margin is below 0.",
-            silence: "Never.",
+                        - `taintward_lease_margin_seconds` below 0: the replica acts after its lease has expired. This is a bug of \
+                        Taintward; report it.",
+            action: "Remove `--leader-elect=false`, or run only one replica. Restart a replica whose margin is below 0.",
+            silence: "Do not silence this alert.",
         },
     }
 }
@@ -99,14 +97,17 @@ fn other_evictor() -> Alert {
         description: "Signs of another taint eviction controller: {{ $labels.sign }}, about {{ $value | humanize }} in ten minutes (job \
                       {{ $labels.job }} in {{ $labels.namespace }}).",
         runbook: Runbook {
-            meaning: "Pods got a condition, or were deleted, in the way of a taint eviction controller, and Taintward did not do it. As \
-                      a rule kube-controller-manager's own taint eviction is still on, or was switched on by an upgrade.",
-            impact: "Pods leave as the quicker of the two decides. What Taintward holds back on purpose leaves all the same.",
-            diagnosis: "- `taintward doctor` reads `--controllers` of every kube-controller-manager and names the second evictor.\n\
+            meaning: "Pods got a condition or were deleted as a taint eviction controller does it, and Taintward did not do it. In most \
+                      cases kube-controller-manager's taint eviction is still on, or an upgrade switched it on.",
+            impact: "Each pod is evicted by the controller that has the earlier deadline for it. The other controller also evicts pods whose countdown \
+                     Taintward has stopped on purpose.",
+            diagnosis: "- `taintward doctor` reads `--controllers` of every kube-controller-manager and names the other controller \
+                        that evicts.\n\
                         - The log of the leader names one of the pods.",
-            action: "Switch the original off as [switch-off.md](../switch-off.md) has it for the distribution. Where that is not \
-                     possible, use the guard and holds, which work beside it ([managed-clusters.md](../managed-clusters.md)).",
-            silence: "While both run on purpose: with `--mode=observe`, or with the guard on a managed cluster.",
+            action: "Switch the taint eviction of kube-controller-manager off: [switch-off.md](../switch-off.md) says how on each \
+                     distribution. If you cannot, use holds and the guard, which work beside it \
+                     ([managed-clusters.md](../managed-clusters.md)).",
+            silence: "While both evict on purpose: with `--mode=observe`, or with the guard on a managed cluster.",
         },
     }
 }

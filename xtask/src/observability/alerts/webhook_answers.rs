@@ -1,4 +1,4 @@
-//! Alerts of the admission webhook: objects that come in without its rules, and its certificate.
+//! Alerts about the admission webhook: objects that are admitted without its rules, and its certificate.
 
 use super::super::alert::{Alert, Runbook, Severity, min, rise, seconds, total};
 use taintward_admission::metrics::{MODE, names};
@@ -15,18 +15,20 @@ fn absent() -> Alert {
         severity: Severity::Critical,
         hold_seconds: 300,
         expr: format!("absent({}{{mode=\"{MODE}\"}})", names::BUILD_INFO),
-        summary: "Prometheus sees no process of taintward webhook.",
-        description: "No process of taintward webhook has been scraped for five minutes.",
+        summary: "Prometheus scrapes no process of taintward webhook.",
+        description: "Prometheus has scraped no process of taintward webhook for five minutes.",
         runbook: Runbook {
-            meaning: "No replica of `taintward webhook` answers the scrapes of Prometheus: none runs, or Prometheus cannot reach them.",
-            impact: "If none runs, objects come in without the rules (`failurePolicy: Ignore`), or are refused (`Fail`). Nodes of \
-                     dedicated pools stay closed: an admission policy of the API server judges their pods.",
+            meaning: "No replica of `taintward webhook` answers Prometheus: no replica runs, or Prometheus cannot reach the replicas.",
+            impact: "If no replica runs, the API server admits objects without the webhook's rules (`failurePolicy: Ignore`), or refuses \
+                     them (`Fail`). Nodes of dedicated pools stay protected: an admission policy in the API server checks their \
+                     pods.",
             diagnosis: "- `kubectl --namespace taintward-system get pods` shows whether replicas run.\n\
                         - `/readyz?verbose` of a replica says what is missing.\n\
-                        - `apiserver_admission_webhook_fail_open_count` of the API server counts objects that came in without an answer.",
-            action: "Start the replicas again, or repair the scraping: a NetworkPolicy lets in only namespaces labelled \
+                        - `apiserver_admission_webhook_fail_open_count` of the API server counts the objects that it admitted without \
+                        an answer of the webhook.",
+            action: "Start the replicas again, or repair the scraping: a NetworkPolicy admits only namespaces with the label \
                      `taintward.io/metrics=allowed`.",
-            silence: "Where the webhook is not installed: remove this rule.",
+            silence: "If the webhook is not installed, remove this rule instead.",
         },
     }
 }
@@ -39,19 +41,20 @@ fn fails_open() -> Alert {
         severity: Severity::Warning,
         hold_seconds: 60,
         expr: format!("{} > 0", rise("path, outcome", &reviews, "10m")),
-        summary: "The webhook answers without having judged the object.",
-        description: "About {{ $value | humanize }} answers of {{ $labels.path }} in ten minutes were {{ $labels.outcome }} (job \
+        summary: "The webhook answers without judging the object.",
+        description: "In ten minutes, about {{ $value | humanize }} answers of {{ $labels.path }} were {{ $labels.outcome }} (job \
                       {{ $labels.job }} in {{ $labels.namespace }}).",
         runbook: Runbook {
-            meaning: "The webhook could not judge objects and let them in as they were: a rule broke down (`panicked`), or the object \
-                      could not be decoded or was too large (`unjudged`). An unjudged object is kept out where a pool or the brake \
-                      demands it. The alert does not see objects that came in while no webhook answered.",
-            impact: "These objects have no default tolerations, got no warning and were not checked.",
-            diagnosis: "- The log of the webhook has a record for each, with the reason.\n\
-                        - `apiserver_admission_webhook_fail_open_count` of the API server counts objects that came in without an answer.",
-            action: "A rule that breaks down is a fault of Taintward: please report the record with its `place`. Find the author of \
-                     objects that cannot be judged in the API server's audit log.",
-            silence: "While the fault is known and its version is being replaced.",
+            meaning: "The webhook could not judge objects and admitted them without changes: a rule panicked (`panicked`), or the object \
+                      could not be decoded or was too large (`unjudged`). The webhook refuses an unjudged object if a pool or the \
+                      brake demands it. The alert does not include objects that the API server admitted while no webhook answered.",
+            impact: "The rules were not applied to these objects: no default tolerations, no warnings, no checks.",
+            diagnosis: "- The log of the webhook has a record for each object, with the reason.\n\
+                        - `apiserver_admission_webhook_fail_open_count` of the API server counts the objects that it admitted without \
+                        an answer of the webhook.",
+            action: "A rule that panics is a bug of Taintward: report the log record with its `place`. The API server's audit log names \
+                     the author of objects that the webhook cannot judge.",
+            silence: "While the fault is known and you replace the version that has it.",
         },
     }
 }
@@ -69,16 +72,16 @@ fn brake() -> Alert {
         hold_seconds: 60,
         expr: format!("{} > 0", rise("rule", &denials, "10m")),
         summary: "The brake refuses NoExecute taints.",
-        description: "The rule {{ $labels.rule }} refused about {{ $value | humanize }} writes of nodes in ten minutes (job \
+        description: "In ten minutes, the rule {{ $labels.rule }} refused about {{ $value | humanize }} writes of nodes (job \
                       {{ $labels.job }} in {{ $labels.namespace }}).",
         runbook: Runbook {
-            meaning: "A client wants to put NoExecute taints on the last healthy node, or on more nodes than `--brake-percent` allows.",
-            impact: "The nodes do not get the taint. The pods on them stay.",
-            diagnosis: "- The answer that the client got names the rule and the numbers.\n\
-                        - The API server's audit log has the user behind the refused writes of nodes.",
-            action: "Stop a script or controller that taints by mistake. For a taint that is meant, [admission.md](../admission.md#the-brake) \
-                     names the annotation.",
-            silence: "While a person empties many nodes on purpose.",
+            meaning: "A client tries to add NoExecute taints to the last healthy node, or to more nodes than `--brake-percent` allows.",
+            impact: "The nodes do not get the taint, and their pods stay.",
+            diagnosis: "- The answer that the client received names the rule and the numbers.\n\
+                        - The API server's audit log names the user of each refused write.",
+            action: "Stop the script or the controller that adds taints by mistake. If the taint is intended, \
+                     [admission.md](../admission.md#the-brake) names the annotation that permits it.",
+            silence: "While your team empties many nodes on purpose.",
         },
     }
 }
@@ -90,20 +93,20 @@ fn certificate() -> Alert {
         severity: Severity::Critical,
         hold_seconds: 600,
         expr: format!("{until} - time() < 7 * 24 * 3600"),
-        summary: "The certificate of the webhook ends soon, or there is none.",
-        description: "It ends in {{ $value | humanizeDuration }}; below 0: it has ended, or there is none (job {{ $labels.job }} in \
+        summary: "The certificate of the webhook expires soon, or the webhook has none.",
+        description: "The certificate expires in {{ $value | humanizeDuration }}; below 0, it has expired, or there is none (job {{ $labels.job }} in \
                       {{ $labels.namespace }}).",
         runbook: Runbook {
-            meaning: "A replica of the webhook shows a certificate that ends within seven days, or shows none. A self-signed one lasts \
-                      90 days and is renewed after 60, so its renewal has failed for weeks.",
-            impact: "When it has ended, API servers do not accept the webhook's answers: objects come in without the rules \
-                     (`failurePolicy: Ignore`), or are refused (`Fail`).",
-            diagnosis: "- `taintward_webhook_certificate_reload_failures_total` rises: the files or the Secret cannot be used, and the \
-                        log names the reason.\n\
-                        - `taintward doctor` tells whether the account may write its Secret.",
-            action: "Self-signed: repair the permission to write the Secret. Files: renew them (cert-manager, or your own way); the webhook \
-                     reads renewed files again by itself.",
-            silence: "Where files are renewed later than seven days before their end: lower the limit in the rule.",
+            meaning: "A replica of the webhook serves a certificate that expires within seven days, or has none. A self-signed certificate \
+                      is valid for 90 days, and the webhook renews it after 60, so its renewal has failed for weeks.",
+            impact: "After it expires, API servers no longer trust the webhook: they admit objects without the rules \
+                     (`failurePolicy: Ignore`), or refuse them (`Fail`).",
+            diagnosis: "- If `taintward_webhook_certificate_reload_failures_total` rises, the webhook cannot use the files or the Secret, \
+                        and the log has the reason.\n\
+                        - `taintward doctor` shows whether the account may write its Secret.",
+            action: "If the certificate is self-signed, repair the permission to write the Secret. If it is in files, renew them \
+                     (cert-manager, or your own process); the webhook reads renewed files by itself.",
+            silence: "If your files are always renewed later than seven days before they expire, lower the limit in the rule instead.",
         },
     }
 }

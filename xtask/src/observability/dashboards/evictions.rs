@@ -1,4 +1,4 @@
-//! Shows pods on their way out: how many, how late, and what is in the way.
+//! Shows which pods are due for eviction, how late Taintward evicts them, and what blocks it.
 
 use super::super::alert::seconds;
 use super::super::dashboard::{
@@ -12,7 +12,7 @@ pub(crate) fn dashboard() -> Dashboard {
     Dashboard {
         uid: "taintward-evictions",
         title: "Evictions",
-        description: "Which pods have to leave, how late they leave, and what is in the way.",
+        description: "How many pods are due for eviction, how late Taintward evicts them, and what blocks it.",
         mode: format!("!=\"{MODE}\""),
         rows: vec![pods(), requests(), stopped_countdowns(), faults()],
     }
@@ -23,20 +23,20 @@ fn pods() -> PanelRow {
         title: "Pods",
         panels: vec![
             Panel::lines(
-                "Pods that have to leave",
+                "Pods to evict",
                 PanelUnit::Number,
                 vec![
                     largest("counting down", names::PENDING_PODS),
                     largest("due", names::DUE_PODS),
-                    largest("tried and failed", names::RETRYING_PODS),
+                    largest("retrying", names::RETRYING_PODS),
                 ],
-                "Pods whose toleration is running out, pods that have to leave, and those of them whose last attempt failed.",
+                "Pods with a running countdown, pods that are due for eviction, and the due pods whose last attempt failed.",
             ),
             Panel::lines(
                 "Longest overdue",
                 PanelUnit::Seconds,
                 vec![largest("longest overdue pod", &seconds(names::OLDEST_DUE_POD))],
-                "How long the longest overdue pod has been due. Above 60 s evictions are held up.",
+                "How long the longest overdue pod has been due. Above 60 s, something blocks evictions.",
             ),
             Panel::lines(
                 "Evictions",
@@ -51,10 +51,10 @@ fn pods() -> PanelRow {
                 "Pods that Taintward has deleted, and pods that it would have deleted with --mode=enforce.",
             ),
             Panel::lines(
-                "From due to deleted",
+                "From the deadline to the deletion",
                 PanelUnit::Seconds,
                 quantiles(&[], names::TAINT_EVICTION_CONTROLLER_POD_DELETION_DURATION),
-                "The time from the moment a pod had to leave to its deletion.",
+                "The time from the deadline of a pod to its deletion.",
             ),
         ],
     }
@@ -68,16 +68,16 @@ fn requests() -> PanelRow {
                 "Outcomes",
                 PanelUnit::PerSecond,
                 vec![per_second_by(&["effect", "outcome"], names::EFFECTS)],
-                "Requests of the controllers and their outcomes. forbidden, throttled and rejected are refusals of the API server.",
+                "Requests of the controllers, by kind and outcome. forbidden, throttled, rejected: the API server refused them.",
             ),
             Panel::lines(
                 "Duration",
                 PanelUnit::Seconds,
                 quantiles(&["effect"], names::EFFECT_DURATION),
-                "How long requests took until they were answered or given up.",
+                "How long requests took until the API server answered, or until Taintward abandoned them.",
             ),
             Panel::lines(
-                "Requests at once",
+                "Concurrent requests",
                 PanelUnit::Number,
                 vec![
                     largest("in flight", names::INFLIGHT_EFFECTS),
@@ -86,25 +86,25 @@ fn requests() -> PanelRow {
                         largest_by("controller", names::CONCURRENCY_LIMIT).expr,
                     ),
                 ],
-                "Requests without an answer, and how many a controller may have, as adapted to what the API server bears.",
+                "Requests in flight, and the limit of each controller, which adapts to the load that the API server can serve.",
             ),
             Panel::lines(
                 "Conflicts",
                 PanelUnit::PerSecond,
                 vec![PanelQuery::new("conflicts", per_second("", names::PRECONDITION_CONFLICT))],
-                "Writes that the API server refused because the object had changed since the decision.",
+                "Writes that the API server refused because the object had changed after the decision.",
             ),
             Panel::lines(
                 "Age of decisions",
                 PanelUnit::Seconds,
                 quantiles(&[], names::DECISION_AGE),
-                "How old the live read of the node was when the deletion was answered. Above 5 s is a fault.",
+                "How old the live read of the node was when the API server answered the deletion. Above 5 s, report a bug.",
             ),
             Panel::lines(
                 "Work queues",
                 PanelUnit::Number,
                 vec![largest_by("name", names::WORKQUEUE_DEPTH)],
-                "Items that wait, by queue.",
+                "Items that wait in each work queue.",
             ),
         ],
     }
@@ -123,7 +123,7 @@ fn stopped_countdowns() -> PanelRow {
                     largest("released", names::HOLD_PODS_RELEASED),
                     largest("undecodable", names::HOLD_PODS_UNDECODABLE),
                 ],
-                "Pods that toleration-hold-controller holds, is to hold or release, and has released.",
+                "Pods that toleration-hold-controller holds, has yet to hold or release, and has released.",
             ),
             Panel::lines(
                 "Zones above the limit of silent nodes",
@@ -138,13 +138,13 @@ fn stopped_countdowns() -> PanelRow {
                     largest("guarded", names::GUARD_PODS_GUARDED),
                     largest("pending", names::GUARD_PODS_PENDING),
                 ],
-                "Pods with the ceiling of their namespace, and pods that are still to get it or their own seconds back.",
+                "Pods with the ceiling of their namespace, and pods that wait for it or for their own seconds.",
             ),
             Panel::lines(
                 "Backfill",
                 PanelUnit::Number,
                 vec![largest("pending", names::BACKFILL_PODS_PENDING)],
-                "Running pods that are still to get the tolerationSeconds that new pods get.",
+                "Running pods that wait for the tolerationSeconds that new pods get.",
             ),
         ],
     }
@@ -158,28 +158,28 @@ fn faults() -> PanelRow {
                 "Another controller",
                 PanelUnit::PerSecond,
                 vec![per_second_by(&["sign"], names::OTHER_CONTROLLER_SEEN)],
-                "Signs that another controller evicts pods beside this one. 0 is right.",
+                "Signs that another controller also evicts pods. 0 is normal.",
             ),
             Panel::lines(
                 "Deleted too early",
                 PanelUnit::Seconds,
-                vec![largest("at most", &seconds(names::EARLY))],
-                "How far before its deadline a deletion was sent, at most, since the start. Above 0 is a fault.",
+                vec![largest("maximum", &seconds(names::EARLY))],
+                "How long before its deadline Taintward deleted a pod: the maximum since the start. Above 0, report a bug.",
             ),
             Panel::lines(
-                "Not understood",
+                "Not decoded",
                 PanelUnit::PerSecond,
                 vec![
                     per_second_by(&["resource"], names::UNDECODABLE_OBJECTS),
                     per_second_by(&["kind"], names::UNKNOWN_INPUT),
                 ],
-                "Objects that could not be decoded, and values that this version does not know. Neither evicts a pod.",
+                "Objects that Taintward could not decode, and values that it does not know. Neither causes an eviction.",
             ),
             Panel::lines(
-                "Events given up",
+                "Dropped events",
                 PanelUnit::PerSecond,
                 vec![PanelQuery::new("events", per_second("", names::EVENTS_DROPPED))],
-                "Kubernetes events that were not published.",
+                "Kubernetes events that Taintward did not publish.",
             ),
         ],
     }

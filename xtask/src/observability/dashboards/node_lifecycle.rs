@@ -1,4 +1,4 @@
-//! Shows which nodes are unhealthy, which get their taints, and how dedicated pools stand.
+//! Shows which nodes are unhealthy, which nodes get their taints, and the state of dedicated pools.
 
 use super::super::dashboard::{
     Dashboard, Panel, PanelQuery, PanelRow, PanelUnit, largest, largest_by, per_second, per_second_by,
@@ -11,7 +11,7 @@ pub(crate) fn dashboard() -> Dashboard {
     Dashboard {
         uid: "taintward-node-lifecycle",
         title: "Node lifecycle",
-        description: "Which nodes are unhealthy, whether they get their taints, and what stops that.",
+        description: "How many nodes are unhealthy, whether they get their taints, and what prevents that.",
         mode: format!("!=\"{MODE}\""),
         rows: vec![zones(), nodes(), pools()],
     }
@@ -25,7 +25,7 @@ fn zones() -> PanelRow {
                 "Health",
                 PanelUnit::Percent,
                 vec![largest_by("zone", names::NODE_COLLECTOR_ZONE_HEALTH)],
-                "The share of ready nodes of a zone. A zone that is partly down taints nodes slowly or not at all.",
+                "The percentage of ready nodes in a zone. In a zone that is partly down, nodes get taints slowly or not at all.",
             ),
             Panel::lines(
                 "Unhealthy nodes",
@@ -63,34 +63,35 @@ fn nodes() -> PanelRow {
                     largest("silent", names::SILENT_NODES),
                     largest("tainted", names::UNHEALTHY_TAINTED_NODES),
                     largest("waiting for taint", names::NODES_WAITING_FOR_TAINT),
-                    largest("tried and failed", names::NODES_RETRYING),
-                    largest("not understood", names::NODES_NOT_UNDERSTOOD),
+                    largest("retrying", names::NODES_RETRYING),
+                    largest("invalid", names::NODES_NOT_UNDERSTOOD),
                     largest("ready, out of service", names::READY_OUT_OF_SERVICE_NODES),
                 ],
-                "Nodes without heartbeats, with a NoExecute taint for their health, without one that they should have, with a \
-                 failed request, with contents that Taintward does not understand, and nodes that are ready and still have the \
-                 taint out-of-service.",
+                "silent: no heartbeats. tainted: a NoExecute taint for the node's health. waiting for taint: the node should have this \
+                 taint and does not have it yet. retrying: the last request failed. invalid: the node or its lease is invalid. ready, \
+                 out of service: the node is ready and still has the taint out-of-service.",
             ),
             Panel::lines(
-                "What stops taints",
+                "What prevents taints",
                 PanelUnit::Number,
                 vec![
                     largest("observation in doubt", names::OBSERVATION_IN_DOUBT),
                     largest("everything down", names::EVERYTHING_DOWN),
                 ],
-                "1 while silence is no evidence, and while all zones are down.",
+                "observation in doubt: 1 while Taintward cannot determine which nodes are silent. everything down: 1 while all \
+                 zones are down.",
             ),
             Panel::lines(
                 "Duration for one node",
                 PanelUnit::Seconds,
                 quantiles(&[], names::NODE_COLLECTOR_UPDATE_NODE_HEALTH_DURATION),
-                "How long a live read of a silent node, or writing down that it is silent, took.",
+                "How long Taintward took to read a silent node from the API server, or to write that it is silent.",
             ),
             Panel::lines(
                 "Duration for all nodes",
                 PanelUnit::Seconds,
                 quantiles(&[], names::NODE_COLLECTOR_UPDATE_ALL_NODES_HEALTH_DURATION),
-                "How long deciding about all nodes took, once around the loop.",
+                "How long one pass of the control loop took to decide about all nodes.",
             ),
         ],
     }
@@ -104,7 +105,7 @@ fn pools() -> PanelRow {
                 "Pools",
                 PanelUnit::Number,
                 vec![largest_by("standing", names::POOLS)],
-                "Dedicated pools, by how they stand.",
+                "Dedicated pools, by state.",
             ),
             Panel::lines(
                 "Nodes and pods of pools",
@@ -112,12 +113,13 @@ fn pools() -> PanelRow {
                 vec![
                     largest("nodes", names::POOL_NODES),
                     largest("nodes waiting", names::POOL_NODES_WAITING),
-                    largest("nodes tried and failed", names::POOL_NODES_RETRYING),
+                    largest("nodes retrying", names::POOL_NODES_RETRYING),
                     largest("conflicts", names::POOL_CONFLICTS),
-                    largest("pods of others", names::POOL_OFFENDERS),
+                    largest("other pods", names::POOL_OFFENDERS),
                 ],
-                "Nodes that are dedicated, are still to be written, or cannot be had; and pods on dedicated nodes that are not of \
-                 the node's pool.",
+                "nodes: dedicated to a pool. nodes waiting: the controller has yet to write them. nodes retrying: the last request \
+                 failed. conflicts: another writer's taint or label conflicts with the pool's. other pods: pods on dedicated nodes \
+                 that do not belong to the node's pool.",
             ),
         ],
     }

@@ -1,4 +1,4 @@
-//! Shows whether Taintward works: what has to be done, whether a replica does it, what it hears from the API server.
+//! Shows whether Taintward works: what is due, whether a replica does it, and what it receives from the API server.
 
 use super::super::alert::{INSTALLATION, PROCESS, max, opened_watches, seconds};
 use super::super::dashboard::{
@@ -12,7 +12,7 @@ pub(crate) fn dashboard() -> Dashboard {
     Dashboard {
         uid: "taintward-overview",
         title: "Overview",
-        description: "Whether Taintward does its work, and what it hears from the API server.",
+        description: "Whether Taintward works, and what it receives from the API server.",
         mode: not_webhook(),
         rows: vec![state(), requests(), connection()],
     }
@@ -36,16 +36,16 @@ fn state() -> PanelRow {
                 "Leaders",
                 Some(2),
                 leaders,
-                "Replicas that lead. 1 is right; 0 for long: no pod is evicted; with --mode=observe none leads.",
+                "Replicas that are leader. 1 is normal. While it is 0, no pod is evicted. With --mode=observe, no replica leads.",
             ),
-            number("Nodes", None, largest(names::NODES), "Nodes that Taintward knows."),
+            number("Nodes", None, largest(names::NODES), "Nodes that Taintward observes."),
             number(
                 "Tainted nodes",
                 None,
                 largest(names::TAINTED_NODES),
                 "Nodes with at least one NoExecute taint.",
             ),
-            number("Countdowns", None, largest(names::PENDING_PODS), "Pods whose toleration is running out."),
+            number("Countdowns", None, largest(names::PENDING_PODS), "Pods with a running countdown."),
             number(
                 "Pods due",
                 None,
@@ -57,13 +57,13 @@ fn state() -> PanelRow {
                 PanelUnit::Seconds,
                 Some(60),
                 largest(&seconds(names::OLDEST_DUE_POD)),
-                "How long the longest overdue pod has been due; 0 if none is. Above 60 s evictions are held up.",
+                "How long the longest overdue pod has been due; 0 if no pod is due. Above 60 s, something blocks evictions.",
             ),
             number(
                 "Nodes waiting for taint",
                 Some(1),
                 largest(names::NODES_WAITING_FOR_TAINT),
-                "Unhealthy nodes without their NoExecute taint, for a rate limit or a zone that is down.",
+                "Unhealthy nodes without their NoExecute taint, because of a rate limit or because their zone is down.",
             ),
             number(
                 "Pods held",
@@ -72,10 +72,10 @@ fn state() -> PanelRow {
                 "Pods whose countdown toleration-hold-controller has stopped.",
             ),
             number(
-                "In doubt",
+                "Observation in doubt",
                 Some(1),
                 largest(names::OBSERVATION_IN_DOUBT),
-                "1 while a process takes no silence of a node for evidence.",
+                "1 while a process cannot determine which nodes are silent.",
             ),
             number(
                 "Everything down",
@@ -88,7 +88,7 @@ fn state() -> PanelRow {
                 PanelUnit::Seconds,
                 Some(180),
                 max(&watch_ages()),
-                "How long ago the API server last said anything on the quietest watch. Bookmarks come about once a minute.",
+                "The longest time since a watch last received anything. The API server sends a bookmark about once a minute.",
             ),
         ],
     }
@@ -120,19 +120,19 @@ fn requests() -> PanelRow {
                 "Requests to the API server",
                 PanelUnit::PerSecond,
                 vec![per_second_by(&["method", "code"], names::REST_CLIENT_REQUESTS)],
-                "All requests, those of watches and the lease included. <error>: no answer came.",
+                "All requests, including watches and the lease. <error>: the API server did not answer.",
             ),
             Panel::lines(
                 "Duration of requests",
                 PanelUnit::Seconds,
                 quantiles(&["verb"], names::REST_CLIENT_REQUEST_DURATION),
-                "How long requests took until the head of the answer came, or until they were given up.",
+                "How long requests took until the head of the answer arrived, or until Taintward abandoned them.",
             ),
             Panel::lines(
                 "Log",
                 PanelUnit::PerSecond,
                 vec![per_second_by(&["level"], names::LOG_MESSAGES)],
-                "Records of the log. Failures without a metric of their own show here.",
+                "Log records, by level. Failures without their own metric show here.",
             ),
         ],
     }
@@ -147,25 +147,26 @@ fn connection() -> PanelRow {
                 "Watch age",
                 PanelUnit::Seconds,
                 vec![PanelQuery::new("{{resource}}", format!("max by (resource) ({})", watch_ages()))],
-                "How long ago the API server last said anything on the watch of a resource; the oldest of all processes.",
+                "The time since the watch of a resource last received anything: the maximum of all processes.",
             ),
             Panel::lines(
-                "Watches taken up again",
+                "Watch restarts",
                 PanelUnit::PerSecond,
                 vec![per_second_by(&["resource", "reason"], names::WATCH_RESTARTS)],
-                "Streams that were opened again. The reasons closed and relist are no failures.",
+                "Watches that a process opened again. The reasons closed and relist are not failures.",
             ),
             Panel::lines(
                 "Lease",
                 PanelUnit::Seconds,
                 vec![by_instance(&seconds(names::LEASE_MARGIN))],
-                "How long a process may still act without renewing the lease; 0 while it follows. Below 0 is a fault.",
+                "How long a process may still act without renewing the lease; 0 if it is not the leader. Below 0, report a bug.",
             ),
             Panel::lines(
                 "Clock",
                 PanelUnit::Seconds,
                 vec![by_instance(&seconds(names::CLOCK_OFFSET))],
-                "How far the clock of a process is ahead of the API server's; below 0: behind. Countdowns go by the API server's.",
+                "How far the clock of a process is ahead of the API server's; below 0, it is behind. Countdowns use the API server's \
+                 clock.",
             ),
         ],
     }

@@ -1,4 +1,4 @@
-//! Causes of alerts about silent nodes, and about an API server that cannot be heard or believed.
+//! Causes of alerts about silent nodes, and about an API server that does not answer or has a wrong clock.
 
 use super::super::alert_cause::CauseRun;
 use super::super::scrape_job::SandboxServer;
@@ -55,7 +55,7 @@ pub(super) async fn api_server_stopped(run: &mut CauseRun<'_>) -> Result<()> {
 pub(super) async fn clock_set(run: &mut CauseRun<'_>) -> Result<()> {
     let job = run.job;
     let sandbox = job.sandbox(&[]).await?;
-    // With election it asks the server for something every two seconds, and sees the date of each answer.
+    // With leader election it sends a request every two seconds, and reads the date of each answer.
     let _controller = job.run(&sandbox.kubeconfig, &FLAGS[1..]).await?;
     job.until("taintward_clock_offset_known", "== 1").await?;
     run.begins()?;
@@ -65,7 +65,7 @@ pub(super) async fn clock_set(run: &mut CauseRun<'_>) -> Result<()> {
     run.resolves().await
 }
 
-/// Lets a sandbox's clock run at another speed for a while, as the button of its board does.
+/// Runs the clock of a sandbox at another speed for a while, as the button of its board does.
 async fn run_at_speed(sandbox: &SandboxServer, speed: f64, lasting: Duration) -> Result<()> {
     let printed = sandbox.process.output();
     let (_, board) = printed.split_once("http://127.0.0.1:").context("the sandbox names no board")?;

@@ -1,4 +1,4 @@
-//! Causes of alerts about pods that stay longer than they should.
+//! Causes of alerts about pods that are not evicted at their deadline.
 
 use super::super::alert_cause::CauseRun;
 use anyhow::Result;

@@ -4,8 +4,8 @@ use anyhow::{Context as _, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files below `folder` that have one of `extensions`, sorted; what Cargo built and hidden folders are left out.
-pub(crate) fn files_below(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
+/// The files below `folder` that have one of `extensions`, sorted, without the files that Cargo built and hidden folders.
+pub fn files_below(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
