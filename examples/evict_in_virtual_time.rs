@@ -1,4 +1,4 @@
-//! Evicts a pod in virtual time: feeds the engine facts and the time, and answers its effects as an API server would.
+//! Evicts a pod in virtual time: gives the engine facts and the time, and answers its effects as an API server would.
 
 use serde_json::{Value, json};
 use taintward_core::engine::{Engine, Lane, LiveRead};
@@ -9,7 +9,7 @@ use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_kube::decode::{Decoded, WatchedObject};
 
-/// The core reads no clock: the example says what time it is.
+/// The core reads no clock: the example gives it the time.
 fn clock(mono: Mono) -> Now {
     let began = Wall::from_secs(1_800_000_000);
     Now::exact(mono, began.plus(mono.since(Mono::from_secs(0))))
@@ -19,7 +19,7 @@ fn at(seconds: i64) -> Now {
     clock(Mono::from_secs(seconds))
 }
 
-/// What a decision needs to know of an object.
+/// The fields of an object that a decision needs.
 fn fact<F: WatchedObject>(object: &Value) -> F {
     match F::from_json(object.to_string().as_bytes()) {
         Decoded::Object(fact) => fact,
@@ -76,7 +76,7 @@ fn main() {
     engine.tick(Mono::from_secs(60));
     assert_eq!(engine.next_effect(Lane::All, at(60)), None);
 
-    // A taint that comes back gives the pod its whole time again.
+    // If the taint is added again, the pod gets its whole time again.
     engine.handle(watched(node(&tainted)), at(100));
     let mut effects = Vec::new();
     while !effects.iter().any(|(_, effect)| matches!(effect, EvictionEffect::DeletePod { .. })) {

@@ -28,7 +28,7 @@ fn pool() -> DedicatedPool {
     }
 }
 
-/// What the API server is told about a new pod of the namespace `shop`.
+/// The response that the API server gets for a new pod of the namespace `shop`.
 fn response(half: Half, pod: &Value, rules: &RuleReviewer) -> Result<Value, Box<dyn Error>> {
     let review = json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",

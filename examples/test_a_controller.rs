@@ -1,6 +1,6 @@
 //! Tests a kube-rs controller against an API server in memory, through an outage of an hour in virtual time.
 //!
-//! The controller gives each node that has a taint the label `example.com/tainted`, and takes it away again.
+//! The controller adds the label `example.com/tainted` to each node that has a taint, and removes it from other nodes.
 
 use fakekube::api::{ApiServer, ApiServerSettings};
 use fakekube::fault::{FaultInjector, InjectedFault};
@@ -45,13 +45,13 @@ async fn list_and_watch(nodes: &Api<Node>) -> kube::Result<()> {
 async fn run(client: Client) {
     let nodes = Api::all(client);
     loop {
-        // Whatever failed, the next list tells what is so.
+        // If a request failed, the next list shows the current state.
         let _ = list_and_watch(&nodes).await;
         tokio::time::sleep(Duration::from_secs(10)).await;
     }
 }
 
-/// Waits until the node n1 has the label, or has it no more.
+/// Waits until the node n1 has the label, or no longer has it.
 async fn until_labelled(nodes: &Api<Node>, wanted: bool) -> Result<(), Box<dyn Error>> {
     let node = nodes.get("n1").await?;
     if node.labels().contains_key(LABEL) == wanted {
@@ -74,17 +74,17 @@ async fn until_labelled(nodes: &Api<Node>, wanted: bool) -> Result<(), Box<dyn E
 async fn main() -> Result<(), Box<dyn Error>> {
     let server = ApiServer::new(ApiServerSettings::default());
     server.bootstrap();
-    // The controller's requests go through the faults, those of the test do not.
+    // Faults apply to the controller's requests, and not to those of the test.
     let faults = FaultInjector::new(1, 0);
     let controller = tokio::spawn(run(Client::new(faults.before(server.clone()), "default")));
     let nodes: Api<Node> = Api::all(Client::new(server, "default"));
-    // An API server gives each new node a taint until the node says that it is ready.
+    // An API server gives each new node a taint, which stays until the node reports that it is ready.
     let node = serde_json::from_value(json!({"metadata": {"name": "n1"}}))?;
     nodes.create(&PostParams::default(), &node).await?;
     until_labelled(&nodes, true).await?;
     println!("the label is there");
 
-    // An API server that refuses all requests changes nothing; afterwards the controller catches up.
+    // While the API server rejects all requests, nothing changes; afterwards the controller catches up.
     faults.outage(Some(InjectedFault::Unavailable));
     let no_taints = Patch::Merge(json!({"spec": {"taints": null}}));
     nodes.patch("n1", &PatchParams::default(), &no_taints).await?;

@@ -1,6 +1,6 @@
 //! Watches nodes, from the first list to the last change, and prints their taints.
 //!
-//! The API server is one in memory. `Client::try_from(Config::infer().await?)` connects to the cluster of your kubeconfig.
+//! The API server runs in memory. `Client::try_from(Config::infer().await?)` connects to the cluster of your kubeconfig.
 
 use fakekube::api::{ApiServer, ApiServerSettings};
 use k8s_openapi::api::core::v1::Node;
@@ -47,7 +47,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                     println!("{} is gone", identity.name);
                     break 'watch;
                 }
-                // An object that cannot be decoded stops nothing; a list that breaks off is started again.
+                // The watcher skips an object that it cannot decode, and starts an interrupted list again.
                 WatchEvent::Undecodable(object) => eprintln!("not understood: {}", object.why),
                 WatchEvent::ListStarted { .. } | WatchEvent::ListAborted | WatchEvent::Bookmark => {}
             }
@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     watcher.abort();
 
-    // An API server gives each new node a taint until the node says that it is ready.
+    // An API server gives each new node a taint, which stays until the node reports that it is ready.
     let [new, changed] =
         ["node.kubernetes.io/not-ready:NoSchedule", "maintenance:NoExecute"].map(str::to_owned);
     assert_eq!(seen, [(true, vec![new]), (false, vec![changed])]);

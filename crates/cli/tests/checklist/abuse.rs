@@ -37,8 +37,8 @@ pub(crate) async fn bodies(ground: &Ground) -> Found {
     let after = ground.resident();
     demand(after < before + GROWTH, format!("40 MiB took memory: {before} KiB before, {after} KiB after"))?;
     Ok(Shown::with(
-        "two objects of 3 MiB with every character written as six (36 MiB) are answered, 40 MiB are refused with 413; memory grows \
-         by less than one of the bodies",
+        "the webhook answers two objects of 3 MiB with every character written as six (36 MiB), and rejects 40 MiB with 413; \
+         its memory grows by less than one of the bodies",
         format!(
             "{idle} KiB resident, {before} after {BODIES} pods of 3 MiB, {after} after {BODIES} of 36 and 40 MiB each"
         ),

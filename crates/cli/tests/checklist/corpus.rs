@@ -31,20 +31,20 @@ fn bad() -> Vec<(&'static str, Vec<u8>)> {
     broken[at] = 0xff;
     vec![
         ("nothing", Vec::new()),
-        ("no JSON", b"garbage".to_vec()),
+        ("not JSON", b"garbage".to_vec()),
         ("half of it", text.as_bytes()[..text.len() / 2].to_vec()),
         ("10,000 times [", "[".repeat(10_000).into_bytes()),
         ("the same key twice", text.replacen("\"uid\":\"u\"", "\"uid\":\"u\",\"uid\":\"v\"", 1).into_bytes()),
         ("NaN", spec("\"x\":NaN")),
-        ("what is no UTF-8", broken),
+        ("invalid UTF-8", broken),
         ("another version", with("/apiVersion", json!("admission.k8s.io/v1beta1"))),
         ("another kind", with("/kind", json!("Pod"))),
         ("no request", without("/request")),
         ("no uid", without("/request/uid")),
         ("an empty uid", with("/request/uid", json!(""))),
         ("no object", without("/request/object")),
-        ("an operation there is not", with("/request/operation", json!("EAT"))),
-        ("a resource of others", with("/request/resource/resource", json!("secrets"))),
+        ("an unknown operation", with("/request/operation", json!("EAT"))),
+        ("another resource", with("/request/resource/resource", json!("secrets"))),
         ("a kind that does not belong to the resource", with("/request/kind/kind", json!("Node"))),
     ]
 }
@@ -60,10 +60,10 @@ fn odd() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("10,000 nested lists in a pod", deep("[", "]")),
         ("10,000 nested objects in a pod", deep("{\"a\":", "}")),
-        ("no UTF-8 where nobody looks", foreign),
-        ("a number that is none", spec("\"tolerations\":[{\"tolerationSeconds\":1e999}]")),
+        ("invalid UTF-8 in a skipped field", foreign),
+        ("an invalid number", spec("\"tolerations\":[{\"tolerationSeconds\":1e999}]")),
         ("seconds beyond 64 bits", spec("\"tolerations\":[{\"tolerationSeconds\":9223372036854775808}]")),
-        ("tolerations that are none", spec("\"tolerations\":{\"a\":1}")),
+        ("tolerations that are not a list", spec("\"tolerations\":{\"a\":1}")),
         ("a key that is a number", spec("\"tolerations\":[{\"key\":1}]")),
     ]
 }
@@ -94,12 +94,12 @@ pub(crate) async fn senseless(ground: &mut Ground) -> Found {
             )?;
         }
     }
-    demand(ground.hook.is_running() && ground.hook.pid() == pid, "the process is gone")?;
+    demand(ground.hook.is_running() && ground.hook.pid() == pid, "the process has ended or restarted")?;
     let broke = ground.hook.metric("taintward_webhook_panics_total", "");
-    demand(broke == 0.0, format!("{broke} rules broke down"))?;
+    demand(broke == 0.0, format!("{broke} rules panicked"))?;
     Ok(Shown::with(
-        "no JSON, half of it, the same key twice, NaN, other kinds, no uid and others, at both paths: 400 each, in one line; odd \
-         objects, 10,000 deep and more: an answer each; the process lives",
+        "each invalid body (such as no JSON, half of it, the same key twice, NaN, other kinds, no uid) gets 400 with one line, \
+         at both paths; each unusual object (such as 10,000 nested lists) gets an answer; the process continues",
         format!("{} and {}", all.len(), odd.len()),
     ))
 }
@@ -113,7 +113,7 @@ pub(crate) async fn answers(ground: &Ground) -> Found {
     for (number, case) in cases(PODS).iter().enumerate() {
         let uid = format!("uid-{number}-\u{fc}\"\\");
         let answer = client.ask("mutate", &question(&uid, "main", &case.pod)).await;
-        demand(answer["uid"] == uid.as_str(), format!("{uid} became {}", answer["uid"]))?;
+        demand(answer["uid"] == uid.as_str(), format!("the answer to {uid} has the uid {}", answer["uid"]))?;
         let Some(patch) = answer["patch"].as_str() else { continue };
         demand(answer["patchType"] == "JSONPatch", &answer)?;
         let patch: Value = serde_json::from_slice(&STANDARD.decode(patch).unwrap()).unwrap();
@@ -128,8 +128,8 @@ pub(crate) async fn answers(ground: &Ground) -> Found {
     }
     demand(steps > PODS, format!("only {steps} steps"))?;
     Ok(Shown::with(
-        "each uid comes back; each step of a patch is about tolerations, affinity or the annotation taintward.io/made-for, and \
-         removes nothing",
+        "each answer has the uid of its request; each step of a patch changes tolerations, affinity or the annotation \
+         taintward.io/made-for, and removes nothing",
         format!("{PODS} questions, {steps} steps"),
     ))
 }
@@ -169,8 +169,8 @@ pub(crate) async fn nothing_is_lost(ground: &Ground) -> Found {
     }
     demand(compared > PODS / 2 && refused > 5, format!("{compared} and {refused}"))?;
     Ok(Shown::with(
-        "pods created with and without the webhook on a real API server: all keep what they had, in its place; those that a server \
-         refuses stay refused",
+        "a real API server creates each pod with and without the webhook: all pods keep what they had, in the same place; the \
+         webhook admits no pod that the API server rejects without it",
         format!("{compared} kept, {refused} refused"),
     ))
 }

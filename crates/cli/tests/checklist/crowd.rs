@@ -57,8 +57,8 @@ pub(crate) async fn good_clients(ground: &Ground) -> Found {
         ground.resident()
     );
     Ok(Shown::with(
-        "up to 10,000 connections from another address that say nothing, little or byte by byte, and floods of HTTP/2 resets: p99 of \
-         good clients below 1 s, but for what the machine holds up others for as well, and at most 600 connections open",
+        "up to 10,000 connections from another address that send nothing, little or single bytes, and floods of HTTP/2 resets: \
+         p99 of good clients is below 1 s, apart from delays of the machine itself, and at most 600 connections are open",
         figures,
     ))
 }

@@ -21,7 +21,7 @@ pub(crate) fn text(name: &str) -> Result<String, String> {
 
 /// Checks that a file contains these words: a test's name, a check.
 pub(crate) fn stands(name: &str, words: &str) -> Result<(), String> {
-    demand(text(name)?.contains(words), format!("{name} has no `{words}` any more"))
+    demand(text(name)?.contains(words), format!("{name} no longer contains `{words}`"))
 }
 
 fn gate(proofs: &[(&str, &str)], result: &str) -> Found {
@@ -43,7 +43,7 @@ pub(crate) fn record_of_the_controllers() -> Result<String, String> {
     stands("crates/cli/tests/real/witness.rs", "terms.forbidden || entry.code != 403")?;
     stands("crates/cli/tests/real/stage.rs", "let deletions = self.witness.deletions()")?;
     Ok(format!(
-        "of the controllers the same, and that their metrics count as many deletions, is in the gate (`{RECORD}`)"
+        "a test in the gate checks the same for the controllers, and that their metrics count as many deletions (`{RECORD}`)"
     ))
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn of(number: usize) -> Found {
     match number {
         21 => gate(
             &[("crates/core/tests/budgets.rs", "fn a_hostile_pod_on_a_hostile_node_is_cheap")],
-            "no more than forty passes over their texts, with keys and without; optimised, within 5 ms",
+            "at most forty passes over their texts, with keys and without; at most 5 ms in an optimized build",
         ),
         22 => gate(
             &[
@@ -66,54 +66,55 @@ pub(crate) fn of(number: usize) -> Found {
                 ("crates/core/tests/node_lifecycle/silent_on_purpose.rs", "fn "),
                 ("crates/core/tests/node_lifecycle/judge.rs", "fn assert_rate"),
             ],
-            "whatever its kubelets do, a zone has no more nodes tainted than its rate allows, none of another zone, and those \
-             of others that are dead in time",
+            "no matter what the kubelets of a zone do, at most as many nodes of that zone are tainted as its rate allows, and \
+             no nodes of other zones; dead nodes of other zones are tainted in time",
         ),
         24 => gate(
             &[(
                 "crates/cli/tests/metrics_delegated.rs",
                 "fn metrics_are_for_tokens_that_the_api_server_authorizes",
             )],
-            "`taintward run --metrics-authentication=delegated` answers 401 without a token and 403 without the right, on a real API \
-             server; without it loopback only, unless told otherwise. The webhook does not know the flag (docs/metrics.md says \
-             why): its numbers are on a port of their own, installed behind a NetworkPolicy",
+            "`taintward run --metrics-authentication=delegated` answers 401 without a token and 403 without the permission, on \
+             a real API server; without the flag it listens on loopback only, unless another flag changes that. The webhook \
+             does not have the flag (docs/metrics.md says why): its metrics have their own port, which an installation \
+             protects with a NetworkPolicy",
         ),
         28 => gate(
             &[(
                 "crates/controller/src/event_recorder.rs",
                 "fn a_storm_is_aggregated_into_one_event_per_node",
             )],
-            "150,000 stories become one event for each node and a bounded number before, and no count is lost",
+            "150,000 evictions become one event for each node, after a bounded number of single events, and no count is lost",
         ),
         31 => gate(
             &[
                 (".ci/run", "cargo deny --locked --offline check"),
                 ("deny.toml", "unknown-registry = \"deny\""),
             ],
-            "`cargo deny` checks licences, bans, sources; advisories where a copy of their database is at hand (SECURITY.md \
-             says of which day it last was)",
+            "`cargo deny` checks licences, bans and sources, and advisories if a copy of their database is available \
+             (SECURITY.md has the date of the last check)",
         ),
         32 => not_done(
-            "versions are locked and sources known, but nobody has read them all, nor are others' audits imported",
+            "versions are locked and sources known, but no reviewer has read all of them, and no audits of others are imported",
         ),
         34 => by_hand(
             &[("xtask/src/release.rs", "ensure!(again == program")],
-            "built a second time, offline and in another folder, every byte is the same",
+            "a second build, offline and in another folder, produces the same bytes",
         ),
         35 => by_hand(
             &[
                 ("xtask/src/release.rs", "does not list what it is made of"),
                 ("deploy/Containerfile", "cargo auditable build"),
             ],
-            "a program with the list that `cargo audit bin` reads, and a bill of materials (CycloneDX) beside it",
+            "the program contains the list that `cargo audit bin` reads, and a bill of materials (CycloneDX) is beside it",
         ),
         36 => not_done(
-            "that needs an identity of the place that builds; there is none yet, and nothing is signed",
+            "a proof needs an identity of the build service; there is no such identity yet, and nothing is signed",
         ),
         40 => gate(
             &[("crates/cli/tests/real/flags.rs", "fn observe_writes_nothing")],
-            "with the right to read and no other, nothing but reads is in the API server's record, not even a lease",
+            "with permission to read and no other, the API server's audit log has only reads, and no write of a lease",
         ),
-        other => Err(format!("nobody knows how to check item {other}")),
+        other => Err(format!("item {other} has no check")),
     }
 }

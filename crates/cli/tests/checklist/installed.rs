@@ -36,7 +36,8 @@ pub(crate) fn golden(there: &Installed<'_>) -> Found {
     let accounts = accounts["items"].as_array().unwrap();
     assert_eq!(accounts.len(), 2, "one for each part");
     assert!(accounts.iter().all(|account| account["automountServiceAccountToken"] == false));
-    Ok("both, in their own namespace and in another, by the API server's own list; no token is mounted by itself".into())
+    Ok("both accounts, in their own namespace and in another, according to the API server's own list; no token is mounted \
+            automatically".into())
 }
 
 pub(crate) fn wildcards(there: &Installed<'_>) -> Found {
@@ -45,7 +46,7 @@ pub(crate) fn wildcards(there: &Installed<'_>) -> Found {
     assert!(roles.len() > 5);
     let rules = roles.iter().flat_map(|role| role["rules"].as_array().unwrap());
     assert!(rules.into_iter().all(|rule| !rule.to_string().contains("\"*\"")));
-    Ok("in no verb, group or resource of any ClusterRole or Role that is installed".into())
+    Ok("none in the verbs, groups and resources of the installed ClusterRoles and Roles".into())
 }
 
 pub(crate) fn escalation(there: &Installed<'_>) -> Found {
@@ -92,8 +93,8 @@ pub(crate) fn escalation(there: &Installed<'_>) -> Found {
     for (account, what, expected) in rows {
         assert_eq!(there.can(account, what), expected, "{account}: {what}");
     }
-    Ok("`kubectl auth can-i` says no to creating pods, exec, nodes and their status, Secrets of others, impersonation, bind and escalate, \
-        tokens, roles, foreign webhook configurations, policies; and yes to what each needs"
+    Ok("`kubectl auth can-i` answers no for creating pods, exec, nodes and their status, Secrets of others, impersonation, \
+            bind and escalate, tokens, roles, foreign webhook configurations, policies; and yes for what each account needs"
         .into())
 }
 
@@ -127,8 +128,8 @@ pub(crate) fn restricted(there: &Installed<'_>) -> Found {
         assert!(hour.as_i64().is_some_and(|seconds| seconds <= 3600), "{template:#}");
         assert_eq!(template["spec"]["automountServiceAccountToken"], false);
     }
-    Ok("the API server takes the pods of both Deployments at that level without a word, and refuses them with \
-        allowPrivilegeEscalation"
+    Ok("at that level, the API server accepts the pods of both Deployments without a warning, and rejects them with \
+            allowPrivilegeEscalation"
         .into())
 }
 
@@ -152,7 +153,7 @@ pub(crate) async fn fairness(there: &Installed<'_>) -> Found {
         let waited = wait::until(&format!("{asked} to be counted to {schema}"), PATIENCE, counted).await;
         waited.map_err(|why| why.to_string())?;
     }
-    Ok("by the API server's answers, requests for the lease are counted to `leader-election`, all others of both accounts to \
-        `workload-high`: neither shares a level with ordinary pods"
+    Ok("according to its responses, the API server gives requests for the lease the level `leader-election`, and all other \
+            requests of both accounts `workload-high`: neither shares a level with ordinary pods"
         .into())
 }

@@ -49,18 +49,18 @@ const OF_OTHERS: &str = "taintward-pool-guard";
 pub(crate) async fn bounds() -> Found {
     let policies = by_manifest(&["ValidatingAdmissionPolicy"], 8, |object| {
         let spec = &object["spec"];
-        demand(spec["failurePolicy"] == "Fail", "what fails passes")?;
+        demand(spec["failurePolicy"] == "Fail", "its failurePolicy is not Fail")?;
         if object["metadata"]["name"].as_str().is_some_and(|name| OF_PODS.contains(&name)) {
             return demand(spec["paramKind"].is_object(), "it has no parameters");
         }
         let account = spec["matchConditions"][0]["expression"].as_str().unwrap_or_default();
         if object["metadata"]["name"] == OF_OTHERS {
             let all_but = "request.userInfo.username != 'system:serviceaccount:taintward-system:taintward'";
-            return demand(account == all_but, "it leaves out more than the controller");
+            return demand(account == all_but, "it exempts more than the controller");
         }
         let ours = account
             .starts_with("request.userInfo.username == 'system:serviceaccount:taintward-system:taintward");
-        demand(ours, "it is about somebody else")?;
+        demand(ours, "it restricts another account")?;
         // An account with permission for evictions may evict any pod, just as one with permission for deletions may
         // delete any.
         let others: Vec<&str> =
@@ -69,38 +69,42 @@ pub(crate) async fn bounds() -> Found {
             Some("taintward-controller-pods") => &["no-eviction"],
             _ => &[],
         };
-        demand(others == expected, "it leaves something out")?;
-        demand(list(&spec["validations"]).len() > 2, "it demands nothing")
+        demand(others == expected, "it has other match conditions than expected")?;
+        demand(list(&spec["validations"]).len() > 2, "it has too few validations")
     })?;
     let bindings = by_manifest(&["ValidatingAdmissionPolicyBinding"], 8, |object| {
         let spec = &object["spec"];
-        demand(spec["validationActions"] == json!(["Deny"]), "nothing is refused")?;
-        demand(spec["policyName"] == object["metadata"]["name"], "it binds another")?;
+        demand(spec["validationActions"] == json!(["Deny"]), "it does not deny")?;
+        demand(spec["policyName"] == object["metadata"]["name"], "it binds another policy")?;
         if spec["policyName"].as_str().is_some_and(|name| OF_PODS.contains(&name)) {
             return demand(spec["paramRef"].is_object(), "it has no parameters");
         }
-        demand(spec["matchResources"].is_null() && spec["paramRef"].is_null(), "it does not hold everywhere")
+        demand(spec["matchResources"].is_null() && spec["paramRef"].is_null(), "it does not apply everywhere")
     })?;
     stands(
         "crates/cli/tests/install_bounds.rs",
         "fn accounts_change_what_their_parts_write_and_nothing_else",
     )?;
-    let found = "by manifest: each account's writes are bound by policies that fail closed, each with a binding that denies; what they \
-                 refuse, field by field, with both accounts' tokens on a real API server, in the gate (`install_bounds`)";
+    let found = "by manifest: policies that fail closed restrict each account's writes, each with a binding that denies; a \
+            test in the gate (`install_bounds`) checks what they reject, field by field, with both accounts' tokens on a real \
+            API server";
     Ok(Shown::with(found, format!("{policies}; {bindings}")))
 }
 
 pub(crate) async fn tokens() -> Found {
     let found = by_manifest(&["Deployment"], 2, |object| {
         let spec = &object["spec"]["template"]["spec"];
-        demand(spec["automountServiceAccountToken"] == false, "a token is mounted by itself")?;
+        demand(spec["automountServiceAccountToken"] == false, "a token is mounted automatically")?;
         let sources = list(&spec["volumes"]).iter().flat_map(|volume| list(&volume["projected"]["sources"]));
         let lasting: Vec<i64> =
             sources.filter_map(|one| one["serviceAccountToken"]["expirationSeconds"].as_i64()).collect();
         demand(!lasting.is_empty(), "there is no token")?;
         demand(lasting.iter().all(|seconds| *seconds <= TOKEN_MOST), format!("tokens last {lasting:?} s"))
     })?;
-    Ok(Shown::with("by manifest: projected, for an hour at most; none is mounted by itself", found))
+    Ok(Shown::with(
+        "by manifest: projected, valid for an hour at most; no token is mounted automatically",
+        found,
+    ))
 }
 
 /// From the addresses of the API servers, to one port only.
@@ -109,23 +113,23 @@ pub(crate) async fn network() -> Found {
     let flag = format!("--api-server-cidr={THERE}");
     let found = with_flags(&[&flag], &["NetworkPolicy"], 2, |object| {
         let spec = &object["spec"];
-        demand(list(&spec["policyTypes"]).contains(&"Ingress".into()), "it says nothing of who comes in")?;
+        demand(list(&spec["policyTypes"]).contains(&"Ingress".into()), "it does not restrict ingress")?;
         let part = &spec["podSelector"]["matchLabels"]["app.kubernetes.io/component"];
         for rule in list(&spec["ingress"]) {
             demand(!list(&rule["ports"]).is_empty(), "every port is open")?;
-            demand(!list(&rule["from"]).is_empty(), "everybody comes in")?;
+            demand(!list(&rule["from"]).is_empty(), "it admits every address")?;
             let there = |from: &Value| from["ipBlock"]["cidr"] == THERE;
             // Metrics and probes have their own port, open to labelled namespaces.
             let allowed = &json!({"namespaceSelector": {"matchLabels": {"taintward.io/metrics": "allowed"}}});
             let of_metrics = list(&rule["ports"]).iter().all(|one| one["port"] == "metrics");
             let only =
                 list(&rule["from"]).iter().all(|from| if of_metrics { from == allowed } else { there(from) });
-            demand(only, format!("{part}: {} come in", rule["from"]))?;
+            demand(only, format!("{part}: it admits {}", rule["from"]))?;
         }
         Ok(())
     })?;
-    let said = "by manifest, with --api-server-cidr: a NetworkPolicy lets these networks in and nothing else; without it, and where the \
-                network knows no policies, the pod network reaches the webhook, and install says so";
+    let said = "by manifest, with --api-server-cidr: a NetworkPolicy admits only these networks; without the flag, or if the \
+            network does not support policies, the pod network reaches the webhook, and install says so";
     Ok(Shown::with(said, found))
 }
 
@@ -149,8 +153,8 @@ pub(crate) async fn configurations(ground: &Ground) -> Found {
         found += 1;
     }
     demand(found == 2, format!("{found} configurations"))?;
-    Ok("both, as the API server would keep them: Ignore, 2 s at most, no side effects, no wildcards, conditions; not the webhook's own \
-        namespace, not kube-system"
+    Ok("both configurations, as the API server would store them: Ignore, 2 s at most, no side effects, no wildcards, match \
+            conditions; they exclude the webhook's own namespace and kube-system"
         .into())
 }
 
@@ -173,6 +177,9 @@ fn webhook(one: &Value) -> Result<(), String> {
     let selector = one["namespaceSelector"].to_string();
     let of_nodes = list(&one["rules"]).iter().all(|rule| rule["resources"] == json!(["nodes"]));
     let excluded = ["kube-system", "taintward-system"].iter().all(|name| selector.contains(name));
-    demand(of_nodes || (excluded && selector.contains("NotIn")), "its own namespace is not left out")?;
+    demand(
+        of_nodes || (excluded && selector.contains("NotIn")),
+        "it does not exclude kube-system and its own namespace",
+    )?;
     demand(of_nodes || !list(&one["matchConditions"]).is_empty(), "there are no matchConditions")
 }

@@ -27,7 +27,7 @@ pub(crate) async fn metrics(ground: &Ground) -> Found {
         client.ask("mutate", &question(&format!("counted-{number}"), "main", &pod)).await;
     }
     let after = series(ground);
-    demand(before.len() > 20 && before == after, format!("{:?} came up", after.difference(&before)))?;
+    demand(before.len() > 20 && before == after, format!("new series: {:?}", after.difference(&before)))?;
     let of_others = |series: &&String| {
         let labels = series.split_once('{').map(|(_, labels)| labels).unwrap_or_default();
         labels.split(',').any(|label| OTHERS.iter().any(|other| label.starts_with(other)))
@@ -35,11 +35,11 @@ pub(crate) async fn metrics(ground: &Ground) -> Found {
     let found: Vec<_> = after.iter().filter(of_others).collect();
     demand(found.is_empty(), format!("{found:?}"))?;
     let (_, page) = ground.hook.get("/metrics").unwrap_or_default();
-    demand(!page.contains("eyJ") && !page.contains("PRIVATE"), "a secret is told")?;
+    demand(!page.contains("eyJ") && !page.contains("PRIVATE"), "the page has a secret")?;
     let shown = "fn every_series_is_there_from_the_start_and_none_comes_later";
     stands("crates/controller/src/metrics/tests.rs", shown)?;
-    let found = "of the webhook, on its page: the same series after 300 more pods, none with a pod's, node's, user's or taint's \
-                 words, no token or key; of the controllers in the gate (`taintward-controller --lib -- every_series`)";
+    let found = "webhook: the same series after 300 more pods, none with values from a pod, node, user or taint, no token or \
+            key; controllers: in the gate (`taintward-controller --lib -- every_series`)";
     Ok(Shown::with(found, format!("{} series", after.len())))
 }
 
@@ -60,11 +60,12 @@ pub(crate) async fn pages(ground: &Ground) -> Found {
         let status = ground.hook.get(path).map(|(status, _)| status);
         demand(status == Some(404), format!("{path} at the port of metrics: {status:?}"))?;
         let answer = ground.client().await.get(path).await.map_err(|why| why.to_string())?;
-        demand(answer.0 == 404, format!("{path} at the port of questions: {}", answer.0))?;
+        demand(answer.0 == 404, format!("{path} at the port of requests: {}", answer.0))?;
     }
     let (mine, told) = (listening(ground.hook.pid()).map_err(|why| why.to_string())?, ground.hook.ports());
     demand(mine == BTreeSet::from(told), format!("it listens at {mine:?}, not at {told:?}"))?;
-    Ok("404 at both ports for `/debug`, pprof, `/flagz`, `/admin` and others; it listens at two ports, those of its flags".into())
+    Ok("both ports answer 404 for `/debug`, pprof, `/flagz`, `/admin` and others; the webhook listens only on the two ports of \
+            its flags".into())
 }
 
 /// The ports on which a process listens: its own sockets among those of its network.
@@ -118,11 +119,11 @@ pub(crate) async fn log(ground: &Ground) -> Found {
     let output = hook.output();
     for line in output.lines() {
         let record: Result<Value, _> = serde_json::from_str(line);
-        demand(record.is_ok_and(|record| record.is_object()), format!("no record: {line:?}"))?;
+        demand(record.is_ok_and(|record| record.is_object()), format!("not a JSON record: {line:?}"))?;
         demand(!line.chars().any(char::is_control) && !line.contains('\u{202e}'), format!("{line:?}"))?;
     }
     let lines = output.lines().count();
-    demand(lines > 20, format!("it says little: {output}"))?;
+    demand(lines > 20, format!("it logs too few lines: {output}"))?;
     stands(
         "crates/controller/src/logging/tests.rs",
         "fn hostile_values_stay_on_their_line_and_in_their_quotes",
@@ -133,8 +134,8 @@ pub(crate) async fn log(ground: &Ground) -> Found {
     for secret in [token, "Bearer", "PRIVATE KEY"] {
         demand(!output.contains(secret), "a secret is in the log")?;
     }
-    let found = "the webhook at `--v=10`, asked about names, keys, users and uids with line ends, escapes, `${jndi:` and reversed text: \
-                 each line of its log is one JSON record without control characters, and neither its token nor a key is in it; of the \
-                 controllers in the gate (`taintward-controller --lib -- logging`)";
+    let found = "webhook: at `--v=10`, with line ends, escapes, `${jndi:` and reversed text in names, keys, users and uids, \
+            each line of its log is one JSON record without control characters, and the log has neither its token nor a key; \
+            controllers: in the gate (`taintward-controller --lib -- logging`)";
     Ok(Shown::with(found, format!("{lines} lines")))
 }

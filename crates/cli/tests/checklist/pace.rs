@@ -11,7 +11,8 @@ const LASTS: Duration = Duration::from_secs(10);
 /// The pause between two requests on one connection: all connections together send a thousand a second.
 const PAUSE: Duration = Duration::from_millis(20);
 const LIMIT: Duration = Duration::from_millis(100);
-const SAID: &str = "at 1,000 questions a second for 10 s, p99.9 below 100 ms, but for what the machine holds up others for as well";
+const SAID: &str =
+    "at 1,000 requests a second for 10 s, p99.9 is below 100 ms, apart from delays of the machine itself";
 /// Other processes may occupy the machine for a while, but not each time.
 const TRIES: usize = 3;
 

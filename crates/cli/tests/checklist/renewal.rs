@@ -53,7 +53,7 @@ pub(crate) async fn under_load(ground: &mut Ground) -> Found {
     demand(failed.is_empty(), format!("{} failures, such as {:?}", failed.len(), failed.first()))?;
     demand(ground.hook.is_running() && ground.hook.pid() == pid, "it is not the same process")?;
     Ok(Shown::with(
-        "renewed during 10,000 questions: 0 failures, another certificate on show, the same process",
+        "renewed during 10,000 requests: 0 failures, the webhook serves the new certificate, in the same process",
         format!("{} questions", asked.get()),
     ))
 }
@@ -68,5 +68,5 @@ pub(crate) async fn garbage(ground: &mut Ground) -> Found {
     let answer = client.ask("mutate", &question("u", "main", &plain_pod("p"))).await;
     demand(answer["allowed"] == true, &answer)?;
     ground.files.renew(&ground.authority);
-    Ok("with garbage in both files it serves with the last good one; the metric of failures rises".into())
+    Ok("with garbage in both files, the webhook serves the last good certificate; the metric of failures rises".into())
 }

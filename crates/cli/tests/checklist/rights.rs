@@ -53,8 +53,8 @@ pub(crate) async fn what_the_account_may_do(ground: &Ground) -> Found {
         demand(allowed == *granted, format!("{verb} {group}/{resource}/{subresource} {name}: {allowed}"))?;
     }
     Ok(Shown::with(
-        "it watches nodes, namespaces, pools and policies, and writes its one Secret and its own configurations; not a pod, not a \
-         node, no other Secret",
+        "it watches nodes, namespaces, pools and policies, and writes its one Secret and its own configurations; it may not \
+         read or write pods, change nodes, or read other Secrets",
         format!("{} questions", QUESTIONS.len()),
     ))
 }
@@ -73,13 +73,13 @@ pub(crate) async fn what_the_account_did(ground: &Ground) -> Found {
         let fine = (reads && (watched.contains(&&*entry.resource) || entry.resource.is_empty()))
             || entry.resource == "secrets"
             || entry.resource.ends_with("webhookconfigurations");
-        demand(fine, format!("{} {} was asked for", entry.verb, entry.resource))?;
+        demand(fine, format!("an unexpected request: {} {}", entry.verb, entry.resource))?;
         kinds.insert(format!("{} {}", entry.verb, entry.resource));
     }
     let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
     Ok(Shown::with(
         format!(
-            "all the while the webhook's account has read what it watches, and nothing besides but its Secret and configurations; {}",
+            "during the whole run, the webhook's account accessed only what it watches, its Secret and its configurations; {}",
             record_of_the_controllers()?
         ),
         format!("{} requests: {kinds}", own.len()),

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-/// The maximum number of packages in a build for this platform, including ours.
+/// The maximum number of packages in a build for this platform, including the workspace's own.
 const DEPENDENCIES_MOST: usize = 180;
 
 pub(crate) fn no_unsafe_code() -> Found {
     let manifest = text("Cargo.toml")?;
-    demand(manifest.contains("\nunsafe_code = \"forbid\"\n"), "the workspace lets unsafe code in")?;
+    demand(manifest.contains("\nunsafe_code = \"forbid\"\n"), "the workspace does not forbid unsafe code")?;
     let profile = manifest.split("\n[").find_map(|part| part.strip_prefix("profile.release]"));
     let checked = profile.is_some_and(|part| part.contains("\noverflow-checks = true\n"));
     demand(checked, "the release does not check for overflow")?;
@@ -23,7 +23,8 @@ pub(crate) fn no_unsafe_code() -> Found {
         let manifest = text(&format!("{name}/Cargo.toml"))?;
         demand(manifest.contains("\n[lints]\nworkspace = true\n"), format!("{name} has lints of its own"))?;
     }
-    let found = "the workspace forbids it, every crate keeps to the workspace's lints; the release checks for overflow";
+    let found = "the workspace forbids unsafe code, every crate uses the workspace's lints, and the release build checks for \
+            overflow";
     Ok(Shown::with(found, format!("{} crates", crates.len())))
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn dependencies() -> Found {
     let all: BTreeSet<&str> = said.lines().map(|line| line.trim_end_matches(" (*)")).collect();
     demand(all.len() <= DEPENDENCIES_MOST, format!("{} of at most {DEPENDENCIES_MOST}", all.len()))?;
     Ok(Shown::with(
-        format!("at most {DEPENDENCIES_MOST} packages make up the program, its own crates included"),
+        format!("at most {DEPENDENCIES_MOST} packages are in the program, its own crates included"),
         format!("{}", all.len()),
     ))
 }
@@ -63,7 +64,7 @@ pub(crate) fn actions() -> Found {
         count += 1;
     }
     demand(count > 0, "no workflow was found")?;
-    Ok("workflows may only read, except the jobs that draft a release and set labels; they use no action but \
+    Ok("workflows may only read, except for the jobs that draft a release and set labels; they use only the action \
         `actions/checkout`, which is pinned by its commit"
         .into())
 }
@@ -74,9 +75,9 @@ pub(crate) fn image() -> Found {
     let base = lines().find_map(|line| line.strip_prefix("ARG BASE=")).unwrap_or_default();
     let small =
         ["gcr.io/distroless/static-", "gcr.io/distroless/cc-"].iter().any(|name| base.starts_with(name));
-    demand(small && !base.contains("debug"), format!("it stands on {base}"))?;
+    demand(small && !base.contains("debug"), format!("the base image is {base}"))?;
     let last: Vec<&str> = lines().skip_while(|line| *line != "FROM ${BASE}").collect();
-    demand(!last.is_empty(), "the last stage does not stand on BASE")?;
+    demand(!last.is_empty(), "the last stage does not start FROM BASE")?;
     let known = ["FROM ", "COPY --from=build ", "USER ", "ENTRYPOINT [\"/taintward\"]"];
     let strange =
         last.iter().find(|line| !line.is_empty() && !known.iter().any(|word| line.starts_with(word)));
@@ -86,6 +87,6 @@ pub(crate) fn image() -> Found {
     demand(plain, format!("it runs as {user:?}"))?;
     let ignored = text(".dockerignore")?;
     let first = ignored.lines().find(|line| !line.starts_with('#'));
-    demand(first == Some("*"), "more than is named gets into the build")?;
-    Ok("by its recipe: distroless, one file more, not root; no scanner of images is run".into())
+    demand(first == Some("*"), "it does not ignore all files first")?;
+    Ok("by its recipe: a distroless base with one more file, and a user that is not root; no image scanner runs".into())
 }

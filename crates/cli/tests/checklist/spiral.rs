@@ -36,7 +36,7 @@ pub(crate) async fn two_replicas_die(ground: &Ground) -> Found {
     let ports = [replicas[0].port, replicas[1].port];
     replicas.iter_mut().for_each(Hook::kill);
     let began = Instant::now();
-    demand(create("meanwhile").await? == 0, "somebody still answers")?;
+    demand(create("meanwhile").await? == 0, "a webhook still answers")?;
     let took = began.elapsed();
     // Two configurations, both webhooks, each of which may time out.
     demand(took < Duration::from_secs(u64::from(SECONDS) * 4 + 20), format!("a pod took {took:?}"))?;
@@ -44,11 +44,12 @@ pub(crate) async fn two_replicas_die(ground: &Ground) -> Found {
         let again = Hook::on(&ground.cluster, &ground.account, port, &all(&flags, &[])).ready().await;
         asks(&ground.api, &again, "spiral").await;
         if port == ports[1] {
-            demand(create("after").await? == 2, "nobody answers again")?;
+            demand(create("after").await? == 2, "no webhook answers again")?;
         }
     }
     Ok(Shown::with(
-        "with both replicas killed a pod is created all the same, without tolerations; they come back and are asked",
+        "with both replicas killed, the API server still creates a pod, without tolerations; after a restart, it calls both \
+         replicas again",
         format!("{} ms", took.as_millis()),
     ))
 }

@@ -30,11 +30,14 @@ pub(crate) async fn clients_must_present_a_certificate(ground: &Ground) -> Found
         client.post("/mutate", question("u", "main", &plain_pod("p")).to_string()).await
     };
     let stranger = TestAuthority::new().unwrap().client("kube-apiserver", "webhooks").unwrap();
-    for (who, identity) in [("nobody", None), ("a stranger", Some(&stranger))] {
-        demand(asked(identity).await.is_err(), format!("{who} was let in"))?;
+    for (who, identity) in [("a client without a certificate", None), ("another authority", Some(&stranger))]
+    {
+        demand(asked(identity).await.is_err(), format!("{who} was admitted"))?;
     }
     let known = ground.clients.client("kube-apiserver", "webhooks").unwrap();
-    let (status, _) = asked(Some(&known)).await.map_err(|why| format!("who is known was kept out: {why}"))?;
+    let (status, _) = asked(Some(&known))
+        .await
+        .map_err(|why| format!("the API server's certificate was rejected: {why}"))?;
     demand(status == 200, status)?;
     namespace(&ground.api, "strict", "strict", json!({})).await;
     let told = Registered::strict(&hook, "strict", &ground.authority.certificate);
@@ -42,7 +45,8 @@ pub(crate) async fn clients_must_present_a_certificate(ground: &Ground) -> Found
     asks(&ground.api, &hook, "strict").await;
     let failed = hook.metric("taintward_webhook_ended_connections_total", "handshake");
     demand(failed >= 2.0, format!("{failed} handshakes failed"))?;
-    Ok("nobody and a stranger fail the handshake; the API server, which shows its own, asks".into())
+    Ok("the handshake fails without a certificate, and with one of another authority; it succeeds for the API server, which \
+            presents its own".into())
 }
 
 /// The ClientHello of TLS 1.1: one suite, no extensions.
@@ -71,13 +75,13 @@ pub(crate) async fn old_versions(ground: &Ground) -> Found {
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let connector = speaking(&ground.authority.certificate, version);
         let client = Client::connect(ground.hook.port, &connector).await;
-        demand(client.is_ok(), format!("{version:?} is not spoken"))?;
+        demand(client.is_ok(), format!("{version:?} is not supported"))?;
     }
     let lock = include_str!("../../../../Cargo.lock");
     for other in ["openssl-sys", "aws-lc-sys", "native-tls", "boring-sys"] {
         demand(!lock.contains(&format!("name = \"{other}\"")), format!("{other} is among the dependencies"))?;
     }
-    Ok("TLS 1.1 gets an alert, 1.2 and 1.3 are spoken; rustls with ring, and no other".into())
+    Ok("TLS 1.1 gets an alert, 1.2 and 1.3 work; the library is rustls with ring, and no other".into())
 }
 
 /// Speaks only one version of TLS.
