@@ -1,6 +1,7 @@
 //! Shares the model between its feed and the viewers, with the last messages for those that reconnect.
 //!
-//! - Invariant: nothing is kept for a viewer. A slow one finds later messages or, if too many are gone, the whole state.
+//! - Invariant: the board stores nothing for a viewer. A slow one gets the later messages or, if older ones are gone, the
+//!   whole state.
 
 use super::cluster_model::{ClusterModel, SnapshotFrame, json};
 use super::views::{Heading, seconds};
@@ -10,10 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use taintward_core::time::Now;
 use tokio::sync::watch;
 
-/// Bytes of messages that are kept; the last one is, whatever its size.
+/// The maximum number of bytes of stored messages; the last one is stored at any size.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
-/// Where a viewer stands: `EPOCH-NUMBER` as text. Numbers of another process mean nothing.
+/// The position of a viewer: `EPOCH-NUMBER` as text. Numbers of another process are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventId {
     epoch: i64,
@@ -34,7 +35,7 @@ pub(crate) struct BoardState {
     latest: watch::Sender<u64>,
     epoch: i64,
     cluster: String,
-    /// Of a sandbox.
+    /// The token for the buttons of a sandbox.
     token: Option<String>,
 }
 
@@ -89,7 +90,7 @@ impl BoardState {
         self.lock().model.is_synced()
     }
 
-    /// Makes a message of what is different, and tells the viewers that it is there.
+    /// Creates a message from the changes, and wakes the viewers.
     pub(crate) fn publish(&self, now: Now, speed: f64, problem: Option<String>) {
         let mut shared = self.lock();
         let SharedState { model, messages, bytes, number, heading } = &mut *shared;
@@ -117,7 +118,7 @@ impl BoardState {
         Viewer { at, latest: self.latest.subscribe(), is_greeted: false }
     }
 
-    /// The next message after `at`, or the whole state; `None`: there is nothing new.
+    /// The next message after `at`, or the whole state; `None`: nothing is new.
     fn next(&self, at: Option<u64>, now: Now) -> Option<(u64, Bytes)> {
         let mut shared = self.lock();
         let number = shared.number;
@@ -138,7 +139,7 @@ impl BoardState {
         Some((number, message))
     }
 
-    /// The time for a viewer that has missed nothing up to `at`: its own clock may have stood still.
+    /// The time for a viewer that has missed nothing up to `at`, because its own clock may have been suspended.
     fn greeting(&self, at: u64, now: Now) -> Bytes {
         let mut shared = self.lock();
         shared.heading.now = seconds(now.wall);
@@ -146,16 +147,16 @@ impl BoardState {
     }
 }
 
-/// One viewer's place.
+/// A viewer with its position.
 pub(crate) struct Viewer {
-    /// The number of the last message it was sent; `None`: it knows nothing.
+    /// The last message that the viewer received; `None`: none.
     at: Option<u64>,
     latest: watch::Receiver<u64>,
     is_greeted: bool,
 }
 
 impl Viewer {
-    /// Waits for the next message; the first one is there at once.
+    /// Waits for the next message; the first one is available immediately.
     pub(crate) async fn next(&mut self, state: &BoardState, now: impl Fn() -> Now) -> Bytes {
         let is_greeted = std::mem::replace(&mut self.is_greeted, true);
         loop {
@@ -168,7 +169,7 @@ impl Viewer {
                 return state.greeting(at, now());
             }
             if self.latest.changed().await.is_err() {
-                // The board ends.
+                // The board stops.
                 return std::future::pending().await;
             }
         }
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_viewer_is_sent_why_nothing_can_be_shown() {
+    async fn a_viewer_gets_the_reason_for_an_empty_board() {
         let state = state();
         let mut viewer = state.viewer(None);
         viewer.next(&state, || now(0)).await;

@@ -20,16 +20,16 @@ use taintward_kube::decode::DecodedPod;
 pub(crate) struct PodTable {
     engine: EvictionEngine,
     pods: BTreeMap<NodeName, BTreeMap<Uid, ShownPod>>,
-    /// Nodes whose pods are to be judged again.
+    /// Nodes whose pods the next call judges again.
     stale: BTreeSet<NodeName>,
 }
 
 struct ShownPod {
     id: PodId,
-    /// It has the annotation of a hold.
+    /// The pod has the annotation of a hold.
     is_held: bool,
     is_overdue: bool,
-    /// `None`: it was not judged yet.
+    /// `None`: the pod was not judged yet.
     state: Option<PodState>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct PodChange {
     pub(crate) id: PodId,
     pub(crate) node: NodeName,
     pub(crate) before: Option<PodState>,
-    /// `None`: it is gone.
+    /// `None`: the pod is gone.
     pub(crate) after: Option<PodState>,
 }
 
@@ -49,12 +49,12 @@ impl PodTable {
         Self { engine, pods: BTreeMap::new(), stale: BTreeSet::new() }
     }
 
-    /// Whether nodes and pods were listed once: before, no pod is known to leave or to stay.
+    /// Whether nodes and pods were listed once; before, the verdicts are incomplete.
     pub(crate) fn is_synced(&self) -> bool {
         self.engine.is_synced()
     }
 
-    /// Takes in what happened to a node.
+    /// Handles an event of a node.
     pub(crate) fn handle_node(&mut self, event: ObjectEvent<NodeFact>, now: Now) {
         match &event {
             ObjectEvent::Applied { fact, .. } => _ = self.stale.insert(fact.name.clone()),
@@ -67,7 +67,7 @@ impl PodTable {
         self.engine.handle(EvictionInput::Nodes(event), now);
     }
 
-    /// Takes in what happened to a pod.
+    /// Handles an event of a pod.
     pub(crate) fn handle_pod(&mut self, event: ObjectEvent<DecodedPod>, now: Now) {
         match &event {
             ObjectEvent::Applied { fact: DecodedPod { pod, held, .. }, .. } => {
@@ -95,9 +95,9 @@ impl PodTable {
         self.engine.handle(EvictionInput::Pods(event), now);
     }
 
-    /// Judges what is stale, and returns what is different.
+    /// Judges pods with changed facts, and returns the pods with another state.
     pub(crate) fn changes(&mut self, now: Now) -> Vec<PodChange> {
-        // They go to no log here.
+        // The board does not log notices.
         drop(self.engine.take_notices());
         if !self.is_synced() {
             return Vec::new();
@@ -134,7 +134,7 @@ impl PodTable {
         }
     }
 
-    /// The pods whose deadline is over for a while, each once.
+    /// The pods that became overdue, each once.
     pub(crate) fn take_overdue(&mut self, now: Now) -> Vec<PodView> {
         let latest = now.wall.as_micros().saturating_sub(OVERDUE_AFTER.as_micros()).div_euclid(1_000_000);
         let mut overdue = Vec::new();
@@ -160,7 +160,7 @@ impl PodTable {
     }
 }
 
-/// There may be very many: each is written as it is made.
+/// Serializes pods one by one, because there may be very many.
 impl Serialize for PodTable {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.iter())
@@ -168,7 +168,7 @@ impl Serialize for PodTable {
 }
 
 impl PodState {
-    /// Whether the pod has to leave, now or later.
+    /// Whether the pod will be evicted, now or later.
     pub(crate) fn leaves(&self) -> bool {
         matches!(self.phase, PodPhase::Counting | PodPhase::Due)
     }
