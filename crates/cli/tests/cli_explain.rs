@@ -143,7 +143,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     let mut events = Events::of(stage.command("pending -w -A -o json"));
     assert_eq!(stage.run("taint node n1 maintenance:NoExecute --reason disks").0, 0);
     let (code, _, said) = stage.run("pending");
-    let expected = "No pods are counting down in namespace default; there are 2 in shop: use -n or -A.\n";
+    let expected = "No pods are counting down in namespace default; other namespaces have countdowns: 2 in shop. Use -n or -A.\n";
     assert!(code == 0 && said.ends_with(expected), "{said}");
     let told = stage.object("explain pod/patient -n shop");
     assert_eq!((&told["outcome"], &told["taint"]), (&"StaysUntil".into(), &"maintenance:NoExecute".into()));
@@ -255,7 +255,7 @@ fn a_terminal_shows_the_list_and_is_given_back() {
     let (code, shown, _) = terminal.ends();
     assert!(code == 0 && shown.ends_with("\x1b[?25h\x1b[?1049l"), "{code} {shown:?}");
     let mut terminal = Terminal::whole(stage.command("pending -w -A"));
-    terminal.until("q ends");
+    terminal.until("Press q to quit.");
     terminal.interrupt();
     let (code, shown, _) = terminal.ends();
     assert!(code == 0 && shown.ends_with("\x1b[?25h\x1b[?1049l"), "{code} {shown:?}");
@@ -390,5 +390,5 @@ fn what_may_not_be_read_makes_the_answer_partial() {
     );
     let (code, out, said) = ended(command(&kubeconfig, "pending -w"));
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(said.contains("may not watch nodes, which -w needs: grant the verb watch on nodes"), "{said}");
+    assert!(said.contains("cannot watch nodes, as -w requires; grant the verb watch on nodes"), "{said}");
 }
