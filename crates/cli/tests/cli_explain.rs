@@ -384,10 +384,7 @@ fn what_may_not_be_read_makes_the_answer_partial() {
             && said.contains("it is unknown whether a taint eviction controller runs"),
         "{said}"
     );
-    assert!(
-        said.ends_with("As far as it could be read: No pods are counting down in namespace shop.\n"),
-        "{said}"
-    );
+    assert!(said.ends_with("Partial result: No pods are counting down in namespace shop.\n"), "{said}");
     let (code, out, said) = ended(command(&kubeconfig, "pending -w"));
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(said.contains("cannot watch nodes, as -w requires; grant the verb watch on nodes"), "{said}");

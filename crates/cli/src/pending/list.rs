@@ -32,7 +32,7 @@ pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
         }
         list.remarks().into_iter().for_each(say::note);
         if list.is_empty() {
-            let partly = if state.gaps.is_empty() { "" } else { "As far as it could be read: " };
+            let partly = if state.gaps.is_empty() { "" } else { "Partial result: " };
             say::line(partly, empty_here(&namespace, &elsewhere));
         }
     }
