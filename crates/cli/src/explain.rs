@@ -41,7 +41,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     ),
 ];
 
-/// Why nothing can be explained.
+/// Why the command cannot explain anything.
 #[derive(Debug, thiserror::Error)]
 enum ExplainError {
     #[error(transparent)]

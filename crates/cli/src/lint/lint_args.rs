@@ -116,8 +116,8 @@ pub(crate) enum LintForm {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LintArgsError {
     #[error(
-        "with -f the command reads no cluster: leave --kubeconfig, --context, --as and similar flags out, or \
-         add --against-cluster"
+        "with -f the command reads no cluster; omit --kubeconfig, --context, --as and similar flags, or add \
+         --against-cluster"
     )]
     UnusedCluster,
     #[error(transparent)]

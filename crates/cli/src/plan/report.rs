@@ -1,4 +1,4 @@
-//! Collects a plan: pods that leave, reasons of those that stay, and what was not considered.
+//! Collects a plan: pods that are evicted, reasons of those that stay, and limits of the forecast.
 //!
 //! - See `report/human.rs` and `report/object.rs` for its two outputs, `report/preview_text.rs` for the short one.
 
@@ -31,7 +31,7 @@ pub(super) struct PlanReport<'p> {
     limit: Option<usize>,
 }
 
-/// A pod that leaves.
+/// A pod that is evicted.
 #[derive(Clone, Copy)]
 struct PlanRow<'p> {
     node: &'p NodeForecast,
@@ -40,8 +40,8 @@ struct PlanRow<'p> {
 }
 
 impl PlanRow<'_> {
-    /// Whether the pod may leave earlier than shown: only the latest possible start of the taint is known, and a
-    /// controller that saw it appear counts from an earlier one (D1).
+    /// Whether the pod may be evicted earlier than shown: only the latest possible start of the taint is known, and a
+    /// controller that observed it appear counts from an earlier one (D1).
     fn is_at_the_latest(&self, now: Mono) -> bool {
         let decisive = self.fate.decisive.and_then(|at| self.node.after.get(at as usize));
         let source = decisive.map(|instance| instance.start.source);
@@ -129,7 +129,7 @@ impl<'p> PlanReport<'p> {
             (staying, if staying == 1 { "stays" } else { "stay" }),
             (exempt, "skipped"),
             (not_understood, "not evicted because of an unsupported toleration"),
-            (spared, "spared by the change"),
+            (spared, "not evicted because of the change"),
         ] {
             if count > 0 {
                 parts.push(format!("{count} {what}"));
