@@ -87,7 +87,7 @@ impl fmt::Display for ReadError {
     }
 }
 
-/// Why there is no state at all.
+/// Why the state cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClusterStateError {
     #[error(transparent)]
@@ -114,14 +114,14 @@ impl ClusterStateError {
 
 /// The remedy for files without nodes.
 const GIVE_NODES: &str =
-    "give the nodes too, as from: kubectl get nodes,pods,pdb -A -o json --show-managed-fields";
+    "add the nodes, as in the output of kubectl get nodes,pods,pdb -A -o json --show-managed-fields";
 
 /// The time to evaluate at.
 pub(crate) fn moment(as_of: Option<Timestamp>, clock: &ServerClock) -> Wall {
     as_of.map_or_else(|| clock.now().wall, |as_of| Wall::from_micros(as_of.as_microsecond()))
 }
 
-/// Reads what is needed to forecast which pods leave.
+/// Reads the objects for a forecast of evictions.
 pub(crate) fn read(
     from: &StateSource,
     as_of: Option<Timestamp>,

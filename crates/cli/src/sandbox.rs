@@ -284,7 +284,7 @@ fn opening(
         lines.insert(
             1,
             format!(
-                "  WARNING: {} is not a loopback address: anyone on the network who has the kubeconfig has full access",
+                "  WARNING: {} is not a loopback address: every client on the network with this kubeconfig has full access",
                 plan.listen
             ),
         );

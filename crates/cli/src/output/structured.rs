@@ -13,7 +13,7 @@ use taintward_core::text::{is_hazard, numbered};
 pub(crate) fn json(object: &Value) -> String {
     let mut bytes = Vec::new();
     let mut writer = Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(b"    "));
-    object.serialize(&mut writer).expect("a value can be written to memory");
+    object.serialize(&mut writer).expect("serialization to memory cannot fail");
     numbered(String::from_utf8(bytes).expect("JSON is text") + "\n")
 }
 

@@ -88,7 +88,7 @@ struct BehaviourArgs {
     /// must be named. node-lifecycle-controller taints nodes because of their conditions and their silence; start
     /// kube-controller-manager without its own controller of this name. dedicated-pool-controller maintains taints and
     /// labels on the nodes of each DedicatedPool. The other three are for clusters whose kube-controller-manager keeps its
-    /// own taint eviction; there, do not run the first two: toleration-hold-controller holds countdowns while too many
+    /// own taint eviction; there, do not run the first three: toleration-hold-controller holds countdowns while too many
     /// nodes are silent, toleration-backfill-controller gives running pods the tolerationSeconds that new pods get, and
     /// toleration-guard-controller gives pods of guarded namespaces a ceiling and evicts them by their own seconds
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = controllers::parse)]

@@ -124,7 +124,7 @@ function opening(element) {
 
 /**
  * A list of any length: of its rows those in sight exist, and arrow keys go through all.
- * `row` tells of an item its key, what it opens, its tooltip, and its cells: a class and a text each.
+ * `row` returns an item's key, its reference, its tooltip, and its cells: a class and a text each.
  */
 function listOf(list, scroller, row, lines = 2) {
 	let rows = new Map()

@@ -19,7 +19,7 @@ fn every_flag_has_its_variable_its_help_and_its_place() {
 }
 
 #[test]
-fn the_help_reads_well() {
+fn the_help_has_headings_and_values() {
     let error = parse("--help").unwrap_err();
     assert_eq!((error.kind(), error.exit_code()), (ErrorKind::DisplayHelp, 0));
     let help = error.to_string();
