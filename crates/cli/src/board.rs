@@ -1,6 +1,6 @@
 //! Serves the board: a page of this machine that shows nodes, pods and countdowns of a cluster as they change.
 //!
-//! - Invariant: it only reads the cluster; a sandbox alone can be changed ([`SandboxControls`]).
+//! - Invariant: the board only reads a cluster; its buttons change sandboxes only ([`SandboxControls`]).
 //! - See `feed.rs` for its watches, `access.rs` for its access control, `page/` for the page.
 
 mod access;

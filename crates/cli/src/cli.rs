@@ -49,9 +49,9 @@ pub(crate) enum ParsedCommand {
     Lint(Box<LintOptions>),
     /// Forecast the effect of changes to nodes.
     Plan(Box<PlanOptions>),
-    /// Explain why pods leave or stay.
+    /// Explain why pods are evicted or stay.
     Explain(Box<ExplainOptions>),
-    /// List the pods that leave.
+    /// List the pods with a deadline.
     Pending(Box<PendingOptions>),
     /// Serve the board.
     Board(Box<BoardOptions>),

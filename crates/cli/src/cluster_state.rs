@@ -46,9 +46,9 @@ pub(crate) struct ClusterState {
     pub(crate) snapshot: ClusterSnapshot,
     /// The source as text: a context and server, or the files.
     pub(crate) from: String,
-    /// Objects that could not be read, and what is missing because of it: the result is partial.
+    /// Failed reads with their consequences: the result is partial.
     pub(crate) gaps: Vec<ReadError>,
-    /// Remarks about the objects that were read; nothing is missing because of them.
+    /// Remarks about the objects that were read; the result is complete nevertheless.
     pub(crate) notes: Vec<String>,
     /// For each pod of the snapshot, whether it is selected; empty: all are.
     pub(crate) about: Vec<bool>,
@@ -70,7 +70,7 @@ impl ReadError {
         Self { file: String::new(), at: TextPosition::default(), why }
     }
 
-    /// An error of reading, and what is missing because of it.
+    /// A failed read, and its consequence.
     fn of(why: &dyn fmt::Display, lacking: &str) -> Self {
         Self::plain(format!("{why}; {lacking}"))
     }

@@ -117,12 +117,10 @@ pub(crate) fn positive_with_days(text: &str) -> Result<Duration, String> {
     let all = days.and_then(|days| days.checked_add(rest.as_ref().copied().unwrap_or_default()));
     match (rest, all) {
         (Err(why), _) => Err(why),
-        (Ok(_), Some(all)) if all.as_secs() / DAY > 366 * 200 => {
-            Err("longer than two hundred years".to_owned())
-        }
+        (Ok(_), Some(all)) if all.as_secs() / DAY > 366 * 200 => Err("longer than 200 years".to_owned()),
         (Ok(_), Some(all)) if all.is_zero() => Err("must be greater than 0".to_owned()),
         (Ok(_), Some(all)) => Ok(all),
-        (Ok(_), None) => Err("longer than two hundred years".to_owned()),
+        (Ok(_), None) => Err("longer than 200 years".to_owned()),
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct CollectedObjects {
     /// Parallel to `facts.nodes`.
     pub(crate) nodes: Vec<CollectedObject>,
     pub(crate) unread: Vec<SkippedFile>,
-    /// What could not be read of a cluster, and what the report lacks because of it.
+    /// Failed reads of a cluster, and what the report lacks because of them.
     pub(crate) gaps: Vec<String>,
     pub(crate) counts: CollectedCounts,
 }
@@ -79,7 +79,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Adds an object that rules check; `false` if there is no more room.
+    /// Adds an object that rules check; `false` if the limit is reached.
     pub(crate) fn put(&mut self, file: Option<&str>, tree: &YamlNode) -> bool {
         self.told += 1;
         self.progress.at(self.told, "objects");
@@ -184,7 +184,7 @@ impl FileCollector {
         gathered.unread = self.unread;
         gathered.counts.files = self.count;
         let CollectedCounts { workloads, nodes, other_kinds, foreign, .. } = gathered.counts;
-        // An empty input is what a failed program leaves.
+        // The input may be the output of a program that failed.
         if workloads + nodes + other_kinds == 0 && gathered.unread.is_empty() && self.count > 0 {
             let what = match foreign {
                 0 => "the input of -f is empty",

@@ -16,7 +16,7 @@ pub(crate) const FILE: &str = ".taintward-lint.yaml";
 /// Larger files are mistakes.
 const BYTES_MOST: u64 = 1 << 20;
 
-/// What the config says.
+/// The contents of the config.
 #[derive(Debug, Default)]
 pub(crate) struct LintConfig {
     pub(crate) silences: Vec<SilencedRule>,
@@ -46,7 +46,7 @@ impl fmt::Display for SilencedRule {
     }
 }
 
-/// What is wrong with the config, and how to fix it.
+/// Why the config is invalid, and how to fix it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ConfigError {
     #[error("cannot read the config {file}: {why}; name another with --config")]

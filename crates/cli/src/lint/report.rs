@@ -1,4 +1,4 @@
-//! Builds the report: findings, what was silenced, and totals, in a stable order.
+//! Builds the report: findings, silenced findings, and totals, in a stable order.
 
 use super::baseline::Baseline;
 use super::collect::{CollectedCounts, CollectedObjects, SkippedFile};

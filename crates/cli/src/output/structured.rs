@@ -50,7 +50,7 @@ struct YamlText<'v>(&'v str);
 
 impl Serialize for YamlText<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Line breaks alone keep a text of several lines readable.
+        // Line breaks are not escaped, so that a text of several lines stays readable.
         match self.0.contains(|c| c != '\n' && is_hazard(c)) {
             true => DoubleQuoted(self.0).serialize(serializer),
             false => serializer.serialize_str(self.0),

@@ -364,11 +364,11 @@ fn silence_description(
             format!("{nodes} silent, and are tainted after {grace} s, one node after the other in each zone")
         }
         (false, 0) => format!(
-            "{nodes} silent, so that most of {} is down and nodes are tainted slowly, from {grace} s on",
+            "{nodes} silent, so that most nodes of {} are down and get their taints at a low rate, from {grace} s on",
             partly.join(", ")
         ),
         (false, never) => format!(
-            "{nodes} silent, so that most of {} is down and {never} of them are not tainted NoExecute while that is so",
+            "{nodes} silent, so that most nodes of {} are down, and {never} of them get no NoExecute taint during this disruption",
             partly.join(", ")
         ),
     }

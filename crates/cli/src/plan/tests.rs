@@ -43,7 +43,7 @@ fn result(snapshot: &ClusterSnapshot, edits: &[NodeEdit]) -> Vec<String> {
 }
 
 #[test]
-fn nodes_are_meant_by_name_label_or_all() {
+fn nodes_are_selected_by_name_label_or_all() {
     assert_eq!(NodeSet::parse("*"), Ok(NodeSet::All));
     assert_eq!(NodeSet::parse("n1"), Ok(NodeSet::Names(vec!["n1".into()])));
     assert_eq!(NodeSet::parse("node/n1, n2"), Ok(NodeSet::Names(vec!["n1".into(), "n2".into()])));

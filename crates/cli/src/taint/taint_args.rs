@@ -95,7 +95,7 @@ pub(crate) struct TaintOptions {
     pub(crate) field_manager: String,
     pub(crate) form: TaintOutputFormat,
     pub(crate) managed_fields: bool,
-    /// Whether to show which pods would leave, on a terminal.
+    /// Whether to show which pods would be evicted, on a terminal.
     pub(crate) preview: bool,
     /// Whether to prompt then.
     pub(crate) prompt: bool,

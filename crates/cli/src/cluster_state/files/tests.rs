@@ -1,4 +1,4 @@
-//! Tests what is read from files and clusters, and which gaps are reported.
+//! Tests the snapshots of files and clusters, and the reported gaps.
 
 use super::FileReader;
 use crate::manifest::files::ManifestFile;

@@ -1,4 +1,4 @@
-//! Checks the control plane: distribution, `--controllers` on every replica, what it must switch off and keep on.
+//! Checks the control plane: distribution, `--controllers` of every replica, the controllers that it must disable and enable.
 
 use super::DoctorScope;
 use crate::doctor::check::{CheckVerdict, DoctorCheck, DoctorGroup};

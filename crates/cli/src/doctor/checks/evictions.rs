@@ -181,7 +181,7 @@ fn default_toleration_seconds(scope: &DoctorScope<'_>) -> DoctorCheck {
     }
     let (with, without) = (facts.pods.with_health_tolerations, &facts.pods.without_health_tolerations);
     match (with, without.count) {
-        (0, 0) => DoctorCheck::new(ID, CheckVerdict::Note, "the cluster has no pods from which to tell"),
+        (0, 0) => DoctorCheck::new(ID, CheckVerdict::Note, "unknown, because the cluster has no pods"),
         (with, 0) => DoctorCheck::new(ID, CheckVerdict::Passed, format!("all {with} pods have a toleration for not-ready and unreachable")),
         (0, _) => DoctorCheck::new(
             ID,

@@ -5,7 +5,7 @@ use taintward_admission::rules::{RuleReviewer, UntilReady};
 use taintward_core::admission::review::ReviewSettings;
 use taintward_kube::decode::ObjectIdentity;
 
-/// A cache with a watch of namespaces only; shows what is missing, and which of these pods' namespaces are known.
+/// A cache with a watch of namespaces only; shows the missing lists, and the known ones among these pods' namespaces.
 struct World {
     cache: Arc<ClusterCache>,
     following: CacheUpdater<NamespaceObject>,
