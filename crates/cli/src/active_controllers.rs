@@ -1,8 +1,8 @@
 //! Reads the leases of Taintward and kube-controller-manager to report whether a controller that evicts pods is
 //! running.
 //!
-//! - Invariant: nothing is guessed that leases do not show, such as the controllers that a kube-controller-manager
-//!   runs, or a Taintward without leader election.
+//! - Invariant: the report contains only what leases show, not the controllers that a kube-controller-manager runs, or a
+//!   Taintward without leader election.
 
 use crate::cluster_state::ClusterReader;
 use jiff::Timestamp;
@@ -14,7 +14,7 @@ use taintward_kube::wire::{Fields, LeaseSpecJson, MetaJson, ObjectJson, Whole, o
 /// The default namespace of both leases.
 const NAMESPACE: &str = "kube-system";
 const OURS: &str = "taintward";
-/// The namespace of our lease after `taintward install`.
+/// The namespace of Taintward's lease after `taintward install`.
 const INSTALLED: &str = "taintward-system";
 const UPSTREAMS: &str = "kube-controller-manager";
 
@@ -40,7 +40,7 @@ pub(crate) enum LeaseHolder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ActiveControllers {
     pub(crate) ours: LeaseHolder,
-    /// The namespace in which our lease was found, or was looked for first.
+    /// The namespace in which Taintward's lease was found, or searched first.
     pub(crate) place: &'static str,
     pub(crate) upstreams: LeaseHolder,
 }
@@ -75,7 +75,7 @@ impl LeaseHolder {
         }
     }
 
-    /// The rank of a state: the lower, the more it tells.
+    /// The rank of a state: a lower one contains more information.
     const fn rank(&self) -> u8 {
         match self {
             Self::Held(_) => 0,
@@ -107,7 +107,7 @@ impl ActiveControllers {
         Self::among(by_default, installed, upstreams)
     }
 
-    /// Chooses the namespace whose lease tells most about Taintward.
+    /// Chooses the namespace whose lease has the most information about Taintward.
     fn among(by_default: LeaseHolder, installed: LeaseHolder, upstreams: LeaseHolder) -> Self {
         let (place, ours) = match installed.rank() < by_default.rank() {
             true => (INSTALLED, installed),
@@ -124,14 +124,14 @@ impl ActiveControllers {
             (LeaseHolder::Held(_), _) => None,
             (_, LeaseHolder::Held(_)) => Some(format!(
                 "no Taintward holds the lease {place}/{OURS}; a kube-controller-manager runs, but its lease does \
-                 not say whether its taint-eviction-controller is on"
+                 not show whether its taint-eviction-controller is on"
             )),
             (LeaseHolder::Unread(_), _) | (_, LeaseHolder::Unread(_)) => {
                 Some(format!("it is unknown whether a taint eviction controller runs: {both}"))
             }
             _ => Some(format!(
-                "no taint eviction controller was found: {both}. A Taintward without leader election or with \
-                 another lease, or a control plane that hides its lease, would not be found"
+                "no taint eviction controller was found: {both}. This check does not find a Taintward without leader \
+                 election or with another lease, or a control plane that hides its lease"
             )),
         }
     }
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(
             lease(&spec("2026-11-21T14:00:05.000000Z")),
             LeaseHolder::Held("a".into()),
-            "clocks differ"
+            "clocks may differ"
         );
         assert_eq!(lease(&spec("2026-11-21T13:59:00.000000Z")), LeaseHolder::Held("a".into()));
         assert_eq!(lease(&spec("2026-11-21T13:58:59.000000Z")), LeaseHolder::Stale(61));
@@ -183,13 +183,13 @@ mod tests {
     }
 
     #[test]
-    fn what_leases_cannot_tell_is_not_said() {
+    fn remarks_contain_only_what_leases_show() {
         let held = || LeaseHolder::Held("a".into());
         let remark = |ours, upstreams| {
             ActiveControllers { ours, place: NAMESPACE, upstreams }.remark().unwrap_or_default()
         };
         assert_eq!(remark(held(), LeaseHolder::Absent), "");
-        assert!(remark(LeaseHolder::Absent, held()).contains("does not say whether"));
+        assert!(remark(LeaseHolder::Absent, held()).contains("does not show whether"));
         assert!(
             remark(LeaseHolder::Absent, LeaseHolder::Stale(99))
                 .starts_with("no taint eviction controller was found: lease ")
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_installation_has_its_lease_elsewhere() {
+    fn an_installation_has_its_lease_in_its_own_namespace() {
         let held = || LeaseHolder::Held("a".into());
         for (by_default, installed, wanted) in [
             (LeaseHolder::Absent, held(), None),

@@ -1,6 +1,6 @@
-//! Runs `taintward backfill`: shows which running pods have other toleration seconds than new ones get. Writes nothing.
+//! Runs `taintward backfill`: shows which running pods have other tolerationSeconds than new ones get. Writes nothing.
 //!
-//! - Comes in: namespaces, policies and pods of a cluster. Goes out: a row for each namespace.
+//! - Input: namespaces, policies and pods of a cluster. Output: a row for each namespace.
 
 mod backfill_command_args;
 mod preview;
@@ -50,9 +50,10 @@ fn show(options: &BackfillOptions) -> Result<(), BackfillError> {
         options.output.print(&preview)?;
     }
     say::note(match preview.pending() {
-        0 => "every running pod has the seconds that a new one would get, or its own".to_owned(),
+        0 => "every running pod has the seconds that a new pod would get, or seconds that its author chose"
+            .to_owned(),
         pending => format!(
-            "toleration-backfill-controller would patch {}; on silent nodes it waits until they recover",
+            "toleration-backfill-controller would patch {}, those on silent nodes when the node recovers",
             counted(pending, "pod")
         ),
     });

@@ -1,7 +1,7 @@
 //! Serves the board: a page of this machine that shows nodes, pods and countdowns of a cluster as they change.
 //!
-//! - Invariant: it only reads the cluster; a sandbox alone can be changed ([`SandboxControls`]).
-//! - See `feed.rs` for what it watches, `access.rs` for who gets in, `page/` for the page.
+//! - Invariant: the board only reads a cluster; its buttons change sandboxes only ([`SandboxControls`]).
+//! - See `feed.rs` for its watches, `access.rs` for its access control, `page/` for the page.
 
 mod access;
 mod board_state;
@@ -43,21 +43,21 @@ use taintward_server::connection_limit::ConnectionLimit;
 use taintward_server::io_timeout::TimeoutStream;
 use tokio::net::{TcpListener, TcpStream};
 
-/// Connections at once; a viewer has one, and a few more for a moment.
+/// The maximum number of connections; a viewer has one, and a few more for short requests.
 const CONNECTIONS_MAX: usize = 512;
 
 /// How long a browser may take to send a request's head.
 const HEAD_MAX: Duration = Duration::from_secs(10);
 
-/// How long a browser may take nothing of what it is sent.
+/// How long a browser may read nothing of a response.
 const STALL_MAX: Duration = Duration::from_secs(30);
 
 /// The pause after the operating system refused to accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What the board shows.
+/// The data of the board.
 pub(crate) struct BoardSource {
-    /// For watches.
+    /// The client for watches.
     pub(crate) streams: Client,
     /// The cluster, in words.
     pub(crate) cluster: String,
@@ -69,11 +69,11 @@ pub(crate) struct BoardSource {
     pub(crate) speed: Box<dyn Fn() -> f64 + Send + Sync>,
     /// Commands that answer questions.
     pub(crate) commands: Arc<CommandRunner>,
-    /// The buttons; `None`: there are none.
+    /// The actions of the buttons; `None`: the board has no buttons.
     pub(crate) sandbox: Option<Arc<dyn SandboxControls>>,
 }
 
-/// What a button of the sandbox's board does.
+/// An action of a button on the sandbox's board.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "verb", rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum SandboxAction {
@@ -115,7 +115,7 @@ pub(crate) enum SandboxAction {
 }
 
 impl SandboxAction {
-    /// What it names that a command is given as a word.
+    /// The names in it that become arguments of a command.
     pub(crate) fn names(&self) -> Vec<&str> {
         match self {
             Self::Taint { node, taint } | Self::Untaint { node, taint } => vec![node, taint],
@@ -132,7 +132,7 @@ impl SandboxAction {
 
 /// Changes a sandbox.
 pub(crate) trait SandboxControls: Send + Sync {
-    /// What was done, or why not, in a sentence.
+    /// Performs the action; returns its result or its error, in a sentence.
     fn act(&self, action: SandboxAction) -> BoxFuture<'_, Result<String, String>>;
 }
 
@@ -144,14 +144,14 @@ pub(crate) struct BoardListener {
 }
 
 impl BoardListener {
-    /// Opens a port of loopback; 0 takes any that is free.
+    /// Opens a port of loopback; 0 means any free port.
     pub(crate) async fn open(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
         Ok(Self { listener, address, token: BearerToken::random() })
     }
 
-    /// The address to open, with the token that lets in.
+    /// The address to open, with the token.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/?token={}", self.address, self.token.text())
     }
@@ -188,7 +188,7 @@ async fn accept(listener: &TcpListener, server: &Arc<BoardServer>) -> Infallible
     }
 }
 
-/// One connection, to its end; how it ends is the browser's affair.
+/// Serves one connection to its end, and ignores its error.
 async fn converse(stream: TcpStream, server: &Arc<BoardServer>) {
     // A message is written whole: waiting for more to send would only delay it.
     let _ = stream.set_nodelay(true);

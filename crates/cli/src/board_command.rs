@@ -1,4 +1,4 @@
-//! Runs `taintward board`: serves the board of the current cluster on this machine until it is interrupted.
+//! Runs `taintward board`: serves the board of the current cluster on this machine until a signal stops it.
 
 mod board_args;
 
@@ -16,17 +16,19 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Exit codes of `taintward board`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
-    (0, "It was interrupted"),
-    (1, "The cluster cannot be reached, or the port cannot be opened"),
-    (2, "The command line is wrong"),
+    (0, "A signal stopped the board"),
+    (1, "The cluster could not be reached, or the port could not be opened"),
+    (2, "The command line is invalid"),
 ];
 
-/// Why there is no board.
+/// Why the board cannot be served.
 #[derive(Debug, thiserror::Error)]
 enum BoardError {
     #[error(transparent)]
     Cluster(#[from] ClusterStateError),
-    #[error("cannot listen on 127.0.0.1:{port}: {why}; choose another port with --port, or leave it out")]
+    #[error(
+        "cannot listen on 127.0.0.1:{port}: {why}; choose another port with --port, or omit it for any free one"
+    )]
     Listen { port: u16, why: io::Error },
     #[error("cannot start the async runtime: {0}")]
     Start(#[from] io::Error),
@@ -62,7 +64,7 @@ fn serve(options: &BoardOptions) -> Result<(), BoardError> {
             sandbox: None,
         };
         output::print(&format!("The board of {} is at {}\n", reader.place(), listener.url()))?;
-        say::note("it only reads; Ctrl-C ends it");
+        say::note("the board only reads the cluster; press Ctrl-C to stop it");
         tokio::select! {
             never = listener.serve(source) => match never {},
             _ = interrupt.recv() => {}

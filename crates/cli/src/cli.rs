@@ -1,4 +1,4 @@
-//! Parses the command line of all commands into a [`ParsedCommand`], or into an error that says what was expected.
+//! Parses the command line of all commands into a [`ParsedCommand`], or into an error that names the expected form.
 //!
 //! - Invariant: a flag takes precedence over its environment variable, a variable over the default.
 
@@ -49,9 +49,9 @@ pub(crate) enum ParsedCommand {
     Lint(Box<LintOptions>),
     /// Forecast the effect of changes to nodes.
     Plan(Box<PlanOptions>),
-    /// Explain why pods leave or stay.
+    /// Explain why pods are evicted or stay.
     Explain(Box<ExplainOptions>),
-    /// List the pods that leave.
+    /// List the pods with a deadline.
     Pending(Box<PendingOptions>),
     /// Serve the board.
     Board(Box<BoardOptions>),
@@ -78,8 +78,8 @@ pub(crate) enum ParsedCommand {
     name = "taintward",
     version,
     about = "Keeps the promise of Kubernetes taints",
-    long_about = "Keeps the promise of Kubernetes taints: a pod that does not tolerate a NoExecute taint leaves \
-        the node, now or when its toleration runs out; a pod that tolerates it stays.",
+    long_about = "Keeps the promise of Kubernetes taints: a pod that does not tolerate a NoExecute taint is evicted \
+        from the node, now or when its tolerationSeconds have passed; a pod that tolerates it stays.",
     max_term_width = 100,
     args_override_self = true,
     disable_help_subcommand = true
@@ -91,7 +91,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum ProgramCommand {
-    /// Runs the controllers against the current kubeconfig or in-cluster account
+    /// Runs the controllers, with the current kubeconfig or the in-cluster service account
     #[command(
         args_override_self = true,
         after_help = "Each flag has an environment variable: TAINTWARD_ and the flag's name, as in \
@@ -100,31 +100,31 @@ enum ProgramCommand {
          continue, 2 invalid flag."
     )]
     Run(Box<RunArgs>),
-    /// Prints the manifests of an installation, applies them, or uninstalls
+    /// Prints the manifests of an installation, applies them, or deletes them
     #[command(
         args_override_self = true,
-        after_help = "taintward install --image IMAGE                      prints YAML, for git or kubectl apply --server-side -f -\ntaintward install --image IMAGE --apply              installs\ntaintward install --image IMAGE --apply --dry-run=server\ntaintward install --uninstall --apply                removes it again\n\ndocs/install.md has more, and what each part may do. Exit codes: 0 done, 1 a step failed, 2 the command line is invalid."
+        after_help = "taintward install --image IMAGE                      prints YAML, for git or kubectl apply --server-side -f -\ntaintward install --image IMAGE --apply              installs\ntaintward install --image IMAGE --apply --dry-run=server\ntaintward install --uninstall --apply                uninstalls\n\ndocs/install.md describes each step, and the permissions of each part. Exit codes: 0 done, 1 a step failed, 2 the command line is invalid."
     )]
     Install(Box<InstallArgs>),
     /// Runs the admission webhook: default tolerations, dedicated nodes, special hardware, warnings
     #[command(
         args_override_self = true,
         after_help = "Each flag has an environment variable: TAINTWARD_ and the flag's name, as in \
-         TAINTWARD_RULES. taintward install creates everything it needs in a cluster. docs/admission.md \
-         says what each rule does. Exit codes: 0 stopped by a signal, 1 could not continue, 2 invalid \
-         flag."
+         TAINTWARD_RULES. taintward install creates all objects that the webhook needs in a cluster. \
+         docs/admission.md describes each rule. Exit codes: 0 stopped by a signal, 1 could not continue, 2 \
+         invalid flag."
     )]
     Webhook(Box<WebhookArgs>),
     /// Runs a whole cluster in this process, with Taintward in it; prints a kubeconfig for kubectl
     #[command(args_override_self = true)]
     Sandbox(Box<SandboxArgs>),
-    /// Shows which pods would be evicted if nodes were tainted, cordoned or dead: when, why, and to which node they
-    /// could go
+    /// Shows which pods would be evicted if nodes were tainted, cordoned or dead: when, why, and on which nodes they
+    /// could run next
     #[command(
         args_override_self = false,
-        after_help = "It changes nothing and needs read access only. Without a flag that changes something \
-         it shows the pods that are evicted anyway. Exit codes: 0 no pod of the selected nodes is evicted, \
-         2 at least one is, 1 a read failed or the command line is invalid."
+        after_help = "The command only reads. Without a flag that describes a change, it shows the pods that \
+         are evicted anyway. Exit codes: 0 no pod of the selected nodes is evicted, 2 at least one is, 1 a read \
+         failed or the command line is invalid."
     )]
     Plan(Box<PlanArgs>),
     /// Explains a pod, a node or a workload: which taint, which toleration, since when, until when, what delays the
@@ -145,10 +145,10 @@ enum ProgramCommand {
         args_override_self = true,
         after_help = "taintward board                    the current context; prints the address to open\n\
             taintward board --port 8001        the same at a port of your choice\n\n\
-            It only reads: list and watch on nodes, pods, deployments, statefulsets, daemonsets and \
-            poddisruptionbudgets. The address has a token and works on this machine only. The sandbox has a board with \
-            buttons. Exit codes: 0 interrupted, 1 the cluster cannot be reached or the port cannot be opened, 2 the \
-            command line is wrong."
+            The board only reads: it needs list and watch on nodes, pods, deployments, statefulsets, daemonsets and \
+            poddisruptionbudgets. The address has a token and works on this machine only. The board of the sandbox has \
+            buttons, too. Exit codes: 0 stopped by a signal, 1 the cluster could not be reached or the port could not \
+            be opened, 2 the command line is invalid."
     )]
     Board(Box<BoardArgs>),
     /// Finds tolerations and taints that do not do what their author intends
@@ -158,10 +158,10 @@ enum ProgramCommand {
          --fail-on, 2 at least one such finding, 1 a read failed or the command line is invalid."
     )]
     Lint(Box<LintArgs>),
-    /// Checks a cluster before and after Taintward is installed, and says what to change
+    /// Checks a cluster before and after the installation of Taintward, and lists what to change
     #[command(
         args_override_self = true,
-        after_help = "taintward doctor --pre    before an installation: can it be installed, and what has to change first\ntaintward doctor          afterwards: is Taintward the only taint eviction controller\n\nIt only reads. Exit codes: 0 no check failed, 1 a read failed or the command line is invalid, 2 a check failed."
+        after_help = "taintward doctor --pre    before an installation: can you install Taintward, and what must you change first?\ntaintward doctor          afterwards: is Taintward the only taint eviction controller?\n\nThe command only reads. Exit codes: 0 no check failed, 1 a read failed or the command line is invalid, 2 a check failed."
     )]
     Doctor(Box<DoctorArgs>),
     /// Adds and removes taints of nodes, as kubectl taint does, without losing a concurrent edit
@@ -170,25 +170,25 @@ enum ProgramCommand {
         after_help = "taintward taint node n1 dedicated=db:NoSchedule   adds a taint\ntaintward taint node n1 dedicated-                 removes all taints with this key\ntaintward taint node n1 dedicated:NoSchedule-      removes the one with this effect\ntaintward taint node -l pool=db dedicated=db:NoExecute --reason 'new disks' --for 2h\ntaintward taint node --all --list                  shows taints\n\nThe effects are NoSchedule, PreferNoSchedule and NoExecute. On a terminal, the command shows which pods a NoExecute taint evicts and asks before it adds the taint. No controller removes a taint when --for ends; taintward taint node --all --expired does. docs/taint.md has more. Exit codes: 0 all nodes were changed, 1 not all were, or the command line is invalid."
     )]
     Taint(Box<TaintArgs>),
-    /// Shows which running pods have other toleration seconds than new pods get; changes nothing
+    /// Shows which running pods have other tolerationSeconds than new pods get; changes nothing
     #[command(
         args_override_self = true,
         after_help = "taintward backfill                    all namespaces\n\
-            taintward backfill -n shop -o json    which pods, and how their seconds change\n\n\
-            CURRENT pods have the seconds of new pods, PENDING ones would be patched, OWN ones have tolerations of their \
-            author. toleration-backfill-controller patches them (docs/managed-clusters.md). Exit codes: 0 shown, 1 \
-            something could not be read, 2 the command line is wrong."
+            taintward backfill -n shop -o json    which pods of one namespace, and how their seconds would change\n\n\
+            CURRENT pods have the seconds of new pods, toleration-backfill-controller would patch PENDING pods, and OWN \
+            pods have tolerations that their author chose (docs/managed-clusters.md). Exit codes: 0 everything was \
+            read, 1 a read failed, 2 the command line is invalid."
     )]
     Backfill(Box<BackfillCommandArgs>),
-    /// Holds the countdowns of nodes that are not ready or unreachable, where kube-controller-manager evicts
+    /// Pauses the countdowns of pods on nodes that are not ready or unreachable, where kube-controller-manager evicts
     #[command(
         args_override_self = true,
         after_help = "taintward hold n1 n2                        holds the pods of two nodes for an hour\n\
             taintward hold --zone eu-1a --for 30m --reason 'switch replaced'\n\
             taintward hold --all\n\n\
-            It writes an annotation to each node, and waits until toleration-hold-controller has held their pods \
-            (docs/managed-clusters.md). Exit codes: 0 all are held that can be, 1 not all are, 2 the command line is \
-            wrong."
+            The command writes an annotation to each node, and waits until toleration-hold-controller holds its pods \
+            (docs/managed-clusters.md). Exit codes: 0 all pods that can be held are held, 1 some are not, 2 the command \
+            line is invalid."
     )]
     Hold(Box<HoldCommandArgs>),
     /// Resumes the countdowns of held pods
@@ -197,31 +197,32 @@ enum ProgramCommand {
         after_help = "taintward release n1 n2\ntaintward release --all --full              each pod gets all of its own seconds\n\nTaintward does not hold the pods of these nodes again while the nodes stay silent, not even by --hold-limit. Exit codes: 0 no pod is held, 1 some are, 2 the command line is invalid."
     )]
     Release(Box<ReleaseCommandArgs>),
-    /// Makes Taintward evict the pods of namespaces by their own seconds, where kube-controller-manager's eviction
-    /// stays on
+    /// Makes Taintward evict the pods of namespaces by their own tolerationSeconds, where kube-controller-manager's
+    /// eviction stays on
     #[command(
         args_override_self = true,
         after_help = "taintward guard on shop                     with a ceiling of an hour\n\
             taintward guard status\n\
-            taintward guard off --all                   each pod gets its own seconds back\n\n\
-            It writes a label to each namespace, and waits until toleration-guard-controller has changed their pods \
-            (docs/managed-clusters.md). Exit codes: 0 all pods follow, 1 not all do, 2 the command line is wrong."
+            taintward guard off --all                   restores each pod's own seconds\n\n\
+            The command writes a label to each namespace, and waits until toleration-guard-controller has changed its \
+            pods (docs/managed-clusters.md). Exit codes: 0 all pods are changed, 1 some are not, 2 the command line is \
+            invalid."
     )]
     Guard(Box<GuardCommandArgs>),
     /// Prints the versions of this program and of the API server
     #[command(
         args_override_self = true,
-        after_help = "Exit codes: 0 printed, 1 no API server answered (the version of this program is \
-         printed all the same), 2 the command line is invalid."
+        after_help = "Exit codes: 0 both versions are printed, 1 no API server responded, and only the version \
+         of this program is printed, 2 the command line is invalid."
     )]
     Version(Box<VersionArgs>),
-    /// Prints a shell completion script: for commands, flags, and names of nodes, pods, workloads, namespaces and contexts
+    /// Prints a shell completion script for commands, flags, and names of nodes, pods, workloads, namespaces and contexts
     #[command(after_help = completion::AFTER_HELP)]
     Completion(CompletionArgs),
     /// Prints the reference; writes a page for each command, and man pages
     #[command(
-        after_help = "Generated from the program itself. Exit codes: 0 done, 1 a folder cannot be written, 2 \
-         the command line is invalid."
+        after_help = "The program generates these texts from its own flags. Exit codes: 0 success, 1 a folder \
+         could not be written, 2 the command line is invalid."
     )]
     Docs(DocsArgs),
 }
@@ -279,13 +280,13 @@ fn exit_codes_of(verb: &str) -> &'static [(u8, &'static str)] {
     }
 }
 
-/// The same, under the name by which it was called.
+/// The whole command line, with the name under which the user called the program.
 fn command() -> clap::Command {
     let called = called();
     Cli::command().after_help(questions(called)).bin_name(called)
 }
 
-/// The command by which it was called: also `kubectl taintward`, as a kubectl plugin.
+/// The name under which the user called the program: also `kubectl taintward`, as a kubectl plugin.
 fn called() -> &'static str {
     let program = std::env::args_os().next().unwrap_or_default();
     let name = Path::new(&program).file_stem();

@@ -4,21 +4,21 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use taintward_core::time::Span;
 
-/// How late a pod is before it is called overdue: a controller needs a moment to evict.
+/// The delay after which a pod that is due is overdue: a controller needs some time to evict.
 pub(crate) const OVERDUE_AFTER: Span = Span::from_secs(5);
 
-/// What happened to a pod or a node.
+/// A change of a pod or a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ClusterChange {
     /// A pod has a deadline.
     Counting,
-    /// Another deadline, or another taint.
+    /// A pod has another deadline, or another taint decides.
     Changed,
     /// A deadline has passed, and the pod is still there.
     Overdue,
-    /// A pod that had to leave stays.
+    /// A pod with a deadline stays.
     Cancelled,
-    /// A pod that had to leave is gone, or is being deleted.
+    /// A pod with a deadline is gone, or is being deleted.
     Gone,
     /// A pod is marked for deletion.
     Evicted,
@@ -37,7 +37,7 @@ pub(crate) enum ClusterChange {
 }
 
 impl ClusterChange {
-    /// The word for it, the same wherever it is shown.
+    /// The word for the change, in all outputs.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Counting => "Counting",

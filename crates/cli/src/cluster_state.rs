@@ -46,9 +46,9 @@ pub(crate) struct ClusterState {
     pub(crate) snapshot: ClusterSnapshot,
     /// The source as text: a context and server, or the files.
     pub(crate) from: String,
-    /// Objects that could not be read, and what is missing because of it: the result is partial.
+    /// Failed reads with their consequences: the result is partial.
     pub(crate) gaps: Vec<ReadError>,
-    /// Remarks about the objects that were read; nothing is missing because of them.
+    /// Remarks about the objects that were read; the result is complete nevertheless.
     pub(crate) notes: Vec<String>,
     /// For each pod of the snapshot, whether it is selected; empty: all are.
     pub(crate) about: Vec<bool>,
@@ -70,7 +70,7 @@ impl ReadError {
         Self { file: String::new(), at: TextPosition::default(), why }
     }
 
-    /// An error of reading, and what is missing because of it.
+    /// A failed read, and its consequence.
     fn of(why: &dyn fmt::Display, lacking: &str) -> Self {
         Self::plain(format!("{why}; {lacking}"))
     }
@@ -87,7 +87,7 @@ impl fmt::Display for ReadError {
     }
 }
 
-/// Why there is no state at all.
+/// Why the state cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClusterStateError {
     #[error(transparent)]
@@ -114,14 +114,14 @@ impl ClusterStateError {
 
 /// The remedy for files without nodes.
 const GIVE_NODES: &str =
-    "give the nodes too, as from: kubectl get nodes,pods,pdb -A -o json --show-managed-fields";
+    "add the nodes, as in the output of kubectl get nodes,pods,pdb -A -o json --show-managed-fields";
 
 /// The time to evaluate at.
 pub(crate) fn moment(as_of: Option<Timestamp>, clock: &ServerClock) -> Wall {
     as_of.map_or_else(|| clock.now().wall, |as_of| Wall::from_micros(as_of.as_microsecond()))
 }
 
-/// Reads what is needed to forecast which pods leave.
+/// Reads the objects for a forecast of evictions.
 pub(crate) fn read(
     from: &StateSource,
     as_of: Option<Timestamp>,

@@ -7,16 +7,16 @@ use clap::Args;
 
 /// How to enable completion.
 pub(crate) const AFTER_HELP: &str = "\
-Load it from the shell's own start-up file:
+Load the script in your shell's start-up file:
   bash  source <(taintward completion bash)
   zsh   source <(taintward completion zsh)
   fish  taintward completion fish | source
 
-As a plugin of kubectl it needs none of these, only two more names in a folder of $PATH:
+As a kubectl plugin, the program needs no script, only two more names in a folder of $PATH:
   ln -s taintward kubectl-taintward
   ln -s taintward kubectl_complete-taintward
 
-The shell asks the cluster of the command line for names, for two seconds at most.";
+To complete names, the program reads the cluster that the command line selects, for at most two seconds.";
 
 /// The arguments of `taintward completion`.
 #[derive(Debug, Args)]

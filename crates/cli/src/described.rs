@@ -24,7 +24,7 @@ fn is(kind: &str, value: &Value) -> bool {
         "boolean" => value.is_boolean(),
         "integer" => value.is_i64() || value.is_u64(),
         "null" => value.is_null(),
-        other => panic!("{other} is no type that the documents use"),
+        other => panic!("the documents do not use the type {other}"),
     }
 }
 
@@ -41,7 +41,7 @@ fn fault(schema: &Value, value: &Value, path: &str) -> Option<String> {
         _ => return Some(format!("{path} is not described")),
     };
     if !kinds.iter().any(|kind| is(kind, value)) {
-        return Some(format!("{path} is no {kinds:?}: {value}"));
+        return Some(format!("{path} is not of {kinds:?}: {value}"));
     }
     if schema.get("const").is_some_and(|only| only != value) {
         return Some(format!("{path}: {value}"));

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// The flags of `taintward docs`.
 #[derive(Debug, Args)]
 pub(crate) struct DocsArgs {
-    /// Writes a page of Markdown for each command into this folder; as checked in under docs/cli
+    /// Writes a Markdown page for each command into this folder; the repository has them in docs/cli
     #[arg(long, value_name = "FOLDER")]
     cli: Option<PathBuf>,
     /// Writes a man page for each command into this folder
@@ -39,13 +39,13 @@ impl DocsArgs {
 
 /// Why a folder could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write to {}: {why}; name a folder that may be written", place.display())]
+#[error("cannot write to {}: {why}; name a folder that you can write to", place.display())]
 pub(crate) struct DocsWriteError {
     place: PathBuf,
     why: io::Error,
 }
 
-/// Writes the pages that the options name. Returns the text to print: the reference, or a list of what was written.
+/// Writes the pages that the options name. Returns the text to print: the reference, or a list of the written folders.
 pub(crate) fn write(options: &DocsOptions, program: &ProgramDescription) -> Result<String, DocsWriteError> {
     let into = |folder: &Path, fill: &dyn Fn(&Path) -> io::Result<()>| {
         let filled = std::fs::create_dir_all(folder).and_then(|()| fill(folder));

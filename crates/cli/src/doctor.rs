@@ -1,6 +1,6 @@
-//! Runs `taintward doctor`: checks a cluster before and after Taintward is installed, and says what to change.
+//! Runs `taintward doctor`: checks a cluster before and after the installation of Taintward, and lists what to change.
 //!
-//! - Invariant: reads only. What cannot be read makes a check unknown; it ends no other check.
+//! - Invariant: the command only reads. A failed read makes a check unknown, and does not end the others.
 //! - See `doctor/checks.rs` for the checks, `doctor/distribution.rs` for what differs between distributions.
 
 mod check;
@@ -30,12 +30,12 @@ use std::process::ExitCode;
 
 /// Exit codes of `taintward doctor`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
-    (0, "No check failed, and each could be carried out"),
-    (1, "The cluster or a file could not be read, or a check could not be carried out; no other failed"),
+    (0, "No check failed, and no check is unknown"),
+    (1, "A read failed, or a check is unknown; no check failed"),
     (2, "A check failed"),
 ];
 
-/// Why there is no report.
+/// Why the report cannot be shown.
 #[derive(Debug, thiserror::Error)]
 enum DoctorError {
     #[error(transparent)]
@@ -44,7 +44,7 @@ enum DoctorError {
     Print(#[from] PrintError),
     #[error("cannot start the async runtime: {0}")]
     Start(#[from] io::Error),
-    #[error("some files cannot be read; fix them, or leave them out")]
+    #[error("cannot read some files, see above; fix them, or omit them")]
     Files(Vec<ReadError>),
 }
 
@@ -53,7 +53,7 @@ enum DoctorError {
 pub(crate) struct LintCounts {
     pub(crate) errors: usize,
     pub(crate) warnings: usize,
-    /// Why there are none.
+    /// Why the findings are missing.
     pub(crate) failure: Option<String>,
 }
 

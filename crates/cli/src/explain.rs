@@ -1,8 +1,8 @@
-//! Runs `taintward explain`: why pods leave a node or stay, since when, until when, and what blocks them.
+//! Runs `taintward explain`: why pods are evicted from a node or stay, since when, until when, and what delays evictions.
 //!
 //! - Invariant: every verdict is the core's. Incomplete answers say so in every output format, with exit code 1.
 //! - See `explain/explain_args.rs` for the flags, `cluster_state/related.rs` for reading, `pending.rs` for a list of
-//!   all pods that leave.
+//!   all pods with a deadline.
 
 mod explain_args;
 mod node;
@@ -41,7 +41,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     ),
 ];
 
-/// Why nothing can be explained.
+/// Why the command cannot explain anything.
 #[derive(Debug, thiserror::Error)]
 enum ExplainError {
     #[error(transparent)]
@@ -187,8 +187,8 @@ impl<'s> Explanations<'s> {
     }
 }
 
-/// As docs/explanation.schema.json describes it: fields are only added, and always present unless the schema says
-/// otherwise.
+/// The JSON of docs/explanation.schema.json: fields are only added, and always present unless the schema makes them
+/// optional.
 impl Printable for Explanations<'_> {
     fn object(&self) -> Value {
         let now = self.context.snapshot().now();

@@ -1,7 +1,7 @@
-//! Runs `taintward guard`: sets or removes the ceiling of namespaces and waits until their pods follow, or shows their
-//! state.
+//! Runs `taintward guard`: sets or removes the ceiling of namespaces and waits until the controller has changed their
+//! pods, or shows their state.
 //!
-//! - Goes out: one patch of each namespace. toleration-guard-controller does the rest, also after this command has
+//! - Output: one patch of each namespace. toleration-guard-controller changes the pods, also after this command has
 //!   ended.
 
 mod guard_command_args;
@@ -28,7 +28,7 @@ const LOOK_PAUSE: Duration = Duration::from_secs(1);
 /// If nothing changes for this long, the controller is not running.
 const REACTION_MAX: Duration = Duration::from_secs(15);
 
-/// The largest number of taints and namespaces that are named.
+/// The maximum number of taints and namespaces in a sentence.
 const NAMED_MAX: usize = 5;
 
 /// Why the command failed.
@@ -43,23 +43,22 @@ enum GuardError {
     #[error("{0}")]
     Read(#[from] RequestError),
     #[error(
-        "namespace {0}: {1}; the namespaces before it in the list are changed; run the command again for the \
-         others"
+        "cannot write the label of namespace {0}: {1}; the namespaces before it in the list are changed; run the command \
+         again for the others"
     )]
     Namespace(String, RequestError),
-    #[error("namespace {0} does not exist; nothing was changed")]
+    #[error("namespace {0} does not exist; nothing was changed; check the name")]
     Absent(String),
-    #[error("no namespace matches these labels; nothing was changed")]
+    #[error("no namespace matches these labels; nothing was changed; check --selector")]
     NoNamespace,
     #[error(
-        "{0}; the labels are written, but it is unknown whether the pods follow: check with `taintward guard \
-         status`"
+        "{0}; the labels are written, but the state of the pods is unknown; check it with `taintward guard status`"
     )]
     Unseen(RequestError),
     #[error(
-        "{} after {}: toleration-guard-controller does not follow, or has not finished. Is `taintward run \
-         --controllers=toleration-guard-controller` at work, and may it patch pods? The labels stand: they are followed \
-         as soon as the controller can", .what, crate::args::duration::display(*.waited)
+        "{} after {}: toleration-guard-controller does not run, has not finished, or cannot patch pods; check the process \
+         `taintward run --controllers=toleration-guard-controller` and its permissions. The labels stay, and the \
+         controller applies them as soon as it can", .what, crate::args::duration::display(*.waited)
     )]
     Unfinished { what: String, waited: Duration },
     #[error(transparent)]
@@ -110,7 +109,7 @@ fn existing(report: &GuardReport, targets: GuardTargets) -> Result<Vec<String>, 
     }
 }
 
-/// Writes the labels and, if wanted, waits until the pods follow.
+/// Writes the labels and, if requested, waits until the controller has changed the pods.
 async fn change(
     connected: &Connected,
     options: &GuardOptions,
@@ -161,7 +160,7 @@ async fn follow(
         if is_idle && !is_warned {
             is_warned = true;
             say::warning(
-                "no pod has followed for 15 s: is `taintward run --controllers=toleration-guard-controller` at work?",
+                "no pod has changed for 15 s; check that `taintward run --controllers=toleration-guard-controller` runs",
             );
         }
         if began.elapsed() >= limit {
@@ -192,24 +191,24 @@ fn notes(action: &GuardAction, report: &GuardReport) {
     let read: usize = report.total(|row| row.own + row.held + row.uncovered.len());
     match action {
         GuardAction::Off if report.missing() == 0 => say::note(format!(
-            "no pod of these namespaces has a ceiling or the annotation taintward.io/guard: {} read again",
+            "no pod of these namespaces has a ceiling or the annotation taintward.io/guard; checked {}",
             counted(read, "pod")
         )),
         GuardAction::Status if report.rows.is_empty() => {
-            say::note("no namespace is guarded: `taintward guard on NAMESPACE` begins");
+            say::note("no namespace is guarded; start with `taintward guard on NAMESPACE`");
         }
         _ => {}
     }
     if pending > 0 {
         say::note(format!(
-            "{} to get other seconds when toleration-guard-controller processes them; until then \
-             kube-controller-manager evicts them by their present seconds",
+            "toleration-guard-controller still has to change the seconds of {}; until then, kube-controller-manager \
+             evicts them by their present seconds",
             counted(pending, "pod")
         ));
     }
     if waiting > 0 {
         say::note(format!(
-            "{} on silent nodes: their seconds change when the node recovers",
+            "{} on silent nodes: the controller changes their seconds when the node recovers",
             counted(waiting, "pod")
         ));
     }
@@ -224,14 +223,14 @@ fn odd_labels(report: &GuardReport) {
     let odd: Vec<&str> = report.rows.iter().filter(odd).map(|(name, _)| name.as_str()).collect();
     if !odd.is_empty() {
         say::warning(&format!(
-            "the label taintward.io/guard-ceiling-seconds of {} is not a number from 10 to 604800: their \
-             pods stay unchanged; `taintward guard on` or `off` corrects it",
+            "the label taintward.io/guard-ceiling-seconds of {} is not a number from 10 to 604800, so their pods stay \
+             unchanged; correct it with `taintward guard on` or `off`",
             some(&odd)
         ));
     }
 }
 
-/// Reports what no ceiling covers.
+/// Reports the taints and pods that no ceiling covers.
 fn uncovered(report: &GuardReport) {
     if !report.other_taints.is_empty() {
         let taints: Vec<String> = report
@@ -240,14 +239,14 @@ fn uncovered(report: &GuardReport) {
             .map(|(taint, nodes)| format!("{taint} ({})", counted(*nodes, "node")))
             .collect();
         say::note(format!(
-            "kube-controller-manager evicts by other NoExecute taints, guarded pods too: {}",
+            "kube-controller-manager also evicts guarded pods because of other NoExecute taints: {}",
             some(&taints.iter().map(String::as_str).collect::<Vec<_>>())
         ));
     }
     let pods: Vec<&str> = report.rows.values().flat_map(|row| &row.uncovered).map(String::as_str).collect();
     if !pods.is_empty() {
         say::note(format!(
-            "no ceiling covers {}: `taintward explain pod` says why they are evicted",
+            "no ceiling covers {}; `taintward explain pod` shows why they are evicted",
             some(&pods)
         ));
     }

@@ -1,6 +1,7 @@
-//! Runs `taintward hold` and `taintward release`: sets an annotation on each node, and waits until its pods follow.
+//! Runs `taintward hold` and `taintward release`: writes an annotation to each node, and waits until the controller has
+//! changed its pods.
 //!
-//! - Goes out: one patch of each node. toleration-hold-controller does the rest, also after this command has ended.
+//! - Output: one patch of each node. toleration-hold-controller changes the pods, also after this command has ended.
 
 mod hold_args;
 mod node_requests;
@@ -27,7 +28,7 @@ const LOOK_PAUSE: Duration = Duration::from_secs(1);
 /// If nothing changes for this long, the controller is not running.
 const REACTION_MAX: Duration = Duration::from_secs(15);
 
-/// The largest number of pods that are named.
+/// The maximum number of pods in the output.
 const NAMED_MAX: usize = 10;
 
 /// Why the command failed.
@@ -42,18 +43,19 @@ enum HoldError {
     #[error("{0}")]
     Read(#[from] RequestError),
     #[error(
-        "{0}; the request stands, but it is unknown whether the pods follow: run the same command again to \
-         check"
+        "{0}; the annotations are written, but the state of the pods is unknown; run the same command again to check it"
     )]
     Unseen(RequestError),
-    #[error("no node matches these labels; nothing was changed")]
+    #[error("no node matches these labels; nothing was changed; check the selectors")]
     NoNode,
-    #[error("{failed} of {} requests failed: {first}", counted(*.nodes, "node"))]
+    #[error(
+        "cannot write the annotation of {failed} of {}: {first}; run the same command again", counted(*.nodes, "node")
+    )]
     Nodes { failed: usize, nodes: usize, first: String },
     #[error(
-        "{} after {}: toleration-hold-controller does not follow, or has not finished. Is `taintward run \
-         --controllers=toleration-hold-controller` at work, and may it patch pods? The request stands: it is carried \
-         out as soon as the controller can", .what, crate::args::duration::display(*.waited)
+        "{} after {}: toleration-hold-controller does not run, has not finished, or cannot patch pods; check the process \
+         `taintward run --controllers=toleration-hold-controller` and its permissions. The annotations stay, and the \
+         controller applies them as soon as it can", .what, crate::args::duration::display(*.waited)
     )]
     Unfinished { what: String, waited: Duration },
     #[error("cannot write to standard output: {0}")]
@@ -122,7 +124,7 @@ async fn follow(
         if changed.elapsed() >= REACTION_MAX && !is_warned {
             is_warned = true;
             crate::say::warning(
-                "no pod has followed for 15 s: is `taintward run --controllers=toleration-hold-controller` at work?",
+                "no pod has changed for 15 s; check that `taintward run --controllers=toleration-hold-controller` runs",
             );
         }
         if began.elapsed() >= limit {
@@ -167,7 +169,7 @@ const fn in_words(reason: UncoveredReason) -> &'static str {
          once"
         }
         UncoveredReason::EveryKey => {
-            "its toleration is for every key; without seconds it would tolerate every taint"
+            "its toleration matches every key; without seconds it would tolerate every taint"
         }
         UncoveredReason::NotUnderstood => "it has a toleration with an unsupported operator or effect",
     }

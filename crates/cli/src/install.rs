@@ -33,30 +33,31 @@ use values::InstallValues;
 
 /// Exit codes of `taintward install`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
-    (0, "It is printed, or the cluster is as it was asked to be"),
-    (1, "Something could not be done; what was done before is printed, and asking again goes on from there"),
-    (2, "The command line makes no sense"),
+    (0, "The objects are printed, or every step in the cluster succeeded"),
+    (1, "A step failed; the finished steps are printed, and the same command continues from there"),
+    (2, "The command line is invalid"),
 ];
 
-/// Name of the controller's account and Deployment; the label by which everything of ours is found.
+/// Name of the controller's account and Deployment; the label that every object of an installation has.
 const NAME: &str = "taintward";
 
-/// An object for given choices.
+/// An object of an installation.
 #[derive(Clone, Debug)]
 struct RenderedObject {
-    /// With its notes.
+    /// With its comments.
     yaml: String,
     value: Value,
 }
 
 impl RenderedObject {
     fn new(yaml: String) -> Self {
-        let value = serde_saphyr::from_str(&yaml).expect("the chart's templates make YAML of any values");
+        let value =
+            serde_saphyr::from_str(&yaml).expect("the chart's templates render valid YAML for any values");
         Self { yaml, value }
     }
 }
 
-/// Why it was not done, or not all of it.
+/// Why the command failed, or completed in part.
 #[derive(Debug, thiserror::Error)]
 enum InstallError {
     #[error(transparent)]
@@ -75,7 +76,9 @@ enum InstallError {
 
 pub(crate) fn run(plan: &InstallOptions) -> ExitCode {
     if plan.values.image.starts_with(values::NO_IMAGE) && matches!(plan.what, InstallAction::Apply(..)) {
-        say::warning("no registry has the image that is the default; name yours with --image");
+        say::warning(
+            "no registry has the default image, so its pods cannot start; name your image with --image",
+        );
     }
     match carry_out(plan) {
         Ok(()) => ExitCode::SUCCESS,
@@ -110,23 +113,23 @@ fn carry_out(plan: &InstallOptions) -> Result<(), InstallError> {
     }
 }
 
-/// What it is without a network.
-const OPEN: &str = "the webhook's port is open to all pods of the cluster";
+/// The effect of an installation without the networks of API servers.
+const OPEN: &str = "all pods of the cluster can connect to the webhook";
 
-/// Whether the networks of API servers are to be found out.
+/// Whether the command has to find the networks of API servers.
 fn lacks_api_servers(values: &InstallValues) -> bool {
     values.parts.webhook && values.api_servers.is_empty()
 }
 
-/// From where API servers ask, as far as the cluster shows.
+/// The networks from which API servers call the webhook, as far as the cluster shows.
 async fn networks(server: &ObjectClient) -> Vec<String> {
     match addresses::found(server).await {
         Ok(found) => {
             say::line(
                 "",
                 format!(
-                    "API servers ask from {}, and only they reach the webhook; apply again if that changes, or name other \
-                 networks with --api-server-cidr",
+                    "API servers call from {}, and only these networks can connect to the webhook; apply again if \
+                     they change, or name others with --api-server-cidr",
                     found.join(", ")
                 ),
             );
@@ -134,8 +137,7 @@ async fn networks(server: &ObjectClient) -> Vec<String> {
         }
         Err(why) => {
             say::warning(&format!(
-                "{OPEN}: where API servers ask from cannot be seen, because {why}; name their networks with \
-                 --api-server-cidr"
+                "{OPEN}: cannot find the networks of the API servers, because {why}; name them with --api-server-cidr"
             ));
             Vec::new()
         }
@@ -146,7 +148,7 @@ fn print(text: &str) -> Result<(), InstallError> {
     Ok(output::print(text)?)
 }
 
-/// Connects, and does it.
+/// Connects to the cluster and calls `done` with the client.
 fn with_client(
     plan: &InstallOptions,
     done: impl AsyncFnOnce(&ObjectClient) -> Result<(), InstallError>,
@@ -166,7 +168,7 @@ fn manifests(objects: &[RenderedObject], json: bool) -> String {
     objects.iter().map(|object| object.yaml.as_str()).collect::<Vec<_>>().join("---\n")
 }
 
-/// Quotes a text that YAML would take for something else, or for its own signs.
+/// Quotes a text that YAML would read as another type or as syntax.
 fn quoted(text: &str) -> String {
     const TAKEN: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/') || text.starts_with("--");

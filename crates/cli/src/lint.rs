@@ -1,6 +1,6 @@
 //! Runs `taintward lint`: reads manifests or a cluster, applies the core's rules and prints a report.
 //!
-//! - Invariant: what could not be read is reported in every output format, with exit code 1.
+//! - Invariant: every output format reports failed reads, with exit code 1.
 //! - See `lint/lint_args.rs` for the flags, `manifest.rs` for YAML.
 
 mod baseline;
@@ -42,7 +42,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
     (2, "A finding is as severe as --fail-on, and everything was read"),
 ];
 
-/// Why there is no report.
+/// Why the report cannot be shown.
 #[derive(Debug, thiserror::Error)]
 enum LintError {
     #[error(transparent)]

@@ -27,31 +27,31 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 /// The heading of these flags in help.
-const HEADING: &str = "The output";
+const HEADING: &str = "Output";
 
-/// Flags of commands with an answer.
+/// Flags of commands with a result.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct OutputArgs {
-    /// How the answer is written: table, wide, json, yaml, name, custom-columns=SPEC, custom-columns-file=FILE,
-    /// jsonpath=TEMPLATE or jsonpath-file=FILE
+    /// The output format: table, wide, json, yaml, name, custom-columns=SPEC, custom-columns-file=FILE, jsonpath=TEMPLATE
+    /// or jsonpath-file=FILE
     #[arg(short, long, value_name = "FORM", default_value = "table", hide_default_value = true, value_parser = OutputFormat::parse)]
     output: OutputFormat,
     #[command(flatten)]
     look: TableArgs,
 }
 
-/// The same, without the form: for commands that have forms of their own.
+/// The same flags without the format, for commands with formats of their own.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct TableArgs {
-    /// Tables without their first line
+    /// Omits the titles of tables
     #[arg(long)]
     no_headers: bool,
     /// Sorts a list by this field of its items, as in .spec.node
     #[arg(long, value_name = "JSONPATH")]
     sort_by: Option<SortKey>,
-    /// When tables have colours
+    /// When tables have colors
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
     color: ColorChoice,
 }
@@ -91,9 +91,9 @@ pub(crate) struct OutputOptions {
 /// Why a file named by a format cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputError {
-    #[error("cannot read {}, which -o names: {why}", file.display())]
+    #[error("cannot read the file of -o, {}: {why}; check its name and its mode", file.display())]
     Unreadable { file: PathBuf, why: io::Error },
-    #[error("{}, which -o names: {why}", file.display())]
+    #[error("cannot use the file of -o, {}: {why}", file.display())]
     Wrong { file: PathBuf, why: String },
 }
 
@@ -104,7 +104,7 @@ pub(crate) enum PrintError {
     Template(#[from] TemplateError),
     #[error(transparent)]
     Sort(#[from] SortError),
-    #[error("cannot write the answer as YAML: {0}")]
+    #[error("cannot write the result as YAML: {0}")]
     Yaml(String),
     #[error("cannot write to standard output: {0}")]
     Closed(#[from] io::Error),

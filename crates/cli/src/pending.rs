@@ -1,7 +1,7 @@
-//! Runs `taintward pending`: lists the pods that leave, the next one first, once or continuously.
+//! Runs `taintward pending`: lists the pods that will be evicted, the next one first, once or continuously.
 //!
-//! - Invariant: every deadline is the core's.
-//! - See `explain.rs` for why one pod leaves, `plan.rs` for what would happen.
+//! - Invariant: the core computes every deadline.
+//! - See `explain.rs` for the reasons of one pod, `plan.rs` for a forecast.
 
 mod list;
 mod pending_args;
@@ -29,7 +29,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     (1, "A read failed, or the command line is invalid; everything that was read is listed"),
 ];
 
-/// Why there is no list.
+/// Why the list cannot be shown.
 #[derive(Debug, thiserror::Error)]
 enum PendingError {
     #[error(transparent)]
@@ -38,7 +38,7 @@ enum PendingError {
     Print(#[from] PrintError),
     #[error("cannot start the async runtime: {0}")]
     System(#[from] io::Error),
-    #[error("{place}: may not {verb} {what}, which -w needs: grant the verb {verb} on {resource}")]
+    #[error("{place}: cannot {verb} {what}, as -w requires; grant the verb {verb} on {resource}")]
     Forbidden { place: String, verb: &'static str, resource: &'static str, what: String },
     #[error("{0}")]
     Rejected(String),
@@ -59,7 +59,7 @@ pub(crate) fn run(options: &PendingOptions) -> ExitCode {
     }
 }
 
-/// The sentence for a namespace in which no pod leaves; for all namespaces if it is empty.
+/// The sentence for a namespace without countdowns; for all namespaces if it is empty.
 fn empty_list(namespace: &str) -> String {
     match namespace {
         "" => "No pods are counting down".to_owned(),
@@ -67,29 +67,29 @@ fn empty_list(namespace: &str) -> String {
     }
 }
 
-/// A pod that leaves. Moments are those of the calendar.
+/// A pod with a deadline. Times are wall-clock times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PendingRow {
     namespace: String,
     pod: String,
     uid: String,
     node: String,
-    /// When it leaves, or should have left.
+    /// Its deadline.
     at: Mono,
     taint: String,
-    /// Which toleration holds it until then, and how long; `None`: none.
+    /// The toleration that lets it stay until then, and for how long; `None`: no toleration.
     toleration: Option<(usize, TolerationPeriod)>,
-    /// That toleration itself, where it is known.
+    /// The text of that toleration, if it is known.
     written: Option<String>,
-    /// Since when the taint counts for it.
+    /// The start of its countdown.
     since: Mono,
-    /// `None` where that is not known.
+    /// `None`: unknown.
     workload: Option<Workload>,
-    /// The condition of a taint eviction is on it; `None` where that is not known.
+    /// Whether it has the condition of a taint eviction; `None`: unknown.
     marked: Option<bool>,
 }
 
-/// Which toleration counts, and how long; `None` where none matches.
+/// The toleration that counts, and for how long; `None`: no toleration matches.
 fn counting_toleration(reason: &TaintReason) -> Option<(usize, TolerationPeriod)> {
     match (reason.taint_match, reason.patience) {
         (TaintMatch::Tolerated(at), Some(patience @ TolerationPeriod::For(_))) => Some((at, patience)),
@@ -102,12 +102,12 @@ impl PendingRow {
         self.at <= now.mono
     }
 
-    /// What rows are ordered by: the next one due is first.
+    /// The sort key of rows: the next one due is first.
     fn order(&self) -> (Mono, &str, &str) {
         (self.at, &self.namespace, &self.pod)
     }
 
-    /// As programs read it.
+    /// The JSON for programs.
     fn object(&self, now: Now) -> Value {
         json!({
             "namespace": self.namespace,

@@ -1,4 +1,4 @@
-//! Runs `taintward plan`: forecasts which pods would leave if nodes changed, and where they could go.
+//! Runs `taintward plan`: forecasts which pods would be evicted if nodes changed, and on which nodes they could run next.
 //!
 //! - Invariant: incomplete answers say so in every output format, with exit code 1.
 //! - See `plan/plan_args.rs` for the flags, `cluster_state.rs` for reading.
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use taintward_core::forecast::{ForecastOptions, PlannedNodeChange, forecast};
 use taintward_core::time::Mono;
 
-/// The largest number of leaving pods that are placed on other nodes, one after the other; more are only counted.
+/// The maximum number of evicted pods for which the forecast computes a next node; more are only counted.
 const PLACES_MOST: usize = 10_000;
 
 /// Exit codes of `taintward plan`.
@@ -34,7 +34,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
     (2, "An event that --fail-on names: by default, a pod of the selected nodes is evicted, now or later"),
 ];
 
-/// Why there is no plan.
+/// Why the plan cannot be shown.
 #[derive(Debug, thiserror::Error)]
 enum PlanError {
     #[error(transparent)]
@@ -45,10 +45,7 @@ enum PlanError {
     Change(#[from] change_file::ChangeFileError),
     #[error(transparent)]
     Print(#[from] crate::output::PrintError),
-    #[error(
-        "with {from} the command reads no cluster: leave --kubeconfig, --context, --as and similar flags \
-     out"
-    )]
+    #[error("with {from} the command reads no cluster; omit --kubeconfig, --context, --as and similar flags")]
     UnusedCluster { from: String },
     #[error("--at {at} is before {now}, the moment of the plan; name a later one, as in --at +10m")]
     Past { at: Timestamp, now: Timestamp },
@@ -94,7 +91,10 @@ fn answer(options: PlanOptions) -> Result<ExitCode, PlanError> {
         edits.extend(change_file::read(file)?);
     }
     for file in &given.changes {
-        say::note(format!("{} contains only nodes, which are taken as the changed state", file.display()));
+        say::note(format!(
+            "{} contains only nodes, so the command reads it as their changed state",
+            file.display()
+        ));
     }
     let from = match given.state {
         state if state.is_empty() => StateSource::Cluster(Box::new(cluster)),
@@ -120,7 +120,7 @@ fn answer(options: PlanOptions) -> Result<ExitCode, PlanError> {
     })
 }
 
-/// The time up to which pods count as leaving; [`Mono::NEVER`] by default, which includes all that leave.
+/// The time up to which evictions count; [`Mono::NEVER`] by default, which includes all evictions.
 fn until(at: PlanMoment, state: &ClusterState) -> Result<Mono, PlanError> {
     let now = state.snapshot.now();
     match at {

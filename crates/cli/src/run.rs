@@ -24,7 +24,7 @@ use taintward_controller::logging;
 use taintward_controller::run::{RunError, run as run_controllers};
 use taintward_controller::shutdown::Shutdown;
 
-/// Why the command ends with an error.
+/// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 enum RunCommandError {
     #[error("cannot start the async runtime: {0}")]
@@ -35,7 +35,7 @@ enum RunCommandError {
 
 pub(crate) fn run(plan: RunOptions) -> ExitCode {
     if let Err(error) = logging::start(plan.logging) {
-        say::error(format!("cannot log: {error}"));
+        say::error(format!("cannot start logging: {error}"));
         return ExitCode::FAILURE;
     }
     logging::end_on_panic();
@@ -45,7 +45,7 @@ pub(crate) fn run(plan: RunOptions) -> ExitCode {
     match drive(plan) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            tracing::error!(err = &failure as &dyn Error, "taintward cannot go on");
+            tracing::error!(err = &failure as &dyn Error, "taintward cannot continue");
             ExitCode::FAILURE
         }
     }

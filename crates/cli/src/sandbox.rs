@@ -1,4 +1,4 @@
-//! Runs `taintward sandbox`: a cluster in this process with Taintward in it, as dashboard, plain lines or tour.
+//! Runs `taintward sandbox`: a cluster in this process with Taintward in it, with a dashboard, plain lines or the tour.
 //!
 //! - See `taintward_sandbox` for the cluster, `sandbox/sandbox_args.rs` for the flags.
 
@@ -57,11 +57,13 @@ const KUBECONFIG_PREFIX: &str = "taintward-sandbox-";
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SandboxError {
     #[error(
-        "cannot listen on {address}: {why}; choose another with --listen 127.0.0.1:PORT, or 127.0.0.1:0 for any"
+        "cannot listen on {address}: {why}; choose another port with --listen 127.0.0.1:PORT, or 127.0.0.1:0 for any \
+         free one"
     )]
     Listen { address: SocketAddr, why: io::Error },
     #[error(
-        "cannot serve the board on 127.0.0.1:{port}: {why}; choose another port with --board-port, or leave it out"
+        "cannot serve the board on 127.0.0.1:{port}: {why}; choose another port with --board-port, or omit this flag \
+         for any free one"
     )]
     Board { port: u16, why: io::Error },
     #[error("the tour failed: {0}")]
@@ -107,8 +109,8 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
         files::check_save(path)?;
     }
     more_handles();
-    // From here on a signal ends it gracefully: objects are saved even if the signal comes before the first line is
-    // printed.
+    // From here on, a signal stops the sandbox gracefully: it saves objects even if the signal arrives before the first
+    // line of output.
     let ending = EndSignals::listen();
     let address = plan.listen;
     // Over plain HTTP, kubectl would not send the token.
@@ -152,7 +154,7 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
         tokio::spawn(save_on_signal(requests, world.server().clone(), path));
     }
     let shown = show(&plan, &world, (&url, &path, board_url.as_deref()), ending).await;
-    // Ending takes no time, because nothing in the sandbox outlives the process.
+    // A short timeout is enough, because nothing in the sandbox outlives the process.
     stop.send();
     if let Some(controller) = controller {
         let _ = tokio::time::timeout(Duration::from_millis(200), controller).await;
@@ -167,8 +169,7 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     Ok(shown?)
 }
 
-/// Raises the limit of file handles, one of which each connection needs, as far as the system allows, as Go programs
-/// do.
+/// Raises the limit of open files to the system's maximum, as Go programs do: each connection needs one.
 fn more_handles() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
@@ -218,7 +219,7 @@ async fn show(
     if plan.tour {
         return tokio::select! {
             toured = tour::run(world) => toured.map_err(SandboxError::Tour),
-            () = ending.come() => Err(SandboxError::Tour("it was ended early".to_owned())),
+            () = ending.come() => Err(SandboxError::Tour("a signal ended it".to_owned())),
         };
     }
     let speed = plan.world.speed;
@@ -268,16 +269,13 @@ fn opening(
         format!("  export KUBECONFIG={}", kubeconfig.display()),
         String::new(),
         "Try, in another terminal:".to_owned(),
-        tried(
-            &format!("kubectl taint nodes {first} maintenance=now:NoExecute"),
-            "who goes, who counts down?",
-        ),
-        tried(&format!("kubectl taint nodes {first} maintenance-"), "in time: they stay"),
+        tried(&format!("kubectl taint nodes {first} maintenance=now:NoExecute"), "evicts pods, now or later"),
+        tried(&format!("kubectl taint nodes {first} maintenance-"), "cancels the countdowns"),
         tried(
             &format!("kubectl drain {second} --ignore-daemonsets"),
-            if plan.empty { "budgets are kept" } else { "the budget of web is kept" },
+            if plan.empty { "respects budgets" } else { "respects the budget of web" },
         ),
-        tried(&format!("taintward sandbox node silence {first}"), "its kubelet says nothing any more"),
+        tried(&format!("taintward sandbox node silence {first}"), "stops its kubelet's reports"),
     ];
     if let Some(board) = board {
         lines.insert(1, format!("  The board, in a browser: {board}"));
@@ -286,8 +284,7 @@ fn opening(
         lines.insert(
             1,
             format!(
-                "  WARNING: {} is not a loopback address: anyone with its kubeconfig has full access from the \
-                 network",
+                "  WARNING: {} is not a loopback address: every client on the network with this kubeconfig has full access",
                 plan.listen
             ),
         );
@@ -345,12 +342,11 @@ async fn controller(server: ApiServer, clock: Clock, settings: ControllerSetting
         vacate(&server, election);
     }
     if let Err(error) = run_on(cluster, clock, settings, shutdown).await {
-        tracing::error!(err = &error as &dyn Error, "taintward cannot go on in the sandbox");
+        tracing::error!(err = &error as &dyn Error, "taintward cannot continue in the sandbox");
     }
 }
 
-/// Clears the holder of a loaded cluster's lease: that process is not here, so there is no need to wait for the lease
-/// to expire.
+/// Deletes the lease of a loaded cluster: its holder does not run here, so waiting until it expires would be useless.
 fn vacate(server: &ApiServer, election: &ElectionSettings) {
     let leases = known("coordination.k8s.io", "leases");
     let key = api::key(&election.namespace, &election.name);

@@ -1,7 +1,7 @@
 //! Runs `taintward taint`: adds and removes taints as kubectl does (KT-1 to KT-10), with a preview and confirmation.
 //!
-//! - Invariant: no concurrent edit is lost; without a terminal there is no prompt, and the output is kubectl's except
-//!   for what docs/differences.md lists.
+//! - Invariant: no concurrent edit is lost; without a terminal, the command does not prompt, and its output is kubectl's
+//!   except for the differences in docs/differences.md.
 //! - See `taintward_core::taint_edit` for the grammar, `taint/taint_args.rs` for the flags.
 
 mod confirm;

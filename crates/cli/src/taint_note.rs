@@ -1,6 +1,6 @@
 //! Reads and writes the node annotation that holds the reason and the intended duration of a taint.
 //!
-//! - A note is about one key, value and effect. Nothing acts when its time is over except `taint --expired`.
+//! - A note is about one key, value and effect. After its time, only `taint --expired` removes the taint.
 
 use serde::{Deserialize, Serialize};
 use taintward_core::hash::fnv1a;
@@ -10,9 +10,9 @@ use taintward_core::time::Wall;
 /// A note on a taint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TaintNote {
-    /// Why the taint is there, as typed by the user.
+    /// The reason for the taint, as typed by the user.
     pub(crate) reason: Option<String>,
-    /// Until when it is intended to stay.
+    /// The end of the taint's intended duration.
     pub(crate) until: Option<Wall>,
 }
 

@@ -11,18 +11,18 @@ use taintward_kube::config::{ConnectError, ProbeError, connect, probe};
 
 /// Exit codes of `taintward version`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
-    (0, "It is printed"),
-    (1, "No API server answered; the version of this program is printed all the same"),
+    (0, "All requested versions are printed"),
+    (1, "No API server responded; only the version of this program is printed"),
     (2, "The command line is invalid"),
 ];
 
-/// Our version in the form of a release.
+/// The version of this program in the form of a release.
 const OURS: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// The flags of `taintward version`.
 #[derive(Debug, Args)]
 pub(crate) struct VersionArgs {
-    /// Only the version of this program; no API server is asked
+    /// Prints the version of this program only, and sends no request
     #[arg(long, conflicts_with_all = WHICH)]
     client: bool,
     #[command(flatten)]
@@ -93,7 +93,7 @@ pub(crate) fn run(plan: VersionOptions) -> ExitCode {
     let printed = plan.output.print(&Versions { server }).err().map(|why| why.to_string());
     let complaints: Vec<String> = printed.into_iter().chain(failure).collect();
     for complaint in &complaints {
-        // A failure to write it is ignored.
+        // A failed write is ignored.
         crate::say::error(complaint);
     }
     if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -15,7 +15,7 @@ use taintward_controller::logging;
 use taintward_controller::shutdown::Shutdown;
 use webhook_run::{WebhookError, WebhookSettings, run};
 
-/// Why it ends with an error.
+/// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 enum WebhookCommandError {
     #[error("cannot start the async runtime: {0}")]
@@ -26,14 +26,14 @@ enum WebhookCommandError {
 
 pub(crate) fn serve(plan: WebhookOptions) -> ExitCode {
     if let Err(error) = logging::start(plan.logging) {
-        // A failure to write it is ignored.
-        crate::say::error(format!("cannot log: {error}"));
+        // A failed write is ignored.
+        crate::say::error(format!("cannot start logging: {error}"));
         return ExitCode::FAILURE;
     }
     match drive(plan.settings) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            tracing::error!(err = &failure as &dyn Error, "the webhook cannot go on");
+            tracing::error!(err = &failure as &dyn Error, "the webhook cannot continue");
             ExitCode::FAILURE
         }
     }

@@ -191,7 +191,7 @@ fn the_page_connects_again_to_a_server_that_was_away() {
     drop(server);
     let link = "document.querySelector('#link').textContent";
     browser.until("it says so", &format!("{link}.startsWith('reconnecting since ')")).unwrap();
-    assert_eq!(text_of(&mut browser, "#said"), "The connection to the board is lost.");
+    assert_eq!(text_of(&mut browser, "#said"), "The connection to the board is lost; the page reconnects.");
     assert_eq!(count(&mut browser, ".tile"), 2, "what was known stays");
 
     let server = PageServer::at(port, &scene::state(&[scene::node("n3", "z3", &[])], &[]));
@@ -206,7 +206,7 @@ fn the_page_connects_again_to_a_server_that_was_away() {
 
     let server = PageServer::at(port, &scene::small());
     server.lock();
-    let anew = "the board was started again: open the address that it printed";
+    let anew = "the board was restarted; open the address that it printed";
     browser.until("the other token", &format!("{link} === {}", json!(anew))).unwrap();
 }
 
@@ -355,7 +355,7 @@ fn all_elements_have_names_for_screen_readers() {
     for role in ["banner", "main", "search", "complementary"] {
         assert_eq!(of(role).len(), 1, "{role}");
     }
-    let sections = ["Nodes", "Who leaves next", "Held, braked, refused", "Workloads", "Decisions"];
+    let sections = ["Nodes", "Next evictions", "Held, slowed, blocked", "Workloads", "Decisions"];
     assert_eq!(of("region"), sections);
     let ids = "[...document.querySelectorAll('[id]')].map(one => one.id).filter((id, index, all) => all.indexOf(id) !== index)";
     assert_eq!(browser.evaluate(ids).unwrap(), json!([]));

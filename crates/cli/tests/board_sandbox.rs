@@ -158,7 +158,7 @@ fn a_page_says_that_its_board_ended_and_continues_with_the_next_one() {
 
     let (_board, again) = board_at(port, &kubeconfig);
     assert_ne!(address, again, "another token");
-    let told = "the board was started again: open the address that it printed";
+    let told = "the board was restarted; open the address that it printed";
     browser.until("what to do", &format!("{LINK} === {}", json!(told))).unwrap();
     assert_eq!(browser.evaluate(&shows("meanwhile=v:NoExecute")).unwrap(), false, "it is not let in");
 

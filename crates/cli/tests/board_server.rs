@@ -307,7 +307,7 @@ fn a_button_does_what_it_says_or_says_why_not() {
             json!({"verb": "scale", "workload": "Deployment/shop/web", "replicas": 2}),
             "deployment/web scaled to 2 pods",
         ),
-        (json!({"verb": "speed", "speed": 60}), "the cluster's time runs 60 times as fast as ours"),
+        (json!({"verb": "speed", "speed": 60}), "the cluster's time runs at 60 times the speed of real time"),
         (
             json!({"verb": "load", "text": "{apiVersion: v1, kind: Namespace, metadata: {name: x}}"}),
             "1 object loaded",
@@ -325,12 +325,15 @@ fn a_button_does_what_it_says_or_says_why_not() {
             json!({"verb": "scale", "workload": "DaemonSet/shop/agent", "replicas": 1}),
             "no number of replicas",
         ),
-        (json!({"verb": "scale", "workload": "Deployment/shop/web", "replicas": 1_000_000}), "at most"),
-        (json!({"verb": "speed", "speed": 0}), "no speed"),
+        (
+            json!({"verb": "scale", "workload": "Deployment/shop/web", "replicas": 1_000_000}),
+            "the board's limit is",
+        ),
+        (json!({"verb": "speed", "speed": 0}), "not a speed"),
         (json!({"verb": "cordon", "node": "nope"}), "not found"),
         (json!({"verb": "taint", "node": "n1", "taint": "NoExecute"}), "taint"),
-        (json!({"verb": "taint", "node": "--all", "taint": "a=b:NoExecute"}), "would be a flag"),
-        (json!({"verb": "silence", "node": "-h"}), "would be a flag"),
+        (json!({"verb": "taint", "node": "--all", "taint": "a=b:NoExecute"}), "begins as a flag"),
+        (json!({"verb": "silence", "node": "-h"}), "begins as a flag"),
         (json!({"verb": "load", "text": ": :"}), ""),
     ] {
         let answer = board.act(&action);

@@ -143,7 +143,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     let mut events = Events::of(stage.command("pending -w -A -o json"));
     assert_eq!(stage.run("taint node n1 maintenance:NoExecute --reason disks").0, 0);
     let (code, _, said) = stage.run("pending");
-    let expected = "No pods are counting down in namespace default; there are 2 in shop: use -n or -A.\n";
+    let expected = "No pods are counting down in namespace default; other namespaces have countdowns: 2 in shop. Use -n or -A.\n";
     assert!(code == 0 && said.ends_with(expected), "{said}");
     let told = stage.object("explain pod/patient -n shop");
     assert_eq!((&told["outcome"], &told["taint"]), (&"StaysUntil".into(), &"maintenance:NoExecute".into()));
@@ -186,7 +186,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
         let events = told["events"].as_array().is_some_and(|events| !events.is_empty());
         (told["outcome"] == "Gone" && events).then_some(told)
     });
-    assert_eq!(told["summary"], "It is deleted: its events say that a NoExecute taint evicted it.");
+    assert_eq!(told["summary"], "It is deleted: according to its events, a NoExecute taint evicted it.");
     let message = told["events"][0]["message"].as_str().unwrap();
     let until = seconds(message.rsplit_once(" until ").unwrap().1);
     assert!((leaves..=leaves + 1).contains(&until), "explained: {leaves}; {message}");
@@ -255,7 +255,7 @@ fn a_terminal_shows_the_list_and_is_restored() {
     let (code, shown, _) = terminal.ends();
     assert!(code == 0 && shown.ends_with("\x1b[?25h\x1b[?1049l"), "{code} {shown:?}");
     let mut terminal = Terminal::whole(stage.command("pending -w -A"));
-    terminal.until("q ends");
+    terminal.until("Press q to quit.");
     terminal.interrupt();
     let (code, shown, _) = terminal.ends();
     assert!(code == 0 && shown.ends_with("\x1b[?25h\x1b[?1049l"), "{code} {shown:?}");
@@ -384,11 +384,8 @@ fn what_may_not_be_read_makes_the_answer_partial() {
             && said.contains("it is unknown whether a taint eviction controller runs"),
         "{said}"
     );
-    assert!(
-        said.ends_with("As far as it could be read: No pods are counting down in namespace shop.\n"),
-        "{said}"
-    );
+    assert!(said.ends_with("Partial result: No pods are counting down in namespace shop.\n"), "{said}");
     let (code, out, said) = ended(command(&kubeconfig, "pending -w"));
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(said.contains("may not watch nodes, which -w needs: grant the verb watch on nodes"), "{said}");
+    assert!(said.contains("cannot watch nodes, as -w requires; grant the verb watch on nodes"), "{said}");
 }

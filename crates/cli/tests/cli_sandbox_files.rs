@@ -41,14 +41,14 @@ fn nodes_come_from_a_file() {
     let kubeconfig = sandbox.kubeconfig();
     assert!(sandbox.until("kubectl taint").contains("nodes east-1"));
     // Pods are scheduled to these nodes, as in a sandbox with a number of nodes.
-    sandbox.until("goes to west-1");
+    sandbox.until("is scheduled to west-1");
     let nodes = ask(&kubeconfig, "GET", "/api/v1/nodes", "");
     for words in ["\"east-1\"", "\"west-1\"", "\"key\":\"gpu\"", "\"cpu\":\"2\""] {
         assert!(nodes.contains(words), "{words}");
     }
     assert!(!nodes.contains("\"n1\""));
-    refused(&["--nodes", &file, "--zones", "2"], 2, &["leave --zones out"]);
-    refused(&["--nodes", &file, "--load", &file], 2, &["leave --nodes and --zones out"]);
+    refused(&["--nodes", &file, "--zones", "2"], 2, &["omit --zones"]);
+    refused(&["--nodes", &file, "--load", &file], 2, &["omit --nodes and --zones"]);
     refused(&["--nodes", &file, "--tour"], 2, &["--tour needs"]);
 }
 

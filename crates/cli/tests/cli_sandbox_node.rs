@@ -38,7 +38,7 @@ fn nodes_misbehave_and_come_back() {
         let of = answer.split("\"annotations\":{").nth(1).and_then(|rest| rest.split('}').next());
         of.unwrap_or_default().to_owned()
     };
-    sandbox.until("goes to n");
+    sandbox.until("is scheduled to n");
     let said = node(&folder, "silence n3 node/n2 n3");
     assert_eq!((said.0, said.1.as_str()), (0, "node/n3 silenced\nnode/n2 silenced\n"), "{}", said.2);
     assert!(annotations("n3").contains("\"sandbox.taintward.io/silence\":\"true\""));
@@ -75,7 +75,7 @@ fn nodes_misbehave_and_come_back() {
 fn a_silent_node_is_tainted_and_comes_back() {
     let folder = Folder::named("silent");
     let mut sandbox = Running::of(at_home(&folder, &["--plain", "--nodes", "3", "--speed", "30"]));
-    sandbox.until("goes to n");
+    sandbox.until("is scheduled to n");
     assert_eq!(node(&folder, "silence n3").1, "node/n3 silenced\n");
     let line = sandbox.until("node n3 is not ready: ");
     assert!(line.contains("  NotReady    node n3"), "the word of the board: {line}");
@@ -90,7 +90,7 @@ fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
     let folder = Folder::named("which");
     let (code, _, said) = node(&folder, "silence n1");
     assert_eq!(code, 1);
-    assert!(said.contains("no sandbox of yours is running here"), "{said}");
+    assert!(said.contains("cannot find a running sandbox"), "{said}");
     // The kubeconfig of a killed sandbox, and other files, are ignored.
     let gone = "apiVersion: v1\nkind: Config\nclusters:\n- name: a\n  cluster: {server: \"http://127.0.0.1:1\"}\n\
                 contexts:\n- name: a\n  context: {cluster: a, user: a}\nusers:\n- name: a\n  user: {}\ncurrent-context: a\n";
@@ -98,7 +98,10 @@ fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
     folder.write("taintward-sandbox-x.yaml", "nonsense");
     let (code, _, said) = node(&folder, &format!("silence n1 --kubeconfig {gone}"));
     assert_eq!(code, 1);
-    assert!(said.contains("cannot be reached") && said.contains("is the sandbox still running?"), "{said}");
+    assert!(
+        said.contains("cannot be reached") && said.contains("check that the sandbox is still running"),
+        "{said}"
+    );
     let chosen = folder.file("chosen");
     let mut first = Running::of(at_home(&folder, &["--plain", "--nodes", "1"]));
     first.until("KUBECONFIG");

@@ -115,7 +115,7 @@ fn expired_taints_are_shown_and_removed_on_request() {
     let stage = Stage::with(folder, &["--load", &objects]);
     let listed = stage.ok("node n1 --list");
     assert!(
-        listed.contains("over since 2026-01-01 00:00:00, ") && listed.contains("until 2999-"),
+        listed.contains("expired at 2026-01-01 00:00:00, ") && listed.contains("until 2999-"),
         "{listed}"
     );
     assert_eq!(stage.ok("node --all --expired --dry-run=client"), "node/n1 untainted (dry run)\n");
@@ -128,7 +128,7 @@ fn expired_taints_are_shown_and_removed_on_request() {
     );
     assert!(stage.notes("n1").iter().all(|note| note["taint"] != "disk=old:NoSchedule"));
     let (code, out, said) = stage.taint("node --all --expired");
-    let expected = "note: no taint of these nodes has been there for longer than its --for\n";
+    let expected = "note: no taint of these nodes has outlived its --for\n";
     assert_eq!((code, out.as_str(), said.as_str()), (0, "", expected));
     for (typed, words) in [
         ("node n1 --expired a-", "leave a- out"),
@@ -184,7 +184,7 @@ fn many_at_once_lose_nothing() {
     assert_eq!(stage.notes("n1").len(), EACH);
 }
 
-const QUESTION: &str = "Go on? [y/N] ";
+const QUESTION: &str = "Continue? [y/N] ";
 
 #[test]
 fn there_is_a_prompt_at_a_terminal() {
@@ -231,7 +231,7 @@ fn there_is_no_prompt_where_none_is_needed() {
         assert!(out.starts_with("node/n1 "), "{out}");
     }
     let (code, shown, _) = Terminal::with(stage.command("node n1 c:NoExecute --yes")).ends();
-    assert!(code == 0 && shown.contains("1 node gets c:NoExecute") && !shown.contains("Go on"), "{shown}");
+    assert!(code == 0 && shown.contains("1 node gets c:NoExecute") && !shown.contains("Continue"), "{shown}");
     // Without a terminal at both ends there is no prompt, and no more output than kubectl's.
     assert_eq!(stage.taint("node n1 d:NoExecute"), (0, "node/n1 tainted\n".to_owned(), String::new()));
     let mut half = stage.command("node n1 e:NoExecute");

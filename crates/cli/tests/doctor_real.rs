@@ -280,5 +280,5 @@ fn the_sandbox_is_a_cluster_without_a_distribution() {
     );
     assert_ne!(code, 0, "{checks:#?}");
     let advice = checks["distribution"]["fix"][0].as_str().unwrap();
-    assert!(advice.contains("find out where kube-controller-manager gets its flags"), "{advice}");
+    assert!(advice.contains("find the source of kube-controller-manager's flags"), "{advice}");
 }

@@ -38,7 +38,7 @@ fn it_can_be_tried(there: &Installed<'_>) {
         let suffix = if how == "client" { " (dry run)" } else { " (server dry run)" };
         assert!(said.lines().all(|line| line.ends_with(suffix)), "{said}");
         assert!(said.starts_with("namespace/taintward-system created"), "{said}");
-        assert_eq!(said.contains("not tried: there is no namespace"), how == "server", "{said}");
+        assert_eq!(said.contains("not checked: the namespace"), how == "server", "{said}");
         assert_eq!(there.leftovers(), Vec::<String>::new());
     }
 }
@@ -198,10 +198,7 @@ fn networks_of_api_servers_are_found(there: &Installed<'_>) {
         [&policy["ingress"][0]["from"], &policy["egress"][0]["to"]].map(Value::to_string)
     };
     let (_, warned) = there.told(&["--apply", IMAGE]);
-    assert!(
-        warned.starts_with("warning: the webhook's port is open to all pods of the cluster: "),
-        "{warned}"
-    );
+    assert!(warned.starts_with("warning: all pods of the cluster can connect to the webhook: "), "{warned}");
     assert!(warned.contains("--api-server-cidr") && from()[0].contains("0.0.0.0/0"), "{warned}");
     // An API server that listens on loopback has no endpoint.
     let address = "192.0.2.1";
@@ -212,12 +209,15 @@ fn networks_of_api_servers_are_found(there: &Installed<'_>) {
     });
     assert!(there.create(&slice).0.contains("created"));
     let (_, warned) = there.told(&["--apply", IMAGE]);
-    assert!(warned.contains("they listen at 192.0.2.1, which are no nodes of the control plane"), "{warned}");
+    assert!(warned.contains("addresses (192.0.2.1) belong to nodes of the control plane"), "{warned}");
     there.kubectl("label node n1 node-role.kubernetes.io/control-plane=");
     let status = serde_json::json!({"status": {"addresses": [{"type": "InternalIP", "address": address}]}});
     there.kubectl(&format!("patch node n1 --subresource=status --type=merge --patch={status}"));
     let (_, told) = there.told(&["--apply", IMAGE]);
-    assert!(told.starts_with(&format!("API servers ask from {address}/32, and only they reach")), "{told}");
+    assert!(
+        told.starts_with(&format!("API servers call from {address}/32, and only these networks")),
+        "{told}"
+    );
     let [ingress, egress] = from();
     assert_eq!(ingress, format!("[{{\"ipBlock\":{{\"cidr\":\"{address}/32\"}}}}]"));
     assert!(egress.contains("0.0.0.0/0"), "a controller must find the next API server: {egress}");

@@ -36,7 +36,7 @@ fn each_plugin_runs_with_what_k9s_puts_in() {
     let PluginFile { plugins } = serde_saphyr::from_str(&file).unwrap();
     let mut running = Running::start(&["--plain"]);
     let kubeconfig = running.kubeconfig();
-    let pod = running.until(" goes to n1");
+    let pod = running.until(" is scheduled to n1");
     let pod = pod.split("pod shop/").nth(1).unwrap().split(' ').next().unwrap();
     let mut keys: Vec<(&str, &str)> = Vec::new();
     for (name, plugin) in &plugins {

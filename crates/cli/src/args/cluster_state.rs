@@ -9,7 +9,7 @@ use taintward_core::toleration_matching::NumericOperators;
 
 #[derive(Debug, Args)]
 pub(crate) struct ClusterStateArgs {
-    /// The time to judge by, for files that were written earlier. The default is now
+    /// The time to evaluate at, for files that were written earlier. The default is now
     #[arg(long, value_name = "TIME", value_parser = as_of)]
     as_of: Option<Timestamp>,
     /// Feature gates of the cluster, as Name=true; only TaintTolerationComparisonOperators (false by default) has an

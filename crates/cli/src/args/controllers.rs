@@ -1,23 +1,23 @@
 //! Parses `--controllers` as kube-controller-manager does.
 //!
-//! - Invariant: the first entry that names a controller decides; `*` means the others (TE-1), except those that
-//!   are off by default.
+//! - Invariant: the first entry that names a controller decides; `*` means the others (TE-1), except controllers that are
+//!   off by default.
 
-/// The controllers of this program, and so the known names.
+/// The names of this program's controllers.
 pub(crate) const KNOWN: [&str; 6] =
     [TAINT_EVICTION, NODE_LIFECYCLE, DEDICATED_POOLS, TOLERATION_HOLD, TOLERATION_BACKFILL, TOLERATION_GUARD];
 /// Evicts pods that do not tolerate a NoExecute taint (TE-1).
 pub(crate) const TAINT_EVICTION: &str = "taint-eviction-controller";
-/// Taints nodes for their conditions and their silence (NL-1). Must be named: by default kube-controller-manager's own
-/// controller does it, and two would write the same taints.
+/// Taints nodes for their conditions and their silence (NL-1). Must be named: by default, kube-controller-manager's own
+/// controller runs, and two controllers would write the same taints.
 pub(crate) const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
-/// Keeps taints and labels on the nodes of dedicated pools. Must be named: it writes to nodes, and its custom resources
+/// Maintains taints and labels on the nodes of dedicated pools. Must be named: it writes to nodes, and its custom resources
 /// must be defined first.
 pub(crate) const DEDICATED_POOLS: &str = "dedicated-pool-controller";
 /// Holds countdowns of kube-controller-manager's own taint eviction. Must be named: it writes to pods, and is for
 /// clusters where that eviction stays on.
 pub(crate) const TOLERATION_HOLD: &str = "toleration-hold-controller";
-/// Gives running pods the toleration seconds that new ones get. Must be named: it writes to pods.
+/// Gives running pods the tolerationSeconds that new pods get. Must be named: it writes to pods.
 pub(crate) const TOLERATION_BACKFILL: &str = "toleration-backfill-controller";
 /// Gives pods of guarded namespaces a ceiling and evicts them by their own seconds. Must be named: it is for clusters
 /// where kube-controller-manager's own taint eviction stays on.
@@ -25,8 +25,8 @@ pub(crate) const TOLERATION_GUARD: &str = "toleration-guard-controller";
 
 /// Why taint eviction and the guard cannot run together.
 pub(crate) const TWO_EVICTIONS: &str = "--controllers names both taint-eviction-controller (or '*') and \
- toleration-guard-controller: the first evicts all pods, the second only pods with a ceiling; leave one of \
- them out";
+ toleration-guard-controller: the first evicts all pods, the second only pods with a ceiling; omit one of \
+ them";
 
 /// Its name in releases before 1.28 (NL-1).
 const ALIAS: &str = "nodelifecycle";
@@ -44,7 +44,7 @@ pub(crate) enum ControllerEntry {
 
 /// The name of an unknown controller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no such controller; expected '*', or a name (with '-' in front to switch it off) out of: {}", KNOWN.join(", "))]
+#[error("unknown controller; expected '*', or a name (with '-' in front to switch it off) out of: {}", KNOWN.join(", "))]
 pub(crate) struct UnknownController;
 
 /// Parses one entry.
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_means_what_upstream_means() {
+    fn the_list_has_upstreams_meaning() {
         let rows = [
             ("*", true),
             ("taint-eviction-controller", true),

@@ -2,9 +2,11 @@
 
 use taintward_core::admission::DefaultSeconds;
 
-/// Why a text does not give the seconds of default tolerations.
+/// Why a text is invalid as the seconds of default tolerations.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected seconds from 0 on, or those of not-ready and unreachable with a slash (300, 60/600)")]
+#[error(
+    "expected a number of seconds, or two numbers for not-ready and unreachable with a slash (300, 60/600)"
+)]
 pub(crate) struct NotSeconds;
 
 /// Parses one entry: a number for both taints, or two with a slash.

@@ -24,7 +24,7 @@ pub(crate) enum InvalidDuration {
     Malformed,
     #[error("a duration cannot be negative")]
     Negative,
-    #[error("longer than any duration (about 292 years)")]
+    #[error("longer than the maximum duration (about 292 years)")]
     TooLong,
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn positive(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The same, also with days: `2d`, `1d12h`.
+/// Parses a duration greater than zero, also with days: `2d`, `1d12h`.
 pub(crate) fn positive_with_days(text: &str) -> Result<Duration, String> {
     const DAY: u64 = 86_400;
     let Some((days, rest)) = text.split_once('d') else {
@@ -117,12 +117,10 @@ pub(crate) fn positive_with_days(text: &str) -> Result<Duration, String> {
     let all = days.and_then(|days| days.checked_add(rest.as_ref().copied().unwrap_or_default()));
     match (rest, all) {
         (Err(why), _) => Err(why),
-        (Ok(_), Some(all)) if all.as_secs() / DAY > 366 * 200 => {
-            Err("longer than two hundred years".to_owned())
-        }
+        (Ok(_), Some(all)) if all.as_secs() / DAY > 366 * 200 => Err("longer than 200 years".to_owned()),
         (Ok(_), Some(all)) if all.is_zero() => Err("must be greater than 0".to_owned()),
         (Ok(_), Some(all)) => Ok(all),
-        (Ok(_), None) => Err("longer than two hundred years".to_owned()),
+        (Ok(_), None) => Err("longer than 200 years".to_owned()),
     }
 }
 
@@ -160,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_duration_is_refused_with_the_reason() {
+    fn an_invalid_duration_is_rejected_with_the_reason() {
         for text in [
             "", "15", "s", ".", ".s", "1 s", "15S", "15sec", "1d", "1e3s", "∞", "+", "-", "--1s", "1s-1s",
             "+ 1s",
@@ -176,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_written_duration_reads_as_itself() {
+    fn a_formatted_duration_can_be_parsed_again() {
         for (text, written) in [
             ("15s", "15s"),
             ("90s", "1m30s"),

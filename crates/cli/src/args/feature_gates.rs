@@ -1,5 +1,5 @@
-//! Parses `--feature-gates`, with the gates of this and of older releases; the last entry of a name counts, as
-//! upstream.
+//! Parses `--feature-gates`, with the gates of this and of older releases; as in upstream, the last entry of a name
+//! counts.
 //!
 //! - See `run/run_args.rs` for the effect of a value.
 
@@ -42,7 +42,7 @@ pub(crate) struct GateSetting {
 pub(crate) enum InvalidGate {
     #[error("expected Name=true or Name=false, with a name out of: {}", known())]
     Malformed,
-    #[error("no such feature gate; expected a name out of: {}", known())]
+    #[error("unknown feature gate; expected a name out of: {}", known())]
     Unknown,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn parse(text: &str) -> Result<GateSetting, InvalidGate> {
     Ok(GateSetting { gate, on })
 }
 
-/// The value of a gate in the list, if it is there.
+/// The value of a gate in the list, if the list has it.
 pub(crate) fn value(list: &[GateSetting], gate: FeatureGate) -> Option<bool> {
     list.iter().rev().find(|setting| setting.gate == gate).map(|setting| setting.on)
 }

@@ -9,11 +9,11 @@ use taintward_kube::config::{self, ConfigOverrides, Connected, Impersonation};
 /// The heading of these flags in help.
 const HEADING: &str = "The cluster";
 
-/// The ids of the flags that select a cluster, for commands that may read none.
+/// The IDs of the flags that select a cluster, for commands that can also read files.
 pub(crate) const WHICH: [&str; 8] =
     ["kubeconfig", "context", "cluster_name", "user", "server_address", "as_user", "as_group", "as_uid"];
 
-/// Flags of commands that ask a server.
+/// Flags of commands that send requests to a server.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct ServerArgs {
@@ -79,7 +79,7 @@ pub(crate) struct ServerOptions {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClusterOptions {
     pub(crate) settings: config::ConnectSettings,
-    /// A flag names the cluster: its file, its context or another one.
+    /// Whether a flag names the cluster: its file, its context or another one.
     pub(crate) is_named: bool,
     namespace: Option<String>,
     all_namespaces: bool,
@@ -89,7 +89,7 @@ pub(crate) struct ClusterOptions {
 }
 
 impl ServerArgs {
-    /// These flags as they are typed, for another command about the same cluster.
+    /// These flags as arguments, for another command about the same cluster.
     pub(crate) fn flags(&self) -> Vec<String> {
         let kubeconfig = self.kubeconfig.as_ref().map(|path| path.display().to_string());
         let once = [

@@ -10,7 +10,7 @@ pub(crate) struct LoggingArgs {
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text", visible_alias = "logging-format")]
     #[arg(env = "TAINTWARD_LOG_FORMAT", hide_env = true)]
     log_format: FormatArg,
-    /// How much to log, 0 to 10: 2 adds decisions, 4 every fact, 6 and 8 the messages of libraries
+    /// The verbosity of the log, 0 to 10: 2 adds decisions, 4 all facts, 6 and 8 messages of libraries
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value = "0")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=i64::from(VERBOSITY_MAX)))]
     #[arg(env = "TAINTWARD_V", hide_env = true)]

@@ -11,7 +11,7 @@ pub(crate) enum InvalidName {
     Namespace,
     #[error("expected leases: Kubernetes no longer supports locks on Endpoints and ConfigMaps")]
     LegacyLock,
-    #[error("expected leases, the only lock there is")]
+    #[error("expected leases, the only supported lock")]
     Lock,
 }
 
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_the_api_server_takes() {
+    fn names_are_valid_as_in_the_api_server() {
         for name in ["taintward", "a.b-c.9", "0", &"a".repeat(253)] {
             assert_eq!(object(name).as_deref(), Ok(name));
         }

@@ -9,12 +9,12 @@ use taintward_core::toleration::{Toleration, TolerationOperator};
 const API_VERSION: &str = "podtolerationrestriction.admission.k8s.io/v1alpha1";
 const KIND: &str = "Configuration";
 
-/// Larger files are mistakes.
+/// The maximum size: larger files are mistakes.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("--restriction-config {}: {reason}", file.display())]
+#[error("cannot use the file of --restriction-config, {}: {reason}", file.display())]
 pub(crate) struct RestrictionConfigError {
     file: PathBuf,
     reason: String,
@@ -57,7 +57,7 @@ impl From<RestrictedToleration> for Toleration {
 /// Reads the file.
 ///
 /// # Errors
-/// If it cannot be read, or has another content.
+/// If it cannot be read, or is invalid.
 pub(crate) fn lists(file: &Path) -> Result<PodTolerationRestriction, RestrictionConfigError> {
     both(file).map(|(_, lists)| lists)
 }
@@ -65,7 +65,7 @@ pub(crate) fn lists(file: &Path) -> Result<PodTolerationRestriction, Restriction
 /// The text of a file that [`lists`] can parse.
 ///
 /// # Errors
-/// The same.
+/// If it cannot be read, or is invalid.
 pub(crate) fn checked(file: &Path) -> Result<String, RestrictionConfigError> {
     both(file).map(|(text, _)| text)
 }
@@ -74,7 +74,7 @@ fn both(file: &Path) -> Result<(String, PodTolerationRestriction), RestrictionCo
     let error = |reason: String| RestrictionConfigError { file: file.to_owned(), reason };
     let size = std::fs::metadata(file).map_err(|why| error(why.to_string()))?.len();
     if size > BYTES_MAX {
-        return Err(error(format!("it has {size} bytes, {BYTES_MAX} at most")));
+        return Err(error(format!("it has {size} bytes, and the limit is {BYTES_MAX}")));
     }
     let text = std::fs::read_to_string(file).map_err(|why| error(why.to_string()))?;
     let lists = read(&text).map_err(error)?;
@@ -98,12 +98,12 @@ fn read(text: &str) -> Result<PodTolerationRestriction, String> {
         for (at, one) in of.iter().enumerate() {
             if let TolerationOperator::Unknown(text) = &one.operator {
                 return Err(format!(
-                    "{list}[{at}].operator: there is no operator {text:?}; expected Exists or Equal"
+                    "{list}[{at}].operator: {text:?} is not an operator; expected Exists or Equal"
                 ));
             }
             if let Some(TaintEffect::Unknown(text)) = &one.effect {
                 let effects = "NoSchedule, PreferNoSchedule, NoExecute, or none for all";
-                return Err(format!("{list}[{at}].effect: there is no effect {text:?}; expected {effects}"));
+                return Err(format!("{list}[{at}].effect: {text:?} is not an effect; expected {effects}"));
             }
         }
     }
@@ -126,7 +126,7 @@ mod tests {
         "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\nkind: Configuration\n";
 
     #[test]
-    fn ad_8_the_plugins_own_file_is_understood() {
+    fn ad_8_the_plugins_own_file_can_be_parsed() {
         let text = format!(
             "{HEAD}default:\n- {{key: a, operator: Exists, effect: NoExecute, tolerationSeconds: 60}}\nwhitelist:\n- operator: Exists\n"
         );
@@ -144,11 +144,11 @@ mod tests {
             (&*format!("{HEAD}defaults: []\n"), "defaults"),
             (
                 &*format!("{HEAD}whitelist: [{{operator: Like}}]\n"),
-                "whitelist[0].operator: there is no operator \"Like\"",
+                "whitelist[0].operator: \"Like\" is not an operator",
             ),
             (
                 &*format!("{HEAD}default: [{{effect: Noexecute}}]\n"),
-                "default[0].effect: there is no effect \"Noexecute\"",
+                "default[0].effect: \"Noexecute\" is not an effect",
             ),
         ] {
             let why = read(text).unwrap_err();

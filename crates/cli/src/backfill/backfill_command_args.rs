@@ -8,7 +8,7 @@ use taintward_core::admission::DefaultSeconds;
 
 #[derive(Debug, Args)]
 pub(crate) struct BackfillCommandArgs {
-    /// Which tolerationSeconds count as a default, as with `taintward run --backfill-from`
+    /// The tolerationSeconds that count as a default, as for `taintward run --backfill-from`
     #[arg(long, value_name = "SECONDS", default_value = "300", value_delimiter = ',', value_parser = default_seconds::parse)]
     backfill_from: Vec<DefaultSeconds>,
     #[command(flatten)]
@@ -17,7 +17,7 @@ pub(crate) struct BackfillCommandArgs {
     output: OutputArgs,
 }
 
-/// Which seconds, which pods, and the output options.
+/// The default seconds, the selected pods, and the output options.
 #[derive(Debug)]
 pub(crate) struct BackfillOptions {
     pub(super) replaced: Vec<DefaultSeconds>,

@@ -18,14 +18,14 @@ use taintward_kube::api::RequestError;
 use taintward_kube::decode::{Decoded, DecodedPod, NamespaceObject, PolicyObject, WatchedObject};
 use taintward_kube::paged_list::{ListRequest, pages};
 
-/// Why there is no preview.
+/// Why the preview cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PreviewError {
     #[error("{0}")]
     Read(#[from] RequestError),
     #[error(
-        "TaintwardPolicy {name} cannot be decoded ({why}): its namespaces are unknown, and nothing is \
-         backfilled; correct it, or delete it"
+        "cannot decode TaintwardPolicy {name}: {why}; its namespaces are unknown, so the controller patches no pods; \
+         correct the policy, or delete it"
     )]
     Policy { name: String, why: String },
 }

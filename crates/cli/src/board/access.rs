@@ -1,7 +1,7 @@
-//! Lets in only the browser that was given the board's address, and no page of another site.
+//! Admits only the browser that opened the board's address, and no page of another site.
 //!
-//! - Invariant: without the token nothing is answered but how to get in; what changes the sandbox needs the token in a
-//!   header, which a browser never adds by itself.
+//! - Invariant: without the token, a response contains only how to get access; a change of the sandbox needs the token in
+//!   a header, which a browser never adds by itself.
 
 use fakekube::serve::SiteGuard;
 use fakekube::token::BearerToken;
@@ -11,19 +11,19 @@ use std::net::SocketAddr;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Who may look at the board.
+/// The access control of the board.
 pub(super) struct BoardAccess {
     site: SiteGuard,
     token: BearerToken,
-    /// Cookies of all ports of a host are sent to each of them.
+    /// The cookie's name contains the port, because browsers send the cookies of all ports of a host to each of them.
     cookie: String,
 }
 
-/// What becomes of a request.
+/// The decision about a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Admission {
     Granted,
-    /// The token was in the address: it goes into this cookie, and out of the address.
+    /// The token was in the address: the response moves it into this cookie.
     SetCookie(String),
     Refused(StatusCode, &'static str),
 }
@@ -34,19 +34,19 @@ impl BoardAccess {
         Self { site: SiteGuard::new(address), token, cookie }
     }
 
-    /// Whether a request is answered; its body has not been read yet.
+    /// Decides about a request before its body is read.
     pub(super) fn check<B>(&self, request: &Request<B>) -> Admission {
         let (uri, headers) = (request.uri(), request.headers());
         if !self.site.is_meant(uri, headers) {
             return Admission::Refused(
                 StatusCode::FORBIDDEN,
-                "the board answers to localhost, 127.0.0.1 and [::1] only: open the address that was printed",
+                "the board serves localhost, 127.0.0.1 and [::1] only; open the address that it printed",
             );
         }
         if !is_own_page(headers) {
             return Admission::Refused(
                 StatusCode::FORBIDDEN,
-                "the board does not answer pages of other sites: type or paste the address that was printed",
+                "the board does not serve requests of other sites' pages; paste the address that it printed",
             );
         }
         if *request.method() == Method::POST {
@@ -67,7 +67,7 @@ impl BoardAccess {
         }
         Admission::Refused(
             StatusCode::UNAUTHORIZED,
-            "the board is open to the address that was printed only: open it again, with its token",
+            "the request has no valid token; open the address that the board printed, with its token",
         )
     }
 
@@ -76,11 +76,14 @@ impl BoardAccess {
         if !(self.has_cookie(headers) && offered.is_some_and(|token| self.token.is(token))) {
             return Admission::Refused(
                 StatusCode::UNAUTHORIZED,
-                "the token is missing or wrong: load the page again",
+                "the token is missing or wrong; reload the page",
             );
         }
         if headers.get(CONTENT_TYPE).is_none_or(|kind| kind != "application/json") {
-            return Admission::Refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send application/json");
+            return Admission::Refused(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "the body has an unsupported content type; send application/json",
+            );
         }
         Admission::Granted
     }
@@ -92,7 +95,7 @@ impl BoardAccess {
     }
 }
 
-/// Whether no page asks, or one of this very server: another port of this machine is another site.
+/// Whether no page sends the request, or a page of this server: another port of this machine is another site.
 fn is_own_page(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let own = format!("http://{host}");
@@ -129,7 +132,7 @@ mod tests {
     const COOKIE: (&str, &str) = ("cookie", "a=b; taintward-board-4000=TOKEN");
 
     #[test]
-    fn the_token_becomes_a_cookie_that_no_script_and_no_other_site_has() {
+    fn scripts_and_other_sites_cannot_read_the_cookie() {
         let (status, cookie) = admission("GET", "/?token=TOKEN", &[HOST]);
         assert_eq!(status, 303);
         assert_eq!(cookie, "taintward-board-4000=TOKEN; Path=/; HttpOnly; SameSite=Strict");
@@ -145,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_leads_here_and_pages_of_other_sites_are_refused() {
+    fn foreign_host_names_and_pages_of_other_sites_are_rejected() {
         for host in ["evil.example", "127.0.0.1.evil.example:4000", "192.0.2.1:4000"] {
             assert_eq!(admission("GET", "/", &[("host", host), COOKIE]).0, 403, "{host}");
         }

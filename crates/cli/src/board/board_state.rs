@@ -1,9 +1,10 @@
 //! Shares the model between its feed and the viewers, with the last messages for those that reconnect.
 //!
-//! - Invariant: nothing is kept for a viewer. A slow one finds later messages or, if too many are gone, the whole state.
-//! - The whole state goes out in parts: a viewer works on one while the next is made. Only the last part has an id, so a viewer
-//!   that loses its connection in between gets the whole state again. A later part may be newer than the first one; the
-//!   messages that follow the first one come after the last one, and bring all parts to the same state.
+//! - Invariant: the board stores nothing for a viewer. A slow one gets the later messages or, if older ones are gone, the
+//!   whole state.
+//! - The board sends the whole state in parts: a viewer works on one while the board makes the next. Only the last part has an
+//!   id, so a viewer that loses its connection in between gets the whole state again. A later part may be newer than the first
+//!   one; the messages after the first part follow the last part, and bring all parts to the same state.
 
 use super::cluster_model::{ClusterModel, SnapshotFrame, SnapshotPart, json};
 use super::views::{Heading, seconds};
@@ -14,13 +15,13 @@ use taintward_core::identity::NodeName;
 use taintward_core::time::Now;
 use tokio::sync::watch;
 
-/// Bytes of messages that are kept; the last one is, whatever its size.
+/// The maximum number of bytes of stored messages; the last one is stored at any size.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
-/// Pods in one part of the whole state, about.
+/// The approximate number of pods in one part of the whole state.
 pub(super) const PART_PODS: usize = 10_000;
 
-/// Where a viewer stands: `EPOCH-NUMBER` as text. Numbers of another process mean nothing.
+/// The position of a viewer: `EPOCH-NUMBER` as text. Numbers of another process are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventId {
     epoch: i64,
@@ -41,7 +42,7 @@ pub(crate) struct BoardState {
     latest: watch::Sender<u64>,
     epoch: i64,
     cluster: String,
-    /// Of a sandbox.
+    /// The token for the buttons of a sandbox.
     token: Option<String>,
 }
 
@@ -96,7 +97,7 @@ impl BoardState {
         self.lock().model.is_synced()
     }
 
-    /// Makes a message of what is different, and tells the viewers that it is there.
+    /// Creates a message from the changes, and wakes the viewers.
     pub(crate) fn publish(&self, now: Now, speed: f64, problem: Option<String>) {
         let mut shared = self.lock();
         let SharedState { model, messages, bytes, number, heading } = &mut *shared;
@@ -125,7 +126,7 @@ impl BoardState {
         Viewer { at, latest: self.latest.subscribe(), is_greeted: false }
     }
 
-    /// The next message, or the next part of the whole state, and the position after it; `None`: there is nothing new.
+    /// The next message, or the next part of the whole state, and the position after it; `None`: nothing is new.
     fn next(&self, at: &Position, now: Now) -> Option<(Position, Bytes)> {
         let mut shared = self.lock();
         let number = shared.number;
@@ -161,7 +162,7 @@ impl BoardState {
         }
     }
 
-    /// The time for a viewer that has missed nothing up to `at`: its own clock may have stood still.
+    /// The time for a viewer that has missed nothing up to `at`, because its own clock may have been suspended.
     fn greeting(&self, at: u64, now: Now) -> Bytes {
         let mut shared = self.lock();
         shared.heading.now = seconds(now.wall);
@@ -169,7 +170,7 @@ impl BoardState {
     }
 }
 
-/// What a viewer was sent.
+/// What a viewer has received.
 enum Position {
     Unknown,
     /// The parts of the whole state as of message `number` up to the one with the pods of `node`.
@@ -181,7 +182,7 @@ enum Position {
     After(u64),
 }
 
-/// One viewer's place.
+/// A viewer with its position.
 pub(crate) struct Viewer {
     at: Position,
     latest: watch::Receiver<u64>,
@@ -189,7 +190,7 @@ pub(crate) struct Viewer {
 }
 
 impl Viewer {
-    /// Waits for the next message; the first one is there at once.
+    /// Waits for the next message; the first one is available immediately.
     pub(crate) async fn next(&mut self, state: &BoardState, now: impl Fn() -> Now) -> Bytes {
         let is_greeted = std::mem::replace(&mut self.is_greeted, true);
         loop {
@@ -204,7 +205,7 @@ impl Viewer {
                 return state.greeting(at, now());
             }
             if self.latest.changed().await.is_err() {
-                // The board ends.
+                // The board stops.
                 return std::future::pending().await;
             }
         }
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_viewer_is_sent_why_nothing_can_be_shown() {
+    async fn a_viewer_gets_the_reason_for_an_empty_board() {
         let state = state();
         let mut viewer = state.viewer(None);
         viewer.next(&state, || now(0)).await;

@@ -1,4 +1,4 @@
-//! Follows the watches of the board, and turns what is different into one message for all viewers.
+//! Follows the watches of the board, and combines the changes into one message for all viewers.
 //!
 //! - See `pod_table.rs` for verdicts, `decision_log.rs` for the timeline.
 
@@ -19,37 +19,37 @@ use taintward_core::time::Now;
 use taintward_kube::decode::DecodedPod;
 use taintward_kube::watch::WatchEvent;
 
-/// What is shown of a cluster.
+/// The state of a cluster, as the board shows it.
 pub(crate) struct ClusterModel {
     pods: PodTable,
     nodes: ObjectTable<NodeStatusView>,
     workloads: ObjectTable<WorkloadView>,
-    /// Name, and why it permits no eviction.
+    /// The name of a budget, and why it permits no eviction.
     budgets: ObjectTable<(String, Option<String>)>,
     limits: Vec<LimitView>,
     decisions: DecisionLog,
     pending: PendingChange,
-    /// Decisions are kept from the first complete state on: what was there already was not seen happening.
+    /// The log begins after the first complete state, whose objects are not changes.
     is_followed: bool,
 }
 
-/// What viewers have not been told yet.
+/// The changes that viewers have not received yet.
 #[derive(Default)]
 struct PendingChange {
     nodes: BTreeSet<Uid>,
     gone_nodes: Vec<String>,
     workloads: BTreeSet<Uid>,
     gone_workloads: Vec<String>,
-    /// Anything that limits may follow from.
+    /// Whether limits may have changed.
     is_any: bool,
-    /// The first decision that they have not been told.
+    /// The first decision that viewers have not received.
     decision: u64,
 }
 
-/// Who the viewers look at, and what they may do.
+/// The header of a snapshot: the cluster, and the token for its buttons.
 pub(crate) struct SnapshotFrame<'a> {
     pub(crate) cluster: &'a str,
-    /// Of a sandbox.
+    /// The token for the buttons of a sandbox.
     pub(crate) token: Option<&'a str>,
     pub(crate) heading: Heading<'a>,
 }
@@ -156,10 +156,10 @@ impl ClusterModel {
         self.pending.is_any |= !self.budgets.take_changes().is_empty();
     }
 
-    /// What is different since the last call, as JSON; `None`: nothing.
+    /// The changes since the last call, as JSON; `None`: there are no changes.
     pub(crate) fn change(&mut self, now: Now, heading: Heading<'_>, is_heading_new: bool) -> Option<String> {
         if !self.is_synced() {
-            // Why nothing is shown yet, or cannot be.
+            // The heading says why the board is still empty.
             return is_heading_new.then(|| json(&heading));
         }
         let changes = self.pods.changes(now);
@@ -199,7 +199,7 @@ impl ClusterModel {
         (is_heading_new || !view.is_empty()).then(|| json(&view))
     }
 
-    /// The whole state as of the last change: everything but the pods, and the first `most` of them.
+    /// The whole state after the last change: everything but the pods, and the first `most` of them.
     pub(crate) fn snapshot(&self, frame: SnapshotFrame<'_>, most: usize) -> SnapshotPart {
         let SnapshotFrame { cluster, token, heading } = frame;
         let snapshot = SnapshotView {
@@ -248,7 +248,7 @@ impl ClusterModel {
 }
 
 impl NodeStatusView {
-    /// A taint that was there before starts when it did: a later write of other taints tells a later time.
+    /// Keeps the earlier start of a known taint, because a later write of other taints has a later time.
     fn keep_starts(&mut self, before: &Self) {
         for taint in &mut self.taints {
             let known = before.taints.iter().find(|known| known.text == taint.text);

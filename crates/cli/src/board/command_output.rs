@@ -1,4 +1,4 @@
-//! Runs another command of this program and returns what it prints, so that the board says what the command says.
+//! Runs another command of this program and returns its output, so that the board and the command show the same text.
 //!
 //! - Invariant: a command is bounded in time and output, and few run at once.
 
@@ -9,28 +9,28 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
-/// Commands that run at once; others wait.
+/// The maximum number of commands that run at once; others wait.
 const AT_ONCE_MAX: usize = 4;
 
 /// How long a command may take.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// How much of its output is shown, in bytes.
+/// The maximum number of bytes of its output.
 const OUTPUT_MAX: u64 = 1 << 20;
 
 /// Runs commands against one cluster.
 pub(crate) struct CommandRunner {
-    /// The flags that lead to the cluster.
+    /// The flags that select the cluster.
     flags: Vec<String>,
     permits: Semaphore,
 }
 
-/// Why there is no output.
+/// Why a command has no output.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     #[error("cannot start taintward {command}: {why}; type it in a terminal")]
     Start { command: String, why: std::io::Error },
-    #[error("taintward {command} has not answered within {TIME_MAX:?}; type it in a terminal")]
+    #[error("taintward {command} did not complete within {TIME_MAX:?}; type it in a terminal")]
     TimedOut { command: String },
     #[error("{0}")]
     Failed(String),
@@ -41,10 +41,10 @@ impl CommandRunner {
         Self { flags, permits: Semaphore::new(AT_ONCE_MAX) }
     }
 
-    /// What `taintward WORDS` prints; what it complains of where it prints nothing else.
+    /// The output of `taintward WORDS`, or its errors if it prints nothing else.
     pub(crate) async fn run(&self, words: &[&str]) -> Result<String, CommandError> {
         let command = words.join(" ");
-        let _permit = self.permits.acquire().await.expect("it is never closed");
+        let _permit = self.permits.acquire().await.expect("the semaphore is never closed");
         let refused = |why| CommandError::Start { command: command.clone(), why };
         let mut child = Command::new(program().map_err(refused)?)
             .args(words)
@@ -69,7 +69,7 @@ impl CommandRunner {
     }
 }
 
-/// This program, also where its file was replaced since it started.
+/// This program, even if its file was replaced after the start.
 fn program() -> std::io::Result<PathBuf> {
     let running = PathBuf::from("/proc/self/exe");
     if running.exists() { Ok(running) } else { std::env::current_exe() }
@@ -79,9 +79,9 @@ async fn read(from: Option<impl AsyncRead + Unpin>) -> String {
     let mut bytes = Vec::new();
     if let Some(from) = from {
         let mut limited = from.take(OUTPUT_MAX);
-        // What was read before a failure is shown.
+        // Output before a failure is kept.
         let _ = limited.read_to_end(&mut bytes).await;
-        // The command is not to wait for a reader.
+        // The rest is read, so that the command does not wait for a reader.
         let _ = tokio::io::copy(&mut limited.into_inner(), &mut tokio::io::sink()).await;
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, VecDeque};
 use taintward_core::identity::{NodeName, PodName};
 use taintward_core::time::Now;
 
-/// Decisions that are kept.
+/// The number of decisions that the log keeps.
 const DECISIONS_MAX: usize = 200;
 
-/// Pods of one node that are named one by one; more are told of together.
+/// The maximum number of pods of a node that have a line each; more share one line.
 const NAMED_MAX: usize = 5;
 
 /// The timeline.
@@ -27,7 +27,7 @@ pub(crate) struct DecisionLog {
 struct PodDecision<'a> {
     pod: &'a PodName,
     text: String,
-    /// With the taint that decides.
+    /// The state with the taint that decides.
     state: Option<&'a PodState>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> PodDecision<'a> {
 }
 
 impl DecisionLog {
-    /// All that are kept, the oldest first.
+    /// The decisions, the oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &DecisionView> {
         self.decisions.iter()
     }
@@ -64,7 +64,7 @@ impl DecisionLog {
         }
     }
 
-    /// What became of pods at one moment, in the order of their names.
+    /// Adds the changes of pods at one moment, in the order of their names.
     pub(crate) fn pods(&mut self, now: Now, changes: &[PodChange], overdue: &[PodView]) {
         let mut groups: BTreeMap<(&NodeName, ClusterChange), Vec<PodDecision<'_>>> = BTreeMap::new();
         for change in changes {
@@ -76,7 +76,7 @@ impl DecisionLog {
         }
         for PodView { id, node, state } in overdue {
             let late = now.wall.as_micros() / 1_000_000 - state.at.unwrap_or_default();
-            let text = format!("had to leave {late}s ago and is still there");
+            let text = format!("is overdue: its deadline was {late}s ago");
             let decision = PodDecision { pod: id.name(), text, state: Some(state) };
             groups.entry((node, ClusterChange::Overdue)).or_default().push(decision);
         }
@@ -100,7 +100,7 @@ impl DecisionLog {
         }
     }
 
-    /// What became of a node; `None`: it was not there before, or is not any more.
+    /// Adds the changes of a node; `None`: it did not exist before, or no longer exists.
     pub(crate) fn node(&mut self, now: Now, before: Option<&NodeStatusView>, after: Option<&NodeStatusView>) {
         let Some(node) = after.or(before) else { return };
         for NodeChange { kind, text } in NodeChange::between(before, after) {
@@ -109,7 +109,7 @@ impl DecisionLog {
     }
 }
 
-/// What a change of a pod is called; `None`: it neither leaves nor left.
+/// The line for a change of a pod; `None`: the change does not concern an eviction.
 fn told(change: &PodChange, now: Now) -> Option<(ClusterChange, String)> {
     let left = |state: &PodState| state.at.unwrap_or_default() - now.wall.as_micros() / 1_000_000;
     let because = |state: &PodState| state.taint.as_deref().unwrap_or_default().to_owned();
@@ -117,33 +117,36 @@ fn told(change: &PodChange, now: Now) -> Option<(ClusterChange, String)> {
     match (before.filter(|state| state.leaves()), after) {
         (None, Some(state)) if state.phase == PodPhase::Counting => Some((
             ClusterChange::Counting,
-            format!("leaves in {}s because of {}", left(state).max(0), because(state)),
+            format!("is evicted in {}s because of {}", left(state).max(0), because(state)),
         )),
         (None, Some(state)) if state.phase == PodPhase::Due => {
-            Some((ClusterChange::Counting, format!("has to leave now because of {}", because(state))))
+            Some((ClusterChange::Counting, format!("is due now because of {}", because(state))))
         }
         (None, _) => None,
         (Some(old), Some(new)) if new.leaves() => ((old.at, &old.taint) != (new.at, &new.taint)).then(|| {
-            (ClusterChange::Changed, format!("leaves in {}s because of {}", left(new).max(0), because(new)))
+            (
+                ClusterChange::Changed,
+                format!("is evicted in {}s because of {}", left(new).max(0), because(new)),
+            )
         }),
         (Some(_), Some(new)) if new.phase == PodPhase::Held => {
-            Some((ClusterChange::Cancelled, "is held: its countdown stands still".to_owned()))
+            Some((ClusterChange::Cancelled, "is held: its countdown is paused".to_owned()))
         }
         (Some(_), Some(new)) if new.is_finished => Some((ClusterChange::Gone, "is finished".to_owned())),
         (Some(_), Some(new)) if new.phase == PodPhase::Stays => {
             Some((ClusterChange::Cancelled, "stays".to_owned()))
         }
-        (Some(old), _) => Some((ClusterChange::Gone, format!("left because of {}", because(old)))),
+        (Some(old), _) => Some((ClusterChange::Gone, format!("is gone because of {}", because(old)))),
     }
 }
 
-/// What several pods do.
+/// The words for several pods.
 const fn plural(kind: ClusterChange) -> &'static str {
     match kind {
         ClusterChange::Counting => "count down",
         ClusterChange::Changed => "have another deadline",
         ClusterChange::Cancelled => "stay",
-        ClusterChange::Overdue => "had to leave and are still there",
-        _ => "left",
+        ClusterChange::Overdue => "are overdue",
+        _ => "are gone",
     }
 }

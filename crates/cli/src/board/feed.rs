@@ -11,10 +11,10 @@ use taintward_kube::watch::{StreamHealth, StreamPhase, WatchEvent, WatchScope, W
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 
-/// How often viewers are told what changed.
+/// The interval between two messages to viewers.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Batches that wait.
+/// The maximum number of batches that wait.
 const BATCHES_MAX: usize = 16;
 
 /// One batch of a watch.
@@ -27,24 +27,24 @@ enum BoardInput {
     Budgets(Vec<WatchEvent<BudgetObject>>),
 }
 
-/// How a watch is doing.
+/// The health of a watch.
 struct WatchState {
     resource: &'static str,
     health: watch::Receiver<StreamHealth>,
 }
 
 impl WatchState {
-    /// What is wrong with it, if anything.
+    /// Why the watch's objects may be missing or old, if they may be.
     fn problem(&self) -> Option<String> {
         let health = self.health.borrow();
         let Self { resource, .. } = self;
         match (health.missing, &health.phase) {
             (Some(missing), _) => Some(format!(
-                "{resource} are not shown: the account of this kubeconfig may not {} them; grant list and watch",
+                "cannot show {resource}: the account of this kubeconfig may not {} them; grant it list and watch",
                 missing.verb
             )),
             (None, StreamPhase::Waiting { why, .. }) => {
-                Some(format!("what is shown of {resource} may be old: {why}"))
+                Some(format!("the shown {resource} may be old: {why}"))
             }
             (None, _) => None,
         }

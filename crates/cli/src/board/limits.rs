@@ -1,4 +1,4 @@
-//! Lists what keeps pods and taints back: holds, zones with too many unhealthy nodes, disruption budgets.
+//! Lists what delays evictions and taints: holds, zones with too many unhealthy nodes, disruption budgets.
 
 use super::views::{LimitView, PodPhase, PodView};
 use std::collections::{BTreeMap, HashMap};
@@ -15,7 +15,7 @@ fn limit(kind: &'static str, about: String, text: String) -> LimitView {
     LimitView { id: format!("{kind} {about}"), kind, about, text }
 }
 
-/// Of each zone with held pods, how many there are. `zones` has the zone of each node.
+/// The number of held pods in each zone that has any. `zones` has the zone of each node.
 pub(crate) fn holds(pods: impl Iterator<Item = PodView>, zones: &HashMap<&str, &str>) -> Vec<LimitView> {
     let mut held: BTreeMap<&str, usize> = BTreeMap::new();
     for pod in pods.filter(|pod| pod.state.phase == PodPhase::Held) {
@@ -23,8 +23,8 @@ pub(crate) fn holds(pods: impl Iterator<Item = PodView>, zones: &HashMap<&str, &
     }
     let told = |(zone, pods): (&str, usize)| {
         let text = match pods {
-            1 => "1 pod is held: its countdown stands still until it is released.".to_owned(),
-            pods => format!("{pods} pods are held: their countdowns stand still until they are released."),
+            1 => "1 pod is held: its countdown is paused until its release.".to_owned(),
+            pods => format!("{pods} pods are held: their countdowns are paused until their release."),
         };
         limit("held", named(zone), text)
     };
@@ -36,21 +36,21 @@ pub(crate) fn brakes(zones: &BTreeMap<&str, ZoneCounts>) -> Vec<LimitView> {
     let config = NodeLifecycleConfig::default();
     let state = |counts: &ZoneCounts| config.zone_state(counts.ready, counts.not_ready);
     if !zones.is_empty() && zones.values().all(|counts| state(counts) == ZoneState::FullDisruption) {
-        let text = "No node of any zone is ready. Node lifecycle controllers add no NoExecute taint, and take off \
+        let text = "No node of any zone is ready. Node lifecycle controllers add no NoExecute taints, and remove \
                     those that they added.";
-        return vec![limit("braked", "the cluster".to_owned(), text.to_owned())];
+        return vec![limit("slowed", "the cluster".to_owned(), text.to_owned())];
     }
     let told = |(zone, counts): (&&str, &ZoneCounts)| {
         let (bad, all) = (counts.not_ready, counts.ready + counts.not_ready);
         let is_partial = state(counts) == ZoneState::PartialDisruption;
         is_partial.then(|| {
             let rate = config.taint_rate(ZoneState::PartialDisruption, all);
-            let then = if rate == TaintRate::ZERO { "to no further node" } else { "to further nodes only slowly" };
+            let then = if rate == TaintRate::ZERO { "to no more nodes" } else { "to more nodes at a low rate" };
             let text = format!(
                 "{bad} of {all} nodes are not ready. By default, node lifecycle controllers add NoExecute taints \
                  {then} of this zone."
             );
-            limit("braked", named(zone), text)
+            limit("slowed", named(zone), text)
         })
     };
     zones.iter().filter_map(told).collect()
@@ -58,7 +58,7 @@ pub(crate) fn brakes(zones: &BTreeMap<&str, ZoneCounts>) -> Vec<LimitView> {
 
 /// Budgets that permit no eviction.
 pub(crate) fn refusals<'b>(budgets: impl Iterator<Item = &'b (String, Option<String>)>) -> Vec<LimitView> {
-    let told = |(name, why): &(String, Option<String>)| Some(limit("refused", name.clone(), why.clone()?));
+    let told = |(name, why): &(String, Option<String>)| Some(limit("blocked", name.clone(), why.clone()?));
     let mut all: Vec<LimitView> = budgets.filter_map(told).collect();
     all.sort();
     all
@@ -78,17 +78,17 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_is_braked_by_the_rules_of_node_lifecycle() {
+    fn a_zone_is_slowed_by_the_rules_of_node_lifecycle() {
         assert_eq!(told(&[]), []);
-        assert_eq!(told(&[("a", 3, 2)]), [], "two nodes are no disruption");
+        assert_eq!(told(&[("a", 3, 2)]), [], "two nodes do not disrupt a zone");
         let small = told(&[("a", 2, 3), ("b", 9, 0)]);
         assert_eq!(small.len(), 1);
         assert!(
-            small[0].1.starts_with("3 of 5 nodes are not ready.") && small[0].1.contains("no further"),
+            small[0].1.starts_with("3 of 5 nodes are not ready.") && small[0].1.contains("no more nodes"),
             "{small:?}"
         );
         let large = told(&[("a", 20, 60)]);
-        assert!(large[0].1.contains("only slowly"), "{large:?}");
+        assert!(large[0].1.contains("at a low rate"), "{large:?}");
         assert_eq!(
             told(&[("a", 0, 2), ("b", 1, 0)]),
             [],

@@ -1,4 +1,4 @@
-//! Tells what changed about a node, in the sentences that the board and the sandbox show.
+//! Describes the changes of a node, in the sentences that the board and the sandbox show.
 
 use super::node_object::NodeObject;
 use super::views::{NodeHealth, NodeStatusView, NodeTaintView};
@@ -14,7 +14,7 @@ pub(crate) struct NodeChange {
 }
 
 impl NodeChange {
-    /// What is different; `None`: the node was not there before, or is not any more.
+    /// The changes; `None`: the node did not exist before, or no longer exists.
     pub(super) fn between(before: Option<&NodeStatusView>, after: Option<&NodeStatusView>) -> Vec<Self> {
         let (before, after) = match (before, after) {
             (None, None) => return Vec::new(),
@@ -27,7 +27,7 @@ impl NodeChange {
         };
         let mut changes = Vec::new();
         for taint in after.taints.iter().filter(|taint| lacks(before, taint)) {
-            let by = if taint.by.is_empty() { String::new() } else { format!(" by {}", taint.by) };
+            let by = if taint.by.is_empty() { String::new() } else { format!(" from {}", taint.by) };
             changes.push(Self::new(ClusterChange::Tainted, format!("got the taint {}{by}", taint.text)));
         }
         for taint in before.taints.iter().filter(|taint| lacks(after, taint)) {
@@ -50,10 +50,10 @@ impl NodeChange {
         changes
     }
 
-    /// What is different between two versions of a node in JSON.
+    /// The changes between two versions of a node in JSON.
     pub(crate) fn between_json(before: Option<&[u8]>, after: Option<&[u8]>) -> Vec<Self> {
         let view = |json: &[u8]| match NodeObject::from_json(json) {
-            // Since when a taint is there is part of no sentence.
+            // No sentence contains the start of a taint.
             Decoded::Object(node) => Some(node.view(Wall::from_secs(0))),
             Decoded::Unbound(_) | Decoded::Undecodable(_) => None,
         };

@@ -1,4 +1,4 @@
-//! Decodes a node with what the board shows of it beyond what decides: notes, conditions in words, managers of its taints.
+//! Decodes a node with the fields that the board shows in addition: notes, conditions in words, managers of its taints.
 
 use super::views::{NodeHealth, NodeStatusView, NodeTaintView, seconds};
 use crate::cluster_state::details::NodeDetails;
@@ -24,7 +24,7 @@ impl WatchedObject for NodeObject {
     const JSON_ONLY: bool = true;
     const FIELD_SELECTOR: Option<&'static str> = DecodedNode::FIELD_SELECTOR;
 
-    /// Never asked for; what a server sends all the same is shown without its details.
+    /// Never requested; if a server sends protobuf anyway, the board shows the node without details.
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
         DecodedNode::from_protobuf(bytes).map(|decoded| Self { decoded, details: NodeDetails::default() })
     }
@@ -44,12 +44,12 @@ impl WatchedObject for NodeObject {
 }
 
 impl NodeObject {
-    /// What decides about its pods.
+    /// The facts that decide about its pods.
     pub(super) fn fact(&self) -> &NodeFact {
         &self.decoded.taints
     }
 
-    /// As the board shows it. A taint of which nothing tells since when it is there counts from `seen`.
+    /// The node as the board shows it. A taint without a known start counts from `seen`.
     pub(super) fn view(&self, seen: Wall) -> NodeStatusView {
         let health = &self.decoded.health;
         let (region, zone) = health.zone.parts();
@@ -72,7 +72,7 @@ impl NodeObject {
         NodeHealth::of(ready.map(|condition| condition.status.as_str()))
     }
 
-    /// The conditions that are not as those of a healthy node, in words.
+    /// The conditions that differ from those of a healthy node, in words.
     fn complaints(&self) -> String {
         let healthy = |kind: &str| if kind == "Ready" { "True" } else { "False" };
         let bad = self.details.conditions.iter().filter(|one| one.status != healthy(&one.kind));

@@ -1,4 +1,4 @@
-//! Keeps the objects of a kind by UID as their watch tells, and says what became of each.
+//! Stores the objects of a kind by UID from their watch, and reports their changes.
 
 use std::collections::BTreeMap;
 use taintward_core::identity::Uid;
@@ -15,14 +15,14 @@ pub(crate) struct ObjectTable<V> {
 #[derive(Debug)]
 struct TableEntry<V> {
     value: V,
-    /// Told of since the running list started.
+    /// Observed since the running list started.
     seen: bool,
 }
 
-/// What became of an object.
+/// A change of an object.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TableChange<V> {
-    /// It is new or like this now; before it was like that.
+    /// The object is new or changed; with its earlier version.
     Applied(Uid, Option<V>),
     Gone(Uid, V),
 }
@@ -46,13 +46,13 @@ impl<V> ObjectTable<V> {
         self.objects.values().map(|entry| &entry.value)
     }
 
-    /// What became of objects since the last call, in order.
+    /// The changes since the last call, in order.
     pub(crate) fn take_changes(&mut self) -> Vec<TableChange<V>> {
         std::mem::take(&mut self.changes)
     }
 }
 
-/// Objects come with their UIDs.
+/// An object with its UID.
 impl<V> ObjectIndex<(Uid, V)> for ObjectTable<V> {
     fn list_started(&mut self, _: Option<Mono>) {
         self.objects.values_mut().for_each(|entry| entry.seen = false);
@@ -69,7 +69,7 @@ impl<V> ObjectIndex<(Uid, V)> for ObjectTable<V> {
         }
     }
 
-    /// What it was like is all there is to show.
+    /// The earlier version is all that the board can show.
     fn undecodable(&mut self, object: ObjectRef, _: Now) {
         if let Some(entry) = object.uid.and_then(|uid| self.objects.get_mut(&uid)) {
             entry.seen = true;
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_gone_by_its_end_and_by_a_complete_list_without_it_only() {
+    fn an_object_is_gone_after_its_deletion_or_a_complete_list_without_it() {
         let mut table = ObjectTable::default();
         assert_eq!(applied(&mut table, "a", 1), [TableChange::Applied(Uid::new("a"), None)]);
         assert_eq!(applied(&mut table, "a", 2), [TableChange::Applied(Uid::new("a"), Some(1))]);

@@ -22,7 +22,7 @@ use taintward_kube::decode::DecodedPod;
 pub(crate) struct PodTable {
     engine: EvictionEngine,
     pods: BTreeMap<NodeName, PodsByUid>,
-    /// Nodes whose pods are to be judged again.
+    /// Nodes whose pods the next call judges again.
     stale: BTreeSet<NodeName>,
 }
 
@@ -30,10 +30,10 @@ type PodsByUid = BTreeMap<Uid, ShownPod>;
 
 struct ShownPod {
     id: PodId,
-    /// It has the annotation of a hold.
+    /// The pod has the annotation of a hold.
     is_held: bool,
     is_overdue: bool,
-    /// `None`: it was not judged yet.
+    /// `None`: the pod was not judged yet.
     state: Option<PodState>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct PodChange {
     pub(crate) id: PodId,
     pub(crate) node: NodeName,
     pub(crate) before: Option<PodState>,
-    /// `None`: it is gone.
+    /// `None`: the pod is gone.
     pub(crate) after: Option<PodState>,
 }
 
@@ -53,12 +53,12 @@ impl PodTable {
         Self { engine, pods: BTreeMap::new(), stale: BTreeSet::new() }
     }
 
-    /// Whether nodes and pods were listed once: before, no pod is known to leave or to stay.
+    /// Whether nodes and pods were listed once; before, the verdicts are incomplete.
     pub(crate) fn is_synced(&self) -> bool {
         self.engine.is_synced()
     }
 
-    /// Takes in what happened to a node.
+    /// Handles an event of a node.
     pub(crate) fn handle_node(&mut self, event: ObjectEvent<NodeFact>, now: Now) {
         match &event {
             ObjectEvent::Applied { fact, .. } => _ = self.stale.insert(fact.name.clone()),
@@ -71,7 +71,7 @@ impl PodTable {
         self.engine.handle(EvictionInput::Nodes(event), now);
     }
 
-    /// Takes in what happened to a pod.
+    /// Handles an event of a pod.
     pub(crate) fn handle_pod(&mut self, event: ObjectEvent<DecodedPod>, now: Now) {
         match &event {
             ObjectEvent::Applied { fact: DecodedPod { pod, held, .. }, .. } => {
@@ -99,9 +99,9 @@ impl PodTable {
         self.engine.handle(EvictionInput::Pods(event), now);
     }
 
-    /// Judges what is stale, and returns what is different.
+    /// Judges pods with changed facts, and returns the pods with another state.
     pub(crate) fn changes(&mut self, now: Now) -> Vec<PodChange> {
-        // They go to no log here.
+        // The board does not log notices.
         drop(self.engine.take_notices());
         if !self.is_synced() {
             return Vec::new();
@@ -138,7 +138,7 @@ impl PodTable {
         }
     }
 
-    /// The pods whose deadline is over for a while, each once.
+    /// The pods that became overdue, each once.
     pub(crate) fn take_overdue(&mut self, now: Now) -> Vec<PodView> {
         let latest = now.wall.as_micros().saturating_sub(OVERDUE_AFTER.as_micros()).div_euclid(1_000_000);
         let mut overdue = Vec::new();
@@ -203,7 +203,7 @@ fn views<'t>(nodes: impl Iterator<Item = (&'t NodeName, &'t PodsByUid)>) -> impl
 }
 
 impl PodState {
-    /// Whether the pod has to leave, now or later.
+    /// Whether the pod will be evicted, now or later.
     pub(crate) fn leaves(&self) -> bool {
         matches!(self.phase, PodPhase::Counting | PodPhase::Due)
     }

@@ -24,7 +24,7 @@ const HTML: &[u8] = include_bytes!("page/index.html");
 const STYLE: &[u8] = include_bytes!("page/board.css");
 const SCRIPT: &[u8] = include_bytes!("page/board.js");
 
-/// Headers of every response: nothing is loaded from elsewhere, and no other site may embed or read any of it.
+/// Headers of every response: the page loads nothing from other sites, and no other site may embed or read it.
 const HEADERS: [(HeaderName, &str); 6] = [
     (
         CONTENT_SECURITY_POLICY,
@@ -42,10 +42,10 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 /// The largest body of a request: a file of objects.
 const BODY_MAX: usize = 32 << 20;
 
-/// A silent stream says so often that it is alive.
+/// The interval of comments that keep an idle stream open.
 const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// All that answers are made from.
+/// The state from which responses are built.
 pub(super) struct BoardServer {
     pub(super) source: Arc<BoardSource>,
     pub(super) state: Arc<BoardState>,
@@ -69,25 +69,26 @@ impl BoardServer {
             (&Method::GET, "/") => bytes("text/html; charset=utf-8", HTML),
             (&Method::GET, "/board.css") => bytes("text/css; charset=utf-8", STYLE),
             (&Method::GET, "/board.js") => bytes("text/javascript; charset=utf-8", SCRIPT),
-            // Browsers ask for it unasked, and tell of a refusal as an error.
+            // Browsers request it by themselves, and log an error without a successful response.
             (&Method::GET, "/favicon.ico") => text(StatusCode::NO_CONTENT, ""),
             (&Method::GET, "/events") => self.events(&request),
             (&Method::GET, "/explain") => self.explain(query).await,
             (&Method::GET, "/plan") => self.plan(query).await,
             (&Method::POST, "/action") => self.act(request).await,
             (_, "/" | "/board.css" | "/board.js" | "/events" | "/explain" | "/plan") => {
-                let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "only GET");
+                let mut answer =
+                    text(StatusCode::METHOD_NOT_ALLOWED, "this method is not supported; use GET");
                 answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
                 answer
             }
-            _ => text(StatusCode::NOT_FOUND, "the board has no such page: open /"),
+            _ => text(StatusCode::NOT_FOUND, "the board does not have this page; open /"),
         }
     }
 
     /// A stream of events that begins after the last one that the viewer has.
     fn events<B>(self: &Arc<Self>, request: &Request<B>) -> BoardResponse {
         let header = request.headers().get("last-event-id").and_then(|id| EventId::parse(id.to_str().ok()?));
-        // A page names it in the address: scripts cannot set the header, which browsers add when they reconnect.
+        // The page sends it in the address: only a browser that reconnects adds the header; scripts cannot set it.
         let query = request.uri().query().and_then(parameter).filter(|(name, _)| *name == "last");
         let last = header.or_else(|| query.and_then(|(_, id)| EventId::parse(&id)));
         let viewer = self.state.viewer(last);
@@ -106,7 +107,7 @@ impl BoardServer {
                 Some((namespace, name)) => {
                     [&format!("pod/{name}"), "-n", namespace].map(str::to_owned).into()
                 }
-                None => return text(StatusCode::BAD_REQUEST, "name the pod as NAMESPACE/NAME"),
+                None => return text(StatusCode::BAD_REQUEST, "expected a pod as NAMESPACE/NAME"),
             },
             Some(("node", name)) => vec![format!("node/{name}")],
             Some(("workload", name)) => match *name.splitn(3, '/').collect::<Vec<_>>() {
@@ -117,9 +118,9 @@ impl BoardServer {
                         namespace.to_owned(),
                     ]
                 }
-                _ => return text(StatusCode::BAD_REQUEST, "name the workload as KIND/NAMESPACE/NAME"),
+                _ => return text(StatusCode::BAD_REQUEST, "expected a workload as KIND/NAMESPACE/NAME"),
             },
-            _ => return text(StatusCode::BAD_REQUEST, "name a pod, a node or a workload"),
+            _ => return text(StatusCode::BAD_REQUEST, "expected a pod, a node or a workload"),
         };
         let words: Vec<&str> = ["explain"].into_iter().chain(words.iter().map(String::as_str)).collect();
         self.command(&words).await
@@ -133,7 +134,10 @@ impl BoardServer {
             (Some(node), Some(taint)) if !node.is_empty() && !taint.is_empty() => {
                 self.command(&["plan", "--taint", node, taint]).await
             }
-            _ => text(StatusCode::BAD_REQUEST, "name a node and a taint, such as maintenance=now:NoExecute"),
+            _ => text(
+                StatusCode::BAD_REQUEST,
+                "expected a node and a taint, such as maintenance=now:NoExecute",
+            ),
         }
     }
 
@@ -150,18 +154,21 @@ impl BoardServer {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let Some(sandbox) = &self.source.sandbox else {
-            return text(StatusCode::NOT_FOUND, "this board only observes: use kubectl or taintward taint");
+            return text(
+                StatusCode::NOT_FOUND,
+                "this board only reads the cluster; use kubectl or taintward taint",
+            );
         };
         let body = match Limited::new(request.into_body(), BODY_MAX).collect().await {
             Ok(body) => body.to_bytes(),
             Err(why) => {
-                return text(StatusCode::PAYLOAD_TOO_LARGE, &format!("the request cannot be read: {why}"));
+                return text(StatusCode::PAYLOAD_TOO_LARGE, &format!("cannot read the request: {why}"));
             }
         };
         let action: SandboxAction = match serde_json::from_slice(&body) {
             Ok(action) => action,
             Err(why) => {
-                return text(StatusCode::BAD_REQUEST, &format!("the request cannot be understood: {why}"));
+                return text(StatusCode::BAD_REQUEST, &format!("cannot parse the request: {why}"));
             }
         };
         match sandbox.act(action).await {
@@ -183,7 +190,7 @@ fn parameter_owned(pair: &str) -> Option<(&str, String)> {
     let (name, value) = pair.split_once('=')?;
     let value = value.replace('+', " ");
     let value = percent_encoding::percent_decode_str(&value).decode_utf8().ok()?.into_owned();
-    // A flag is no name.
+    // A name cannot begin as a flag.
     (!value.starts_with('-')).then_some((name, value))
 }
 

@@ -1,4 +1,4 @@
-//! Tests what viewers are told of taints, countdowns and ends.
+//! Tests the messages to viewers about taints, countdowns and deleted pods.
 
 use super::board_state::{BoardState, PART_PODS};
 use super::cluster_model::{ClusterModel, SnapshotFrame};
@@ -63,7 +63,7 @@ fn pod_on(node: &str, name: &str) -> Value {
     })
 }
 
-/// A model that was told of a node and these pods, and has told it.
+/// A model that received a node and these pods, and sent them to viewers.
 fn followed(pods: &[&str]) -> ClusterModel {
     let mut model = ClusterModel::new();
     model.nodes(listed(&[node("n1", "True", false)]), after(0));
@@ -93,7 +93,7 @@ fn gone(model: &mut ClusterModel, name: &str, seconds: i64) {
 }
 
 #[test]
-fn a_countdown_is_told_when_it_begins_and_when_it_ends_and_not_between() {
+fn viewers_get_the_begin_and_the_end_of_a_countdown_only() {
     let mut model = followed(&["web"]);
     assert_eq!(change(&mut model, 1), None);
     model.nodes(applied(&node("n1", "True", true)), after(0));
@@ -102,23 +102,23 @@ fn a_countdown_is_told_when_it_begins_and_when_it_ends_and_not_between() {
     assert_eq!(told["nodes"][0]["taints"][0]["since"], json!(START as f64));
     let expected = [
         ("Tainted", "", "got the taint k=v:NoExecute"),
-        ("Counting", "shop/web", "leaves in 20s because of k=v:NoExecute"),
+        ("Counting", "shop/web", "is evicted in 20s because of k=v:NoExecute"),
     ];
     assert_eq!(decisions(&told), expected);
     for seconds in [1, 10, 19, 20, 24] {
         assert_eq!(change(&mut model, seconds), None, "{seconds}");
     }
     let late = change(&mut model, 25).unwrap();
-    assert_eq!(decisions(&late), [("Overdue", "shop/web", "had to leave 5s ago and is still there")]);
+    assert_eq!(decisions(&late), [("Overdue", "shop/web", "is overdue: its deadline was 5s ago")]);
     assert_eq!(change(&mut model, 60), None, "once");
     gone(&mut model, "web", 61);
     let told = change(&mut model, 61).unwrap();
     assert_eq!(told["gonePods"], json!(["web"]));
-    assert_eq!(decisions(&told), [("Gone", "shop/web", "left because of k=v:NoExecute")]);
+    assert_eq!(decisions(&told), [("Gone", "shop/web", "is gone because of k=v:NoExecute")]);
 }
 
 #[test]
-fn a_taint_that_goes_cancels_and_a_new_pod_counts() {
+fn a_removed_taint_cancels_countdowns_of_old_and_new_pods() {
     let mut model = followed(&["web"]);
     model.nodes(applied(&node("n1", "True", true)), after(0));
     change(&mut model, 0).unwrap();
@@ -145,7 +145,7 @@ fn a_pod_that_ends_by_itself_is_gone() {
 }
 
 #[test]
-fn every_kind_with_a_colour_is_one_of_the_list() {
+fn the_stylesheet_has_a_color_for_each_important_kind() {
     let style = include_str!("page/board.css");
     for kind in [
         ClusterChange::Counting,
@@ -160,7 +160,7 @@ fn every_kind_with_a_colour_is_one_of_the_list() {
 }
 
 #[test]
-fn many_pods_of_a_node_are_told_of_together() {
+fn many_pods_of_a_node_share_one_line() {
     let names = ["a", "b", "c", "d", "e", "f"];
     let mut model = followed(&names);
     model.nodes(applied(&node("n1", "True", true)), after(0));
@@ -243,7 +243,7 @@ async fn the_whole_state_has_its_id_in_its_last_part() {
 }
 
 #[test]
-fn an_object_that_a_list_lacks_is_gone() {
+fn an_object_that_a_complete_list_lacks_is_gone() {
     let mut model = followed(&["web", "api"]);
     model.pods(listed(&[pod("api")]), after(1));
     model.nodes(listed(&[node("n1", "True", false), node("n2", "Unknown", false)]), after(1));
@@ -258,7 +258,7 @@ fn an_object_that_a_list_lacks_is_gone() {
 }
 
 #[test]
-fn a_held_pod_and_a_budget_that_refuses_are_limits() {
+fn a_held_pod_and_a_budget_that_blocks_are_limits() {
     let mut model = followed(&[]);
     let mut held = pod("web");
     held["metadata"]["annotations"] = json!({"taintward.io/held": "{}"});
@@ -274,14 +274,14 @@ fn a_held_pod_and_a_budget_that_refuses_are_limits() {
     let limits = told["limits"].as_array().unwrap();
     let kinds: Vec<(&str, &str)> =
         limits.iter().map(|one| (one["kind"].as_str().unwrap(), one["about"].as_str().unwrap())).collect();
-    assert_eq!(kinds, [("held", "zone z1"), ("refused", "shop/web")]);
+    assert_eq!(kinds, [("held", "zone z1"), ("blocked", "shop/web")]);
     let allowed = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "b"}, "status": {"disruptionsAllowed": 1}});
     model.budgets(applied::<BudgetObject>(&allowed), after(1));
     assert_eq!(change(&mut model, 1).unwrap()["limits"].as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn a_workload_is_told_of_when_its_numbers_change() {
+fn viewers_get_a_workload_when_its_numbers_change() {
     let mut model = followed(&[]);
     let web = |ready: i64| {
         json!({"metadata": {"name": "web", "namespace": "shop", "uid": "w"}, "spec": {"replicas": 3},

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use taintward_core::identity::{NodeName, PodId};
 use taintward_core::time::Wall;
 
-/// How a node says it is.
+/// The health of a node by its condition `Ready`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum NodeHealth {
     Ready,
@@ -19,7 +19,7 @@ pub(crate) enum NodeHealth {
 }
 
 impl NodeHealth {
-    /// From the status of the condition `Ready`.
+    /// The health for a status of the condition `Ready`.
     pub(crate) fn of(ready: Option<&str>) -> Self {
         match ready {
             Some("True") => Self::Ready,
@@ -47,15 +47,15 @@ pub(crate) struct NodeStatusView {
     /// Its UID.
     pub(crate) id: String,
     pub(crate) name: String,
-    /// Its zone, or its region where it has none; empty: neither.
+    /// Its zone; without a zone, its region; empty: it has neither.
     pub(crate) zone: String,
     pub(crate) health: NodeHealth,
     /// Its state in words.
     pub(crate) state: String,
-    /// The conditions that are not as those of a healthy node; empty: none.
+    /// The conditions that differ from those of a healthy node; empty: none.
     pub(crate) why: String,
     pub(crate) unschedulable: bool,
-    /// A fault of the sandbox: its kubelet writes nothing.
+    /// A fault of the sandbox: its kubelet does not report.
     pub(crate) silenced: bool,
     pub(crate) taints: Vec<NodeTaintView>,
 }
@@ -72,20 +72,20 @@ pub(crate) struct NodeTaintView {
     pub(crate) since: f64,
     /// The manager that wrote the node's taints last; empty: unknown.
     pub(crate) by: String,
-    /// The reason that was noted for it; empty: none.
+    /// The reason in the note of the taint; empty: none.
     pub(crate) note: String,
 }
 
-/// What becomes of a pod.
+/// The state of a pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PodPhase {
     #[default]
     Stays = 0,
     /// It has a deadline.
     Counting = 1,
-    /// It has to leave, and is not deleted yet.
+    /// It is due for eviction, and is not deleted yet.
     Due = 2,
-    /// Its seconds are cleared by a hold.
+    /// A hold has cleared its seconds.
     Held = 3,
     Terminating = 4,
 }
@@ -101,15 +101,15 @@ impl PodPhase {
     ];
 }
 
-/// What becomes of a pod, when and why.
+/// The state of a pod, with the time and the reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PodState {
     pub(crate) phase: PodPhase,
-    /// The deadline, or since when it is due; in whole seconds, for two clocks wander a little against each other.
+    /// The deadline, or the time since which it is due; in whole seconds, because two clocks differ a little.
     pub(crate) at: Option<i64>,
     /// The taint that decides.
     pub(crate) taint: Option<Arc<str>>,
-    /// It ended by itself, and stays as an object.
+    /// Its containers have ended, and its object still exists.
     pub(crate) is_finished: bool,
 }
 
@@ -149,11 +149,11 @@ pub(crate) struct WorkloadView {
     pub(crate) wanted: i64,
 }
 
-/// What keeps pods or taints back.
+/// A reason that delays evictions or taints.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct LimitView {
     pub(crate) id: String,
-    /// `held`, `braked`, `refused`.
+    /// `held`, `slowed`, `blocked`.
     pub(crate) kind: &'static str,
     pub(crate) about: String,
     pub(crate) text: String,
@@ -172,14 +172,14 @@ pub(crate) struct DecisionView {
     pub(crate) text: String,
 }
 
-/// What every message has.
+/// The fields of every message.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Heading<'a> {
     /// The cluster's time, in Unix seconds.
     pub(crate) now: f64,
     /// Seconds of the cluster in one second.
     pub(crate) speed: f64,
-    /// What is wrong with what is shown.
+    /// Why the shown state may be incomplete or old.
     pub(crate) problem: Option<&'a str>,
 }
 
@@ -200,7 +200,7 @@ pub(crate) struct SnapshotView<'a> {
     pub(crate) decisions: Vec<&'a DecisionView>,
 }
 
-/// What has changed; a list that is missing has not.
+/// The changes; a missing list has none.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ChangeView<'a> {

@@ -1,4 +1,4 @@
-//! Decodes workloads and disruption budgets, as far as the board shows them.
+//! Decodes the fields of workloads and disruption budgets that the board shows.
 
 use super::views::WorkloadView;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_kube::decode::{Decoded, ObjectIdentity, UndecodableObject, WatchedObject};
 
-/// A kind of workload that says how many pods it wants.
+/// A kind of workload with a desired number of pods.
 pub(crate) trait WorkloadResource: Send + 'static {
     const PATH: &'static str;
     const RESOURCE: &'static str;
@@ -121,9 +121,9 @@ where
     }
 }
 
-/// JSON is asked for.
+/// The watch requests JSON, so that protobuf is an error.
 fn never_binary<O>(kind: &str) -> Decoded<O> {
-    let why = format!("a {kind} in protobuf, which was not asked for");
+    let why = format!("a {kind} in protobuf, although the request accepts JSON only");
     Decoded::Undecodable(UndecodableObject { identity: None, why })
 }
 
@@ -133,7 +133,7 @@ fn identity(uid: &Uid, namespace: &str, name: &str, version: Option<ResourceVers
 }
 
 impl<K> WorkloadObject<K> {
-    /// As the board shows it.
+    /// The workload as the board shows it.
     pub(crate) fn into_view(self) -> (Uid, WorkloadView) {
         (self.uid, self.view)
     }
@@ -178,14 +178,14 @@ impl<K: WorkloadResource> WatchedObject for WorkloadObject<K> {
 }
 
 impl BudgetObject {
-    /// Its UID, its name, and why it permits no eviction; `None`: it permits some, or protects no pod.
+    /// Its UID, its name, and why it allows no eviction; `None`: it allows some, or protects no pod.
     pub(crate) fn refusal(self) -> (Uid, (String, Option<String>)) {
         let BudgetStatusJson { disruptions_allowed, current_healthy, desired_healthy, expected_pods } =
             self.status;
         let text = (disruptions_allowed == 0 && expected_pods > 0).then(|| {
             format!(
-                "The budget permits no eviction: {current_healthy} of {expected_pods} pods are healthy, and it needs \
-                 {desired_healthy}. Evictions by NoExecute taints do not ask it; drains and dedicated pools do."
+                "The budget allows no eviction: {current_healthy} of {expected_pods} pods are healthy, and it requires \
+                 {desired_healthy}. Drains and dedicated pools respect it; evictions by NoExecute taints do not."
             )
         });
         (self.uid, (format!("{}/{}", self.namespace, self.name), text))

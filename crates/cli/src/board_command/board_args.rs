@@ -6,24 +6,24 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct BoardArgs {
-    /// The port of 127.0.0.1 that the board is served on; 0 takes any that is free
+    /// The port on 127.0.0.1 for the board; 0 means any free port
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
-    /// Only pods and workloads of this namespace; without it those of all
+    /// Shows pods and workloads of this namespace only. The default is all namespaces
     #[arg(short, long, value_name = "NAME", add = CompletionKind::Namespace.completer())]
     namespace: Option<String>,
     #[command(flatten)]
     server: ServerArgs,
 }
 
-/// Which cluster is shown, and where.
+/// The cluster to show, and the port.
 #[derive(Debug)]
 pub(crate) struct BoardOptions {
     pub(crate) port: u16,
     pub(crate) cluster: ClusterOptions,
     /// All if empty.
     pub(crate) namespace: String,
-    /// The flags that lead another command to the same cluster.
+    /// The flags that select the same cluster for another command.
     pub(crate) flags: Vec<String>,
 }
 

@@ -3,7 +3,7 @@
 /// Questions, and the command that answers each.
 pub(crate) const QUESTIONS: [(&str, &str); 12] = [
     (
-        "Which pods does this taint evict, when, and where do they go?",
+        "Which pods does this taint evict, when, and where can they run next?",
         "plan --taint NODE KEY=VALUE:NoExecute",
     ),
     (
@@ -11,24 +11,21 @@ pub(crate) const QUESTIONS: [(&str, &str); 12] = [
         "taint node NODE KEY=VALUE:NoExecute, taint node NODE KEY-",
     ),
     ("Why is this pod evicted, why does it stay, or why was it deleted?", "explain pod/NAME -n NAMESPACE"),
-    ("What does this taint mean, and how do the node's pods fare?", "explain node/NAME"),
+    ("What does this taint mean, and what happens to the node's pods?", "explain node/NAME"),
     ("Which pods are evicted next, and when?", "pending -A, pending -w"),
     ("What happens in the cluster right now, in a browser?", "board"),
     ("Does this toleration do what its author intends?", "lint -f FILE"),
-    (
-        "Is this cluster ready, is the original off, does exactly one controller evict?",
-        "doctor --pre, doctor",
-    ),
-    ("Which running pods have other toleration seconds than new ones get?", "backfill"),
+    ("Is this cluster ready, and does exactly one controller evict pods?", "doctor --pre, doctor"),
+    ("Which running pods have other tolerationSeconds than new ones get?", "backfill"),
     (
         "How do I stop evictions of silent nodes on a managed cluster?",
         "hold --zone ZONE, release --zone ZONE",
     ),
     ("How do I install Taintward, and uninstall it?", "install --image IMAGE, install --uninstall"),
-    ("How does all this behave, without a cluster?", "sandbox --tour"),
+    ("How can I try taints without a cluster?", "sandbox --tour"),
 ];
 
-/// The questions with their commands, under the name by which the program was called.
+/// The questions with their commands, with the name under which the user called the program.
 pub(super) fn questions(called: &str) -> String {
     let mut text = "Questions and the commands that answer them:\n".to_owned();
     for (question, answer) in QUESTIONS {

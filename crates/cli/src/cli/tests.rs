@@ -197,7 +197,7 @@ fn observing_needs_no_lease_and_writes_nothing() {
 }
 
 #[test]
-fn a_wrong_value_gets_an_error_with_what_was_expected() {
+fn the_error_of_a_wrong_value_names_the_expected_form() {
     let rows = [
         ("--mode=watch", "[possible values: enforce, observe]"),
         ("--disruption-condition=yes", "[possible values: always, jobs, never]"),
@@ -206,11 +206,11 @@ fn a_wrong_value_gets_an_error_with_what_was_expected() {
             "--controllers=nodes",
             "expected '*', or a name (with '-' in front to switch it off) out of: taint-eviction-controller",
         ),
-        ("--feature-gates=Foo=true", "no such feature gate; expected a name out of: PodDisruptionConditions"),
+        ("--feature-gates=Foo=true", "unknown feature gate; expected a name out of: PodDisruptionConditions"),
         ("--feature-gates=TaintBasedEvictions", "expected Name=true or Name=false"),
-        ("--kube-api-qps=fast", "expected requests a second, such as 50 or 0.5, or 0 for no limit"),
-        ("--kube-api-qps=NaN", "expected requests a second"),
-        ("--kube-api-qps=inf", "expected requests a second"),
+        ("--kube-api-qps=fast", "expected a rate per second, such as 50 or 0.5, or 0 for no limit"),
+        ("--kube-api-qps=NaN", "expected a rate per second"),
+        ("--kube-api-qps=inf", "expected a rate per second"),
         ("--relist-interval=5", "expected a duration with its unit, such as 15s, 1m30s or 500ms"),
         ("--kube-api-burst=0", "0 is not in 1.."),
         ("--stamp-taints=maybe", "expected true or false"),
@@ -224,7 +224,7 @@ fn a_wrong_value_gets_an_error_with_what_was_expected() {
             "--leader-elect-resource-lock=endpointsleases",
             "expected leases: Kubernetes no longer supports locks on Endpoints and ConfigMaps",
         ),
-        ("--leader-elect-resource-lock=files", "expected leases, the only lock there is"),
+        ("--leader-elect-resource-lock=files", "expected leases, the only supported lock"),
         ("--leader-elect-resource-name=Taintward", "expected an object name"),
         ("--leader-elect-resource-namespace=a.b", "expected a namespace"),
         ("--bind-address=localhost", "invalid IP address"),
@@ -248,10 +248,10 @@ fn a_wrong_value_gets_an_error_with_what_was_expected() {
 }
 
 #[test]
-fn choices_that_do_not_fit_together_are_refused() {
+fn inconsistent_flags_are_rejected() {
     let election = "--leader-elect-lease-duration";
     let rows = [
-        ("--controllers=*,-taint-eviction-controller", "--controllers leaves nothing to run"),
+        ("--controllers=*,-taint-eviction-controller", "--controllers enables no controller"),
         ("--leader-elect-lease-duration=500ms", "must be whole seconds from 1s on"),
         ("--leader-elect-lease-duration=15500ms", "it is 15.5s"),
         ("--leader-elect-lease-duration=0", "it is 0s"),
@@ -276,7 +276,7 @@ fn choices_that_do_not_fit_together_are_refused() {
         ),
         ("--secure-port=10357", "--metrics-port and --secure-port are both 10357"),
         ("--tls-cert-file=/c --tls-private-key-file=/p", "--secure-port=0 switches HTTPS off"),
-        ("--metrics-authentication=delegated", "give --secure-port a port as well"),
+        ("--metrics-authentication=delegated", "set --secure-port to a port"),
         (
             "--mode=enforce --enable-taint-manager=false",
             "--mode=enforce and --enable-taint-manager=false contradict",
@@ -305,7 +305,7 @@ fn choices_that_do_not_fit_together_are_refused() {
 }
 
 #[test]
-fn l4_no_interval_means_never_to_list_without_need() {
+fn l4_an_interval_of_zero_disables_relists() {
     for (flags, expected) in [
         ("--relist-interval=0", None),
         ("--relist-interval=0s", None),
@@ -317,7 +317,7 @@ fn l4_no_interval_means_never_to_list_without_need() {
 }
 
 #[test]
-fn old_switches_that_say_do_not_evict_are_obeyed() {
+fn old_switches_that_disable_evictions_have_effect() {
     // M10, TE-3.
     for flags in ["--enable-taint-manager=false", "--feature-gates=TaintBasedEvictions=false"] {
         let plan = plan(flags);
@@ -329,12 +329,12 @@ fn old_switches_that_say_do_not_evict_are_obeyed() {
 }
 
 #[test]
-fn old_switches_name_the_new_way() {
+fn old_switches_name_their_replacements() {
     let rows = [
         ("--enable-taint-manager", "--enable-taint-manager", "--mode=observe"),
-        ("--enable-taint-manager=true", "--enable-taint-manager", "leave it out"),
+        ("--enable-taint-manager=true", "--enable-taint-manager", "omit it"),
         ("--pod-eviction-timeout=5m0s", "--pod-eviction-timeout", "tolerationSeconds"),
-        ("--feature-gates=TaintBasedEvictions=true", "--feature-gates=TaintBasedEvictions", "leave it out"),
+        ("--feature-gates=TaintBasedEvictions=true", "--feature-gates=TaintBasedEvictions", "omit it"),
         (
             "--feature-gates=TaintNodesByCondition=true",
             "--feature-gates=TaintNodesByCondition",
@@ -377,9 +377,9 @@ fn the_old_condition_gate_yields_to_todays_flag() {
 }
 
 #[test]
-fn a_port_open_to_others_is_said_aloud() {
+fn a_port_open_to_other_machines_gets_a_notice() {
     let notices = notices("--bind-address=0.0.0.0");
     assert_eq!(notices[0].0, "--bind-address");
-    assert!(notices[0].1.contains("whoever reaches 0.0.0.0"));
+    assert!(notices[0].1.contains("can connect to 0.0.0.0"));
     assert_eq!(plan("--bind-address=0.0.0.0 --metrics-port=0").notices, []);
 }

@@ -13,7 +13,7 @@ const RESOLUTION: i64 = 1_000_000;
 #[derive(Clone, Debug)]
 pub(crate) struct ServerClock {
     clock: Clock,
-    /// How far the server's clock is ahead of ours, in microseconds; negative: behind.
+    /// The difference that [`Self::ahead`] returns.
     ahead: i64,
 }
 
@@ -47,7 +47,9 @@ impl ServerClock {
             1.. => "behind",
             _ => "ahead of",
         };
-        Some(format!("the clock here is {length} {how} the API server's; times are the server's"))
+        Some(format!(
+            "this machine's clock is {length} {how} the API server's; the output uses the API server's time"
+        ))
     }
 }
 
@@ -67,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_whole_seconds_cannot_hide_is_a_difference() {
+    fn differences_within_the_whole_seconds_count_as_none() {
         let at = |millis: i64| Wall::from_micros(1_800_000_000_000_000 + millis * 1_000);
         for (asked, answered, date, expected) in [
             (200, 300, 0, 0),
@@ -83,6 +85,9 @@ mod tests {
         let clock = |date| ServerClock::of(at(200), at(400), date);
         assert_eq!(clock(None).remark(), None);
         let said = clock(Some(at(-60_000))).remark().unwrap();
-        assert_eq!(said, "the clock here is 59s ahead of the API server's; times are the server's");
+        assert_eq!(
+            said,
+            "this machine's clock is 59s ahead of the API server's; the output uses the API server's time"
+        );
     }
 }

@@ -99,7 +99,7 @@ impl<'c> ClusterReader<'c> {
         self.read_scope(scope, as_of, numeric).await
     }
 
-    /// Whether a namespace is known not to exist.
+    /// Whether a namespace does not exist, if the user may know.
     pub(crate) async fn lacks_namespace(&self, name: &str) -> bool {
         let (client, limit) = (&self.connected.client, self.cluster.patience);
         matches!(paged_list::object(client, ("", "namespaces"), "", name, limit).await, Ok(None))
@@ -125,14 +125,14 @@ impl<'c> ClusterReader<'c> {
             Ok(())
         };
         if let Err(why) = self.each(listing("", "nodes"), &mut node).await {
-            gaps.push(ReadError::of(&why, "nodes are left out or incomplete"));
+            gaps.push(ReadError::of(&why, "nodes are missing or incomplete"));
         }
         let mut budget = |json: &[u8]| {
             builder.budget(snapshot::budget(json, "")?);
             Ok(())
         };
         if budgets && let Err(why) = self.each(listing("policy", "poddisruptionbudgets"), &mut budget).await {
-            gaps.push(ReadError::of(&why, "disruption budgets are left out"));
+            gaps.push(ReadError::of(&why, "disruption budgets are missing"));
         }
         let mut pod = |json: &[u8]| {
             selected.add(json, "");
@@ -151,13 +151,13 @@ impl<'c> ClusterReader<'c> {
                 {
                     gaps.push(ReadError::of(
                         &why,
-                        "what pods of other namespaces take is not known: places may be wrong",
+                        "the requests of pods in other namespaces are unknown, so next nodes may be wrong",
                     ));
                     if let Err(why) = self.each(ListRequest { namespace: named, ..pods }, &mut pod).await {
-                        gaps.push(ReadError::of(&why, "pods are left out or incomplete"));
+                        gaps.push(ReadError::of(&why, "pods are missing or incomplete"));
                     }
                 }
-                Err(why) => gaps.push(ReadError::of(&why, "pods are left out or incomplete")),
+                Err(why) => gaps.push(ReadError::of(&why, "pods are missing or incomplete")),
             }
         }
         let nodes_are_known = gaps.is_empty();
@@ -187,7 +187,7 @@ impl<'c> ClusterReader<'c> {
         };
         if missing.len() > NODE_BY_NODE {
             if let Err(why) = self.each(listing("", "nodes"), &mut add).await {
-                gaps.push(ReadError::of(&why, "nodes may be left out"));
+                gaps.push(ReadError::of(&why, "nodes may be missing"));
             }
             return;
         }

@@ -1,4 +1,4 @@
-//! Extracts details of a pod, node or event that people want to know but that decide nothing: finalizers, conditions,
+//! Extracts details of a pod, node or event that matter to users but do not affect verdicts: finalizers, conditions,
 //! notes, managers.
 //!
 //! - Invariant: no verdict depends on it; an invalid field counts as absent.
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_of_both_apis_say_the_same() {
+    fn events_of_both_apis_have_the_same_details() {
         let core = r#"{"involvedObject": {"kind": "Pod", "namespace": "shop", "name": "web"}, "type": "Normal", "reason": "R",
             "message": "m", "source": {"component": "c"}, "count": 3, "lastTimestamp": "2026-11-21T14:00:00Z"}"#;
         let new = r#"{"regarding": {"kind": "Pod", "namespace": "shop", "name": "web"}, "type": "Normal", "reason": "R",
@@ -302,13 +302,13 @@ mod tests {
         assert_eq!(
             pod.deletion,
             Some(DeletionDetails { by: None, grace_seconds: 0 }),
-            "it is being deleted all the same"
+            "the pod is being deleted nevertheless"
         );
         assert_eq!(PodDetails::of(b"[]", ""), None);
     }
 
     #[test]
-    fn the_heirs_of_a_pod_are_known_by_their_names() {
+    fn replacements_of_a_pod_are_found_by_their_names() {
         let pod = |kind: &str, owner: &str| PodDetails {
             owner: Some((kind.to_owned(), owner.to_owned())),
             ..PodDetails::default()

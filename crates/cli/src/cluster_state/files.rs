@@ -104,9 +104,11 @@ impl FileReader {
         let why = match self.objects.cmp(&OBJECTS_MOST) {
             Ordering::Less => match self.read(kind, object) {
                 Ok(()) => return,
-                Err(why) => format!("{} {}: {why}; it is left out", object.word, object.name()),
+                Err(why) => format!("{} {}: {why}; it is skipped", object.word, object.name()),
             },
-            Ordering::Equal => "there are more objects than the command reads; give fewer files".to_owned(),
+            Ordering::Equal => {
+                "the files have more objects than the command reads; name fewer files".to_owned()
+            }
             Ordering::Greater => return,
         };
         self.gaps.push(ReadError { file: file.to_owned(), at: object.at(text), why });
@@ -134,7 +136,8 @@ impl FileReader {
             }
         };
         if another {
-            return Err("it appeared before with another uid: are these files of two clusters?".to_owned());
+            return Err("it appeared before with another uid; check that the files are not of two clusters"
+                .to_owned());
         }
         Ok(())
     }
@@ -151,20 +154,19 @@ impl FileReader {
         }
         for (node, pods) in missing {
             lacks(format!(
-                "has no node {node}, which {} {} on: nothing is said of {}",
-                some(&pods),
-                if pods.len() == 1 { "is" } else { "are" },
-                if pods.len() == 1 { "it" } else { "them" }
+                "has no node {node}, so its {} not judged: {}",
+                if pods.len() == 1 { "pod is" } else { "pods are" },
+                some(&pods)
             ));
         }
         if snapshot.pods().is_empty() && !self.others.is_empty() {
             let kinds: Vec<&str> =
                 self.others.iter().map(String::as_str).filter(|kind| !kind.is_empty()).collect();
             let what = match kinds[..] {
-                [] => "objects of no kind that Kubernetes has".to_owned(),
+                [] => "objects of unknown kinds".to_owned(),
                 ref kinds => kinds.join(", "),
             };
-            lacks(format!("has no pods, but {what}; the command needs pods"));
+            lacks(format!("has no pods, only {what}; add pods"));
         }
         if let Some(namespace) = self.selected.empty_namespace(&snapshot) {
             lacks(format!("has no pod in namespace {namespace}; check -n"));
@@ -212,7 +214,7 @@ impl StateObjectKind {
 
 /// An object.
 struct StateObject<'t> {
-    /// `None`: a kind that no snapshot has.
+    /// `None`: snapshots do not contain the kind.
     kind: Option<StateObjectKind>,
     /// The kind as written.
     word: Cow<'t, str>,

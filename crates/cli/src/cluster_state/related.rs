@@ -70,14 +70,14 @@ pub(crate) async fn in_cluster(
     related.workloads(namespace, &wanted).await;
     related.nodes(&wanted).await;
     for name in &wanted.nodes {
-        related.pods("", &format!("spec.nodeName={name}"), "its pods are left out or incomplete").await;
+        related.pods("", &format!("spec.nodeName={name}"), "its pods are missing or incomplete").await;
     }
     let mut elsewhere = BTreeMap::new();
     for name in &related.gone {
         elsewhere.insert(name.clone(), namespaces_with(reader, name).await);
     }
     if !related.gone.is_empty() {
-        related.pods(namespace, "", "other pods of the same workload are left out").await;
+        related.pods(namespace, "", "other pods of the same workload are missing").await;
     }
     let mut knows_events = true;
     for name in &wanted.pods {
@@ -100,7 +100,7 @@ async fn namespaces_with(reader: &ClusterReader<'_>, name: &str) -> BTreeSet<Str
         found.extend(pod.map(|pod| pod.metadata.namespace.to_string()));
         Ok(())
     };
-    // Without access to other namespaces there is no such hint.
+    // Without access to other namespaces, the hint is omitted.
     let _ = reader.each(listing, &mut add).await;
     found
 }
@@ -148,12 +148,12 @@ impl RelatedReader<'_, '_> {
                 }
             }
             Ok(None) => drop(self.gone.insert(name.to_owned())),
-            Err(why) => self.lacks(&why.to_string(), &format!("pod {namespace}/{name} is left out")),
+            Err(why) => self.lacks(&why.to_string(), &format!("pod {namespace}/{name} is missing")),
         }
     }
 
     /// Reads the existing workloads, and the namespace's pods, which include theirs. A workload that the user cannot
-    /// read may have pods all the same.
+    /// read may nevertheless have pods.
     async fn workloads(&mut self, namespace: &str, wanted: &ObjectNames) {
         if wanted.workloads.is_empty() {
             return;
@@ -164,12 +164,12 @@ impl RelatedReader<'_, '_> {
                 Ok(Some(_)) => drop(self.present.insert((*maker, name.clone()))),
                 Ok(None) => {}
                 Err(why) => {
-                    let what = format!("whether {kind} {namespace}/{name} is there is not known");
+                    let what = format!("it is unknown whether {kind} {namespace}/{name} exists");
                     self.lacks(&why.to_string(), &what);
                 }
             }
         }
-        self.pods(namespace, "", "pods of workloads are left out or incomplete").await;
+        self.pods(namespace, "", "pods of workloads are missing or incomplete").await;
     }
 
     /// Reads the named nodes and those of the pods; for an unscheduled pod all nodes with all their pods.
@@ -177,7 +177,7 @@ impl RelatedReader<'_, '_> {
         let looks_for_one = self.details.pods.iter().any(|pod| pod.node.is_empty() && !pod.is_over());
         if looks_for_one {
             self.all_nodes().await;
-            self.pods("", "", "what room there is on nodes is not known").await;
+            self.pods("", "", "the free resources of nodes are unknown").await;
         }
         let of_pods = self.details.pods.iter().chain(self.details.made.values());
         let of_pods = of_pods.map(|pod| pod.node.clone()).filter(|node| !node.is_empty());
@@ -198,11 +198,11 @@ impl RelatedReader<'_, '_> {
                 self.details.node(&json);
                 match snapshot::node(&json) {
                     Ok(node) => drop(self.builder.node(node)),
-                    Err(why) => self.lacks(&format!("node {name}: {why}"), "its taints are not known"),
+                    Err(why) => self.lacks(&format!("node {name}: {why}"), "its taints are unknown"),
                 }
             }
             Ok(None) => drop(self.absent.insert(name)),
-            Err(why) => self.lacks(&why.to_string(), &format!("the taints of node {name} are not known")),
+            Err(why) => self.lacks(&why.to_string(), &format!("the taints of node {name} are unknown")),
         }
     }
 
@@ -215,7 +215,7 @@ impl RelatedReader<'_, '_> {
             Ok(())
         };
         if let Err(why) = reader.each(listing, &mut add).await {
-            self.lacks(&why.to_string(), "nodes are left out or incomplete");
+            self.lacks(&why.to_string(), "nodes are missing or incomplete");
         }
     }
 
@@ -243,7 +243,7 @@ impl RelatedReader<'_, '_> {
         };
         let read = reader.each(listing, &mut add).await;
         if let Err(why) = &read {
-            self.lacks(&why.to_string(), &format!("events about pod {namespace}/{name} are left out"));
+            self.lacks(&why.to_string(), &format!("events about pod {namespace}/{name} are missing"));
         }
         read.is_ok()
     }

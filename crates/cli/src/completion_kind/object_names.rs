@@ -1,5 +1,5 @@
 //! Reads the names of nodes, pods, namespaces, contexts and users for completion, from the cluster that the unfinished
-//! command line selects; after any failure there are none.
+//! command line selects; after any failure it returns no names.
 
 use super::CompletionKind;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ const NAMES_MOST: usize = 500;
 /// Shells discard completions that take longer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What the typed line says about the cluster.
+/// The flags of the typed line about the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct TypedLine {
     kubeconfig: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! Writes the page of each command in `docs/cli`: usage, example, flags, exit codes.
 //!
-//! - Invariant: examples are what the program prints; golden tests run the same text.
+//! - Invariant: examples are the program's output; golden tests run the same text.
 
 use super::program_description::ProgramDescription;
 use super::{cell, default, line, meaning, names};
@@ -15,14 +15,14 @@ struct CommandPage {
     besides: &'static str,
 }
 
-/// Run in a sandbox by `tests/cli_examples.rs`, as docs/taint.md is.
+/// Examples that `tests/cli_examples.rs` runs in a sandbox, as it does with docs/taint.md.
 const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
 
 const PAGES: [CommandPage; 18] = [
     CommandPage {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
-        besides: "Every flag stands with its environment variable in [the reference](../reference.md).",
+        besides: "[The reference](../reference.md) has each flag with its environment variable.",
     },
     CommandPage {
         verb: "webhook",
@@ -30,8 +30,8 @@ const PAGES: [CommandPage; 18] = [
             COMMANDS,
             "taintward webhook --self-signed --namespace default --bind-address 127.0.0.1",
         )),
-        besides: "What each rule does, and what to do when something is wrong: [docs/admission.md](../admission.md). Environment \
-            variables and metrics: [the reference](../reference.md).",
+        besides: "[docs/admission.md](../admission.md) describes each rule and the remedies of problems. \
+            [The reference](../reference.md) has the environment variables and metrics.",
     },
     CommandPage {
         verb: "install",
@@ -39,14 +39,14 @@ const PAGES: [CommandPage; 18] = [
             include_str!("../../tests/cmd/install.trycmd"),
             "taintward install --uninstall --parts webhook",
         )),
-        besides: "From nothing to a pool, what each part may do, and the way back: [docs/install.md](../install.md). The \
-            same as a Helm chart: [deploy/chart](../../deploy/chart/README.md).",
+        besides: "[docs/install.md](../install.md) describes the installation, the permissions of each part, and the \
+            uninstallation. [deploy/chart](../../deploy/chart/README.md) is a Helm chart of the same objects.",
     },
     CommandPage {
         verb: "sandbox",
         example: None,
-        besides: "What it can do, what it is not: [docs/sandbox.md](../sandbox.md). What `--tour` shows:\n\n\
-            ![The tour: taints, countdowns, a taint taken back in time, a drain under a budget](../tour.svg)",
+        besides: "[docs/sandbox.md](../sandbox.md) describes its features and limits. The output of `--tour`:\n\n\
+            ![The tour: taints, countdowns, a taint removed before the deadline, a drain under a budget](../tour.svg)",
     },
     CommandPage {
         verb: "plan",
@@ -54,7 +54,7 @@ const PAGES: [CommandPage; 18] = [
             include_str!("../../tests/cmd/plan.trycmd"),
             "taintward plan -f cluster.yaml --as-of 2026-11-21T14:00:00Z --taint n1 dedicated=db:NoExecute",
         )),
-        besides: "What it knows, what it does not, and how it reads files: [docs/plan.md](../plan.md).",
+        besides: "[docs/plan.md](../plan.md) describes the forecast, its limits, and the format of files.",
     },
     CommandPage {
         verb: "explain",
@@ -62,7 +62,7 @@ const PAGES: [CommandPage; 18] = [
             include_str!("../../tests/cmd/explain.trycmd"),
             "taintward explain pod/web-7d4b9c6f5d-2xkqp -f cluster.yaml --as-of 2026-11-21T14:00:00Z",
         )),
-        besides: "What it knows and what it does not: [docs/explain.md](../explain.md).",
+        besides: "[docs/explain.md](../explain.md) describes the explanations and their limits.",
     },
     CommandPage {
         verb: "pending",
@@ -70,13 +70,13 @@ const PAGES: [CommandPage; 18] = [
             include_str!("../../tests/cmd/explain.trycmd"),
             "taintward pending -f cluster.yaml --as-of 2026-11-21T14:00:00Z",
         )),
-        besides: "What `-w` shows, and what is known of who evicts: [docs/explain.md](../explain.md).",
+        besides: "[docs/explain.md](../explain.md) describes the output of `-w`, and how the command finds the controllers that evict.",
     },
     CommandPage {
         verb: "board",
         example: None,
-        besides: "What the page shows, what it may, and how it is kept from others: [docs/board.md](../board.md).\n\n\
-            ![The board: nodes by zone with taints and pods, and the pods that leave next](../board-light.png)",
+        besides: "[docs/board.md](../board.md) describes the page, its permissions and its access control.\n\n\
+            ![The board: nodes by zone with taints and pods, and the next evictions](../board-light.png)",
     },
     CommandPage {
         verb: "taint",
@@ -84,32 +84,33 @@ const PAGES: [CommandPage; 18] = [
             include_str!("../../../../docs/taint.md"),
             "taintward taint node n1 dedicated=db:NoSchedule",
         )),
-        besides: "More, and where it differs from `kubectl taint`: [docs/taint.md](../taint.md).",
+        besides: "[docs/taint.md](../taint.md) has more examples, and the differences from `kubectl taint`.",
     },
     CommandPage {
         verb: "lint",
         example: Some((include_str!("../../tests/cmd/lint.trycmd"), "taintward lint -f shop/web.yaml")),
-        besides: "Every rule, with examples: [docs/lint.md](../lint.md).",
+        besides: "[docs/lint.md](../lint.md) has every rule with examples.",
     },
     CommandPage {
         verb: "backfill",
         example: None,
-        besides: "What backfill does, and what it leaves alone: [docs/managed-clusters.md](../managed-clusters.md).",
+        besides: "[docs/managed-clusters.md](../managed-clusters.md) describes which pods backfill changes, and which it skips.",
     },
     CommandPage {
         verb: "guard",
         example: None,
-        besides: "What a ceiling does, what it takes, and what it cannot cover: [docs/managed-clusters.md](../managed-clusters.md).",
+        besides: "[docs/managed-clusters.md](../managed-clusters.md) describes ceilings, their requirements, and the pods that they \
+            cannot cover.",
     },
     CommandPage {
         verb: "hold",
         example: None,
-        besides: "What a hold does, what it takes, and what it cannot do: [docs/managed-clusters.md](../managed-clusters.md).",
+        besides: "[docs/managed-clusters.md](../managed-clusters.md) describes holds, their requirements and their limits.",
     },
     CommandPage {
         verb: "release",
         example: None,
-        besides: "What pods get back: [docs/managed-clusters.md](../managed-clusters.md).",
+        besides: "[docs/managed-clusters.md](../managed-clusters.md) describes which seconds a release restores.",
     },
     CommandPage {
         verb: "doctor",
@@ -117,7 +118,7 @@ const PAGES: [CommandPage; 18] = [
             include_str!("../../tests/cmd/doctor.trycmd"),
             "taintward doctor --pre -f kubeadm.yaml",
         )),
-        besides: "Every check, and what it needs: [docs/doctor.md](../doctor.md).",
+        besides: "[docs/doctor.md](../doctor.md) describes every check and its permissions.",
     },
     CommandPage {
         verb: "version",
@@ -146,9 +147,9 @@ pub(super) fn pages(program: &ProgramDescription) -> Vec<(String, String)> {
 
 const INDEX: &str = "# Commands
 
-Made from the program itself by `taintward docs --cli docs/cli`, examples included; a test fails when a page differs.
+`taintward docs --cli docs/cli` generates these pages and their examples from the program; a test fails if a page differs.
 
-| command | what it does |
+| command | description |
 |---|---|
 ";
 
@@ -158,7 +159,7 @@ fn index(description: &Command, questions: &[(&str, &str)]) -> String {
         let name = command.get_name();
         line(&mut text, format_args!("| [`taintward {name}`]({name}.md) | {} |", about(command)));
     }
-    text.push_str("\n| question | what answers it |\n|---|---|\n");
+    text.push_str("\n| question | command |\n|---|---|\n");
     for (question, answer) in questions {
         line(&mut text, format_args!("| {question} | `taintward {}` |", cell(answer)));
     }
@@ -210,7 +211,7 @@ fn verbs(text: &mut String, command: &Command) {
     if verbs.is_empty() {
         return;
     }
-    text.push_str("\n## Commands\n\n| command | what it does |\n|---|---|\n");
+    text.push_str("\n## Commands\n\n| command | description |\n|---|---|\n");
     for verb in verbs {
         let name = format!("{} {}", command.get_name(), verb.get_name());
         line(text, format_args!("| `taintward {name}` | {} |", about(verb)));
@@ -258,7 +259,7 @@ mod tests {
             assert!(PAGES.iter().any(|page| page.verb == *verb), "{verb} has no page in docs/pages.rs");
         }
         for page in &PAGES {
-            assert!(verbs.contains(&page.verb), "there is no command {}", page.verb);
+            assert!(verbs.contains(&page.verb), "the program has no command {}", page.verb);
         }
         let help = description.clone().render_help().to_string();
         for (question, answer) in program.questions {

@@ -12,17 +12,17 @@ use taintward_core::time::{Mono, Wall};
 
 const OPENING: &str = "# Reference
 
-Made from the program itself by `taintward docs`; a test fails when this file differs from it.
-To make it anew: `cargo run --quiet --package taintward -- docs > docs/reference.md`.
+`taintward docs` generates this page from the program; a test fails if this file differs.
+To generate it again: `cargo run --quiet --package taintward -- docs > docs/reference.md`.
 
-A flag wins over its environment variable, a variable over the default. Durations are written as in Go (`500ms`,
-`15s`, `1m30s`); truth values too (`true`, `false`, `1`, `0`, `t`, `f`).
+A flag overrides its environment variable, a variable overrides the default. Durations are written as in Go (`500ms`,
+`15s`, `1m30s`), and so are booleans (`true`, `false`, `1`, `0`, `t`, `f`).
 ";
 
 const METRICS: &str = "
 ## Metrics
 
-Labels have closed lists of values; none holds the name of a pod, a node or a taint.
+Each label has a fixed list of values; no label contains the name of a pod, a node or a taint.
 ";
 
 const HEALTH: &str = "
@@ -31,13 +31,13 @@ const HEALTH: &str = "
 | path | fails (HTTP 500) when |
 |---|---|
 | `/livez`, `/live`, `/healthz` | a loop is stuck, so that only a restart helps |
-| `/readyz`, `/ready` | a loop is stuck, the API server has not answered yet, a list is not complete yet, a watch was \
-interrupted for more than 10 s (a dead connection is found within 4 s), or the lease could be neither read nor written \
-for longer than it lasts; each with the reason. A watch that is open and silent is in good health; a follower is ready. \
-The webhook: a list is not complete yet, a watch was interrupted for more than 90 s, there is no certificate to show, or \
-it is stopping |
+| `/readyz`, `/ready` | a loop is stuck, the API server has not responded yet, a list is not complete yet, a watch has been \
+interrupted for more than 10 s (Taintward detects a dead connection within 4 s), or Taintward could neither read nor write \
+the lease for longer than the lease duration; the response contains the reason. An open watch without events is healthy; \
+a follower is ready. The webhook: a list is not complete yet, a watch has been interrupted for more than 90 s, the \
+certificate is missing, or the process is stopping |
 
-`?verbose` shows every check; `/readyz/<check>` asks for one. A connection serves one request and lasts at most 10 s.
+`?verbose` shows every check; `/readyz/<check>` shows one. A connection serves one request and lasts at most 10 s.
 ";
 
 /// The whole text.
@@ -119,7 +119,7 @@ fn sandbox_node(node: Option<&clap::Command>) -> String {
 }
 
 fn exit_codes() -> String {
-    let mut text = "\n## Exit codes\n\nOf `run`, `webhook` and `sandbox`; [each command](cli/README.md) has a page with its own.\n\n| code | meaning |\n|---|---|\n".to_owned();
+    let mut text = "\n## Exit codes\n\nThese are the exit codes of `run`, `webhook` and `sandbox`; the page of [each command](cli/README.md) lists its own.\n\n| code | meaning |\n|---|---|\n".to_owned();
     for (code, meaning) in EXIT_CODES {
         line(&mut text, format_args!("| {code} | {} |", cell(meaning)));
     }
@@ -154,9 +154,9 @@ fn metrics() -> String {
 
 fn log_keys() -> String {
     let mut text = "\n## Log\n\n`--log-format=text` writes `I1121 08:36:40.123456 message key=\"value\"` (the letter is I, \
-                    W or E; the time is UTC), `--log-format=json` one object a line. Values are escaped as in JSON, \
-                    control characters and terminal sequences included, and cut at 4096 bytes.\n\n\
-                    | key | holds |\n|---|---|\n"
+                    W or E; the time is UTC), `--log-format=json` writes one object per line. Values are escaped as in JSON, \
+                    including control characters and terminal sequences, and truncated at 4096 bytes.\n\n\
+                    | key | value |\n|---|---|\n"
         .to_owned();
     for (key, holds) in KEYS {
         line(&mut text, format_args!("| `{key}` | {} |", cell(holds)));

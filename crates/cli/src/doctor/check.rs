@@ -39,15 +39,15 @@ impl DoctorGroup {
 /// The result of a check; a later one is worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CheckVerdict {
-    /// As it should be.
+    /// The check found no problem.
     Passed,
-    /// Worth knowing; nothing has to be done.
+    /// Information that needs no action.
     Note,
-    /// Works, with a risk or a cost.
+    /// The cluster works, with a risk or a cost.
     Warning,
-    /// Unknown, because something could not be read.
+    /// Unknown, because a read failed.
     Unknown,
-    /// Has to be changed.
+    /// The user must change something.
     Failed,
 }
 
@@ -77,12 +77,12 @@ impl fmt::Display for CheckVerdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DoctorCheck {
     pub(crate) group: DoctorGroup,
-    /// A stable id, by which programs and exclusions name the check.
+    /// A stable ID with which programs and exclusions refer to the check.
     pub(crate) id: &'static str,
     pub(crate) verdict: CheckVerdict,
     /// One or two sentences.
     pub(crate) finding: String,
-    /// What to do, step by step; commands and file contents are on lines of their own.
+    /// The steps of the remedy; commands and file contents are on separate lines.
     pub(crate) fix: Vec<String>,
     /// A page of the documentation, with its section.
     pub(crate) page: Option<String>,

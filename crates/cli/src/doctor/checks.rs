@@ -1,6 +1,6 @@
 //! Runs every check on the facts, in the order in which they are printed.
 //!
-//! - Invariant: what could not be read makes a check unknown, never passed.
+//! - Invariant: a failed read makes a check unknown, never passed.
 
 mod api_server;
 mod control_plane;
@@ -15,12 +15,12 @@ use super::distribution::RecognizedDistribution;
 use super::facts::ClusterFacts;
 use crate::args::controllers;
 
-/// What the checks need besides the facts.
+/// The input of the checks besides the facts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DoctorScope<'a> {
     pub(crate) facts: &'a ClusterFacts,
     pub(crate) recognized: &'a RecognizedDistribution,
-    /// Nothing is installed yet.
+    /// Taintward is not installed yet.
     pub(crate) pre: bool,
     /// The present or future namespace of Taintward.
     pub(crate) namespace: &'a str,

@@ -1,4 +1,4 @@
-//! Reads the facts from a running cluster or from files; what cannot be read is noted and does not end the reading.
+//! Reads the facts from a running cluster or from files; a failed read is recorded and does not end the others.
 
 use super::facts::{ClusterFacts, PermissionFacts};
 use super::{DoctorError, DoctorOptions};
@@ -51,8 +51,8 @@ const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 /// ConfigMaps about how nodes join.
 const CONFIG_MAPS: [(&str, &str); 2] = [("kube-system", "kubeadm-config"), ("kube-public", "cluster-info")];
 
-/// Reads everything that the user may read of a running cluster. The lists are read concurrently: if several are not
-/// answered, they cost one timeout.
+/// Reads all objects of a running cluster that the user may read. The lists are read concurrently, so that several
+/// without a response cost one timeout.
 pub(crate) async fn from_cluster(reader: &ClusterReader<'_>, options: &DoctorOptions) -> ClusterFacts {
     let facts = RefCell::new(ClusterFacts {
         server_version: reader.version.clone(),

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_adds_to_the_value_and_is_taken_back() {
+    fn the_opposite_edit_restores_the_value() {
         let kubeadm = ControllersFlag::parse("*,bootstrapsigner,tokencleaner");
         let off = kubeadm.without(TaintEviction);
         assert_eq!(off.to_string(), "*,bootstrapsigner,tokencleaner,-taint-eviction-controller");

@@ -1,4 +1,4 @@
-//! Recognizes the distribution of a cluster, and knows where each one sets kube-controller-manager's `--controllers`.
+//! Recognizes the distribution of a cluster, and lists where each one sets kube-controller-manager's `--controllers`.
 //!
 //! - Invariant: the table of `docs/switch-off.md` is generated from [`GUIDES`].
 //! - See `docs/switch-off.md` for the sources of the values.
@@ -16,7 +16,7 @@ pub(crate) enum Distribution {
     Talos,
     Kops,
     K0s,
-    /// A Kamaji tenant, or another control plane that is hosted elsewhere and does not identify itself.
+    /// A Kamaji tenant, or another control plane that runs outside of the cluster and does not identify itself.
     Hosted,
     VCluster,
     OpenShift,
@@ -152,7 +152,7 @@ pub(crate) const GUIDES: [SwitchOffGuide; 9] = [
         distribution: Distribution::Kops,
         own_value: "*",
         variants: &[(
-            "with addresses from kops-controller (IPAM, IPv6); without `-nodeipam` two would hand out addresses",
+            "with addresses from kops-controller (IPAM, IPv6); without `-nodeipam` two controllers would assign addresses",
             "*,-nodeipam",
         )],
         form: FlagForm::WholeList,
@@ -227,8 +227,8 @@ impl SwitchOffGuide {
         match self.form {
             FlagForm::Whole => self.mended(now).to_string(),
             FlagForm::WholeList => self.mended(now).list(),
-            FlagForm::PlusEquals => "controllers+= in place of controllers=".to_owned(),
-            FlagForm::Behind => "only what is to be added to the distribution's value".to_owned(),
+            FlagForm::PlusEquals => "controllers+= instead of controllers=".to_owned(),
+            FlagForm::Behind => "only the entries to append to the distribution's value".to_owned(),
         }
     }
 
@@ -306,7 +306,7 @@ impl RecognizedDistribution {
             && facts.controller_managers.is_empty()
             && !facts.nodes.iter().any(DoctorNode::is_control_plane);
         if distribution == Distribution::Kubeadm && hides {
-            let evidence = format!("{evidence}, and no node of the control plane");
+            let evidence = format!("{evidence}, without control-plane nodes");
             return Self { distribution: Distribution::Hosted, evidence };
         }
         Self { distribution, evidence }
@@ -317,9 +317,9 @@ impl RecognizedDistribution {
         match (&facts.kubeadm_config, manifest) {
             (Some(_), _) => (Distribution::Kubeadm, "ConfigMap kube-system/kubeadm-config".to_owned()),
             (None, Some(program)) => {
-                (Distribution::Unknown, format!("no known mark; {} shows the flags", program.place))
+                (Distribution::Unknown, format!("it has no known sign; {} shows the flags", program.place))
             }
-            (None, None) => (Distribution::Unknown, "no known mark".to_owned()),
+            (None, None) => (Distribution::Unknown, "it has no known sign".to_owned()),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Check whether Taintward can be installed, and say what to change. Without this flag the command checks the
+    /// Check whether you can install Taintward, and list what to change first. Without this flag, the command checks an
     /// installation
     #[arg(long)]
     pre: bool,
@@ -30,7 +30,7 @@ pub(crate) struct DoctorArgs {
 pub(crate) struct DoctorOptions {
     pub(crate) pre: bool,
     pub(crate) namespace: String,
-    /// Empty: the cluster is read.
+    /// If empty, the command reads the cluster.
     pub(crate) files: Vec<PathBuf>,
     pub(crate) cluster: ClusterOptions,
     pub(crate) output: OutputOptions,

@@ -1,6 +1,6 @@
 //! Extracts what the checks need from a cluster's objects: nodes, control plane components, leases, webhooks, budgets.
 //!
-//! - Invariant: pods are reduced as they arrive, so that a large cluster needs little memory.
+//! - Invariant: each pod is summarized as it arrives, so that a large cluster needs little memory.
 
 mod pod_totals;
 mod webhook;
@@ -57,7 +57,7 @@ pub(crate) struct ClusterFacts {
     pub(crate) cluster_info_signatures: Option<usize>,
     /// The missing permissions of the account that was checked; `None`: none was checked.
     pub(crate) permissions: Option<PermissionFacts>,
-    /// What could not be read: the plural, and why.
+    /// Failed reads: the plural of the kind, and the reason.
     pub(crate) unread: BTreeMap<&'static str, String>,
 }
 

@@ -154,7 +154,7 @@ fn bad(facts: &ClusterFacts, pre: bool) -> Vec<(&'static str, CheckVerdict)> {
 const KUBEADM: &str = "*,bootstrapsigner,tokencleaner";
 
 #[test]
-fn an_installation_is_right_only_once_the_original_is_off() {
+fn an_installation_passes_only_if_upstream_eviction_is_off() {
     let off = format!("{KUBEADM},-taint-eviction-controller");
     assert_eq!(bad(&cluster(&off), false), []);
     assert_eq!(
@@ -168,7 +168,7 @@ fn an_installation_is_right_only_once_the_original_is_off() {
 }
 
 #[test]
-fn a_value_that_replaced_the_whole_flag_is_told_from_one_that_was_added_to() {
+fn a_value_that_replaced_the_distributions_own_is_reported() {
     let facts = cluster("*,-taint-eviction-controller");
     assert_eq!(
         bad(&facts, false),
@@ -179,15 +179,18 @@ fn a_value_that_replaced_the_whole_flag_is_told_from_one_that_was_added_to() {
     assert_eq!(signer.fix[0], "write: *,-taint-eviction-controller,bootstrapsigner,tokencleaner");
 }
 
-/// An installation that leaves evictions to the original, as on a managed cluster.
+/// An installation that leaves evictions to kube-controller-manager, as on a managed cluster.
 #[test]
-fn an_installation_without_evictions_leaves_the_original_on() {
+fn an_installation_without_evictions_keeps_upstream_eviction_on() {
     for (argument, finding) in [
-        ("--mode=observe", "kube-controller-manager evicts, and Taintward does not"),
-        ("--controllers=dedicated-pool-controller", "kube-controller-manager evicts, and Taintward does not"),
+        ("--mode=observe", "kube-controller-manager evicts, and Taintward does not evict"),
+        (
+            "--controllers=dedicated-pool-controller",
+            "kube-controller-manager evicts, and Taintward does not evict",
+        ),
         (
             "--controllers=toleration-guard-controller",
-            "kube-controller-manager evicts, and Taintward only pods of guarded namespaces, before their ceiling",
+            "kube-controller-manager evicts, and Taintward evicts only pods of guarded namespaces, before their ceiling",
         ),
     ] {
         let mut facts = cluster(KUBEADM);
@@ -250,8 +253,8 @@ fn what_has_changed_since_is_noticed() {
     assert_eq!(verdict(&stopped, "installation"), CheckVerdict::Failed);
 }
 
-/// A pod in another namespace belongs to another cluster's control plane or only has the same name, and says nothing of
-/// this cluster.
+/// A pod in another namespace belongs to another cluster's control plane or only has the same name, and does not show the
+/// state of this cluster.
 #[test]
 fn control_planes_in_other_namespaces_are_of_other_clusters() {
     let mut facts = cluster(KUBEADM);

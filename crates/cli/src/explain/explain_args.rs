@@ -49,7 +49,7 @@ pub(crate) enum ExplainArgsError {
     #[error(transparent)]
     Target(#[from] TargetError),
     #[error(
-        "explain takes names, not selectors: leave -A, -l and --field-selector out, or use taintward pending"
+        "explain accepts names, not selectors; omit -A, -l and --field-selector, or use taintward pending"
     )]
     Chosen,
     #[error(transparent)]

@@ -96,7 +96,7 @@ impl<'s> NodeExplanation<'s> {
         self.forecast.nodes.first().expect("a forecast has the nodes that it is asked about")
     }
 
-    /// Pods that leave, the first one first.
+    /// Pods with a deadline, the first one first.
     fn leaving(&self) -> Vec<(&PodForecast, Mono)> {
         let mut leaving: Vec<(&PodForecast, Mono)> =
             self.fates().pods.iter().filter_map(|fate| Some((fate, fate.at()?))).collect();

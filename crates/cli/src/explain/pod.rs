@@ -215,7 +215,7 @@ impl<'s> PodExplanation<'s> {
                 format!("It is evicted at {}: it {}.", at_moment(self.now(), until), why(at))
             }
             (Outcome::Leaves { due }, Some(at)) => {
-                format!("It is due for eviction since {}: it {}.", at_moment(self.now(), due), why(at))
+                format!("It has been due for eviction since {}: it {}.", at_moment(self.now(), due), why(at))
             }
             (Outcome::StaysUntil(_) | Outcome::Leaves { .. }, None) => {
                 unreachable!("a taint decides whenever a pod leaves")
@@ -244,7 +244,7 @@ impl<'s> PodExplanation<'s> {
         }
     }
 
-    /// When it leaves, or should have left.
+    /// Its deadline.
     fn leaves(&self) -> Option<Mono> {
         match self.outcome()? {
             Outcome::StaysUntil(at) | Outcome::Leaves { due: at } => Some(at),
@@ -346,12 +346,15 @@ impl TaintExplanation<'_> {
         let is_due = self.reason.due.is_some_and(|due| due <= now.mono);
         Some(match (self.exemption, is_due) {
             (Some(exemption), true) => {
-                format!("it would be due for eviction since {due}, but it {}", messages::exempt(exemption))
+                format!(
+                    "it would have been due for eviction since {due}, but it {}",
+                    messages::exempt(exemption)
+                )
             }
             (Some(exemption), false) => {
                 format!("it would be evicted at {due}, but it {}", messages::exempt(exemption))
             }
-            (None, true) => format!("it is due for eviction since {due}{}", self.decisive()),
+            (None, true) => format!("it has been due for eviction since {due}{}", self.decisive()),
             (None, false) => format!("it is evicted at {due}{}", self.decisive()),
         })
     }

@@ -20,9 +20,9 @@ pub(crate) struct Target {
 /// Why the arguments are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TargetError {
-    #[error("no object is named; write for example: taintward explain pod/web-1 node/n1")]
+    #[error("name an object, as in taintward explain pod/web-1 node/n1")]
     Nothing,
-    #[error("{0:?} cannot be explained: write pod/NAME, node/NAME, or deploy, sts, ds, rs or job and /NAME")]
+    #[error("cannot explain {0:?}; expected pod/NAME, node/NAME, or deploy, sts, ds, rs or job and /NAME")]
     Kind(String),
     #[error("{0:?} needs a name: {0} NAME or {0}/NAME")]
     NoName(String),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nothing_is_said_to() {
+    fn invalid_targets_are_rejected() {
         use TargetError::{Bare, Kind, Letters, Name, NoName, Nothing};
         for (line, expected) in [
             ("", Nothing),

@@ -155,7 +155,7 @@ async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (St
 /// explained as staying stays. If a list of taints was changed again and nothing shows the start of one of them, the
 /// deadline is the latest possible one.
 #[tokio::test(start_paused = true)]
-async fn a_deadline_is_the_second_at_which_the_pod_goes() {
+async fn a_deadline_is_the_second_of_the_deletion() {
     let (world, log) = world();
     let server = world.server();
     let controller = controller(server);
@@ -224,7 +224,7 @@ fn the_schema_describes_what_is_printed() {
         "pod/api-7d4b9c6f5d-x7k2p",
         "node/n1",
         "node/n2 node/n3",
-        "pod/odd pod/nobody",
+        "pod/odd pod/missing",
     ] {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let targets = parse_targets(&words).unwrap();

@@ -8,27 +8,27 @@ use clap::{Args, ValueEnum};
 use std::time::Duration;
 use taintward_core::toleration_guard::{CEILING_MAX, CEILING_MIN};
 
-// Namespaces are cluster-scoped: -n and -A are accepted as by kubectl, and have no effect.
+// Namespaces are cluster-scoped: the command accepts -n and -A as kubectl does, without effect.
 #[derive(Debug, Args)]
 #[command(mut_arg("namespace", |arg| arg.hide(true)), mut_arg("all_namespaces", |arg| arg.hide(true)))]
 pub(crate) struct GuardCommandArgs {
-    /// What to do
+    /// The action
     #[arg(value_name = "ACTION", value_enum)]
     action: GuardVerb,
-    /// The names of namespaces; status shows all guarded ones without any
+    /// The names of namespaces; status without names shows all guarded ones
     #[arg(value_name = "NAMESPACE", add = CompletionKind::Namespace.completer())]
     namespaces: Vec<String>,
     /// With off: all guarded namespaces
     #[arg(long, conflicts_with = "namespaces")]
     all: bool,
-    /// With on: the ceiling, after which kube-controller-manager evicts a pod if Taintward does not, counted from when
-    /// its node fell silent; whole seconds, from 10s to 168h
+    /// With on: the ceiling, after which kube-controller-manager evicts a pod that Taintward has not evicted, counted from
+    /// the taint of the silent node; whole seconds, from 10s to 168h
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = ceiling)]
     ceiling: i64,
-    /// With on and off: write the labels, and do not wait until the pods follow
+    /// With on and off: write the labels, and do not wait until the controller has changed the pods
     #[arg(long)]
     no_wait: bool,
-    /// With on and off: how long to wait until the pods follow
+    /// With on and off: how long to wait until the controller has changed the pods
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::positive)]
     timeout: Duration,
     #[command(flatten)]
@@ -41,18 +41,18 @@ pub(crate) struct GuardCommandArgs {
 enum GuardVerb {
     /// Gives the pods of namespaces a ceiling, and makes Taintward evict them by their own seconds
     On,
-    /// Gives each pod its own seconds back
+    /// Restores each pod's own seconds
     Off,
     /// Shows which pods are guarded, and which pods no ceiling covers
     Status,
 }
 
-/// What to do.
+/// The action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GuardAction {
     /// Give pods a ceiling of this many seconds.
     On(i64),
-    /// Give pods their own seconds back.
+    /// Restore pods' own seconds.
     Off,
     /// Change nothing.
     Status,
@@ -62,13 +62,13 @@ pub(crate) enum GuardAction {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GuardTargets {
     Named(Vec<String>),
-    /// Those with these labels, in kubectl's syntax.
+    /// The namespaces with these labels, in kubectl's syntax.
     Labelled(String),
-    /// All guarded ones.
+    /// All guarded namespaces.
     Guarded,
 }
 
-/// What to do with which namespaces.
+/// The action, and its namespaces.
 #[derive(Debug)]
 pub(crate) struct GuardOptions {
     pub(crate) action: GuardAction,
@@ -86,13 +86,13 @@ pub(crate) enum InvalidGuardTargets {
     #[error("name namespaces, or select them with --selector; nothing was changed")]
     NoNamespaces,
     #[error(
-        "name namespaces, or select them with --selector, or give --all for every guarded one; nothing was \
+        "name namespaces, or select them with --selector, or use --all for every guarded one; nothing was \
          changed"
     )]
     NoneToRelease,
-    #[error("names and --selector contradict each other; leave one of them out")]
+    #[error("names and --selector contradict each other; omit one of them")]
     NamesAndSelector,
-    #[error("--all works with `guard off` only, and without names; leave it out")]
+    #[error("--all works with `guard off` only, and without names or --selector; omit it")]
     All,
 }
 
@@ -100,7 +100,7 @@ fn ceiling(text: &str) -> Result<i64, String> {
     let lasts = duration::positive(text)?;
     let seconds = i64::try_from(lasts.as_secs()).unwrap_or(i64::MAX);
     let fits = lasts.subsec_nanos() == 0 && (CEILING_MIN..=CEILING_MAX).contains(&seconds);
-    fits.then_some(seconds).ok_or_else(|| "a ceiling is whole seconds, from 10s to 168h".to_owned())
+    fits.then_some(seconds).ok_or_else(|| "expected whole seconds from 10s to 168h".to_owned())
 }
 
 impl GuardCommandArgs {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_are_named_or_chosen_and_never_all_by_mistake() {
+    fn namespaces_are_named_or_selected_and_all_needs_a_flag() {
         let targets = |words| options(words).targets();
         let named = |names: &[&str]| Ok(GuardTargets::Named(names.iter().map(|&name| name.into()).collect()));
         assert_eq!(targets("on shop namespace/web"), named(&["shop", "web"]));

@@ -1,4 +1,4 @@
-//! Reads a cluster, and counts for each namespace which pods are guarded, which wait, and what no ceiling covers.
+//! Reads a cluster, and counts for each namespace the pods that are guarded, that wait, and that no ceiling covers.
 
 use super::GuardOptions;
 use super::guard_command_args::GuardTargets;

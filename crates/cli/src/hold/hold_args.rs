@@ -23,10 +23,10 @@ struct HoldTargetArgs {
     /// All nodes of the cluster
     #[arg(long, conflicts_with_all = ["nodes", "zone"])]
     all: bool,
-    /// Write the request, and do not wait until the pods follow
+    /// Write the annotations, and do not wait until the controller has changed the pods
     #[arg(long)]
     no_wait: bool,
-    /// How long to wait until the pods follow
+    /// How long to wait until the controller has changed the pods
     #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration::positive)]
     timeout: Duration,
     /// The output format
@@ -36,7 +36,7 @@ struct HoldTargetArgs {
     kube: KubeArgs,
 }
 
-// Nodes are cluster-scoped: -n and -A are accepted as by kubectl, and have no effect.
+// Nodes are cluster-scoped: the command accepts -n and -A as kubectl does, without effect.
 #[derive(Debug, Args)]
 #[command(mut_arg("namespace", |arg| arg.hide(true)), mut_arg("all_namespaces", |arg| arg.hide(true)))]
 pub(crate) struct HoldCommandArgs {
@@ -45,7 +45,7 @@ pub(crate) struct HoldCommandArgs {
     /// How long the hold lasts, as in 30m or 2h; 24 hours at most
     #[arg(long = "for", value_name = "DURATION", default_value = "1h", value_parser = hold_for)]
     lasts: Duration,
-    /// The reason: a note for people, stored in the annotation
+    /// The reason: a note for users, stored in the annotation
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
 }
@@ -55,12 +55,12 @@ pub(crate) struct HoldCommandArgs {
 pub(crate) struct ReleaseCommandArgs {
     #[command(flatten)]
     targets: HoldTargetArgs,
-    /// Give pods all of their own seconds back, instead of the rest of their countdown (at least 30 s)
+    /// Restore all of the pods' own seconds, instead of the rest of their countdown (at least 30 s)
     #[arg(long)]
     full: bool,
 }
 
-/// What to do with which nodes.
+/// The action, and its nodes.
 #[derive(Debug)]
 pub(crate) struct HoldOptions {
     pub(super) action: HoldAction,
@@ -80,12 +80,12 @@ pub(super) enum HoldAction {
     Release(ReleaseMode),
 }
 
-/// How the result is printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HoldOutputFormat {
     /// Sentences
     Text,
-    /// Nodes, and how many of their pods are held
+    /// The nodes, and the number of held pods
     Json,
 }
 
@@ -93,7 +93,7 @@ pub(crate) enum HoldOutputFormat {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HoldTargets {
     Named(Vec<String>),
-    /// All with these labels and fields, in kubectl's syntax; all nodes if both are empty.
+    /// The nodes with these labels and fields, in kubectl's syntax; all nodes if both are empty.
     Selected {
         labels: String,
         fields: String,
@@ -105,9 +105,9 @@ pub(super) enum HoldTargets {
 pub(super) enum InvalidTargets {
     #[error("name nodes, or select them with --zone, --selector or --all; nothing was changed")]
     NoNodes,
-    #[error("--all and --selector contradict each other; leave one of them out")]
+    #[error("--all and --selector contradict each other; omit one of them")]
     AllAndSelector,
-    #[error("names and --selector contradict each other; leave one of them out")]
+    #[error("names and --selector contradict each other; omit one of them")]
     NamesAndSelector,
 }
 
@@ -115,7 +115,7 @@ fn hold_for(text: &str) -> Result<Duration, String> {
     let lasts = duration::positive(text)?;
     let longest = Duration::from_micros(MAX_HOLD.as_micros().unsigned_abs());
     let is_short = lasts <= longest;
-    is_short.then_some(lasts).ok_or_else(|| "no hold lasts longer than 24h".to_owned())
+    is_short.then_some(lasts).ok_or_else(|| "expected at most 24h".to_owned())
 }
 
 impl HoldTargetArgs {
@@ -172,7 +172,7 @@ impl HoldAction {
         matches!(self, Self::Hold { .. })
     }
 
-    /// The number of pods that do not follow yet.
+    /// The number of pods that the controller has not changed yet.
     pub(super) const fn missing(&self, counts: &PodCounts) -> usize {
         match self {
             Self::Hold { .. } => counts.not_held,
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_named_or_chosen_and_never_all_by_mistake() {
+    fn nodes_are_named_or_selected_and_all_needs_a_flag() {
         let selected = |labels: &str, fields: &str| {
             Ok(HoldTargets::Selected { labels: labels.to_owned(), fields: fields.to_owned() })
         };

@@ -12,7 +12,7 @@ use taintward_kube::hold_annotations::{HOLD, encode_request};
 use taintward_kube::node_client::{EditableNode, NodeClient, NodeRequestError, PatchOptions};
 use taintward_kube::paged_list::{ListRequest, pages};
 
-/// How often a node is read again after a conflict.
+/// The maximum number of retries after a conflict.
 const TRIES: usize = 20;
 
 /// The names of the nodes.

@@ -1,4 +1,4 @@
-//! Counts how many pods of the nodes are held, and names those that no hold can cover.
+//! Counts the held pods of the nodes, and lists the pods that no hold can cover.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use taintward_kube::paged_list::{ListRequest, pages};
 /// The pods of the selected nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PodCounts {
-    /// Their seconds are cleared.
+    /// Pods whose seconds a hold has cleared.
     pub(super) held: usize,
-    /// They have seconds that a hold would clear.
+    /// Pods with seconds that a hold would clear.
     pub(super) not_held: usize,
-    /// Pods whose countdown continues in spite of a hold.
+    /// Pods whose countdown continues despite a hold.
     pub(super) uncovered: Vec<(String, UncoveredReason)>,
 }
 

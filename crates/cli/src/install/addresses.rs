@@ -1,7 +1,7 @@
 //! Finds the networks of the API servers for the NetworkPolicy of the webhook.
 //!
 //! - Invariant: networks are returned only if all API servers run on visible nodes; all addresses of such a node count,
-//!   pod network and tunnels included, because a wrong guess would cut the webhook off.
+//!   pod network and tunnels included, because API servers could not call the webhook after a wrong guess.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -21,10 +21,10 @@ const NODES: ObjectRef<'static> =
 const PODS: ObjectRef<'static> =
     ObjectRef { group: "", version: "v1", plural: "pods", namespace: "kube-system", name: "" };
 
-/// Where overlay networks note the address of a node's tunnel.
+/// The prefix of the annotations in which overlay networks store the address of a node's tunnel.
 const TUNNELS: &str = "projectcalico.org/";
 
-/// The networks from which API servers ask.
+/// The networks from which API servers call the webhook.
 pub(super) async fn found(server: &ObjectClient) -> Result<Vec<String>, String> {
     let listed = async |place, selector| {
         let told = server.labelled(place, selector).await?;
@@ -52,13 +52,13 @@ fn networks(slices: &[Value], nodes: &[Value], agents: usize) -> Result<Vec<Stri
     let listed: Vec<String> = servers.iter().map(ToString::to_string).collect();
     let listed = listed.join(", ");
     if agents > 0 {
-        return Err("they ask by way of konnectivity agents, whose addresses change".to_owned());
+        return Err("they connect through konnectivity agents, whose addresses change".to_owned());
     }
     if servers.is_empty() {
         return Err("the Service kubernetes has no endpoints".to_owned());
     }
     if !servers.is_subset(&hosts) {
-        return Err(format!("they listen at {listed}, which are no nodes of the control plane"));
+        return Err(format!("not all of their addresses ({listed}) belong to nodes of the control plane"));
     }
     let mut all: Vec<String> = hosts.into_iter().map(alone).collect();
     for node in nodes {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_of_the_control_plane_ask_from_all_their_addresses() {
+    fn all_addresses_of_control_plane_nodes_count() {
         let nodes = [
             node(&["192.0.2.1", "cp1"], &["10.1.0.0/24", "fd00:1::/64"], "10.1.9.1"),
             node(&["192.0.2.2", "fd00::2"], &[], ""),
@@ -131,7 +131,7 @@ mod tests {
         let nodes = [node(&["192.0.2.1"], &[], "")];
         let why = |slices: &[Value], nodes: &[Value], agents| networks(slices, nodes, agents).unwrap_err();
         assert!(why(&[slice(&["192.0.2.1", "192.0.2.7"])], &nodes, 0).contains("192.0.2.7"));
-        assert!(why(&[slice(&["192.0.2.1"])], &[], 0).contains("no nodes of the control plane"));
+        assert!(why(&[slice(&["192.0.2.1"])], &[], 0).contains("to nodes of the control plane"));
         assert!(why(&[], &nodes, 0).contains("no endpoints"));
         assert!(why(&[slice(&["192.0.2.1"])], &nodes, 1).contains("konnectivity"));
         assert!(networks(&[slice(&["192.0.2.1"])], &nodes, 0).is_ok());

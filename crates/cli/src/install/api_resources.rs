@@ -36,7 +36,7 @@ const ADMISSION: &str = "admissionregistration.k8s.io";
 /// The group of the Prometheus operator, whose kinds a cluster may lack.
 pub(super) const MONITORING: &str = "monitoring.coreos.com";
 
-/// Where the object is.
+/// The API path of the object.
 pub(super) fn place(object: &Value) -> ObjectRef<'_> {
     let kind = object["kind"].as_str().unwrap_or_default();
     let known = KINDS.iter().find(|(known, ..)| *known == kind);
@@ -45,7 +45,7 @@ pub(super) fn place(object: &Value) -> ObjectRef<'_> {
     ObjectRef { group, version, plural, namespace: part("namespace"), name: part("name") }
 }
 
-/// `deployment.apps/taintward`, as kubectl says it.
+/// `deployment.apps/taintward`, as kubectl prints it.
 pub(super) fn called(object: &Value) -> String {
     let place = place(object);
     let kind = object["kind"].as_str().unwrap_or_default().to_ascii_lowercase();

@@ -1,7 +1,7 @@
 //! Applies the objects of an installation one after the other with server-side apply.
 //!
-//! - Invariant: the first refusal ends it, so that webhook configurations, which come last, never name a webhook that
-//!   could not be installed; running it again continues.
+//! - Invariant: the first rejected object stops the command, so that webhook configurations, which come last, never
+//!   name a webhook that is not installed; the same command continues later.
 //! - See `apply/replace.rs` for objects that are replaced.
 
 mod replace;
@@ -27,46 +27,47 @@ const REPLACED: [&str; 4] = [
     "ValidatingAdmissionPolicyBinding",
 ];
 
-/// The kind of what defines a kind.
+/// The kind whose objects define other kinds.
 const DEFINITION: &str = "CustomResourceDefinition";
 
-/// How often a definition is looked at.
+/// The pause between two reads of a definition.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Why an object is not as it should be.
+/// Why an object could not be applied.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApplyError {
     #[error("{object}: {why}{}", way_out(why))]
     Refused { object: String, why: NodeRequestError },
-    #[error("{object} is not established after {waited:?}: {said}; ask again, or wait longer with --timeout")]
+    #[error(
+        "{object} is not established after {waited:?}: {said}; run the command again, or wait longer with --timeout"
+    )]
     NotEstablished { object: String, waited: Duration, said: String },
     #[error(
-        "this cluster does not serve {kinds} of {MONITORING}/v1, of which --with-monitoring creates objects: install the \
-         Prometheus operator, or at least its custom resource definitions, and ask again, or leave --with-monitoring out. \
-         Nothing was changed"
+        "cannot create the objects of --with-monitoring: this cluster does not serve {kinds} of {MONITORING}/v1; install \
+         the Prometheus operator or its custom resource definitions, or omit --with-monitoring. Nothing was changed"
     )]
     NoOperator { kinds: String },
     #[error(transparent)]
     Print(#[from] PrintError),
 }
 
-/// What can be done about it.
+/// What the user can do about it.
 fn way_out(why: &NodeRequestError) -> &'static str {
     match why {
         NodeRequestError::Status(said) if said.code == 409 => {
-            "; these fields are somebody else's: --force-conflicts takes them, --dry-run=server tries it first"
+            "; --force-conflicts overwrites these fields, which another client manages; add --dry-run=server to try it"
         }
         NodeRequestError::Status(said) if said.code == 403 => {
-            "; whoever installs needs the right to create such objects, and every right they grant"
+            "; use an account that may create these objects and that has every permission that they grant"
         }
         NodeRequestError::Status(said) if said.code == 404 => {
-            "; this server does not serve such objects: is it the API server of a cluster?"
+            "; this server does not serve objects of this kind: check that it is the API server of a cluster"
         }
         _ => "",
     }
 }
 
-/// Applies all, in order.
+/// Applies all objects in order.
 pub(super) async fn all(
     server: &ObjectClient,
     namespace: &str,
@@ -79,7 +80,7 @@ pub(super) async fn all(
     if !missing.is_empty() {
         return Err(ApplyError::NoOperator { kinds: missing.join(", ") });
     }
-    // A server that serves no such kinds is found out before anything is written.
+    // A server that does not serve definitions fails here, before the first write.
     if let Some(definition) = objects.iter().find(|object| object.value["kind"] == DEFINITION)
         && tried == DryRunKind::No
     {
@@ -89,13 +90,13 @@ pub(super) async fn all(
     let mut undefined = Vec::new();
     for object in objects {
         let value = &object.value;
-        // Nothing can be tried in a namespace that is not there, nor of a kind that is not.
+        // A server dry run fails for a namespace or a kind that does not exist yet.
         let word = match tried {
             DryRunKind::Server if homeless && !place(value).namespace.is_empty() => {
-                format!("not tried: there is no namespace {namespace} yet")
+                format!("not checked: the namespace {namespace} does not exist yet")
             }
             DryRunKind::Server if undefined.contains(&&value["kind"]) => {
-                "not tried: there is no such kind yet".to_owned()
+                "not checked: its kind does not exist yet".to_owned()
             }
             _ => one(server, value, tried, conflicts).await?.to_owned(),
         };
@@ -121,7 +122,7 @@ async fn missing_kinds(server: &ObjectClient, objects: &[RenderedObject]) -> Res
     for object in objects.iter().map(|object| &object.value) {
         let kind = object["kind"].as_str().unwrap_or_default();
         if place(object).group == MONITORING && !missing.iter().any(|known| known == kind) {
-            // A list of a kind that is served is found, in a namespace that is not there too.
+            // The API server lists a kind that it serves, even in a namespace that does not exist.
             let served = server.all(place(object)).await.map_err(|why| refused(object, why))?;
             missing.extend(served.is_none().then(|| kind.to_owned()));
         }
@@ -138,12 +139,12 @@ fn refused(object: &Value, why: NodeRequestError) -> ApplyError {
     ApplyError::Refused { object: called(object), why }
 }
 
-/// Whether it is replaced as a whole.
+/// Whether the object is replaced as a whole.
 fn is_whole(object: &Value) -> bool {
     object["kind"].as_str().is_some_and(|kind| REPLACED.contains(&kind))
 }
 
-/// What became of it, as kubectl says it.
+/// Applies one object and returns the outcome in kubectl's word: `created`, `configured` or `unchanged`.
 async fn one(
     server: &ObjectClient,
     object: &Value,
@@ -177,7 +178,7 @@ async fn one(
     Ok(if same { "unchanged" } else { created })
 }
 
-/// An object without what changes by itself.
+/// An object without the fields that the API server maintains.
 fn meaning(body: &[u8]) -> Value {
     let mut object: Value = serde_json::from_slice(body).unwrap_or_default();
     if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -191,13 +192,13 @@ fn meaning(body: &[u8]) -> Value {
     object
 }
 
-/// Until the API server serves the kind.
+/// Waits until the API server serves the kind.
 async fn established(
     server: &ObjectClient,
     definition: &Value,
     patience: Duration,
 ) -> Result<(), ApplyError> {
-    let mut said = "the server says nothing of it".to_owned();
+    let mut said = "the API server reports no condition".to_owned();
     let until = async {
         loop {
             let response = server.read(place(definition)).await.map_err(|why| refused(definition, why))?;

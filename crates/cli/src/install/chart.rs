@@ -39,7 +39,7 @@ const DEFINITIONS: [(&str, &str); 3] = [
     ("crds/taintwardpolicies.yaml", include_str!("../../../../deploy/crds/taintwardpolicies.yaml")),
 ];
 
-/// The dashboards, each in one line; templates read them as they are, with what is a template of Grafana.
+/// The dashboards, each in one line; templates insert them unchanged, including Grafana's own templates.
 const DASHBOARDS: [(&str, &str); 4] = files![
     "dashboards/taintward-evictions.json",
     "dashboards/taintward-node-lifecycle.json",
@@ -58,18 +58,18 @@ const OTHERS: [(&str, &str); 6] = files![
 
 const HELPERS: &str = include_str!("../../../../deploy/chart/templates/_helpers.tpl");
 
-/// Namespaces that are there without us, and stay.
+/// Namespaces that exist without Taintward, and stay.
 const FOREIGN: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
-/// Every network there is.
+/// All networks.
 const EVERYWHERE: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
-/// Folders in which nothing else is.
+/// Folders that have no other files.
 const OWN: [&str; 3] = ["crds", "dashboards", "templates"];
 
-/// The folder could not be filled.
+/// Why the chart could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write the chart to {}: {why}; name a folder that may be written", folder.display())]
+#[error("cannot write the chart to {}: {why}; name a folder that you can write to", folder.display())]
 pub(super) struct ChartError {
     folder: PathBuf,
     why: io::Error,
@@ -80,7 +80,7 @@ fn files() -> impl Iterator<Item = (&'static str, &'static str)> {
     OTHERS.into_iter().chain(DEFINITIONS).chain(DASHBOARDS).chain(TEMPLATES)
 }
 
-/// Writes the chart; returns what there is to say about it.
+/// Writes the chart; returns the message for the user.
 pub(super) fn write(folder: &Path) -> Result<String, ChartError> {
     let written = || -> io::Result<()> {
         for name in OWN {
@@ -99,7 +99,7 @@ pub(super) fn write(folder: &Path) -> Result<String, ChartError> {
     Ok(format!("the chart: {}\n", folder.display()))
 }
 
-/// What is wanted, in the order of creation.
+/// The objects of an installation, in the order of creation.
 pub(super) fn objects(values: &InstallValues) -> Vec<RenderedObject> {
     let own_namespace = (!FOREIGN.contains(&values.namespace.as_str())).then(|| namespace(&values.namespace));
     let definitions = DEFINITIONS.iter().map(|(_, text)| (*text).to_owned());
@@ -107,8 +107,7 @@ pub(super) fn objects(values: &InstallValues) -> Vec<RenderedObject> {
     own_namespace.into_iter().chain(definitions).chain(documents).map(RenderedObject::new).collect()
 }
 
-/// Helm makes the namespace itself, so that the chart has none. Everything in it runs under the strictest level of Pod
-/// Security.
+/// The namespace, which the chart omits because Helm creates it. Its pods run under the strictest level of Pod Security.
 fn namespace(name: &str) -> String {
     include_str!("namespace.yaml").replace("NAMESPACE", &quoted(name))
 }
@@ -126,14 +125,14 @@ fn documents(values: &InstallValues) -> Result<Vec<String>, HelmTemplateError> {
     Ok(all)
 }
 
-/// The values of the chart, and what else its templates look at. The image is left out: it is one text here.
+/// The values of the chart, and the other data that its templates use. Without the image, which is one text here.
 fn chart_values(values: &InstallValues) -> Value {
     let api_servers = match &values.api_servers[..] {
         [] => EVERYWHERE.map(str::to_owned).to_vec(),
         named => named.to_vec(),
     };
-    // Networks that were found are not those that our pods may reach: they change with the control plane, and a
-    // controller that does not reach it does nothing.
+    // The networks that the command found limit which clients reach the webhook, not what Taintward's pods may reach:
+    // they change with the control plane, and a controller without a connection to it cannot evict.
     let sources = if values.api_servers.is_empty() { &values.found[..] } else { &[] };
     let (secret, ca_bundle) = match &values.certificate {
         Some(certificate) => (certificate.secret.as_str(), certificate.ca_bundle.as_str()),
@@ -198,7 +197,7 @@ mod tests {
     use taintward_core::dedicated_pools::GUARD_LABEL;
     use taintward_kube::pools::POOL_GUARD;
 
-    /// A row for each value that has a meaning (`# --`).
+    /// A row for each documented value (`# --`).
     fn table() -> String {
         let values = files().find(|(name, _)| *name == "values.yaml").unwrap().1;
         let mut rows = String::new();
@@ -224,7 +223,7 @@ mod tests {
     #[test]
     fn the_readme_has_a_row_for_each_value() {
         let readme = files().find(|(name, _)| *name == "README.md").unwrap().1;
-        assert!(readme.ends_with(&table()), "the table is to be:\n{}", table());
+        assert!(readme.ends_with(&table()), "expected the table:\n{}", table());
     }
 
     #[test]
@@ -245,7 +244,7 @@ mod tests {
 
     /// The chart cannot take names from the code.
     #[test]
-    fn the_chart_names_things_as_the_code_does() {
+    fn names_in_the_chart_equal_those_in_the_code() {
         let objects = objects(&InstallValues::default());
         let quoted =
             |names: &[&str]| names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
@@ -270,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_name_what_the_other_objects_are_called() {
+    fn flags_contain_the_names_of_the_other_objects() {
         let objects = objects(&InstallValues::default());
         let webhook = named(&objects, "Deployment", "taintward-webhook");
         let flags = webhook.value["spec"]["template"]["spec"]["containers"][0]["args"].as_array().unwrap();

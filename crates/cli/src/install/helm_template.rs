@@ -1,6 +1,6 @@
 //! Renders templates of the Helm chart in `deploy/chart`, in the part of Helm's language that they use.
 //!
-//! - Invariant: what lies outside that part is an error, never rendered differently; the tests render every file of the
+//! - Invariant: a template outside that part is an error, never rendered differently; the tests render every file of the
 //!   chart, and `install_chart` compares the objects with those that Helm itself renders.
 //! - `quote` adds quotes only where YAML needs them.
 
@@ -8,7 +8,7 @@ use super::quoted;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What is wrong with a template.
+/// Why a template cannot be rendered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the chart's templates cannot be rendered: {0}")]
 pub(super) struct HelmTemplateError(String);
@@ -19,7 +19,7 @@ fn error<T>(what: impl Into<String>) -> Parsed<T> {
     Err(HelmTemplateError(what.into()))
 }
 
-/// The function that gives the text of a file of the chart.
+/// The function that returns the text of a file of the chart.
 const FILE: &str = "$.Files.Get";
 
 /// Text with actions in it.
@@ -52,7 +52,7 @@ pub(super) struct HelmTemplates {
 }
 
 impl HelmTemplates {
-    /// Those of a file of definitions, of which some are replaced by a text.
+    /// The definitions of a file, some of which are replaced by a text.
     pub(super) fn new(definitions: &str, replaced: &[(&str, &str)]) -> Parsed<Self> {
         let mut parser = TemplateParser { pieces: pieces(definitions)?.into_iter() };
         let mut templates = Self::default();
@@ -64,9 +64,11 @@ impl HelmTemplates {
                         let (body, _) = parser.nodes(&["end"])?;
                         templates.definitions.insert(name.trim_matches('"').to_owned(), body);
                     }
-                    _ => return error(format!("{action} stands outside of a definition")),
+                    _ => return error(format!("the action {action} is outside of a definition")),
                 },
-                TemplatePiece::Text(text) => return error(format!("{text} stands outside of a definition")),
+                TemplatePiece::Text(text) => {
+                    return error(format!("the text {text} is outside of a definition"));
+                }
             }
         }
         for (name, text) in replaced {
@@ -76,7 +78,7 @@ impl HelmTemplates {
         Ok(templates)
     }
 
-    /// The text of a template for these values: `Values`, `Release` and `Chart`.
+    /// Renders a template with these values: `Values`, `Release` and `Chart`.
     pub(super) fn render(&self, template: &str, root: &Value) -> Parsed<String> {
         let (nodes, _) = TemplateParser { pieces: pieces(template)?.into_iter() }.nodes(&[])?;
         let mut text = String::new();
@@ -90,7 +92,7 @@ enum TemplatePiece {
     Action(String),
 }
 
-/// Cuts a template at its actions; a dash inside the braces takes the white space beside them away.
+/// Splits a template at its actions; a dash inside the braces removes the white space beside them.
 fn pieces(template: &str) -> Parsed<Vec<TemplatePiece>> {
     let (mut pieces, mut rest, mut trims) = (Vec::new(), template, false);
     loop {
@@ -184,7 +186,7 @@ fn pipeline(tokens: &mut TemplateTokens) -> Parsed<TemplateExpression> {
                 arguments.push(piped);
                 TemplateExpression::Call { function, arguments }
             }
-            other => return error(format!("{other:?} is no function")),
+            other => return error(format!("{other:?} is not a function")),
         };
     }
     Ok(piped)
@@ -225,10 +227,10 @@ fn operand(tokens: &mut TemplateTokens) -> Parsed<TemplateExpression> {
         let fields = token.trim_start_matches('$').split('.').filter(|field| !field.is_empty());
         return Ok(TemplateExpression::Path { from_root, fields: fields.map(str::to_owned).collect() });
     }
-    error(format!("{token} stands where a value is expected"))
+    error(format!("expected a value, not {token}"))
 }
 
-/// What names stand for.
+/// The values of names.
 #[derive(Clone, Copy)]
 struct TemplateScope<'t> {
     templates: &'t HelmTemplates,
@@ -254,7 +256,7 @@ impl TemplateScope<'_> {
                 Value::Array(items) => {
                     items.iter().try_for_each(|dot| TemplateScope { dot, ..self }.nodes(body, text))
                 }
-                other => error(format!("{other} is no list")),
+                other => error(format!("{other} is not a list")),
             },
         })
     }
@@ -318,12 +320,12 @@ impl TemplateScope<'_> {
                 TemplateScope { root: dot, dot, ..self }.nodes(body, &mut text)?;
                 text.into()
             }
-            _ => return error(format!("{function} with {} arguments is not known", arguments.len())),
+            _ => return error(format!("{function} with {} arguments is not supported", arguments.len())),
         })
     }
 }
 
-/// As a template prints it.
+/// The text that a template prints for a value.
 fn printed(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! Defines the flags of `taintward install`, and which of them may stand together.
+//! Defines the flags of `taintward install`, and which of them may be combined.
 
 use super::install_options::{ConflictPolicy, DryRunKind, InstallAction, InstallOptions, PoolRemoval};
 use super::monitoring_args::MonitoringArgs;
@@ -19,28 +19,30 @@ pub(crate) struct InstallArgs {
     /// Applies the manifests (server-side apply) instead of printing them; with --uninstall, deletes
     #[arg(long)]
     apply: bool,
-    /// The way back: what would be deleted, in order; with --apply it is
+    /// Prints what an uninstallation deletes, in order; with --apply, deletes it
     #[arg(long)]
     uninstall: bool,
-    /// With --apply: only tries it. client sends nothing but reads, server has everything checked and keeps nothing
+    /// With --apply: changes nothing. client only reads; server sends every request, and the API server checks it without
+    /// storing anything
     #[arg(long, value_name = "HOW", value_enum, requires = "apply")]
     dry_run: Option<DryRunArg>,
-    /// With --apply: takes fields that others have changed since
+    /// With --apply: overwrites fields that another client has changed
     #[arg(long, requires = "apply", conflicts_with = "uninstall")]
     force_conflicts: bool,
-    /// With --uninstall: pools and policies as well, and their definitions; the nodes of pools are cleaned first
+    /// With --uninstall: also deletes pools, policies and their definitions; waits until the controller has removed the
+    /// pools' taints and labels from the nodes
     #[arg(long, requires = "uninstall", conflicts_with_all = ["keep_pools", "parts"])]
     crds: bool,
-    /// With --uninstall: goes on although there are pools; their nodes stay tainted
+    /// With --uninstall: keeps pools, whose nodes stay tainted, and deletes the rest
     #[arg(long, requires = "uninstall")]
     keep_pools: bool,
-    /// How long definitions, and pools that are deleted, are waited for
+    /// How long to wait until new definitions are established, and until deleted pools are gone
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = crate::args::duration::positive)]
     timeout: Duration,
-    /// Writes the same as a Helm chart into this folder; its values are the flags below
+    /// Writes a Helm chart of the same objects into this folder; its values are the flags below
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["apply", "uninstall", "output"])]
     chart: Option<PathBuf>,
-    /// How manifests are printed
+    /// The format of printed manifests
     #[arg(short, long, value_name = "FORM", value_enum, default_value = "yaml", conflicts_with = "apply")]
     output: InstallOutputArg,
     #[command(flatten)]
@@ -58,7 +60,7 @@ pub(crate) struct InstallArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is installed")]
 struct InstalledArgs {
-    /// Which parts
+    /// The parts to install
     #[arg(
         long,
         value_name = "LIST",
@@ -67,27 +69,28 @@ struct InstalledArgs {
         default_value = "controller,webhook,viewer"
     )]
     parts: Vec<ComponentArg>,
-    /// The namespace of it all
+    /// The namespace of all parts
     #[arg(long, value_name = "NAME", default_value = "taintward-system", value_parser = object_names::namespace)]
     namespace: String,
-    /// The image, where you have pushed it
+    /// The image, in the registry to which you pushed it
     #[arg(long, value_name = "IMAGE", default_value_t = InstallValues::default().image, value_parser = image)]
     image: String,
-    /// A Secret with which the image is pulled; may be repeated
+    /// A Secret with the registry's credentials; may be repeated
     #[arg(long, value_name = "SECRET", value_parser = object_names::object)]
     image_pull_secret: Vec<String>,
-    /// Pods of each part
+    /// The number of pods of each part
     #[arg(long, value_name = "COUNT", default_value = "2", value_parser = clap::value_parser!(u16).range(1..=100))]
     replicas: u16,
-    /// The priority of the pods
+    /// The PriorityClass of the pods
     #[arg(long, value_name = "NAME", default_value = "system-cluster-critical", value_parser = object_names::object)]
     priority_class: String,
-    /// Where API servers are: only they reach the webhook, and our pods reach only them; may be repeated. Without it both is
-    /// open, but --apply looks for them, and lets only them reach the webhook if it can tell
+    /// A network of the API servers: NetworkPolicies then let only these networks connect to the webhook, and let
+    /// Taintward's pods connect only to them; may be repeated. Without it both are open, except that --apply looks for the
+    /// API servers' addresses and, if it finds them, closes the webhook to all others
     #[arg(long, value_name = "NETWORK", value_delimiter = ',', value_parser = network)]
     api_server_cidr: Vec<String>,
-    /// Namespaces that no DedicatedPool has a say in, beside kube-system and the one of --namespace: their pods may be on any
-    /// node
+    /// Namespaces that are exempt from every DedicatedPool, beside kube-system and the one of --namespace: their pods may
+    /// run on any node
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = object_names::namespace)]
     exempt_namespaces: Vec<String>,
 }
@@ -95,16 +98,16 @@ struct InstalledArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The controllers")]
 struct InstalledControllerArgs {
-    /// Which controllers run, as `taintward run` takes them; each named once
+    /// Which controllers run: a list as for `taintward run`, with each name at most once
     #[arg(long, value_name = "LIST", default_value = "*,dedicated-pool-controller", value_parser = controllers)]
     controllers: String,
-    /// enforce, or observe: only watches, meters and logs
+    /// enforce evicts; observe only watches, predicts, meters and logs, and writes nothing
     #[arg(long, value_name = "MODE", value_enum, default_value = "enforce")]
     mode: ModeArg,
     /// Writes timeAdded to NoExecute taints that appear without one
     #[arg(long)]
     stamp_taints: bool,
-    /// A further flag of `taintward run`, as in --controller-arg=--v=2; may be repeated
+    /// An additional flag of `taintward run`, as in --controller-arg=--v=2; may be repeated
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true, value_parser = flag)]
     controller_arg: Vec<String>,
 }
@@ -112,34 +115,35 @@ struct InstalledControllerArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The webhook")]
 struct InstalledWebhookArgs {
-    /// Which rules hold, as `taintward webhook` takes them: '*' for default-tolerations and dedicated-pools; further extended-resources,
-    /// toleration-restriction, advice, brake
+    /// Which rules run: a list as for `taintward webhook`. '*' means default-tolerations and dedicated-pools; the other
+    /// rules are extended-resources, toleration-restriction, toleration-guard, advice, brake
     #[arg(long, value_name = "LIST", default_value = "*", value_parser = rules)]
     rules: String,
-    /// With the rule toleration-restriction: lists for namespaces that have none of their own, as `taintward webhook` takes them
+    /// With the rule toleration-restriction: a file with the lists of namespaces that have none of their own, as for
+    /// `taintward webhook`
     #[arg(long, value_name = "FILE")]
     restriction_config: Option<PathBuf>,
-    /// What becomes of pods while no webhook answers: Ignore lets them pass, Fail refuses them
+    /// What API servers do with new pods while no webhook answers: Ignore admits them, Fail rejects them
     #[arg(long, value_name = "POLICY", default_value = "Ignore", value_parser = ["Ignore", "Fail"])]
     failure_policy: String,
-    /// A Secret with the certificate, of type kubernetes.io/tls, that somebody else renews; without it the webhook makes its
-    /// own
+    /// A Secret of type kubernetes.io/tls with the webhook's certificate, which you or another controller renews; without
+    /// it the webhook creates and renews its own
     #[arg(long, value_name = "SECRET", requires = "ca_bundle", value_parser = object_names::object)]
     cert_secret: Option<String>,
-    /// With --cert-secret: what API servers are to trust, PEM
+    /// With --cert-secret: the CA bundle that API servers trust, PEM
     #[arg(long, value_name = "FILE", requires = "cert_secret")]
     ca_bundle: Option<PathBuf>,
-    /// A ConfigMap in whose ca.crt are authorities: only clients that show a certificate of one of them are let in. API servers show
-    /// one if their AdmissionConfiguration names it
+    /// A ConfigMap with CA certificates in ca.crt: the webhook accepts only clients with a certificate of one of these CAs.
+    /// API servers present a certificate if their AdmissionConfiguration names one
     #[arg(long, value_name = "NAME", conflicts_with = "client_ca_secret", value_parser = object_names::object)]
     client_ca_config_map: Option<String>,
-    /// The same, in a Secret
+    /// A Secret with CA certificates in ca.crt, instead of --client-ca-config-map
     #[arg(long, value_name = "NAME", value_parser = object_names::object)]
     client_ca_secret: Option<String>,
-    /// Of these clients only those with one of these common names
+    /// Accepts only those of these clients whose certificate has one of these common names
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = common_name)]
     client_allowed_names: Vec<String>,
-    /// A further flag of `taintward webhook`; may be repeated
+    /// An additional flag of `taintward webhook`; may be repeated
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true, value_parser = flag)]
     webhook_arg: Vec<String>,
 }
@@ -163,19 +167,19 @@ enum ComponentArg {
     Viewer,
 }
 
-/// Why a file that is named cannot be used.
+/// Why the flags, or a file that they name, cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InstallArgsError {
-    #[error("cannot read {}, which --ca-bundle names: {why}", file.display())]
+    #[error("cannot read the file of --ca-bundle, {}: {why}; check its name and its mode", file.display())]
     Unreadable { file: PathBuf, why: std::io::Error },
-    #[error("there is no certificate in {}, which --ca-bundle names; expected PEM", file.display())]
-    NoCertificate { file: PathBuf },
     #[error(
-        "--restriction-config is given, but the rule that reads it does not hold: add toleration-restriction to --rules"
+        "cannot use the file of --ca-bundle, {}: it contains no certificate; name a file in PEM format", file.display()
     )]
+    NoCertificate { file: PathBuf },
+    #[error("--restriction-config needs the rule that reads it: add toleration-restriction to --rules")]
     NobodyReads,
     #[error(
-        "--client-allowed-names is given, but not who has signed the certificates: add --client-ca-config-map or \
+        "--client-allowed-names needs the CA of the clients' certificates: add --client-ca-config-map or \
          --client-ca-secret"
     )]
     NobodySigns,
@@ -274,7 +278,7 @@ fn clients(
     }
 }
 
-/// The text of the file, if the webhook will understand it.
+/// The text of the file, if the webhook can parse it.
 fn lists(file: Option<PathBuf>, rules: &str) -> Result<Option<String>, InstallArgsError> {
     let Some(file) = file else { return Ok(None) };
     if !rules.split(',').any(|rule| rule == "toleration-restriction") {
@@ -291,11 +295,11 @@ fn rules(text: &str) -> Result<String, String> {
     let name = |entry| str::strip_prefix(entry, '-').unwrap_or(entry);
     match text.split(',').find(|rule| *rule != "*" && !RULES.contains(&name(rule))) {
         None => Ok(text.to_owned()),
-        Some(rule) => Err(format!("there is no rule '{rule}'; expected '*' or one of: {}", RULES.join(", "))),
+        Some(rule) => Err(format!("unknown rule '{rule}'; expected '*' or one of: {}", RULES.join(", "))),
     }
 }
 
-/// Letters that need no quotes anywhere.
+/// Accepts characters that need no quotes in YAML.
 fn image(text: &str) -> Result<String, &'static str> {
     let fits = text.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-/:@".contains(&c));
     match fits && text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
@@ -304,7 +308,7 @@ fn image(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Letters that need no quotes anywhere; no comma.
+/// Accepts characters that need no quotes in YAML; no comma.
 fn common_name(text: &str) -> Result<String, &'static str> {
     let fits = text.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-:@/".contains(&c));
     match fits && !text.is_empty() {

@@ -5,19 +5,19 @@ use crate::args::kube_args::ServerOptions;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What `taintward install` is to do.
+/// The options of `taintward install`.
 #[derive(Debug)]
 pub(crate) struct InstallOptions {
     pub(crate) values: InstallValues,
     pub(crate) what: InstallAction,
-    /// As JSON, in a `List`, where objects are printed.
+    /// Prints objects as JSON, in a `List`.
     pub(crate) json: bool,
     pub(crate) server: ServerOptions,
-    /// How long definitions, and nodes of pools that are deleted, are waited for.
+    /// How long the command waits for definitions, and for deleted pools.
     pub(crate) patience: Duration,
 }
 
-/// What is done.
+/// The action of the command.
 #[derive(Debug)]
 pub(crate) enum InstallAction {
     Print,
@@ -29,30 +29,30 @@ pub(crate) enum InstallAction {
     Chart(PathBuf),
 }
 
-/// Whether it is only tried.
+/// Whether requests are dry runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DryRunKind {
     No,
-    /// Nothing is sent but reads.
+    /// The command only reads.
     Client,
-    /// The server checks everything and keeps nothing.
+    /// The API server checks every write and stores none.
     Server,
 }
 
-/// What becomes of fields that others hold.
+/// What the command does with fields that another client manages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConflictPolicy {
     Refuse,
     Take,
 }
 
-/// What becomes of pools and policies.
+/// What the removal does with pools and policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PoolRemoval {
-    /// Nothing is taken away while there are pools.
+    /// Removes nothing while pools exist.
     Refuse,
-    /// They stay, and their nodes as they are.
+    /// Keeps them, and the taints of their nodes.
     Keep,
-    /// They are deleted first, then their definitions.
+    /// Deletes them first, then their definitions.
     Delete,
 }

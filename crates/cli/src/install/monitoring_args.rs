@@ -7,10 +7,10 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Monitoring")]
 pub(super) struct MonitoringArgs {
-    /// PodMonitors and alerts for the Prometheus operator, and dashboards for Grafana
+    /// Adds PodMonitors and alerts for the Prometheus operator, and dashboards for Grafana
     #[arg(long)]
     with_monitoring: bool,
-    /// A label of the PodMonitors and the PrometheusRule by which your Prometheus selects them, as in
+    /// A label for the PodMonitors and the PrometheusRule, by which your Prometheus selects them, as in
     /// release=kube-prometheus-stack; may be repeated
     #[arg(long, value_name = "KEY=VALUE", requires = "with_monitoring", value_parser = label)]
     monitoring_label: Vec<(String, String)>,
@@ -23,15 +23,15 @@ pub(super) struct MonitoringArgs {
         value_parser = interval
     )]
     scrape_interval: String,
-    /// The namespace of Prometheus, which the NetworkPolicies then let in; without it only namespaces labelled
-    /// taintward.io/metrics=allowed
+    /// The namespace of Prometheus: the NetworkPolicies admit connections to the metrics from it. Without it, they admit
+    /// namespaces with the label taintward.io/metrics=allowed
     #[arg(long, value_name = "NAME", requires = "with_monitoring", value_parser = object_names::namespace)]
     prometheus_namespace: Option<String>,
-    /// Who may read the controllers' metrics: none lets in every client that reaches the port; delegated asks the API server, and
-    /// gives Prometheus a token
+    /// Authorization for the controllers' metrics: none serves every client that can connect; delegated asks the API
+    /// server, and gives Prometheus a token
     #[arg(long, value_name = "HOW", default_value = "none", requires = "with_monitoring", value_parser = ["none", "delegated"])]
     metrics_authentication: String,
-    /// Where your copy of the runbooks is; alerts link to its pages
+    /// The URL of your copy of the runbooks; alerts link to its pages
     #[arg(
         long,
         value_name = "URL",
@@ -40,7 +40,7 @@ pub(super) struct MonitoringArgs {
         value_parser = base_url
     )]
     runbook_base_url: String,
-    /// No dashboards
+    /// Omits the dashboards
     #[arg(long, requires = "with_monitoring")]
     no_dashboards: bool,
 }
@@ -75,7 +75,7 @@ fn label(text: &str) -> Result<(String, String), &'static str> {
     read().ok_or("expected a label, as in release=kube-prometheus-stack")
 }
 
-/// As Prometheus reads a duration, with one unit.
+/// Parses a duration in Prometheus' format with one unit.
 fn interval(text: &str) -> Result<String, &'static str> {
     let number = ["ms", "s", "m", "h"].iter().find_map(|unit| {
         text.strip_suffix(unit).filter(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
@@ -86,12 +86,12 @@ fn interval(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Signs of an address, without the last slash.
+/// Checks the characters of a URL, and removes its last slash.
 fn base_url(text: &str) -> Result<String, &'static str> {
     let text = text.trim_end_matches('/');
     let fits = |c: u8| c.is_ascii_alphanumeric() || b"-._~:/?#@!&+,;=%".contains(&c);
     match !text.is_empty() && text.bytes().all(fits) {
         true => Ok(text.to_owned()),
-        false => Err("expected an address, as in https://docs.example.com/taintward/runbooks"),
+        false => Err("expected a URL, as in https://docs.example.com/taintward/runbooks"),
     }
 }

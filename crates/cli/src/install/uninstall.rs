@@ -32,39 +32,39 @@ const POLICIES: ObjectRef<'static> = ObjectRef {
     name: "",
 };
 
-/// How often it is looked whether pools are gone.
+/// The pause between two lists of the pools that are being deleted.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Why something is left.
+/// Why the removal is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UninstallError {
     #[error("{object}: {why}")]
     Refused { object: String, why: NodeRequestError },
     #[error(
-        "there are dedicated pools ({pools}), and only the controller takes their taints off the nodes; --crds deletes \
-         them first, with their definition; --keep-pools leaves them, and their nodes tainted"
+        "nothing was deleted: dedicated pools exist ({pools}), and only the controller removes their taints from the \
+         nodes; use --crds to delete the pools and their definition first, or --keep-pools to keep them and their taints"
     )]
     Pools { pools: String },
     #[error(
-        "dedicated pools are not gone after {waited:?}: {pools}. The controller still has to clean their nodes: see \
-         whether it runs (kubectl -n {namespace} get pods), then ask again; --timeout waits longer. Without a \
-         controller, take the taints off by hand and remove the finalizer taintward.io/pool. Nothing else was deleted \
-         but the webhook configurations"
+        "dedicated pools still exist after {waited:?}: {pools}. The controller has not yet removed their taints and \
+         labels from the nodes: check that it runs (kubectl -n {namespace} get pods) and run this command again, or wait \
+         longer with --timeout. If no controller runs, remove the taints and the finalizer taintward.io/pool by hand. \
+         So far, only the webhook configurations were deleted"
     )]
     Lingering { pools: String, waited: Duration, namespace: String },
     #[error(transparent)]
     Print(#[from] PrintError),
 }
 
-/// What is deleted, in this order.
+/// The objects to delete, in this order.
 fn doomed(values: &InstallValues, leftovers: PoolRemoval) -> Vec<Value> {
     let mut all: Vec<Value> =
         chart::objects(&everything(values)).into_iter().map(|object| object.value).collect();
-    // What the processes themselves have made; behind the accounts that make it.
+    // The controller creates its Lease itself; deleted after the account that creates it.
     let metadata = json!({"name": NAME, "namespace": values.namespace});
     all.insert(0, json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}));
     all.reverse();
-    // The guard goes with its definition: pools that stay rely on it.
+    // The guard is deleted with its definition, because remaining pools rely on it.
     all.retain(|object| match object["kind"].as_str() {
         Some("CustomResourceDefinition") => leftovers == PoolRemoval::Delete,
         kind => kind != Some("PoolGuard"),
@@ -82,7 +82,7 @@ fn is_hook(kind: &str) -> bool {
     kind.ends_with("WebhookConfiguration")
 }
 
-/// Whatever was chosen at the installation is a part of this.
+/// Values whose objects include those of any installation.
 fn everything(values: &InstallValues) -> InstallValues {
     InstallValues {
         certificate: None,
@@ -97,12 +97,12 @@ fn everything(values: &InstallValues) -> InstallValues {
     }
 }
 
-/// Whether everything goes.
+/// Whether all parts are removed.
 const fn is_all(parts: Components) -> bool {
     parts.controller && parts.webhook && parts.viewer
 }
 
-/// What is deleted, with nothing but what names it.
+/// The objects to delete, with no fields except those that identify them.
 pub(super) fn identities(values: &InstallValues, leftovers: PoolRemoval) -> Vec<RenderedObject> {
     let all = doomed(values, leftovers).into_iter().filter(|object| goes(object, values));
     let named = all.map(|object| {
@@ -128,7 +128,7 @@ fn word(value: &Value) -> String {
     quoted(value.as_str().unwrap_or_default())
 }
 
-/// The namespace, the definitions, the alerts and the dashboards are of all parts.
+/// Whether the object is deleted: the namespace, the definitions, the alerts and the dashboards belong to all parts.
 fn goes(object: &Value, values: &InstallValues) -> bool {
     const SHARED: [&str; 4] = ["Namespace", "CustomResourceDefinition", "PrometheusRule", "ConfigMap"];
     let shared = object["kind"].as_str().is_some_and(|kind| SHARED.contains(&kind));
@@ -139,7 +139,7 @@ fn goes(object: &Value, values: &InstallValues) -> bool {
     part && (!shared || is_all(values.parts))
 }
 
-/// Deletes all, in order, monitoring too: a kind that the cluster has not has no objects.
+/// Deletes all in order, including monitoring: a kind that the cluster does not serve has no objects.
 pub(super) async fn all(
     server: &ObjectClient,
     values: &InstallValues,
@@ -168,7 +168,7 @@ pub(super) async fn all(
     Ok(())
 }
 
-/// Pools, which are gone when their nodes are clean, and policies.
+/// Deletes pools, waits until the controller has cleaned their nodes, and deletes policies.
 async fn custom(
     server: &ObjectClient,
     values: &InstallValues,
@@ -195,7 +195,7 @@ async fn delete_all(
     Ok(())
 }
 
-/// Until there are no pools.
+/// Waits until no pool exists.
 async fn gone(
     server: &ObjectClient,
     values: &InstallValues,
@@ -236,7 +236,7 @@ async fn delete(
     Ok(())
 }
 
-/// The names of all objects of a kind; none if there is no such kind.
+/// The names of all objects of a kind; none if the API server does not serve the kind.
 async fn names(server: &ObjectClient, of: ObjectRef<'_>) -> Result<Vec<String>, UninstallError> {
     let told = server.all(of).await;
     let told = told.map_err(|why| UninstallError::Refused { object: of.plural.to_owned(), why })?;

@@ -2,7 +2,7 @@
 
 use crate::args::controllers::{KNOWN, TAINT_EVICTION, TOLERATION_GUARD, TWO_EVICTIONS};
 
-/// Rules of the webhook; `*` stands for the first two.
+/// Rules of the webhook; `*` means the first two.
 pub(crate) const RULES: [&str; 7] = [
     "default-tolerations",
     "dedicated-pools",
@@ -13,42 +13,42 @@ pub(crate) const RULES: [&str; 7] = [
     "brake",
 ];
 
-/// What is chosen.
+/// The choices of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InstallValues {
     pub(crate) namespace: String,
     pub(crate) image: String,
-    /// Names of Secrets with which the image is pulled.
+    /// Names of the Secrets with the registry's credentials.
     pub(crate) pull_secrets: Vec<String>,
     pub(crate) replicas: u16,
     pub(crate) priority_class: String,
     pub(crate) parts: Components,
-    /// Namespaces that no pool has a say in, beside the system's and our own.
+    /// Namespaces that are exempt from every pool, beside kube-system and `namespace`.
     pub(crate) exempt_namespaces: Vec<String>,
-    /// As `taintward run --controllers` takes it.
+    /// The value of `taintward run --controllers`.
     pub(crate) controllers: String,
     /// `enforce` or `observe`.
     pub(crate) mode: String,
     pub(crate) stamp_taints: bool,
-    /// Further flags of `taintward run`.
+    /// Additional flags of `taintward run`.
     pub(crate) controller_args: Vec<String>,
-    /// As `taintward webhook --rules` takes it.
+    /// The value of `taintward webhook --rules`.
     pub(crate) rules: String,
-    /// Lists for namespaces that have none of their own: the text of the API server's plugin's file.
+    /// Lists for namespaces without lists: the text of the configuration file of the API server's plugin.
     pub(crate) lists: Option<String>,
-    /// `Ignore` or `Fail`: of pods only.
+    /// `Ignore` or `Fail`, for pods only.
     pub(crate) failure_policy: String,
-    /// A Secret with the webhook's certificate; without it the webhook makes its own.
+    /// A Secret with the webhook's certificate; without it the webhook creates its own.
     pub(crate) certificate: Option<ProvidedCertificate>,
-    /// Who may ask the webhook; without it, whoever reaches it.
+    /// The clients that may call the webhook; without it, every client that can connect.
     pub(crate) clients: Option<ClientCa>,
-    /// Further flags of `taintward webhook`.
+    /// Additional flags of `taintward webhook`.
     pub(crate) webhook_args: Vec<String>,
-    /// Where API servers are, as networks; empty if nobody has said.
+    /// The networks of the API servers that --api-server-cidr names.
     pub(crate) api_servers: Vec<String>,
-    /// From where they were found to ask; counts if nobody has said.
+    /// The networks that the command found; used if `api_servers` is empty.
     pub(crate) found: Vec<String>,
-    /// What Prometheus and Grafana get; `None`: nothing.
+    /// The objects for Prometheus and Grafana; `None`: no objects.
     pub(crate) monitoring: Option<MonitoringValues>,
 }
 
@@ -57,9 +57,9 @@ pub(crate) struct InstallValues {
 pub(crate) struct MonitoringValues {
     /// Labels of the PodMonitors and the PrometheusRule.
     pub(crate) labels: Vec<(String, String)>,
-    /// As Prometheus writes a duration.
+    /// A duration in Prometheus' format.
     pub(crate) interval: String,
-    /// Let in by the NetworkPolicies; may be empty.
+    /// The namespace that the NetworkPolicies admit; may be empty.
     pub(crate) prometheus_namespace: String,
     /// `none` or `delegated`.
     pub(crate) authentication: String,
@@ -82,13 +82,13 @@ impl Default for MonitoringValues {
 }
 
 impl MonitoringValues {
-    /// Whatever was chosen at the installation is a part of this.
+    /// Values whose objects include those of any installation.
     pub(crate) fn everything() -> Self {
         Self { authentication: "delegated".to_owned(), ..Self::default() }
     }
 }
 
-/// What is installed.
+/// The parts of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Components {
     pub(crate) controller: bool,
@@ -96,26 +96,26 @@ pub(crate) struct Components {
     pub(crate) viewer: bool,
 }
 
-/// A certificate that somebody else looks after.
+/// A certificate that the webhook does not renew itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProvidedCertificate {
     /// The Secret's name, of type `kubernetes.io/tls`.
     pub(crate) secret: String,
-    /// What API servers are to trust: PEM, in base64.
+    /// The CA bundle that API servers trust: PEM, in base64.
     pub(crate) ca_bundle: String,
 }
 
-/// Clients that show a certificate.
+/// The CA of clients with a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClientCa {
-    /// What holds the authority, as `ca.crt`: its name, and whether it is a Secret and no ConfigMap.
+    /// The name of the Secret (`is_secret`) or ConfigMap with the CA certificates in `ca.crt`.
     pub(crate) holder: String,
     pub(crate) is_secret: bool,
-    /// Common names; without any, everybody whom the authority knows.
+    /// Common names; if empty, every client with a certificate of the CA.
     pub(crate) names: Vec<String>,
 }
 
-/// The image that nobody has pushed: what manifests hold until one is named.
+/// The placeholder image of manifests until `--image` names one; no registry has it.
 pub(crate) const NO_IMAGE: &str = "registry.invalid/taintward";
 
 impl Default for InstallValues {
@@ -145,14 +145,14 @@ impl Default for InstallValues {
     }
 }
 
-/// Why a list of controllers cannot be installed; a controller may be named once.
+/// Why a list of controllers is invalid; a controller may be named once.
 pub(crate) fn contradiction(list: &str) -> Option<String> {
     let mut named = Vec::new();
     for entry in list.split(',') {
         let name = entry.strip_prefix('-').unwrap_or(entry);
         if entry != "*" && !KNOWN.contains(&name) {
             return Some(format!(
-                "there is no controller '{name}'; expected '*', or a name (with '-' in front to switch it off) out of: {}",
+                "unknown controller '{name}'; expected '*', or a name (with '-' in front to switch it off) out of: {}",
                 KNOWN.join(", ")
             ));
         }

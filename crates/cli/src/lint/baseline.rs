@@ -21,10 +21,10 @@ pub(crate) struct Baseline {
 /// Why the baseline cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BaselineError {
-    #[error("the baseline {file} cannot be read: {why}; check --baseline")]
+    #[error("cannot read the baseline {file}: {why}; check --baseline")]
     Unreadable { file: String, why: std::io::Error },
     #[error(
-        "the baseline {file} is not a report: {why}; write one with taintward lint -o json, without \
+        "cannot use the baseline {file}, which is not a report: {why}; write one with taintward lint -o json, without \
          --baseline"
     )]
     Wrong { file: String, why: String },
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_report_is_refused() {
+    fn a_file_without_a_report_is_rejected() {
         for wrong in ["", "[]", "{}", r#"{"kind": "Plan", "items": []}"#, r#"{"kind": "LintReport"}"#] {
             assert!(Baseline::read(wrong).is_err(), "{wrong}");
         }

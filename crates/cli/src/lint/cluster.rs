@@ -79,7 +79,7 @@ impl ClusterLint<'_> {
             let listing = ListRequest { group, plural, namespace, selector, fields: &self.cluster.fields };
             let put = &mut |tree: &YamlNode| room &= basket.put(None, tree);
             if let Err(why) = self.each(listing, kind, put).await {
-                gaps.push(format!("{why}; {plural} are left out or incomplete"));
+                gaps.push(format!("{why}; {plural} are missing or incomplete"));
                 daemons_read &= plural != DAEMONSETS;
             }
         }
@@ -102,7 +102,7 @@ impl ClusterLint<'_> {
         let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
         let put = &mut |tree: &YamlNode| room &= basket.put(None, tree);
         if let Err(why) = self.each(listing, "Node", put).await {
-            gaps.push(format!("{why}; rules about nodes (TL3) are left out or incomplete"));
+            gaps.push(format!("{why}; the results of rules about nodes (TL3) are missing or incomplete"));
         }
         room
     }

@@ -23,7 +23,7 @@ pub(crate) struct CollectedObjects {
     /// Parallel to `facts.nodes`.
     pub(crate) nodes: Vec<CollectedObject>,
     pub(crate) unread: Vec<SkippedFile>,
-    /// What could not be read of a cluster, and what the report lacks because of it.
+    /// Failed reads of a cluster, and what the report lacks because of them.
     pub(crate) gaps: Vec<String>,
     pub(crate) counts: CollectedCounts,
 }
@@ -79,7 +79,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Adds an object that rules check; `false` if there is no more room.
+    /// Adds an object that rules check; `false` if the limit is reached.
     pub(crate) fn put(&mut self, file: Option<&str>, tree: &YamlNode) -> bool {
         self.told += 1;
         self.progress.at(self.told, "objects");
@@ -174,7 +174,7 @@ impl FileCollector {
             SkippedFile { file: name.clone(), at: fault.at, why }
         }));
         if !room {
-            let why = format!("has more than {ENTRIES_MOST} tolerations and taints; split it");
+            let why = format!("has more than {ENTRIES_MOST} tolerations and taints; split the file");
             self.unread.push(SkippedFile { file: name, at: TextPosition::default(), why });
         }
     }
@@ -184,13 +184,13 @@ impl FileCollector {
         gathered.unread = self.unread;
         gathered.counts.files = self.count;
         let CollectedCounts { workloads, nodes, other_kinds, foreign, .. } = gathered.counts;
-        // An empty input is what a failed program leaves.
+        // The input may be the output of a program that failed.
         if workloads + nodes + other_kinds == 0 && gathered.unread.is_empty() && self.count > 0 {
             let what = match foreign {
-                0 => "what -f names is empty",
+                0 => "the input of -f is empty",
                 _ => "the files of -f contain no Kubernetes object (nothing with an apiVersion and a kind)",
             };
-            gathered.gaps.push(format!("{what}: has what should have written it failed?"));
+            gathered.gaps.push(format!("{what}; check whether the program that wrote it failed"));
         }
         gathered
     }
@@ -199,6 +199,6 @@ impl FileCollector {
 fn broken(why: &str, template: bool) -> String {
     let line = why.split_whitespace().collect::<Vec<_>>().join(" ");
     let way_out =
-        if template { "; if this is a template, lint what it makes, as with helm template" } else { "" };
+        if template { "; if this is a template, lint its output, such as that of helm template" } else { "" };
     format!("broken YAML or JSON: {line}{way_out}")
 }

@@ -16,7 +16,7 @@ pub(crate) const FILE: &str = ".taintward-lint.yaml";
 /// Larger files are mistakes.
 const BYTES_MOST: u64 = 1 << 20;
 
-/// What the config says.
+/// The contents of the config.
 #[derive(Debug, Default)]
 pub(crate) struct LintConfig {
     pub(crate) silences: Vec<SilencedRule>,
@@ -41,15 +41,15 @@ impl fmt::Display for SilencedRule {
             write!(f, " for {place}")?;
         }
         f.write_str(
-            " is silenced by the config but no longer occurs; remove the silence if it is no longer needed",
+            " no longer occurs, but the config silences it; remove the entry if you no longer need it",
         )
     }
 }
 
-/// What is wrong with the config, and how to fix it.
+/// Why the config is invalid, and how to fix it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ConfigError {
-    #[error("the config {file} cannot be read: {why}; name another with --config")]
+    #[error("cannot read the config {file}: {why}; name another with --config")]
     Unreadable { file: String, why: String },
     #[error("{file}:{}:{}: {why}", at.line, at.column)]
     Wrong { file: String, at: TextPosition, why: String },
@@ -86,7 +86,7 @@ impl FromStr for LintConfig {
             [] => Ok(Self::default()),
             [only] => Self::of(only),
             [_, second, ..] => {
-                Err((second.span.from, "there is a second document; write one only".to_owned()))
+                Err((second.span.from, "the file has a second document; remove it".to_owned()))
             }
         }
     }
@@ -139,13 +139,19 @@ fn silence(tree: &YamlNode) -> Result<SilencedRule, (TextPosition, String)> {
     };
     let at = tree.span.from;
     let (Some(rule), place) = (text("rule")?, tree.get("rule").map_or(at, |rule| rule.span.from)) else {
-        return Err((at, "which rule? write rule: TL201, or by its name".to_owned()));
+        return Err((
+            at,
+            "the entry names no rule; add the field rule, with an ID such as TL201 or a name".to_owned(),
+        ));
     };
     let Some(known) = Rule::ALL.iter().find(|known| known.id() == rule || known.name() == rule) else {
         return Err((place, format!("rule {rule:?} does not exist; docs/lint.md lists all rules")));
     };
     let Some(reason) = text("reason")? else {
-        return Err((at, format!("why is {rule} silenced here? write reason: and a sentence")));
+        return Err((
+            at,
+            format!("the entry for {rule} has no reason; add the field reason with a sentence"),
+        ));
     };
     Ok(SilencedRule { rule: *known, reason, path: text("path")?, object: text("object")? })
 }

@@ -61,7 +61,7 @@ mod tests {
     use super::matches;
 
     #[test]
-    fn stars_stand_for_what_they_say() {
+    fn stars_match_as_documented() {
         for (pattern, text, expected) in [
             ("", "", true),
             ("a", "a", true),

@@ -1,6 +1,6 @@
 //! Builds the JSON of the report (`LintReport`) that docs/lint-report.schema.json describes.
 //!
-//! - Invariant: fields are only added, and always present unless the schema says otherwise.
+//! - Invariant: fields are only added, and always present unless the schema makes them optional.
 
 use super::finding::ReportedFinding;
 use super::report::LintReportData;

@@ -33,7 +33,7 @@ pub(crate) struct LintArgs {
     /// The lowest severity that makes the exit code 2
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = LintFailOn::Error)]
     fail_on: LintFailOn,
-    /// The config file, which says what is silenced and why. The default is .taintward-lint.yaml in the current
+    /// The config file, which lists silenced findings with reasons. The default is .taintward-lint.yaml in the current
     /// folder, if it exists
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -116,8 +116,8 @@ pub(crate) enum LintForm {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LintArgsError {
     #[error(
-        "with -f the command reads no cluster: leave --kubeconfig, --context, --as and similar flags out, or \
-         add --against-cluster"
+        "with -f the command reads no cluster; omit --kubeconfig, --context, --as and similar flags, or add \
+         --against-cluster"
     )]
     UnusedCluster,
     #[error(transparent)]

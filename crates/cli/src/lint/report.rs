@@ -1,4 +1,4 @@
-//! Builds the report: findings, what was silenced, and totals, in a stable order.
+//! Builds the report: findings, silenced findings, and totals, in a stable order.
 
 use super::baseline::Baseline;
 use super::collect::{CollectedCounts, CollectedObjects, SkippedFile};
@@ -103,10 +103,10 @@ impl LintReportData {
             text += &format!("; {} without apiVersion and kind", number(foreign, "document"));
         }
         if workloads + nodes == 0 && !self.is_partial() {
-            text += "; there was nothing to check: name files with pods, workloads or nodes";
+            text += "; the input has nothing to check: name files with pods, workloads or nodes";
         }
         if self.is_partial() {
-            text += "; not everything could be read";
+            text += "; some reads failed";
         }
         text
     }

@@ -32,7 +32,7 @@ pub(crate) struct ManifestFile {
 pub(crate) enum ManifestFileError {
     #[error("cannot be read: {why}; {}", way_out(why))]
     System { why: io::Error },
-    #[error("is larger than {} MB, the most that is read; split it", BYTES_MOST >> 20)]
+    #[error("is larger than {} MB, which is the limit; split it", BYTES_MOST >> 20)]
     TooLong,
     #[error("is compressed; unpack it first, as with gunzip")]
     Compressed,
@@ -40,13 +40,13 @@ pub(crate) enum ManifestFileError {
     NoText(TextPosition),
     #[error("has no file that ends with .yaml, .yml or .json; name the files themselves")]
     NothingInIt,
-    #[error("is {DEPTH_MOST} folders deep; name the folders that are meant")]
+    #[error("is {DEPTH_MOST} folders deep, which is the limit; name the folders to read")]
     TooDeep,
 }
 
 fn way_out(why: &io::Error) -> &'static str {
     match why.kind() {
-        io::ErrorKind::PermissionDenied => "its permissions do not let you read it: see ls -l",
+        io::ErrorKind::PermissionDenied => "fix its mode",
         _ => "check the name",
     }
 }

@@ -163,7 +163,7 @@ impl<'t> YamlReader<'t> {
     fn tree(&mut self, event: Event<'t>, at: TextSpan) -> Result<YamlNode, ParseError> {
         self.pieces += 1;
         if self.pieces > PIECES_MOST {
-            let why = "an object has more elements than any API server accepts; leave out what is not needed"
+            let why = "an object has more elements than any API server accepts; remove the elements that you do not need"
                 .to_owned();
             return Err(ParseError { at: at.from, why });
         }

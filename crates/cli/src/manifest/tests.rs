@@ -39,7 +39,7 @@ fn places_count_from_one_in_characters() {
 }
 
 #[test]
-fn what_aliases_multiply_costs_nothing() {
+fn aliases_are_not_copied() {
     // Nine levels of nine: four hundred million nodes if they were copied.
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..10 {
@@ -132,7 +132,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn folders_are_read_in_order_without_what_is_hidden_or_of_another_kind() {
+fn folders_are_read_in_order_without_hidden_and_other_files() {
     let folder = Folder::named("folders");
     for name in ["b/z.yml", "b/a.yaml", "a.json", "c.txt", ".git/x.yaml", "b/.hidden.yaml"] {
         folder.write(name, b"a: 1\n");
@@ -175,7 +175,7 @@ proptest! {
 
     /// JSON is read unchanged.
     #[test]
-    fn text_in_json_comes_back(texts in prop::collection::vec(any::<String>(), 1..5)) {
+    fn text_in_json_is_unchanged(texts in prop::collection::vec(any::<String>(), 1..5)) {
         let tree = one(&serde_json::json!({"a": texts}).to_string());
         let read: Vec<&str> = tree.get("a").unwrap().items().iter().map(YamlNode::as_text).collect();
         prop_assert_eq!(read, texts);

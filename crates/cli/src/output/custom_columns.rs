@@ -36,13 +36,16 @@ impl CustomColumns {
         let mut words = |what: &str| match lines.next() {
             Some(line) => Ok(line.split_whitespace().collect::<Vec<&str>>()),
             None => Err(format!(
-                "the line of {what} is missing; expected are one line of titles and one line of fields, in columns \
-                 separated by spaces"
+                "the line of {what} is missing; write a line of titles and a line of fields, in columns separated by spaces"
             )),
         };
         let (titles, fields) = (words("titles")?, words("fields")?);
         if titles.len() != fields.len() || titles.is_empty() {
-            return Err(format!("there are {} titles and {} fields", titles.len(), fields.len()));
+            return Err(format!(
+                "it has {} titles and {} fields; write a field for each title",
+                titles.len(),
+                fields.len()
+            ));
         }
         let column = |(title, field): (&str, &str)| Ok((title.to_owned(), JsonPathTemplate::field(field)?));
         let columns = titles.into_iter().zip(fields).map(column);

@@ -18,7 +18,7 @@ pub(crate) struct SortKey {
 pub(crate) enum SortError {
     #[error(transparent)]
     Template(#[from] TemplateError),
-    #[error("--sort-by={0}: no item has that field; -o json shows which there are")]
+    #[error("cannot sort by {0}: no item has this field; -o json shows the fields")]
     Nowhere(String),
 }
 
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_amounts_where_all_are() {
+    fn quantities_are_compared_by_value_if_all_are_quantities() {
         assert_eq!(
             sorted(&[json!("1Gi"), json!("900Mi"), json!("10")]),
             [json!("10"), json!("900Mi"), json!("1Gi")]
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_comes_first_and_equals_keep_their_order() {
+    fn missing_fields_are_first_and_equal_ones_keep_their_order() {
         let items = [json!({"a": 1, "n": 1}), json!({"n": 2}), json!({"a": 1, "n": 3}), json!({"a": 0})];
         assert_eq!("a".parse::<SortKey>().unwrap().order(&items), Ok(vec![1, 3, 0, 2]));
     }

@@ -13,7 +13,7 @@ use taintward_core::text::{is_hazard, numbered};
 pub(crate) fn json(object: &Value) -> String {
     let mut bytes = Vec::new();
     let mut writer = Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(b"    "));
-    object.serialize(&mut writer).expect("a value can be written to memory");
+    object.serialize(&mut writer).expect("serialization to memory cannot fail");
     numbered(String::from_utf8(bytes).expect("JSON is text") + "\n")
 }
 
@@ -50,7 +50,7 @@ struct YamlText<'v>(&'v str);
 
 impl Serialize for YamlText<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Line breaks alone keep a text of several lines readable.
+        // Line breaks are not escaped, so that a text of several lines stays readable.
         match self.0.contains(|c| c != '\n' && is_hazard(c)) {
             true => DoubleQuoted(self.0).serialize(serializer),
             false => serializer.serialize_str(self.0),

@@ -9,7 +9,7 @@ use crate::color::Color;
 /// The space between two columns.
 const GAP: usize = 3;
 
-/// Names are not shortened below this length, at which they still say something.
+/// The minimum length of shortened names, at which they are still readable.
 const SHORTEST: usize = 12;
 
 /// A column.
@@ -186,7 +186,7 @@ fn written(
     text + "\n"
 }
 
-/// Keeps the beginning and the end, which say more than the middle.
+/// Keeps the beginning and the end, which distinguish names better than the middle.
 fn shortened(text: String, most: usize) -> String {
     if width(&text) <= most {
         return text;

@@ -18,7 +18,7 @@ pub(crate) struct Terminal {
 /// The width if it is unknown.
 const WIDTH: usize = 80;
 
-/// The limits for text: narrower is unreadable, and so are wider sentences, but not tables.
+/// The limits for text: narrower lines are unreadable, and so are wider sentences, but not wider tables.
 const WIDTHS: (usize, usize) = (20, 120);
 
 impl Terminal {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_keep_within_their_room_and_lose_nothing() {
+    fn wrapped_lines_fit_and_are_complete() {
         assert_eq!(wrap("", 5), Vec::<String>::new());
         assert_eq!(wrap("aa bb cc", 5), ["aa bb", "cc"]);
         assert_eq!(wrap("a bbbbbbbb c", 5), ["a", "bbbbb", "bbb c"]);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_steers_a_terminal() {
+    fn text_cannot_control_a_terminal() {
         assert_eq!(
             harmless("a\x1b[31mb\r\n\u{202e}c\u{9b}"),
             "a\u{fffd}[31mb\u{fffd}\u{fffd}\u{fffd}c\u{fffd}"

@@ -39,7 +39,7 @@ fn text(arguments: &[&str]) -> Result<String, String> {
 }
 
 #[test]
-fn an_answer_has_every_form() {
+fn a_result_can_be_printed_in_every_format() {
     for (arguments, expected) in [
         (&[][..], "NAME\nn2\nn1\nn3\n"),
         (&["-o", "wide"], "NAME   PODS\nn2     10\nn1     9\nn3     100\n"),
@@ -75,11 +75,11 @@ fn an_unknown_format_gets_the_list_of_known_ones() {
             &["-o", "custom-columns=A"],
             "unexpected custom-columns spec: A, expected <header>:<json-path-expr>",
         ),
-        (&["-o", "jsonpath-file=/nowhere"], "cannot read /nowhere, which -o names: No such file"),
+        (&["-o", "jsonpath-file=/nowhere"], "cannot read the file of -o, /nowhere: No such file"),
         (&["--sort-by", "{.a}{.b}"], "unexpected path string"),
         (
             &["--sort-by", ".nowhere"],
-            "--sort-by=.nowhere: no item has that field; -o json shows which there are",
+            "cannot sort by .nowhere: no item has this field; -o json shows the fields",
         ),
         (&["-o", "jsonpath={.items[3]}"], "array index out of bounds: index 3, length 3"),
     ] {
@@ -89,7 +89,7 @@ fn an_unknown_format_gets_the_list_of_known_ones() {
 }
 
 #[test]
-fn forms_may_stand_in_files() {
+fn formats_can_be_read_from_files() {
     let folder = std::env::temp_dir().join(format!("taintward-forms-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = |name: &str, text: &str| {
@@ -105,13 +105,13 @@ fn forms_may_stand_in_files() {
     );
     assert_eq!(text(&["-o", &format!("jsonpath-file={template}")]).as_deref(), Ok("NodeList"));
     let why = |file: &str| text(&["-o", &format!("custom-columns-file={file}")]).unwrap_err();
-    assert!(why(&uneven).contains("there are 2 titles and 1 fields"), "{}", why(&uneven));
+    assert!(why(&uneven).contains("it has 2 titles and 1 fields"), "{}", why(&uneven));
     assert!(why(&empty).contains("the line of titles is missing"), "{}", why(&empty));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
-fn the_documents_know_every_form() {
+fn the_documents_list_every_format() {
     let document = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/output.md");
     let document = std::fs::read_to_string(document).unwrap();
     for form in FORMS.split(", ") {

@@ -1,4 +1,4 @@
-//! Builds the list of pods that leave at one moment, with what blocks overdue ones.
+//! Builds the list of pods with a deadline at one moment, with the reasons that delay overdue ones.
 //!
 //! - See `watch.rs` for `-w`.
 
@@ -20,7 +20,7 @@ use taintward_core::forecast::{ForecastOptions, NodeForecast, PodForecast, forec
 use taintward_core::time::Mono;
 use taintward_core::verdict::{self, EvictionExemption, PodInput};
 
-/// Prints the list; tells whether all of it could be read.
+/// Prints the list; returns whether all of it could be read.
 pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
     let PendingSnapshot { state, enforcers, namespace, elsewhere } = read(options)?;
     state.gaps.iter().for_each(say::error);
@@ -32,7 +32,7 @@ pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
         }
         list.remarks().into_iter().for_each(say::note);
         if list.is_empty() {
-            let partly = if state.gaps.is_empty() { "" } else { "As far as it could be read: " };
+            let partly = if state.gaps.is_empty() { "" } else { "Partial result: " };
             say::line(partly, empty_here(&namespace, &elsewhere));
         }
     }
@@ -42,13 +42,13 @@ pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
     Ok(if state.gaps.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What the list is made from.
+/// The data of the list.
 struct PendingSnapshot {
     state: ClusterState,
     enforcers: Option<ActiveControllers>,
-    /// The one that is meant; all if empty.
+    /// The selected namespace; all if empty.
     namespace: String,
-    /// How many count down in other namespaces, if none does in this one.
+    /// The numbers of countdowns in other namespaces, if this one has none.
     elsewhere: BTreeMap<String, usize>,
 }
 
@@ -72,7 +72,7 @@ fn read(options: &PendingOptions) -> Result<PendingSnapshot, PendingError> {
                 state.gaps.push(ReadError::plain(format!("namespace {namespace} does not exist; check -n")));
             }
             let everywhere = reader.listed_everywhere(options.as_of, options.numeric).await;
-            // Without access to other namespaces there is no remark about them.
+            // Without access to other namespaces, the remark about them is omitted.
             if everywhere.gaps.is_empty() {
                 elsewhere = by_namespace(&everywhere);
             }
@@ -92,28 +92,28 @@ struct PendingList<'s> {
     state: &'s ClusterState,
     enforcers: Option<ActiveControllers>,
     rows: Vec<PendingRow>,
-    /// Pods that would have to leave, and are being deleted and there all the same.
+    /// Pods that would have a deadline, but that are already being deleted.
     deleted: Vec<String>,
     all_namespaces: bool,
-    /// What another command needs to ask about the same files.
+    /// The flags with which another command reads the same files.
     offline: String,
 }
 
-/// Names that are shown.
+/// The maximum number of names in a sentence.
 const NAMED_MOST: usize = 5;
 
-/// The sentence for a namespace in which no pod leaves; pods that leave in other namespaces are counted.
+/// The sentence for a namespace without countdowns, with the numbers of countdowns in other namespaces.
 fn empty_here(namespace: &str, elsewhere: &BTreeMap<String, usize>) -> String {
     let here = empty_list(namespace);
     let others: Vec<String> =
         elsewhere.iter().take(NAMED_MOST).map(|(space, count)| format!("{count} in {space}")).collect();
     match others.is_empty() {
         true => format!("{here}."),
-        false => format!("{here}; there are {}: use -n or -A.", others.join(", ")),
+        false => format!("{here}; other namespaces have countdowns: {}. Use -n or -A.", others.join(", ")),
     }
 }
 
-/// How many count down in each namespace.
+/// The number of countdowns in each namespace.
 fn by_namespace(state: &ClusterState) -> BTreeMap<String, usize> {
     let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
     let forecast = forecast(&state.snapshot, &[], question);
@@ -151,13 +151,13 @@ impl<'s> PendingList<'s> {
         self.rows.is_empty()
     }
 
-    /// Whether a controller seems to evict; pods that are being deleted and do not go.
+    /// Remarks about missing controllers, and about pods whose deletion is delayed.
     fn remarks(&self) -> Vec<String> {
         let no_controller = self.enforcers.as_ref().and_then(ActiveControllers::remark);
         no_controller.into_iter().chain(self.held()).collect()
     }
 
-    /// No countdown runs for pods that are being deleted.
+    /// The remark about pods that are being deleted, which have no countdown.
     fn held(&self) -> Option<String> {
         let first = self.deleted.first()?;
         let (space, pod) = first.split_once('/').unwrap_or(("", first));
@@ -170,8 +170,8 @@ impl<'s> PendingList<'s> {
             many => (format!("{many} pods"), "are", String::new()),
         };
         Some(format!(
-            "{count} with a taint to leave {be} being deleted already, and not gone yet: {named}{more}; taintward explain \
-             pod/{pod} -n {space}{} says what holds the first",
+            "{count} that NoExecute taints would evict {be} already being deleted: {named}{more}; taintward explain \
+             pod/{pod} -n {space}{} shows what delays the first",
             self.offline
         ))
     }
@@ -181,18 +181,21 @@ impl<'s> PendingList<'s> {
         self.rows.iter().filter(move |row| row.is_overdue(now))
     }
 
-    /// What is known to be in the way of pods that should be gone.
+    /// The sentence about overdue pods, and why they still exist.
     fn in_the_way(&self) -> Option<String> {
         let (overdue, marked) =
             (self.overdue().count(), self.overdue().filter(|row| row.marked == Some(true)).count());
         let first = self.overdue().next()?;
-        let pods = |count: usize| if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") };
+        let pods =
+            |count: usize| if count == 1 { "1 pod is".to_owned() } else { format!("{count} pods are") };
         let marked = match marked {
-            0 => "none of them is marked for deletion: nobody has tried yet".to_owned(),
-            count => format!("{count} of them marked for deletion, which was not accepted yet"),
+            0 => "no controller has marked any of them for deletion".to_owned(),
+            count => format!(
+                "a controller has marked {count} of them for deletion, which the API server has not accepted yet"
+            ),
         };
         Some(format!(
-            "{} should be gone. In the way: {marked}. taintward explain pod/{} -n {}{} says more of the first.",
+            "{} overdue; {marked}. taintward explain pod/{} -n {}{} explains the first.",
             pods(overdue),
             first.pod,
             first.namespace,
@@ -224,7 +227,7 @@ fn row(snapshot: &ClusterSnapshot, node: &NodeForecast, forecast: &PodForecast) 
     })
 }
 
-/// A pod that is being deleted, and would have to leave if it were not.
+/// A pod that is being deleted, and that would otherwise have a deadline.
 fn deleted(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) -> Option<String> {
     let pod = &snapshot.pods()[fate.pod as usize];
     let subject = PodInput { exemption: None, ..snapshot.subject(pod) };
@@ -262,7 +265,7 @@ impl Printable for PendingList<'_> {
         }
         if !self.state.gaps.is_empty() {
             text.push('\n');
-            paragraph(&mut text, "This list is partial: not everything could be read, see above.", view);
+            paragraph(&mut text, "This list is partial: some reads failed, see the errors above.", view);
         }
         text
     }

@@ -10,12 +10,12 @@ use taintward_core::toleration_matching::NumericOperators;
 
 #[derive(Debug, Args)]
 pub(crate) struct PendingArgs {
-    /// Goes on, and shows each change: on a terminal the list itself, drawn anew; elsewhere a line for each change. With
-    /// -o json an object on each line
+    /// Watches, and shows each change: a terminal shows the current list; otherwise the command prints a line for each
+    /// change, or with -o json an object on each line
     #[arg(short, long, conflicts_with = "as_of")]
     watch: bool,
     /// The cluster's state in files, as kubectl get -o yaml or json prints it, a folder of them, or - for standard
-    /// input; may be repeated. Without it the current cluster is read
+    /// input; may be repeated. The default is the current cluster
     #[arg(
         short,
         long,
@@ -28,22 +28,22 @@ pub(crate) struct PendingArgs {
     state: ClusterStateArgs,
 }
 
-/// What to list, and from what.
+/// The pods to list, and their source.
 #[derive(Debug)]
 pub(crate) struct PendingOptions {
     pub(crate) watch: bool,
     pub(crate) files: Vec<PathBuf>,
     pub(crate) cluster: ClusterOptions,
-    /// The moment to judge by; without it now.
+    /// The time to evaluate at; the present by default.
     pub(crate) as_of: Option<Timestamp>,
     pub(crate) numeric: NumericOperators,
     pub(crate) output: OutputOptions,
 }
 
-/// What is wrong with the flags.
+/// Why the flags are invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PendingArgsError {
-    #[error("with -w the answer is written as table, wide or json; leave -w out for the other forms")]
+    #[error("-w supports the output formats table, wide and json only; omit -w for the others")]
     WatchForm,
     #[error(transparent)]
     Output(#[from] OutputError),

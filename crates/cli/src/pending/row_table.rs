@@ -1,4 +1,4 @@
-//! Formats pods that leave as a table.
+//! Formats pods with a deadline as a table.
 
 use super::PendingRow;
 use crate::color::Color;
@@ -6,22 +6,22 @@ use crate::messages::{self, at_moment, moment, with_zone};
 use crate::output::{Table, TableCell, TableColumn};
 use taintward_core::time::Now;
 
-/// What most rows of events need, so that those of one moment stand below those of another: a pod of a Deployment, a
-/// deadline that is over.
+/// The minimum widths of columns in a list of events, so that rows printed at different times align: they fit a pod of a
+/// Deployment, and a deadline in the past.
 const EVENT_WIDTH: usize = 9;
 const NAMESPACE_WIDTH: usize = 20;
 const POD_WIDTH: usize = 40;
 const NODE_WIDTH: usize = 30;
 const EVICTED_WIDTH: usize = 32;
 
-/// Which columns there are.
+/// The columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct RowShape {
     event: bool,
     namespace: bool,
 }
 
-/// The rows of one moment.
+/// The rows of one list.
 pub(super) fn table<'r>(
     rows: impl IntoIterator<Item = &'r PendingRow>,
     with_namespace: bool,
@@ -31,7 +31,7 @@ pub(super) fn table<'r>(
     shaped_table(rows.into_iter().map(|row| ("", row)), shape, now)
 }
 
-/// Rows, each with what has happened to it.
+/// Rows, each with its change.
 pub(super) fn event_table<'r>(
     rows: impl IntoIterator<Item = (&'static str, &'r PendingRow)>,
     with_namespace: bool,
@@ -46,7 +46,7 @@ fn shaped_table<'r>(
     now: Now,
 ) -> Table {
     let mut columns = Vec::new();
-    // Events come a few at a time, and are read as one table.
+    // Events are printed a few at a time, and form one table.
     let least = |width| if shape.event { width } else { 0 };
     if shape.event {
         columns.push(TableColumn::new("EVENT").at_least(EVENT_WIDTH));

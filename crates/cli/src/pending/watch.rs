@@ -29,13 +29,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tracker::PendingTracker;
 
-/// How often countdowns are drawn, and looked at.
+/// The interval between two checks and drawings of countdowns.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How often the controllers that evict are looked up.
+/// The interval between two reads of the leases of controllers that evict.
 const ENFORCERS_EVERY: Duration = Duration::from_secs(15);
 
-/// Batches of news that wait.
+/// The maximum number of batches that wait.
 const BATCHES_WAITING: usize = 16;
 
 pub(super) fn run(options: &PendingOptions) -> Result<(), PendingError> {
@@ -65,13 +65,13 @@ pub(super) fn run(options: &PendingOptions) -> Result<(), PendingError> {
     })
 }
 
-/// One kind of object, as it is watched.
+/// The watch of one kind.
 struct WatchInput<F> {
     news: mpsc::Receiver<Vec<WatchEvent<F>>>,
     health: watch::Receiver<StreamHealth>,
 }
 
-/// Whether the server can make sense of what was typed: a stream would try for ever.
+/// Checks that the server accepts the selectors, because a watch would retry without a limit.
 async fn understood(reader: &ClusterReader<'_>, scope: &WatchScope) -> Result<(), PendingError> {
     let WatchScope { namespace, labels, fields } = scope;
     if labels.is_empty() && fields.is_empty() {
@@ -82,7 +82,7 @@ async fn understood(reader: &ClusterReader<'_>, scope: &WatchScope) -> Result<()
         Err(refusal) if refusal.failure == ApiFailure::Rejected => {
             Err(PendingError::Rejected(refusal.message))
         }
-        // The stream says it better, and goes on where there is hope.
+        // The watch reports other errors, and retries.
         _ => Ok(()),
     }
 }
@@ -98,11 +98,11 @@ fn listen<F: WatchedObject>(reader: &ClusterReader<'_>, scope: WatchScope) -> Wa
     WatchInput { news, health }
 }
 
-/// Where the list goes.
+/// The output of the list.
 enum WatchOutput {
-    /// A terminal that is ours.
+    /// The alternate screen of a terminal.
     Screen(Screen),
-    /// A line for each change; whether the titles were written.
+    /// A line for each change; with whether the titles were written.
     Lines { titled: bool },
     /// An object for each change.
     Objects,
@@ -161,7 +161,7 @@ impl<'a> PendingWatch<'a> {
                 Ok(()) = self.enforcers.changed() => {}
                 _ = tick.tick() => {}
             }
-            // What is there already is taken in before anything is shown.
+            // All available batches are handled before the output.
             while let Ok(batch) = nodes.news.try_recv() {
                 self.tracker.nodes(batch, self.clock.now());
             }
@@ -179,7 +179,7 @@ impl<'a> PendingWatch<'a> {
                 return Err(PendingError::Forbidden { place, verb, resource, what });
             }
             let trouble = match trouble {
-                Some(WatchProblem::Interrupted(why)) => Some(format!("what follows may be old: {why}")),
+                Some(WatchProblem::Interrupted(why)) => Some(format!("the list may be old: {why}")),
                 _ => None,
             };
             if self.show(&mut out, trouble)?.is_gone() {
@@ -235,7 +235,7 @@ impl<'a> PendingWatch<'a> {
         Ok(ReaderState::of(standard.write_all(text.as_bytes()).and_then(|()| standard.flush()))?)
     }
 
-    /// Says what is new on standard error.
+    /// Prints new remarks to standard error.
     fn say(&mut self, now: [Option<String>; 2]) {
         for (last, now) in self.remarks.iter_mut().zip(now) {
             if let Some(now) = now.as_ref().filter(|_| *last != now) {
@@ -245,9 +245,9 @@ impl<'a> PendingWatch<'a> {
         }
     }
 
-    /// All that is shown on a terminal.
+    /// The text on a terminal.
     fn picture(&mut self, now: Now, trouble: Option<String>, remark: Option<String>) -> String {
-        // The terminal may have another size by now.
+        // The size of the terminal may have changed.
         let (width, _) = Screen::size();
         let mut view = self.view.clone();
         view.paper.width = width;
@@ -256,14 +256,14 @@ impl<'a> PendingWatch<'a> {
             paragraph(&mut text, &format!("note: {sentence}"), &view);
         }
         if !self.tracker.is_synced() {
-            return text + "Listening to nodes and pods ...\n";
+            return text + "Reading nodes and pods ...\n";
         }
         let rows = self.tracker.rows(now);
         match rows.is_empty() {
             true => paragraph(&mut text, &(empty_list(self.namespace) + "."), &view),
             false => text += &table(&rows, self.namespace.is_empty(), calendar(now)).print(&view),
         }
-        text + "\nq ends\n"
+        text + "\nPress q to quit.\n"
     }
 }
 
@@ -275,7 +275,7 @@ enum ReaderState {
 }
 
 impl ReaderState {
-    /// A reader who has seen enough (`| head`) is no failure.
+    /// A reader that closes the pipe (`| head`) is not a failure.
     fn of(written: io::Result<()>) -> io::Result<Self> {
         match written {
             Ok(()) => Ok(Self::There),
@@ -289,7 +289,7 @@ impl ReaderState {
     }
 }
 
-/// What is wrong with a stream.
+/// Why a watch does not deliver events.
 enum WatchProblem {
     Forbidden(MissingAccess),
     Interrupted(String),
@@ -304,7 +304,7 @@ fn trouble(health: &watch::Receiver<StreamHealth>) -> Option<WatchProblem> {
     }
 }
 
-/// The same moment, with the calendar in the place of the clock for waiting: what rows are compared with.
+/// The same time with the wall clock instead of the monotonic one, for comparison with rows.
 const fn calendar(now: Now) -> Now {
     Now::exact(Mono::from_micros(now.wall.as_micros()), now.wall)
 }

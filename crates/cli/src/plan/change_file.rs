@@ -37,7 +37,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<NodeEdit>, ChangeFileError> {
     match wrong {
         Some(why) => Err(ChangeFileError(why)),
         None if edits.is_empty() => Err(ChangeFileError(format!(
-            "{} has no node; a change names nodes and their taints",
+            "{} contains no node; a file of changes contains nodes with their taints",
             path.display()
         ))),
         None => Ok(edits),
@@ -47,9 +47,9 @@ pub(super) fn read(path: &Path) -> Result<Vec<NodeEdit>, ChangeFileError> {
 fn edit(file: &str, tree: &YamlNode) -> Result<NodeEdit, String> {
     if (tree.text("apiVersion"), tree.text("kind")) != ("v1", "Node") {
         let kind = tree.text("kind");
-        let kind = if kind.is_empty() { "something without a kind" } else { kind };
+        let kind = if kind.is_empty() { "an object without a kind" } else { kind };
         return Err(format!(
-            "{kind} cannot be changed here: only nodes can, with their spec.taints and spec.unschedulable"
+            "cannot change {kind}: a file of changes contains only nodes, with spec.taints and spec.unschedulable"
         ));
     }
     let name = tree.at(&["metadata", "name"]).map(YamlNode::as_text).unwrap_or_default();

@@ -13,7 +13,7 @@ use taintward_core::taint::{Taint, TaintEffect, keys};
 use taintward_core::taint_edit::{EditError, TaintEdit};
 use taintward_core::time::{Mono, Wall};
 
-/// The largest number of nodes that are named; otherwise only their number is given.
+/// The maximum number of nodes in a sentence; above it, the sentence contains only their number.
 const NAMED_MOST: usize = 5;
 
 /// The nodes of an edit.
@@ -64,7 +64,7 @@ pub(crate) enum NodeEditError {
     NoLabels(String),
     #[error("zone \"{zone}\" does not exist; the zones are: {known}")]
     NoZone { zone: String, known: String },
-    #[error("node {node} cannot be changed like that: {why}")]
+    #[error("cannot change node {node}: {why}")]
     Apply { node: String, why: String },
     #[error("{file}: {why}")]
     File { file: String, why: Box<Self> },
@@ -125,7 +125,7 @@ fn at(snapshot: &ClusterSnapshot, name: &str) -> Result<usize, NodeEditError> {
     snapshot.node_at(name).ok_or_else(|| {
         let known: Vec<&str> = snapshot.nodes().iter().map(|node| node.fact.name.as_str()).collect();
         let hint = match known[..] {
-            [] => "; there are none".to_owned(),
+            [] => "; the cluster has no nodes".to_owned(),
             ref few if few.len() <= 8 => format!("; there are: {}", few.join(", ")),
             _ => near(name, &known).map(|near| format!("; did you mean {near}?")).unwrap_or_default(),
         };
@@ -364,11 +364,11 @@ fn silence_description(
             format!("{nodes} silent, and are tainted after {grace} s, one node after the other in each zone")
         }
         (false, 0) => format!(
-            "{nodes} silent, so that most of {} is down and nodes are tainted slowly, from {grace} s on",
+            "{nodes} silent, so that most nodes of {} are down and get their taints at a low rate, from {grace} s on",
             partly.join(", ")
         ),
         (false, never) => format!(
-            "{nodes} silent, so that most of {} is down and {never} of them are not tainted NoExecute while that is so",
+            "{nodes} silent, so that most nodes of {} are down, and {never} of them get no NoExecute taint during this disruption",
             partly.join(", ")
         ),
     }

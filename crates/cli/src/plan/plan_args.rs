@@ -14,10 +14,10 @@ use taintward_core::taint_edit::{self, TaintEdit};
 use taintward_core::time::Span;
 use taintward_core::toleration_matching::NumericOperators;
 
-// A taint is about all namespaces, so all pods count unless flags choose some.
+// A taint concerns the pods of all namespaces, so all pods count unless flags select some.
 #[derive(Debug, Args)]
 #[command(
-    mut_arg("namespace", |arg| arg.help("Only pods of this namespace; without it all")),
+    mut_arg("namespace", |arg| arg.help("Only pods of this namespace. The default is all namespaces")),
     mut_arg("all_namespaces", |arg| arg.hide(true)),
     mut_arg("selector", |arg| arg.help("Only pods with these labels, as in app=web,tier!=cache")),
     mut_arg("field_selector", |arg| arg.help("Only pods whose fields match, as in status.phase=Running"))
@@ -39,7 +39,7 @@ pub(crate) struct PlanArgs {
     /// If these nodes were not cordoned
     #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = CompletionKind::NodeName.completer())]
     uncordon: Vec<NodeSet>,
-    /// If these nodes were drained, as kubectl drain does: cordoned, and their pods evicted as disruption budgets permit
+    /// If kubectl drain drained these nodes: it cordons them, and evicts their pods as disruption budgets permit
     #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = CompletionKind::NodeName.completer())]
     drain: Vec<NodeSet>,
     /// If these nodes stopped reporting now: node lifecycle taints them after the grace period, one by one in each
@@ -54,7 +54,7 @@ pub(crate) struct PlanArgs {
     /// nodes. The default is the current cluster
     #[arg(short, long, value_name = "FILE|FOLDER|-")]
     filename: Vec<PathBuf>,
-    /// Nodes in their changed state: only their spec.taints and spec.unschedulable count
+    /// A file with nodes in their changed state, of which only spec.taints and spec.unschedulable count
     #[arg(long, value_name = "FILE")]
     change: Vec<PathBuf>,
     /// Shows the state at this time: +10m, or a time such as 2026-11-21T14:00:00Z
@@ -63,9 +63,9 @@ pub(crate) struct PlanArgs {
     /// How long a node may be silent before node lifecycle taints it
     #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = crate::args::duration::positive)]
     node_monitor_grace_period: Duration,
-    /// What makes the exit code 2: evicted (a pod is evicted), budget (a disruption budget is violated, or refuses an
-    /// eviction), unschedulable (an evicted pod fits on no node), not-recreated (no controller recreates an evicted
-    /// pod), never; several with commas between
+    /// The events that make the exit code 2: evicted (a pod is evicted), budget (a disruption budget is violated, or
+    /// rejects an eviction), unschedulable (an evicted pod fits on no node), not-recreated (no controller recreates an
+    /// evicted pod), never; separate several with commas
     #[arg(
         long,
         value_name = "WHAT",
@@ -105,7 +105,7 @@ pub(crate) struct PlanOptions {
 /// The time up to which leaving pods count as gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlanMoment {
-    /// Now; pods that leave later are shown all the same.
+    /// Now; the output also contains pods that are evicted later.
     Now,
     /// This much later.
     In(Span),
@@ -113,7 +113,7 @@ pub(crate) enum PlanMoment {
     Moment(Timestamp),
 }
 
-/// What makes the exit code 2.
+/// The events that make the exit code 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum PlanFailOn {
     /// A pod is evicted
@@ -138,7 +138,7 @@ pub(crate) enum PlanArgsError {
     Words { word: String, nodes: String, taint: String },
     #[error("{flag} {nodes} {taint}: {why}")]
     Taint { flag: &'static str, nodes: String, taint: String, why: String },
-    #[error("--limit applies to tables only; leave it out with this output format, which is always complete")]
+    #[error("--limit applies to tables only; omit it with this output format, which is always complete")]
     Limit,
     #[error(transparent)]
     Flag(#[from] InvalidFlag),

@@ -14,10 +14,10 @@ use taintward_core::taint::Taint;
 use taintward_core::taint_edit::TaintEdit;
 use taintward_core::time::Mono;
 
-/// The width of the lines: standard error may go to another place than standard output.
+/// The width of the lines: standard error may be another terminal than standard output, or none.
 const WIDTH: usize = 80;
 
-/// The pods that would leave if these nodes got these taints.
+/// The pods that would be evicted if these nodes got these taints.
 pub(crate) fn preview(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> String {
     match planned(cluster, nodes) {
         Ok(text) => text,
@@ -43,7 +43,7 @@ fn planned(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> Result<S
     let edits: Vec<NodeEdit> = nodes.iter().map(edit).collect();
     let edited = node_edits::apply(&state.snapshot, &edits, &node_lifecycle::NodeLifecycleConfig::default())
         .map_err(|why| why.to_string())?;
-    // Where the pods could go would require all pods of the cluster.
+    // Next nodes would require all pods of the cluster.
     let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
     let forecast = forecast(&state.snapshot, &edited.changes, question);
     let answer = PlanReport::new(&state, &forecast, &edited.descriptions, Mono::NEVER, None);

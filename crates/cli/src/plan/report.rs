@@ -1,4 +1,4 @@
-//! Collects a plan: pods that leave, reasons of those that stay, and what was not considered.
+//! Collects a plan: pods that are evicted, reasons of those that stay, and limits of the forecast.
 //!
 //! - See `report/human.rs` and `report/object.rs` for its two outputs, `report/preview_text.rs` for the short one.
 
@@ -31,7 +31,7 @@ pub(super) struct PlanReport<'p> {
     limit: Option<usize>,
 }
 
-/// A pod that leaves.
+/// A pod that is evicted.
 #[derive(Clone, Copy)]
 struct PlanRow<'p> {
     node: &'p NodeForecast,
@@ -40,8 +40,8 @@ struct PlanRow<'p> {
 }
 
 impl PlanRow<'_> {
-    /// Whether the pod may leave earlier than shown: only the latest possible start of the taint is known, and a
-    /// controller that saw it appear counts from an earlier one (D1).
+    /// Whether the pod may be evicted earlier than shown: only the latest possible start of the taint is known, and a
+    /// controller that observed it appear counts from an earlier one (D1).
     fn is_at_the_latest(&self, now: Mono) -> bool {
         let decisive = self.fate.decisive.and_then(|at| self.node.after.get(at as usize));
         let source = decisive.map(|instance| instance.start.source);
@@ -94,7 +94,7 @@ impl<'p> PlanReport<'p> {
         self.snapshot().nodes()[node].fact.name.as_str()
     }
 
-    /// The pods that leave, the first one first; at the same time by node and name.
+    /// The pods that are evicted, the next one first; at the same time by node and name.
     fn rows(&self) -> Vec<PlanRow<'p>> {
         let of_node = |node: &'p NodeForecast| {
             node.pods.iter().filter_map(move |fate| Some(PlanRow { node, fate, at: fate.at()? }))
@@ -110,7 +110,7 @@ impl<'p> PlanReport<'p> {
         messages::moment(self.snapshot().now(), at)
     }
 
-    /// How many pods leave, and how many stay.
+    /// The numbers of pods that are evicted and that stay.
     fn summary(&self) -> String {
         let ForecastTotals { going, later, staying, exempt, not_understood, spared, anyway } =
             self.forecast.totals;
@@ -129,7 +129,7 @@ impl<'p> PlanReport<'p> {
             (staying, if staying == 1 { "stays" } else { "stay" }),
             (exempt, "skipped"),
             (not_understood, "not evicted because of an unsupported toleration"),
-            (spared, "spared by the change"),
+            (spared, "no longer evicted"),
         ] {
             if count > 0 {
                 parts.push(format!("{count} {what}"));
@@ -150,17 +150,17 @@ impl<'p> PlanReport<'p> {
         }
     }
 
-    /// Why a pod leaves.
+    /// Why a pod is evicted.
     fn why(&self, row: &PlanRow<'_>) -> String {
         messages::leaves(self.snapshot(), row.node, row.fate)
     }
 
-    /// The new nodes of pods that leave, by pod.
+    /// The next nodes of evicted pods, by pod.
     fn homes(&self) -> BTreeMap<u32, &'p PlacedPod> {
         self.forecast.placements.iter().map(|home| (home.pod, home)).collect()
     }
 
-    /// How many pods of a workload leave and fit no node.
+    /// The number of evicted pods of a workload that fit no node.
     fn nowhere(&self, workload: u32) -> usize {
         let is_one = |home: &&PlacedPod| {
             let pod = &self.snapshot().pods()[home.pod as usize];
@@ -192,13 +192,13 @@ impl<'p> PlanReport<'p> {
         self.rows().iter().filter(is_one).count()
     }
 
-    /// Pods that may leave earlier than shown.
+    /// Pods that may be evicted earlier than shown.
     fn at_the_latest(&self) -> usize {
         let now = self.snapshot().now().mono;
         self.rows().iter().filter(|row| row.is_at_the_latest(now)).count()
     }
 
-    /// Pods that leave and have rules that are not evaluated.
+    /// Evicted pods with rules that the forecast does not evaluate.
     fn beyond(&self) -> usize {
         let beyond = |home: &&PlacedPod| {
             let pod = &self.snapshot().pods()[home.pod as usize];

@@ -43,7 +43,7 @@ fn result(snapshot: &ClusterSnapshot, edits: &[NodeEdit]) -> Vec<String> {
 }
 
 #[test]
-fn nodes_are_meant_by_name_label_or_all() {
+fn nodes_are_selected_by_name_label_or_all() {
     assert_eq!(NodeSet::parse("*"), Ok(NodeSet::All));
     assert_eq!(NodeSet::parse("n1"), Ok(NodeSet::Names(vec!["n1".into()])));
     assert_eq!(NodeSet::parse("node/n1, n2"), Ok(NodeSet::Names(vec!["n1".into(), "n2".into()])));
@@ -91,7 +91,7 @@ fn an_edit_that_selects_nothing_is_an_error() {
     let why = |edit: NodeEdit| edited(&snapshot, &[edit]).expect_err("it selects nothing").to_string();
     assert_eq!(why(taint("n9", "a:NoExecute")), "node \"n9\" does not exist; there are: n1, n2, n3");
     assert_eq!(why(taint("pool=none", "a:NoExecute")), "no node matches the label selector pool=none");
-    assert_eq!(why(taint("n1", "a-")), "node n1 cannot be changed like that: it has no taint a");
+    assert_eq!(why(taint("n1", "a-")), "cannot change node n1: it has no taint a");
     let zone = NodeEdit::Silence(NodeFailure::Zone("c".into()));
     assert_eq!(why(zone), "zone \"c\" does not exist; the zones are: a, b");
 }

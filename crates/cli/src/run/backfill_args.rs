@@ -12,9 +12,9 @@ pub(super) const BACKFILL_IDS: [(&str, &str); 2] =
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Backfill (toleration-backfill-controller)")]
 pub(super) struct BackfillArgs {
-    /// The tolerationSeconds that count as a default, and are replaced: one number for both taints, or two with a
-    /// slash for not-ready and unreachable. 300 is what the API server's own admission sets; add the numbers of
-    /// earlier policies
+    /// The tolerationSeconds that count as a default, which the controller replaces: one number for both taints, or two
+    /// with a slash for not-ready and unreachable. The API server's own admission sets 300; add the numbers of earlier
+    /// policies
     #[arg(long, value_name = "SECONDS", default_value = "300", value_delimiter = ',', value_parser = default_seconds::parse)]
     #[arg(env = "TAINTWARD_BACKFILL_FROM", hide_env = true)]
     backfill_from: Vec<DefaultSeconds>,

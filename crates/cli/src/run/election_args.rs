@@ -12,7 +12,7 @@ const JITTER_TENTHS: u32 = 12;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Leader election")]
 pub(super) struct ElectionArgs {
-    /// Acts only while holding the lease; needed wherever more than one replica may run
+    /// Writes only while this process holds the lease; required if more than one replica may run
     #[arg(long, value_name = "BOOL", default_value = "true", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_LEADER_ELECT", hide_env = true)]
@@ -25,7 +25,7 @@ pub(super) struct ElectionArgs {
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
     #[arg(env = "TAINTWARD_LEADER_ELECT_RENEW_DEADLINE", hide_env = true)]
     leader_elect_renew_deadline: Duration,
-    /// The pause between attempts to acquire or renew; 1.2 times it is less than the renew deadline
+    /// The pause between attempts to acquire or renew the lease; 1.2 times this pause must be less than the renew deadline
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration::parse)]
     #[arg(env = "TAINTWARD_LEADER_ELECT_RETRY_PERIOD", hide_env = true)]
     leader_elect_retry_period: Duration,

@@ -1,6 +1,6 @@
-//! Describes what the operator should know about a flag.
+//! Describes a flag's effect that the operator should know.
 
-/// A notice about a flag that is logged once the log is open.
+/// A notice about a flag, logged after the log is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FlagNotice {
     pub(crate) flag: &'static str,

@@ -14,13 +14,13 @@ pub(super) const HOLD_IDS: [(&str, &str); 2] = [("hold_limit", "--hold-limit"), 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Holds (toleration-hold-controller)")]
 pub(super) struct HoldArgs {
-    /// How many nodes may have the taint not-ready or unreachable, in each zone and in the cluster, before Taintward
-    /// holds the countdowns of their pods: a number, a share in percent (one node at least), or both with a comma, of
-    /// which the lower counts; off leaves holds to `taintward hold`
+    /// Maximum number of nodes with the taint not-ready or unreachable, in each zone and in the cluster; above it,
+    /// Taintward holds the countdowns of their pods. A number, a percentage (at least one node), or both with a comma, of
+    /// which the lower counts; with off, only `taintward hold` holds countdowns
     #[arg(long, value_name = "LIMIT", default_value = "10,30%", value_parser = limit)]
     #[arg(env = "TAINTWARD_HOLD_LIMIT", hide_env = true)]
     hold_limit: ParsedLimit,
-    /// How long a hold because of --hold-limit lasts after the limit was exceeded; 24 hours at most
+    /// How long a hold lasts after the nodes exceeded --hold-limit; at most 24 hours
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration::parse)]
     #[arg(env = "TAINTWARD_HOLD_FOR", hide_env = true)]
     hold_for: Duration,
@@ -35,7 +35,7 @@ pub(super) enum ParsedLimit {
 
 /// Why a text is not a limit on silent nodes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected a number of nodes, a share from 1% to 100%, both with a comma (10,30%), or off")]
+#[error("expected a number of nodes, a percentage from 1% to 100%, both with a comma (10,30%), or off")]
 pub(super) struct NotALimit;
 
 /// Parses `--hold-limit`.

@@ -1,4 +1,4 @@
-//! Defines the flags of node-lifecycle-controller: upstream's names and defaults (NL-2), and two of our own.
+//! Defines the flags of node-lifecycle-controller: upstream's names and defaults (NL-2), and two flags of Taintward.
 
 use super::rate::rate;
 use super::run_args_error::RunArgsError;
@@ -43,7 +43,7 @@ pub(super) struct NodeHealthArgs {
     #[arg(long, value_name = "RATE", default_value = "0.01", allow_negative_numbers = true, value_parser = rate)]
     #[arg(env = "TAINTWARD_SECONDARY_NODE_EVICTION_RATE", hide_env = true)]
     secondary_node_eviction_rate: f64,
-    /// The share of nodes that are not ready from which a zone is unhealthy; at least three nodes
+    /// The share of not-ready nodes from which on a zone counts as unhealthy; at least three nodes
     #[arg(long, value_name = "SHARE", default_value = "0.55", allow_negative_numbers = true, value_parser = rate)]
     #[arg(env = "TAINTWARD_UNHEALTHY_ZONE_THRESHOLD", hide_env = true)]
     unhealthy_zone_threshold: f64,
@@ -51,7 +51,8 @@ pub(super) struct NodeHealthArgs {
     #[arg(long, value_name = "COUNT", default_value = "50", allow_negative_numbers = true)]
     #[arg(env = "TAINTWARD_LARGE_CLUSTER_SIZE_THRESHOLD", hide_env = true)]
     large_cluster_size_threshold: i64,
-    /// Holds the countdowns of not-ready and unreachable while all zones are fully disrupted, or no node is observed
+    /// Holds the countdowns of the taints not-ready and unreachable while all zones are fully disrupted, or while
+    /// Taintward cannot observe any node
     #[arg(long, value_name = "BOOL", default_value = "true", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_HOLD_COUNTDOWNS", hide_env = true)]

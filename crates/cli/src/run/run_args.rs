@@ -24,7 +24,7 @@ use taintward_controller::settings::{
     ClusterAccess, ControllerSettings, EnabledControllers, Marking, ORIGINAL_OFF, RequestLimit, WriteMode,
 };
 
-/// More frequent relists would be a burden instead of a safety net.
+/// The shortest interval: more frequent relists would overload the API server.
 const RELIST_SHORTEST: Duration = Duration::from_secs(30);
 
 /// All flags.
@@ -69,29 +69,28 @@ struct ClusterArgs {
     #[arg(long, value_name = "COUNT", default_value = "30", value_parser = clap::value_parser!(u32).range(1..))]
     #[arg(env = "TAINTWARD_KUBE_API_BURST", hide_env = true)]
     kube_api_burst: u32,
-    /// Interval between full lists of nodes and pods, which find an event that the API server or a proxy lost;
-    /// countdowns are unaffected. Each one costs the API server a full read of both; 0 trusts the watch and never
-    /// lists again
+    /// Interval between full lists of nodes and pods, which find events that the API server or a proxy lost; countdowns
+    /// are unaffected. Each list costs the API server a full read of both; with 0, Taintward relies on the watch and
+    /// never lists again
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
     #[arg(env = "TAINTWARD_RELIST_INTERVAL", hide_env = true)]
     relist_interval: Duration,
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "What it does")]
+#[command(next_help_heading = "Behavior")]
 struct BehaviourArgs {
     /// enforce evicts; observe only watches, predicts, meters and logs, and writes nothing
     #[arg(long, value_name = "MODE", value_enum, default_value = "enforce")]
     #[arg(env = "TAINTWARD_MODE", hide_env = true)]
     mode: ModeArg,
-    /// Which controllers run: '*', 'name', '-name'. taint-eviction-controller evicts pods; node-lifecycle-controller
-    /// taints nodes for their conditions and their silence, and must be named: '*' leaves it to
-    /// kube-controller-manager, which has to be started without its own if it runs here. dedicated-pool-controller
-    /// keeps taints and labels on the nodes of each DedicatedPool, and must be named too. The others are
-    /// for clusters whose kube-controller-manager keeps its own taint eviction, and must be named, there without the first
-    /// three: toleration-hold-controller stops countdowns while too many nodes are silent, toleration-backfill-controller
-    /// gives running pods the toleration seconds that new ones get, toleration-guard-controller gives pods of guarded
-    /// namespaces a ceiling and evicts them by their own seconds
+    /// Which controllers run: '*', 'name', '-name'. '*' means taint-eviction-controller, which evicts pods; all others
+    /// must be named. node-lifecycle-controller taints nodes because of their conditions and their silence; start
+    /// kube-controller-manager without its own controller of this name. dedicated-pool-controller maintains taints and
+    /// labels on the nodes of each DedicatedPool. The other three are for clusters whose kube-controller-manager keeps its
+    /// own taint eviction; there, do not run the first three: toleration-hold-controller holds countdowns while too many
+    /// nodes are silent, toleration-backfill-controller gives running pods the tolerationSeconds that new pods get, and
+    /// toleration-guard-controller gives pods of guarded namespaces a ceiling and evicts them by their own seconds
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = controllers::parse)]
     #[arg(env = "TAINTWARD_CONTROLLERS", hide_env = true)]
     controllers: Vec<ControllerEntry>,
@@ -122,7 +121,7 @@ struct BehaviourArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Switches of older releases (deprecated)")]
 struct DeprecatedArgs {
-    /// false means: do not evict; use --mode=observe instead
+    /// false switches evictions off; use --mode=observe instead
     #[arg(long, value_name = "BOOL", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_ENABLE_TAINT_MANAGER", hide_env = true)]
@@ -307,8 +306,8 @@ fn mode(
             return Err(RunArgsError::Contradiction { old });
         }
         mode = WriteMode::Observe;
-        let text =
-            "deprecated; false means: evict nothing, so this runs as with --mode=observe: use that instead";
+        let text = "deprecated; false switches evictions off, so that Taintward runs as with --mode=observe; use --mode=observe \
+             instead";
         notices.push(FlagNotice { flag: old, text: text.into() });
     }
     Ok(mode)
@@ -325,8 +324,8 @@ fn marking(args: &RunArgs, explicit: ExplicitFlags, notices: &mut Vec<FlagNotice
         return chosen;
     };
     let (marking, text) = match (on, explicit.disruption_condition) {
-        (_, true) => (chosen, "deprecated and without effect beside --disruption-condition: leave it out"),
-        (true, false) => (chosen, "deprecated; always on since Kubernetes 1.31: leave it out"),
+        (_, true) => (chosen, "deprecated and without effect beside --disruption-condition; omit it"),
+        (true, false) => (chosen, "deprecated; always on since Kubernetes 1.31; omit it"),
         (false, false) => (Marking::Never, "deprecated; use --disruption-condition=never instead"),
     };
     notices.push(FlagNotice { flag: "--feature-gates=PodDisruptionConditions", text: text.into() });
@@ -337,17 +336,17 @@ fn marking(args: &RunArgs, explicit: ExplicitFlags, notices: &mut Vec<FlagNotice
 fn old_gates(args: &RunArgs, notices: &mut Vec<FlagNotice>) {
     let gates = &args.behaviour.feature_gates;
     if value(gates, FeatureGate::TaintBasedEvictions) == Some(true) {
-        let text = "deprecated; NoExecute taints always evict since Kubernetes 1.18: leave it out";
+        let text = "deprecated; NoExecute taints always evict since Kubernetes 1.18; omit it";
         notices.push(FlagNotice { flag: "--feature-gates=TaintBasedEvictions", text: text.into() });
     }
     if value(gates, FeatureGate::TaintNodesByCondition).is_some() {
-        let text = "deprecated and without effect: taints for node conditions are put on by the node lifecycle \
-                    controller; leave it out";
+        let text = "deprecated and without effect: the node lifecycle controller adds the taints for node conditions; \
+                    omit it";
         notices.push(FlagNotice { flag: "--feature-gates=TaintNodesByCondition", text: text.into() });
     }
     if value(gates, FeatureGate::SeparateTaintEviction) == Some(false) {
         let text = format!(
-            "deprecated and without effect: taint eviction is always a controller of its own here; {ORIGINAL_OFF}"
+            "deprecated and without effect: taint eviction is always a separate controller in Taintward; {ORIGINAL_OFF}"
         );
         notices.push(FlagNotice { flag: "--feature-gates=SeparateTaintEvictionController", text });
     }
@@ -355,12 +354,12 @@ fn old_gates(args: &RunArgs, notices: &mut Vec<FlagNotice>) {
 
 fn old_flags(old: &DeprecatedArgs, notices: &mut Vec<FlagNotice>) {
     if old.enable_taint_manager == Some(true) {
-        let text = "deprecated; taints evict unless --mode=observe: leave it out";
+        let text = "deprecated; taints evict unless --mode=observe is set; omit it";
         notices.push(FlagNotice { flag: "--enable-taint-manager", text: text.into() });
     }
     if old.pod_eviction_timeout.is_some() {
-        let text = "deprecated and without effect: how long a pod stays is said by tolerationSeconds of its \
-                    tolerations (kube-apiserver adds 300 s for not-ready and unreachable by default); leave it out";
+        let text = "deprecated and without effect: tolerationSeconds of a pod's tolerations determine how long it stays \
+                    (kube-apiserver adds 300 s for not-ready and unreachable by default); omit it";
         notices.push(FlagNotice { flag: "--pod-eviction-timeout", text: text.into() });
     }
 }

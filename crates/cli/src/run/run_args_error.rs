@@ -9,8 +9,8 @@ use taintward_core::node_lifecycle;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RunArgsError {
     #[error(
-        "--controllers leaves nothing to run; entries that switch off belong on kube-controller-manager, here leave \
-         --controllers out, or name one of: {}", controllers::KNOWN.join(", ")
+        "--controllers enables no controller; entries that switch controllers off belong to kube-controller-manager's flag; \
+         here, omit --controllers or name one of: {}", controllers::KNOWN.join(", ")
     )]
     NothingToRun,
     #[error("{}", controllers::TWO_EVICTIONS)]
@@ -41,20 +41,21 @@ pub(crate) enum RunArgsError {
         duration::display(*shortest), duration::display(*interval)
     )]
     RelistInterval { interval: Duration, shortest: Duration },
-    #[error("--metrics-port and --secure-port are both {0}; one port cannot speak both HTTP and HTTPS")]
+    #[error(
+        "--metrics-port and --secure-port are both {0}, but one port cannot serve HTTP and HTTPS; choose another port"
+    )]
     SamePort(NonZeroU16),
     #[error(
-        "--tls-cert-file is given, but --secure-port=0 switches HTTPS off; give --secure-port a port as well"
+        "--tls-cert-file has no effect, because --secure-port=0 switches HTTPS off; set --secure-port to a port"
     )]
     IdleCertificate,
     #[error(
-        "--metrics-authentication=delegated asks for tokens, which everybody on the way could read without TLS; give \
-         --secure-port a port as well"
+        "--metrics-authentication=delegated needs HTTPS, because clients send tokens; set --secure-port to a port"
     )]
     TokensInClear,
     #[error(
-        "--mode=enforce and {old}=false contradict each other: one says evict, the other do not; leave {old} out to \
-         evict, or choose --mode=observe"
+        "--mode=enforce and {old}=false contradict each other: the first switches evictions on, the second off; omit {old} \
+         to evict, or choose --mode=observe"
     )]
     Contradiction { old: &'static str },
 }

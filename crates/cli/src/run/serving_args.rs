@@ -30,8 +30,8 @@ pub(super) struct ServingArgs {
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     #[arg(env = "TAINTWARD_METRICS_AUTHENTICATION", hide_env = true)]
     metrics_authentication: MetricsAuthentication,
-    /// The certificate for HTTPS, PEM, with its intermediates. Without it the process creates one at start-up. Renewed
-    /// files are reloaded
+    /// The certificate for HTTPS, PEM, with its intermediates. Taintward reloads renewed files. Without this flag, it creates
+    /// a certificate at its start
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     #[arg(env = "TAINTWARD_TLS_CERT_FILE", hide_env = true)]
     tls_cert_file: Option<PathBuf>,
@@ -75,7 +75,7 @@ impl ServingArgs {
             let what =
                 if readers == MetricsReadersSetting::Anybody { "metrics and health" } else { "health" };
             let text = format!(
-                "whoever reaches {} can read {what}; a NetworkPolicy can limit that",
+                "every client that can connect to {} can read {what}; limit the clients with a NetworkPolicy",
                 self.bind_address
             );
             notices.push(FlagNotice { flag: "--bind-address", text });

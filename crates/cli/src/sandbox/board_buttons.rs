@@ -14,13 +14,13 @@ use taintward_kube::clock::RuntimePace;
 use taintward_sandbox::snapshot;
 use tokio::sync::watch;
 
-/// The speeds at which a sandbox may run.
+/// The allowed speeds of a sandbox.
 pub(super) const SPEEDS: std::ops::RangeInclusive<f64> = 0.01..=10_000.0;
 
 /// The largest number of replicas to scale to, so that a typing error does not exhaust the memory.
 const REPLICAS_MAX: u32 = 10_000;
 
-/// The sandbox, as its board changes it.
+/// The actions of the board on a sandbox.
 pub(super) struct BoardButtons {
     pub(super) server: ApiServer,
     pub(super) commands: Arc<CommandRunner>,
@@ -37,7 +37,7 @@ impl SandboxControls for BoardButtons {
 impl BoardButtons {
     async fn done(&self, action: SandboxAction) -> Result<String, String> {
         if let Some(flag) = action.names().into_iter().find(|name| name.starts_with('-')) {
-            return Err(format!("{flag:?} would be a flag of a command: name a node and a taint"));
+            return Err(format!("{flag:?} is invalid, because it begins as a flag; name a node and a taint"));
         }
         match action {
             SandboxAction::Taint { node, taint } => {
@@ -100,18 +100,18 @@ impl BoardButtons {
     async fn scale(&self, workload: &str, replicas: u32) -> Result<String, String> {
         if replicas > REPLICAS_MAX {
             return Err(format!(
-                "{replicas} replicas are more than the board asks for: at most {REPLICAS_MAX}"
+                "cannot scale to {replicas} replicas: the board's limit is {REPLICAS_MAX}; enter a smaller number"
             ));
         }
         let [kind, namespace, name] = *workload.splitn(3, '/').collect::<Vec<_>>() else {
-            return Err("name the workload as Kind/namespace/name".to_owned());
+            return Err("expected a workload as Kind/namespace/name".to_owned());
         };
         let plural = match kind {
             "Deployment" => "deployments",
             "StatefulSet" => "statefulsets",
             _ => {
                 return Err(format!(
-                    "a {kind} has no number of replicas: scale a Deployment or a StatefulSet"
+                    "cannot scale a {kind}: it has no number of replicas; choose a Deployment or a StatefulSet"
                 ));
             }
         };
@@ -126,19 +126,19 @@ impl BoardButtons {
         Ok(match loaded.left_out.first() {
             None => format!("{objects} loaded"),
             Some(first) => {
-                format!("{objects} loaded, {} left out; the first: {first}", loaded.left_out_count)
+                format!("{objects} loaded, {} skipped; the first: {first}", loaded.left_out_count)
             }
         })
     }
 
     fn set_speed(&self, speed: f64) -> Result<String, String> {
         if !SPEEDS.contains(&speed) {
-            return Err(format!("{speed} is no speed: expected {} to {}", SPEEDS.start(), SPEEDS.end()));
+            return Err(format!("{speed} is not a speed; expected {} to {}", SPEEDS.start(), SPEEDS.end()));
         }
         let pace = self.server.clock().set_speed(speed);
         let wall = Wall::from_micros(pace.at.as_microsecond());
         self.pace.send_replace(RuntimePace { since: pace.began, wall, speed });
-        Ok(format!("the cluster's time runs {speed} times as fast as ours"))
+        Ok(format!("the cluster's time runs at {speed} times the speed of real time"))
     }
 }
 

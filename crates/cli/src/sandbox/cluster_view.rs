@@ -18,15 +18,15 @@ use taintward_sandbox::core_types;
 pub(crate) struct NodeRow {
     pub(crate) name: String,
     pub(crate) zone: String,
-    /// In words.
+    /// The state in words.
     pub(crate) state: String,
     pub(crate) taints: Vec<String>,
     pub(crate) pods: usize,
-    /// Pods that will leave, with their namespaces, and in how long; the next first.
+    /// Pods that will be evicted, with their namespaces and the time left; the next first.
     pub(crate) leaving: Vec<(String, Span)>,
 }
 
-/// The objects, and since when each taint is there.
+/// The objects, and the start of each taint.
 pub(crate) struct ClusterView {
     server: ApiServer,
     mirror: InformerCache,
@@ -48,7 +48,7 @@ impl ClusterView {
         Self { server, mirror, taints: HashMap::new(), pods: HashMap::new() }
     }
 
-    /// Looks again: nodes that pods leave first, then those with taints, then the others.
+    /// The current rows: nodes with pods to evict first, then those with taints, then the others.
     pub(crate) fn rows(&mut self) -> Vec<NodeRow> {
         self.mirror.refresh(self.server.store());
         let now = self.now();
@@ -63,7 +63,7 @@ impl ClusterView {
         Now::exact(Mono::from_micros(at), Wall::from_micros(at))
     }
 
-    /// Notes what is new, and forgets what is gone.
+    /// Records when taints and pods appeared, and forgets those that are gone.
     fn remember(&mut self, now: Mono) {
         let mut taints = HashMap::new();
         for (_, node) in self.mirror.all(nodes()) {
@@ -128,7 +128,7 @@ impl ClusterView {
     }
 }
 
-/// So that n2 comes before n10.
+/// A sort key by which n2 precedes n10.
 fn natural(name: &str) -> (String, u64) {
     let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
     (stem.to_owned(), name[stem.len()..].parse().unwrap_or(0))

@@ -11,17 +11,17 @@ use std::time::Duration;
 use taintward_core::time::Span;
 use taintward_sandbox::world::World;
 
-/// How often countdowns are drawn.
+/// The interval between two drawings.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Room that is kept for nodes and for what happened, before hints get any.
+/// The minimum numbers of lines for nodes and for recent changes; hints use the rest.
 const NODES_SHOWN: usize = 6;
 const NEWS_SHOWN: usize = 4;
 
-/// Room that is kept for who leaves: a time and the beginning of a name.
+/// The minimum width of the column LEAVING: a time and the beginning of a pod's name.
 const LEAVING_LEAST: usize = 24;
 
-/// What is assumed of a terminal that says nothing.
+/// The assumed size of a terminal that does not report its size.
 const SIZE: (usize, usize) = (80, 24);
 
 /// Draws until dropped.
@@ -29,7 +29,7 @@ pub(crate) async fn run(world: &World, introduction: &[String], speed: f64) {
     let mut scene = ClusterView::new(world.server().clone());
     let mut lines = event_log::follow(world);
     let mut happened = VecDeque::new();
-    // The cursor is hidden while the board stands.
+    // The cursor is hidden while the dashboard is visible.
     print("\x1b[?25l\x1b[2J");
     loop {
         while let Ok(line) = lines.try_recv() {
@@ -45,14 +45,14 @@ pub(crate) async fn run(world: &World, introduction: &[String], speed: f64) {
     }
 }
 
-/// Gives the terminal back.
+/// Restores the cursor.
 pub(crate) fn leave() {
     print("\x1b[?25h\n");
 }
 
 fn print(text: &str) {
     let mut out = std::io::stdout();
-    // A terminal that is gone needs no picture.
+    // An error means that the terminal is closed.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
@@ -69,7 +69,7 @@ fn drawn(
     (columns, rows): (usize, usize),
     speed: f64,
 ) -> String {
-    // What to try is left out where nodes and news would find no place beside it, then where to find the cluster.
+    // If the rows do not suffice for nodes and changes, the commands to try are omitted first, then the addresses.
     let essential = introduction.iter().position(String::is_empty).unwrap_or(introduction.len());
     let wanted = nodes.len().min(NODES_SHOWN) + NEWS_SHOWN + 5;
     let heads = [introduction.len(), essential, 1, 0];
@@ -84,7 +84,7 @@ fn drawn(
         lines.push(format!("... and {} more nodes", nodes.len() - room));
     }
     lines.push(String::new());
-    lines.push("WHAT HAPPENED (Ctrl-C ends)".to_owned());
+    lines.push("RECENT CHANGES (Ctrl-C stops the sandbox)".to_owned());
     let left = rows.saturating_sub(lines.len() + 1);
     let first = happened.len().saturating_sub(left);
     lines.extend(happened.iter().skip(first).cloned());
@@ -96,7 +96,7 @@ fn drawn(
     text + "\x1b[J"
 }
 
-/// Nodes with their heading, as wide as what is in them; taints make room for who leaves.
+/// Nodes with their heading, as wide as their contents; the column TAINTS shrinks first.
 fn table(nodes: &[NodeRow], columns: usize, speed: f64) -> Vec<String> {
     let cells = |node: &NodeRow| {
         let taints = if node.taints.is_empty() { "-".to_owned() } else { node.taints.join(" ") };
@@ -121,13 +121,13 @@ fn table(nodes: &[NodeRow], columns: usize, speed: f64) -> Vec<String> {
     table.iter().zip(leaving).map(line).collect()
 }
 
-/// Who leaves a node, the next first; when comes before who, as it must not be cut off.
+/// The pods that will be evicted from a node, the next first; the time precedes the name, so that it is not cut off.
 fn leaving(node: &NodeRow, speed: f64) -> String {
     let each = node.leaving.iter().map(|(pod, due)| format!("{} {pod}", countdown(*due, speed)));
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// `in 42s`, `now`; in the time of whoever watches.
+/// `in 42s`, `now`; in real time.
 fn countdown(due: Span, speed: f64) -> String {
     let seconds = due.as_secs_f64() / speed;
     match seconds {
@@ -137,7 +137,7 @@ fn countdown(due: Span, speed: f64) -> String {
     }
 }
 
-/// At most so many columns.
+/// Limits a line to `columns`.
 fn cut(line: &str, columns: usize) -> String {
     match line.char_indices().nth(columns) {
         None => line.to_owned(),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_give_way_to_nodes_and_news() {
+    fn nodes_and_changes_have_priority_over_hints() {
         let node = |index: usize| NodeRow {
             name: format!("n{index}"),
             zone: "z1".into(),

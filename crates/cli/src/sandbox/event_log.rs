@@ -1,4 +1,4 @@
-//! Describes the changes of the sandbox that matter to people, a line each.
+//! Describes the changes of the sandbox that matter to users, a line each.
 
 use crate::board::NodeChange;
 use crate::cluster_change::ClusterChange;
@@ -11,10 +11,10 @@ use std::io::{self, Write as _};
 use taintward_sandbox::world::World;
 use tokio::sync::mpsc;
 
-/// Lines that may wait to be shown; what comes on top is not shown.
+/// The maximum number of lines that wait to be shown; further lines are dropped.
 const WAITING_MOST: usize = 10_000;
 
-/// Follows a world from now on.
+/// Follows the changes of a world from now on.
 pub(crate) fn follow(world: &World) -> mpsc::Receiver<String> {
     let (out, lines) = mpsc::channel(WAITING_MOST);
     world.server().store().follow(Box::new(move |number, event| {
@@ -26,7 +26,7 @@ pub(crate) fn follow(world: &World) -> mpsc::Receiver<String> {
     lines
 }
 
-/// Plain lines, until nobody reads any more (`| head`).
+/// Prints plain lines until the reader closes the pipe (`| head`).
 ///
 /// # Errors
 /// If they cannot be written for another reason.
@@ -47,7 +47,7 @@ pub(crate) async fn run(world: &World, introduction: &[String]) -> io::Result<()
     }
 }
 
-/// What a change means to people.
+/// The lines for a change.
 fn words(number: ResourceId, event: &StoreEvent) -> Vec<String> {
     if number == known("", "nodes") {
         return of_node(event);
@@ -61,7 +61,7 @@ fn words(number: ResourceId, event: &StoreEvent) -> Vec<String> {
     Vec::new()
 }
 
-/// As the board says it.
+/// The lines for a change of a node, with the board's sentences.
 fn of_node(event: &StoreEvent) -> Vec<String> {
     let before = event.before.as_ref().map(|node| &*node.json);
     let after = (event.change != ChangeKind::Deleted).then_some(&*event.object.json);
@@ -75,7 +75,7 @@ fn line(kind: ClusterChange, text: &str) -> String {
     format!("{kind:<10}  {text}")
 }
 
-/// Of a pod what is told of it; everything else is read over.
+/// The fields of a pod that lines show.
 #[derive(Default, Deserialize)]
 struct ObjectSummary {
     metadata: SummaryMeta,
@@ -113,7 +113,7 @@ impl ObjectSummary {
         serde_json::from_slice(&object.json).unwrap_or_default()
     }
 
-    /// Why it has to leave, if it has.
+    /// Why the pod is evicted, if it is.
     fn target(&self) -> Option<&str> {
         let target = self.status.conditions.iter().find(|one| one.r#type == "DisruptionTarget")?;
         target.reason.as_deref()
@@ -123,17 +123,17 @@ impl ObjectSummary {
 fn of_pod(event: &StoreEvent) -> Vec<String> {
     let after = ObjectSummary::at(&event.object);
     let pod = format!("{}/{}", after.metadata.namespace, after.metadata.name);
-    let node = after.spec.node.as_deref().unwrap_or("no node");
+    let node = after.spec.node.as_deref().unwrap_or("the cluster");
     if event.change == ChangeKind::Deleted {
         return vec![line(ClusterChange::Gone, &format!("pod {pod} left {node}"))];
     }
     let before = event.before.as_deref().map(ObjectSummary::at).unwrap_or_default();
     if before.spec.node.is_none() && after.spec.node.is_some() {
-        return vec![line(ClusterChange::Scheduled, &format!("pod {pod} goes to {node}"))];
+        return vec![line(ClusterChange::Scheduled, &format!("pod {pod} is scheduled to {node}"))];
     }
     match (before.target(), after.target()) {
         (None, Some("EvictionByEvictionAPI")) => {
-            let text = format!("pod {pod} must leave {node}: drained, and its budget allows it");
+            let text = format!("pod {pod} is evicted from {node}: a drain, which its budget allows");
             vec![line(ClusterChange::Evicted, &text)]
         }
         _ => Vec::new(),
@@ -148,12 +148,12 @@ fn of_event(event: &Value) -> Vec<String> {
         Some("TaintManagerEviction") => {
             let why = message.split_once(": ").map_or(message, |(_, why)| why);
             vec![match message.starts_with("Marking") {
-                true => line(ClusterChange::Evicted, &format!("pod {about} leaves: {why}")),
+                true => line(ClusterChange::Evicted, &format!("pod {about} is evicted: {why}")),
                 false => line(ClusterChange::Cancelled, &format!("pod {about} stays: {why}")),
             }]
         }
         Some("FailedScheduling") => {
-            vec![line(ClusterChange::FailedScheduling, &format!("pod {about} finds no node: {message}"))]
+            vec![line(ClusterChange::FailedScheduling, &format!("pod {about} is unschedulable: {message}"))]
         }
         _ => Vec::new(),
     }

@@ -13,10 +13,10 @@ use taintward_sandbox::node_file::{self, NodeFileError};
 use taintward_sandbox::snapshot::{self, SnapshotError};
 use taintward_sandbox::world::World;
 
-/// What could not be read or written, and what to do about it.
+/// Why a file could not be read or written, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
-    #[error("cannot read {path}: {why}; check the name")]
+    #[error("cannot read {path}: {why}; check its name and its mode")]
     Read { path: String, why: io::Error },
     #[error("cannot load {path}: {why}")]
     Load { path: String, why: SnapshotError },
@@ -36,10 +36,10 @@ pub(super) fn load(world: &World, path: &Path) -> Result<(), FileError> {
     let objects = super::counted(loaded.objects, "object");
     say::line("", format_args!("{objects} loaded from {}", named(path)));
     if loaded.left_out_count > 0 {
-        say::line("warning: ", format_args!("{} objects were left out:", loaded.left_out_count));
+        say::line("warning: ", format_args!("skipped {} objects:", loaded.left_out_count));
         loaded.left_out.iter().for_each(|why| say::line("  ", why));
         if loaded.left_out_count > loaded.left_out.len() {
-            say::line("", "  and so on");
+            say::line("", "  (the others are not listed)");
         }
     }
     Ok(())
@@ -72,7 +72,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     all().map_err(|why| FileError::Read { path: named(path), why })
 }
 
-/// Checks at the start whether [`save`] will succeed, not when everything would be lost.
+/// Checks at the start whether [`save`] can write its file, because a failure at the end would lose all objects.
 pub(super) fn check_save(path: &Path) -> Result<(), FileError> {
     let target = target(path);
     let tried = match fs::metadata(&target) {
@@ -106,7 +106,7 @@ fn replace(target: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Resolves a link, so that its target is replaced and the link stays.
+/// Resolves a link, so that [`save`] replaces its target and keeps the link.
 fn target(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -117,7 +117,7 @@ fn beside(target: &Path) -> PathBuf {
     target.with_file_name(format!("{name}.partial-{}", std::process::id()))
 }
 
-/// Creates a new file; first removes one that an earlier process with the same number left behind.
+/// Creates a new file; first removes the one of an earlier process with the same process ID.
 fn fresh(path: &Path, mode: u32) -> io::Result<File> {
     let open = || OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
     match open() {
@@ -129,7 +129,7 @@ fn fresh(path: &Path, mode: u32) -> io::Result<File> {
     }
 }
 
-/// Accessible to its owner only: a cluster contains Secrets, and a kubeconfig a token.
+/// The mode of a file that only its owner can access: a cluster contains Secrets, and a kubeconfig a token.
 const PRIVATE: u32 = 0o600;
 
 /// Opens a file to overwrite it, after its permissions have been restricted to the owner.

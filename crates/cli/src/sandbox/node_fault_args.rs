@@ -14,13 +14,13 @@ pub(super) struct NodeFaultArgs {
 
 #[derive(Debug, Subcommand)]
 enum NodeVerb {
-    /// Their kubelets stop reporting
+    /// Makes the nodes' kubelets stop reporting
     Silence(NodeSelectionArgs),
-    /// Their kubelets alternate between a minute of silence and a minute of reports
+    /// Makes the nodes' kubelets alternate between a minute of silence and a minute of reports
     Flap(NodeSelectionArgs),
-    /// Their kubelets report pressure, of these kinds and no others
+    /// Makes the nodes' kubelets report pressure on the resources of --kind, and on no others
     Pressure {
-        /// The resources under pressure; several with commas
+        /// The resources under pressure; separate several with commas
         #[arg(
             long,
             value_name = "KIND,...",
@@ -32,7 +32,7 @@ enum NodeVerb {
         #[command(flatten)]
         which: NodeSelectionArgs,
     },
-    /// They report again and are under no pressure
+    /// Ends all faults: the nodes' kubelets report again, without pressure
     Recover(NodeSelectionArgs),
 }
 
@@ -45,7 +45,7 @@ enum PressureKind {
 
 #[derive(Debug, Args)]
 struct NodeSelectionArgs {
-    /// The nodes, as kubectl names them: n3 or node/n3
+    /// The nodes, as in kubectl: n3 or node/n3
     #[arg(required = true, value_name = "NAME", add = Completed::NodeName.completer())]
     names: Vec<String>,
     /// The sandbox's kubeconfig. The default is $KUBECONFIG, then the one of the running sandbox, then ~/.kube/config

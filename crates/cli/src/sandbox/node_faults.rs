@@ -1,7 +1,7 @@
 //! Injects faults into the nodes of a running sandbox, with annotations that its kubelets understand.
 //!
-//! - Invariant: nothing is written to a cluster that does not identify itself as a sandbox, or if one of the nodes does
-//!   not exist.
+//! - Invariant: the command writes nothing to a cluster that does not identify itself as a sandbox, and nothing if one of
+//!   the nodes does not exist.
 
 use super::KUBECONFIG_PREFIX;
 use crate::output::{self, PrintError};
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The timeout for a sandbox that may have ended.
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The largest number of nodes in an error.
+/// The maximum number of nodes that an error lists.
 const NAMED_MOST: usize = 20;
 
 /// A fault of nodes.
@@ -50,17 +50,17 @@ pub(crate) enum NodeFaultError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error(
-        "no sandbox of yours is running here, and no kubeconfig leads to one: start one with `taintward sandbox`, or \
-         name its kubeconfig with --kubeconfig"
+        "cannot find a running sandbox of your user or a kubeconfig; start one with `taintward sandbox`, or name its \
+         kubeconfig with --kubeconfig"
     )]
     Nowhere,
     #[error("more than one sandbox is running; choose one with --kubeconfig: {0}")]
     Several(String),
-    #[error("{place}: {why}; is the sandbox still running?")]
+    #[error("{place}: {why}; check that the sandbox is still running")]
     Unreachable { place: String, why: ProbeError },
     #[error(
-        "{place} is not a sandbox (its /version says {version}, a sandbox's ends with {VERSION_SUFFIX}): \
-         nothing was changed; name the sandbox's kubeconfig with --kubeconfig"
+        "{place} is not a sandbox: its version is {version}, and a sandbox's version ends with {VERSION_SUFFIX}; \
+         nothing was changed. Name the sandbox's kubeconfig with --kubeconfig"
     )]
     NoSandbox { place: String, version: String },
     #[error("node {missing} does not exist, so nothing was changed; the nodes are {present}")]
@@ -82,7 +82,7 @@ pub(crate) async fn run(options: NodeFaultOptions) -> Result<(), NodeFaultError>
         plural: "nodes".to_owned(),
     };
     let nodes: Api<DynamicObject> = Api::all_with(cluster.client, &resource);
-    let listed = answered("the nodes cannot be listed", nodes.list_metadata(&ListParams::default())).await?;
+    let listed = answered("cannot list nodes", nodes.list_metadata(&ListParams::default())).await?;
     let mut present: Vec<ObjectMeta> = listed.items.into_iter().map(|node| node.metadata).collect();
     present.sort_by(|one, other| one.name.cmp(&other.name));
     check(&options.nodes, &present)?;
@@ -93,11 +93,11 @@ pub(crate) async fn run(options: NodeFaultOptions) -> Result<(), NodeFaultError>
             "unchanged".to_owned()
         } else {
             let patch = Patch::Merge(json!({"metadata": {"annotations": annotations(&options.fault)}}));
-            let what = format!("node/{name} cannot be annotated");
+            let what = format!("cannot annotate node/{name}");
             answered(&what, nodes.patch_metadata(name, &PatchParams::default(), &patch)).await?;
             options.fault.word()
         };
-        // A failure to print does not stop the others.
+        // A failure to print does not skip the other nodes.
         printed = printed.and(output::print(&format!("node/{name} {word}\n")));
     }
     Ok(printed?)
@@ -170,7 +170,7 @@ async fn answered<T>(
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(kube::Error::Api(status))) => Err(refused(status.message.clone())),
         Ok(Err(why)) => Err(refused(why.to_string())),
-        Err(_) => Err(refused(format!("no answer within {PATIENCE:?}"))),
+        Err(_) => Err(refused(format!("no response within {PATIENCE:?}"))),
     }
 }
 
@@ -194,7 +194,7 @@ fn some(names: &[&str]) -> String {
     }
 }
 
-/// The annotations by which the nodes' kubelets know of a fault; null removes one.
+/// The annotations that inject a fault into a node's kubelet; null removes one.
 fn annotations(fault: &NodeFault) -> Value {
     match fault {
         NodeFault::Silent => json!({SILENCE: "true"}),

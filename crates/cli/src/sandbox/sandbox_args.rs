@@ -25,10 +25,11 @@ pub(crate) struct SandboxArgs {
     /// them. A Node in a file needs only apiVersion, kind and metadata.name
     #[arg(long, value_name = "N|FILE", allow_negative_numbers = true, value_parser = nodes)]
     nodes: Option<SandboxNodes>,
-    /// The number of zones (default 3), at most one for each node; nodes of a file are in the zones of their labels
+    /// The number of zones (default 3), at most the number of nodes; nodes of a file are in the zones of their labels
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     zones: Option<usize>,
-    /// Where the API server listens: a port of this machine, or an address with a port; port 0 takes a free one
+    /// The address on which the API server listens: a port of 127.0.0.1, or an address with a port; port 0 means any free
+    /// port
     #[arg(long, default_value = "127.0.0.1:0", value_name = "[ADDRESS:]PORT", value_parser = address)]
     listen: SocketAddr,
     /// Write the kubeconfig to this file. The default is a temporary file that is deleted when the sandbox ends
@@ -40,8 +41,8 @@ pub(crate) struct SandboxArgs {
     /// The same seed gives the same names and the same sequence of events
     #[arg(long, default_value_t = 1, value_parser = seed)]
     seed: u64,
-    /// Start from this file: what `kubectl get nodes,pods,deploy,rs,ds,pdb -A -o yaml` printed of a cluster, or what
-    /// --save wrote
+    /// Start from the objects of this file: the output of `kubectl get nodes,pods,deploy,rs,ds,pdb -A -o yaml`, or a file
+    /// of --save
     #[arg(long, value_name = "FILE")]
     load: Option<PathBuf>,
     /// Write all objects to this file when the sandbox ends, and on each SIGUSR1
@@ -50,17 +51,17 @@ pub(crate) struct SandboxArgs {
     /// Start without workloads
     #[arg(long)]
     empty: bool,
-    /// Leave parts out, so that real components can replace them: taintward, kubelets, nodes, scheduler, deployments,
+    /// Omit parts, so that real components can replace them: taintward, kubelets, nodes, scheduler, deployments,
     /// replicasets, daemonsets, jobs, budgets, garbage, podgc, namespaces
     #[arg(long, value_delimiter = ',', value_name = "PART,...")]
     without: Vec<String>,
-    /// Show in half a minute what taints do, then end; needs no kubectl
+    /// Show the effects of taints in half a minute, then exit; needs no kubectl
     #[arg(long)]
     tour: bool,
-    /// The port on 127.0.0.1 for the board, a page for a browser; 0 takes a free one
+    /// The port on 127.0.0.1 for the board, a page for a browser; 0 means any free port
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     board_port: u16,
-    /// Print plain lines instead of a live board
+    /// Print plain lines instead of the live dashboard
     #[arg(long)]
     plain: bool,
 }
@@ -139,7 +140,7 @@ const KUBELETS_RENEW: Duration = Duration::from_secs(10);
 const NODES: usize = 6;
 const ZONES: usize = 3;
 
-/// The tour shows every pod of a node by its name; with more nodes it takes longer than it says.
+/// The tour lists every pod of a node by its name; with more nodes it takes longer than documented.
 const TOUR_NODES_MOST: usize = 100;
 
 /// The name of Taintward among the components.
@@ -151,21 +152,21 @@ pub(crate) enum SandboxArgsError {
     #[error("--speed is {0}; expected a number between 0.01 and 10000")]
     Speed(f64),
     #[error(
-        "--zones spreads the nodes that --nodes counts; nodes of a file are in the zone that their label \
-         topology.kubernetes.io/zone names: leave --zones out"
+        "--zones cannot be combined with --nodes FILE, because the label topology.kubernetes.io/zone of each node names \
+         its zone; omit --zones"
     )]
     Zones,
     #[error(
-        "--load brings nodes of its own: leave --nodes and --zones out, or put the nodes into the file of --load"
+        "--load brings nodes of its own; omit --nodes and --zones, or add the nodes to the file of --load"
     )]
     Loaded,
-    #[error("--zones is {zones} for {nodes} nodes; expected a number from 1 to as many as there are nodes")]
+    #[error("--zones is {zones} for {nodes} nodes; expected a number from 1 to the number of nodes")]
     TooManyZones { zones: usize, nodes: usize },
-    #[error("--without does not know {unknown}; expected one of {known}")]
+    #[error("--without names the unknown part {unknown}; expected one of {known}")]
     Part { unknown: String, known: String },
     #[error(
-        "--tour needs the workloads, 3 to {TOUR_NODES_MOST} nodes and all parts: leave --empty, --load, --nodes FILE and \
-         --without out"
+        "--tour needs the sample workloads, 3 to {TOUR_NODES_MOST} nodes and all parts; omit --empty, --load, \
+         --nodes FILE and --without"
     )]
     Tour,
 }
@@ -245,7 +246,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         stamp_taints: false,
         numeric_operators: false,
         exempt_namespaces: Vec::new(),
-        // The tour needs no election; otherwise another Taintward may run beside this one, and `pending` finds out
+        // The tour needs no election. Otherwise another Taintward may run beside this one, and the Lease shows `pending`
         // which one evicts.
         election: (!args.tour).then(ElectionSettings::default),
         serving: ServingSettings { bind_address: args.listen.ip(), metrics_port: None, secure: None },
@@ -261,7 +262,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         zones,
         roles,
         renew: if args.tour { silence::RENEW } else { KUBELETS_RENEW }.try_into().unwrap_or_default(),
-        // As in a cluster with Taintward's webhook, whether or not a Taintward runs in it.
+        // The sandbox behaves as a cluster with Taintward's webhook, even if no Taintward runs in it.
         webhook: true,
         ..world::WorldSettings::default()
     };
@@ -285,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_taken_as_people_write_them() {
+    fn common_forms_of_addresses_are_accepted() {
         for (text, expected) in [
             ("21100", "127.0.0.1:21100"),
             (":21100", "127.0.0.1:21100"),

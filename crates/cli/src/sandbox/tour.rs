@@ -19,13 +19,15 @@ type TourStep = Result<(), String>;
 /// The tour's taint.
 const TAINT: &str = "maintenance";
 
-/// The time limit for something that happens at once.
+/// The time limit for a change that has no countdown.
 const SOON: Duration = Duration::from_secs(8);
 
 /// The whole tour.
 pub(crate) async fn run(world: &World) -> TourStep {
     let tour = Tour { server: world.server().clone() };
-    say("Taintward's tour: a sandbox cluster in this process, and what NoExecute taints do to its pods.")?;
+    say(
+        "Taintward's tour: a sandbox cluster in this process, and the effect of NoExecute taints on its pods.",
+    )?;
     tour.begin().await?;
     let (node, other) = tour.two_nodes_with_cart()?;
     tour.taint(&node).await?;
@@ -33,11 +35,11 @@ pub(crate) async fn run(world: &World) -> TourStep {
     tour.let_run_out(&other).await?;
     tour.drain().await?;
     tour.silence().await?;
-    say("\nThat was the tour. `taintward sandbox` keeps a cluster running for you and kubectl.")?;
+    say("\nThat was the tour. `taintward sandbox` runs a cluster for you and kubectl until you stop it.")?;
     Ok(())
 }
 
-/// A step's first line. It stands out on a terminal, as docs/tour.svg shows it.
+/// A step's first line. It has a color on a terminal, as in docs/tour.svg.
 fn head(text: &str) -> TourStep {
     let measure = Terminal::of_standard_output(false).measure();
     print(&headline(text, measure, ColorChoice::Auto.paints()))
@@ -108,9 +110,11 @@ impl Tour {
     async fn begin(&self) -> TourStep {
         let nodes = self.nodes().len();
         head(&format!(
-            "1. {nodes} nodes; a shop with web (tolerates no taint), cart (tolerates maintenance for a while), search"
+            "1. {nodes} nodes run a shop: web tolerates no taint, cart tolerates the taint {TAINT} for {CART_SECONDS} s,"
         ))?;
-        say("   (longer) and an agent on every node (tolerates everything). They start:")?;
+        say(
+            "   search tolerates it longer, and an agent on every node tolerates all taints. The pods start:",
+        )?;
         self.until("the start of all pods", SOON, |tour| {
             tour.of("web", None).len() == 6
                 && tour.of("cart", None).len() == 3
@@ -159,55 +163,64 @@ impl Tour {
         let (web, cart) = (self.of("web", Some(node)), self.of("cart", Some(node)));
         head(&format!("2. kubectl taint nodes {node} {TAINT}=now:NoExecute"))?;
         self.set_taint(node, true)?;
-        self.until("web leaving the node at once", SOON, |tour| tour.of("web", Some(node)).is_empty())
+        self.until("the eviction of web from the node", SOON, |tour| tour.of("web", Some(node)).is_empty())
             .await?;
-        say(&format!("   web does not tolerate it and left at once: {}.", listed(&web)))?;
-        self.until("web running elsewhere", SOON, |tour| tour.of("web", None).len() == 6).await?;
-        say("   Its Deployment made others, and the scheduler found them other nodes: 6 of web run again.")?;
+        say(&format!(
+            "   web does not tolerate the taint, so Taintward evicts it at once: {}.",
+            listed(&web)
+        ))?;
+        self.until("the restart of web on other nodes", SOON, |tour| tour.of("web", None).len() == 6).await?;
+        say(
+            "   Its Deployment recreates the pods, the scheduler places them on other nodes, and 6 pods of web run again.",
+        )?;
         if self.of("cart", Some(node)) != cart {
-            return Err("cart left before its time".to_owned());
+            return Err("cart was evicted before its deadline".to_owned());
         }
         say(&format!(
-            "   cart tolerates it for {CART_SECONDS} s and is still there, counting down: {}.",
+            "   cart tolerates the taint for {CART_SECONDS} s: it still runs and counts down: {}.",
             listed(&cart)
         ))?;
         let agents = self.of("agent", Some(node));
         if agents.len() != 1 {
-            return Err("the agent left though it tolerates everything".to_owned());
+            return Err("the agent was evicted, although it tolerates all taints".to_owned());
         }
-        say(&format!("   the agent tolerates everything and stays: {}.", listed(&agents)))?;
+        say(&format!("   The agent tolerates all taints and stays: {}.", listed(&agents)))?;
         Ok(())
     }
 
     async fn take_back(&self, node: &str) -> TourStep {
         let cart = self.of("cart", Some(node));
-        head(&format!("3. kubectl taint nodes {node} {TAINT}-   (in time)"))?;
+        head(&format!(
+            "3. kubectl taint nodes {node} {TAINT}-   (removes the taint before cart's deadline)"
+        ))?;
         self.set_taint(node, false)?;
-        say("   We wait until cart's countdown would have ended ...")?;
+        say("   The tour waits until cart's countdown would have ended ...")?;
         self.server.clock().sleep(Duration::from_secs(CART_SECONDS)).await;
         if self.of("cart", Some(node)) != cart {
-            return Err("cart left though the taint was taken back in time".to_owned());
+            return Err("cart was evicted, although the taint was removed before the deadline".to_owned());
         }
-        say(&format!("   Nobody left: {} stays, because the reason is gone.", listed(&cart)))?;
+        say(&format!("   Taintward evicts no pod: {} stays, because the taint is gone.", listed(&cart)))?;
         Ok(())
     }
 
     async fn let_run_out(&self, node: &str) -> TourStep {
         let cart = self.of("cart", Some(node));
-        head(&format!("4. The same taint on {node}, and nobody takes it back."))?;
+        head(&format!("4. kubectl taint nodes {node} {TAINT}=now:NoExecute   (and this taint stays)"))?;
         let began = self.server.clock().now();
         self.set_taint(node, true)?;
         let limit = Duration::from_secs(CART_SECONDS) + SOON;
-        self.until("cart leaving when its time was over", limit, |tour| {
+        self.until("the eviction of cart at its deadline", limit, |tour| {
             tour.of("cart", Some(node)).is_empty()
         })
         .await?;
         let took = self.server.clock().now().duration_since(began).as_secs_f64();
         if took < CART_SECONDS as f64 {
-            return Err(format!("cart left after {took:.1} s, before its {CART_SECONDS} s were over"));
+            return Err(format!(
+                "cart was evicted after {took:.1} s, before its {CART_SECONDS} s had passed"
+            ));
         }
         say(&format!(
-            "   {} left after {took:.1} s: not before its {CART_SECONDS} s were over.",
+            "   {} is gone after {took:.1} s: it had the full {CART_SECONDS} s of its toleration.",
             listed(&cart)
         ))?;
         self.set_taint(node, false)
@@ -217,7 +230,7 @@ impl Tour {
         let node = self.busiest("web");
         let web = self.of("web", Some(&node));
         say(&format!(
-            "\n5. kubectl drain {node}   (its web pods are evicted one by one; the budget wants 4 of 6 at all times)"
+            "\n5. kubectl drain {node}   (evicts its web pods one by one; their budget requires 4 of 6 healthy pods)"
         ))?;
         let on = ResourcePath::object(known("", "nodes"), "", &node);
         let cordon = self.server.change(&on, "tour", |node| node["spec"]["unschedulable"] = json!(true));
@@ -236,14 +249,14 @@ impl Tour {
             }
             least = least.min(self.of("web", None).len());
         }
-        self.until("the node being empty of web", SOON, |tour| {
+        self.until("the move of web to other nodes", SOON, |tour| {
             tour.of("web", Some(&node)).is_empty() && tour.of("web", None).len() == 6
         })
         .await?;
         if least < 4 {
-            return Err(format!("only {least} of web were running during the drain"));
+            return Err(format!("only {least} pods of web ran during the drain"));
         }
-        say(&format!("   {} moved; never fewer than {least} of web were running.", listed(&web)))?;
+        say(&format!("   {} moved, and at least {least} pods of web ran at all times.", listed(&web)))?;
         Ok(())
     }
 
@@ -262,7 +275,7 @@ impl Tour {
 }
 
 fn listed(names: &[String]) -> String {
-    if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
+    if names.is_empty() { "no pod".to_owned() } else { names.join(", ") }
 }
 
 #[cfg(test)]
@@ -270,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_stand_out_where_colours_are_wanted() {
+    fn headlines_have_a_color_on_a_terminal() {
         let told = |measure, paints| headline("1. It begins.", measure, paints);
         assert_eq!(told(80, true), "\n\x1b[32m1. It begins.\x1b[0m");
         assert_eq!(told(80, false), "\n1. It begins.");

@@ -28,13 +28,13 @@ pub(super) fn before(
     if !plan.prompt {
         return Ok(());
     }
-    io::stderr().write_all(b"Go on? [y/N] ")?;
+    io::stderr().write_all(b"Continue? [y/N] ")?;
     let mut line = String::new();
     io::stdin().read_line(&mut line)?;
     if is_yes(&line) { Ok(()) } else { Err(TaintCommandError::Declined) }
 }
 
-/// Only a clear yes counts.
+/// Only `y` or `yes` confirms.
 fn is_yes(line: &str) -> bool {
     matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
 }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_clear_yes_is_one() {
+    fn only_y_or_yes_confirms() {
         for yes in ["y\n", "Y\r\n", " yes \n", "YES"] {
             assert!(is_yes(yes), "{yes:?}");
         }

@@ -22,7 +22,7 @@ struct TaintRow {
     note: Option<String>,
 }
 
-/// Prints the taints of these nodes, in order. Returns what could not be read.
+/// Prints the taints of these nodes, in order. Returns the failed reads.
 pub(super) async fn show(plan: &TaintOptions, nodes: &NodeClient, names: &[String]) -> Vec<NodeWriteError> {
     let (mut rows, mut failures) = (Vec::new(), Vec::new());
     let now = Clock::system().now().wall;
@@ -44,7 +44,7 @@ pub(super) async fn show(plan: &TaintOptions, nodes: &NodeClient, names: &[Strin
     if let Err(why) = io::stdout().write_all(text.as_bytes())
         && why.kind() != io::ErrorKind::BrokenPipe
     {
-        failures.push(NodeWriteError::Reasons(vec![format!("the table cannot be printed: {why}")]));
+        failures.push(NodeWriteError::Reasons(vec![format!("cannot print the table: {why}")]));
     }
     failures
 }
@@ -79,7 +79,7 @@ fn since(taint: &Taint, changed: Option<Wall>, now: Wall) -> String {
 fn noted(note: &TaintNote, now: Wall) -> Option<String> {
     let reason = note.reason.as_deref().map(harmless);
     let until = note.until.map(|until| match until <= now {
-        true => format!("over since {}", moment(until, now)),
+        true => format!("expired at {}", moment(until, now)),
         false => format!("until {}", moment(until, now)),
     });
     match (until, reason) {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_stand_side_by_side_if_they_fit() {
+    fn columns_are_side_by_side_if_they_fit() {
         let rows = [
             row("n1", "a=b:NoExecute", Some("until 15:00:00, in 1h: disk")),
             row("n22", "c:NoSchedule", None),

@@ -40,8 +40,7 @@ pub(super) enum TaintUsageError {
     #[error("invalid resource type {}, only node types are supported", harmless(.0))]
     Type(String),
     #[error(
-        "--list prints a table: leave -o out; kubectl get nodes -o json prints the taints as the API has \
-         them"
+        "--list prints a table only; omit -o, or use kubectl get nodes -o json, which prints the taints in the API's form"
     )]
     ListForm,
     #[error("{}{}", harmless(&.error.to_string()), ErrorPointer(.argument, .error))]
@@ -54,11 +53,11 @@ pub(super) enum TaintUsageError {
     Slashes,
     #[error("arguments in resource/name form must have a single resource and name")]
     HalfAName,
-    #[error("--list shows taints and changes none; leave {} out, or --list", harmless(.0))]
+    #[error("--list shows taints and changes none; omit {}, or --list", harmless(.0))]
     ListAndChange(String),
-    #[error("--expired removes taints whose --for is over, and no others; leave {} out, or --expired", harmless(.0))]
+    #[error("--expired removes only taints whose --for has passed; omit {}, or --expired", harmless(.0))]
     ExpiredAndChange(String),
-    #[error("--for and --reason say something about taints that are added; this command adds none")]
+    #[error("--for and --reason describe added taints, and this command adds none; omit them")]
     NoteAboutNothing,
 }
 

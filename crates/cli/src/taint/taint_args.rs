@@ -1,4 +1,4 @@
-//! Defines the flags of `taintward taint`: kubectl's, with kubectl's values (KT-1), and our own.
+//! Defines the flags of `taintward taint`: kubectl's, with kubectl's values (KT-1), and additional ones.
 //!
 //! - See `taint/request.rs` for the positional arguments.
 
@@ -12,12 +12,12 @@ use std::time::Duration;
 /// The heading of flags kubectl does not have.
 const OWN: &str = "Beyond kubectl";
 
-// Nodes are cluster-scoped: -n and -A are accepted as by kubectl, and have no effect.
+// Nodes are cluster-scoped: the command accepts -n and -A as kubectl does, without effect.
 #[derive(Debug, Args)]
 #[command(mut_arg("namespace", |arg| arg.hide(true)), mut_arg("all_namespaces", |arg| arg.hide(true)))]
 pub(crate) struct TaintArgs {
-    /// node, names of nodes, then taints: key=value:Effect or key:Effect to add, the same with - at the end or key- to
-    /// remove
+    /// The word node, names of nodes, then taints: key=value:Effect or key:Effect to add, the same with - at the end or key-
+    /// to remove
     #[arg(value_name = "node NAME... TAINT...", add = CompletionKind::NodeName.completer())]
     arguments: Vec<String>,
     /// All nodes of the cluster
@@ -42,7 +42,7 @@ pub(crate) struct TaintArgs {
     /// The field manager, as in metadata.managedFields
     #[arg(long, value_name = "NAME", default_value = "kubectl-taint")]
     field_manager: String,
-    /// Whether the server refuses fields it does not know: strict (or true), warn, ignore (or false)
+    /// How the API server treats unknown fields: strict (or true) rejects them, warn, ignore (or false)
     #[arg(long, value_name = "HOW", default_value = "strict", value_parser = validation)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "strict")]
     validate: &'static str,
@@ -56,14 +56,14 @@ pub(crate) struct TaintArgs {
     /// Show the taints of these nodes, and change nothing
     #[arg(long, help_heading = OWN)]
     list: bool,
-    /// Remove the taints of these nodes that were added with --for and have expired, and no others
+    /// Remove only taints of these nodes that were added with --for and have expired
     #[arg(long, help_heading = OWN, conflicts_with = "list")]
     expired: bool,
-    /// How long the taint is intended to stay, as in 2h or 2d: a note for people; no controller removes the taint, see
+    /// How long the taint is intended to stay, as in 2h or 2d: a note for users; no controller removes the taint, see
     /// --expired
     #[arg(long = "for", value_name = "DURATION", value_parser = crate::args::duration::positive_with_days, help_heading = OWN)]
     lasts: Option<Duration>,
-    /// Why the taint is there: a note for people, kept in an annotation of the node
+    /// The reason for the taint: a note for users, stored in an annotation of the node
     #[arg(long, value_name = "TEXT", value_parser = reason, help_heading = OWN)]
     reason: Option<String>,
     /// Do not ask before a NoExecute taint is added
@@ -95,7 +95,7 @@ pub(crate) struct TaintOptions {
     pub(crate) field_manager: String,
     pub(crate) form: TaintOutputFormat,
     pub(crate) managed_fields: bool,
-    /// Whether to show which pods would leave, on a terminal.
+    /// Whether to show which pods would be evicted, on a terminal.
     pub(crate) preview: bool,
     /// Whether to prompt then.
     pub(crate) prompt: bool,

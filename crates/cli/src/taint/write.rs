@@ -61,13 +61,12 @@ pub(super) async fn all(
         failures.extend(done.err());
     }
     if plan.expired && failures.is_empty() && printer.is_idle() {
-        crate::say::note("no taint of these nodes has been there for longer than its --for");
+        crate::say::note("no taint of these nodes has outlived its --for");
     }
     failures
 }
 
-/// An edit that removes taints whose intended duration is over. No pod leaves for that, because a removed taint evicts
-/// none.
+/// An edit that removes taints whose intended duration has passed. It evicts no pods, because it only removes taints.
 fn expired(node: &EditableNode, now: Wall) -> TaintEdit {
     let is_over = |taint: &&Taint| {
         let until = TaintNote::about(taint, |key| node.annotation(key)).and_then(|note| note.until);
@@ -152,7 +151,7 @@ fn warn(response: &PatchResponse) {
     }
 }
 
-/// Writers that met once should not meet again, so their pauses depend on the process number.
+/// The pauses depend on the process ID, so that two writers with a conflict do not retry at the same time.
 fn pause(tries: u32) -> Duration {
     let own = Duration::from_micros(u64::from(std::process::id()).wrapping_mul(7919) % 3000);
     PAUSE * tries.min(PAUSES_MOST) + own
@@ -190,7 +189,7 @@ impl<'p> TaintPrinter<'p> {
         match io::stdout().write_all(text.as_bytes()) {
             // A reader that stops early (`| head`) is not an error.
             Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
-                Err(format!("node/{name} {word}, but it cannot be printed: {why}"))
+                Err(format!("node/{name} {word}, but cannot print it: {why}"))
             }
             _ => Ok(()),
         }
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn yaml_is_sorted_and_means_the_same() {
+    fn yaml_is_sorted_and_has_the_same_content() {
         let text = yaml(NODE.as_bytes(), false).unwrap();
         assert!(text.starts_with("apiVersion: v1\nkind: Node\nmetadata:\n  annotations:\n"), "{text}");
         assert!(

@@ -69,13 +69,14 @@ struct WebhookClusterArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The rules")]
 struct RulesArgs {
-    /// Which rules hold: default-tolerations, dedicated-pools, extended-resources, toleration-restriction,
-    /// toleration-guard (the ceilings of guarded namespaces, for toleration-guard-controller), advice (warnings about tolerations and taints that do not do what their author thinks) and brake (NoExecute taints on
-    /// the last healthy node, or on too many); '*' stands for the first two
+    /// Which rules run: default-tolerations, dedicated-pools, extended-resources, toleration-restriction,
+    /// toleration-guard (adds the ceilings of guarded namespaces, for toleration-guard-controller), advice (warns about
+    /// tolerations and taints that do not do what their author intends) and brake (rejects NoExecute taints on the last
+    /// healthy node, or on too many nodes); '*' means the first two
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = entry)]
     #[arg(env = "TAINTWARD_RULES", hide_env = true)]
     rules: Vec<RuleEntry>,
-    /// Toleration seconds of not-ready for pods without own seconds, where neither the namespace nor a policy sets
+    /// The tolerationSeconds for not-ready of pods without a toleration of their own, unless the namespace or a policy sets
     /// them; the API server's flag of this name should have the same value
     #[arg(long, value_name = "SECONDS", default_value = "300", allow_negative_numbers = true)]
     #[arg(env = "TAINTWARD_DEFAULT_NOT_READY_TOLERATION_SECONDS", hide_env = true)]
@@ -126,8 +127,8 @@ struct WebhookServingArgs {
     #[arg(long, value_name = "PORT", default_value = "9443")]
     #[arg(env = "TAINTWARD_SECURE_PORT", hide_env = true)]
     secure_port: u16,
-    /// A separate port for /metrics and health, plain HTTP, whose clients take no connections from API servers; 0
-    /// switches it off
+    /// A separate port for /metrics and health, plain HTTP, so that its clients use no connections of the API servers'
+    /// port; 0 switches it off
     #[arg(long, value_name = "PORT", default_value = "0")]
     #[arg(env = "TAINTWARD_METRICS_PORT", hide_env = true)]
     metrics_port: u16,
@@ -164,7 +165,7 @@ struct CertificateArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "client_ca_file")]
     #[arg(env = "TAINTWARD_CLIENT_ALLOWED_NAMES", hide_env = true)]
     client_allowed_names: Vec<String>,
-    /// Makes a certificate, keeps it in a Secret, renews it, and writes into the webhook configurations who has signed it
+    /// Creates a certificate, stores it in a Secret, renews it, and writes its CA into the webhook configurations
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(env = "TAINTWARD_SELF_SIGNED", hide_env = true)]
@@ -225,19 +226,21 @@ const USUAL: [AdmissionRule; 2] = [AdmissionRule::Defaults, AdmissionRule::Pools
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WebhookArgsError {
     #[error(
-        "no serving certificate: give --tls-cert-file and --tls-private-key-file, or --self-signed, which \
+        "the webhook has no serving certificate; set --tls-cert-file and --tls-private-key-file, or --self-signed, which \
          creates one"
     )]
     NoCertificate,
-    #[error("--self-signed and --tls-cert-file contradict each other: leave one of them out")]
+    #[error("--self-signed and --tls-cert-file contradict each other; omit one of them")]
     TwoCertificates,
-    #[error("--rules leaves no rule: name one of {}, or leave --rules out", names_of_rules())]
+    #[error("--rules enables no rule; omit --rules, or name one of: {}", names_of_rules())]
     NoRule,
-    #[error("--secure-port and --metrics-port are both {0}; one port cannot speak both HTTPS and HTTP")]
+    #[error(
+        "--secure-port and --metrics-port are both {0}, but one port cannot serve HTTPS and HTTP; choose another port"
+    )]
     SamePort(u16),
-    #[error("--secure-port must be 1 to 65535: it is where API servers ask")]
+    #[error("--secure-port is 0, but API servers connect to this port; choose one from 1 to 65535")]
     NoPort,
-    #[error("{0} is given, but the rule that reads it does not hold: add toleration-restriction to --rules")]
+    #[error("{0} needs the rule that reads it: add toleration-restriction to --rules")]
     Idle(&'static str),
     #[error(transparent)]
     Lists(#[from] RestrictionConfigError),
@@ -252,7 +255,7 @@ fn entry(text: &str) -> Result<RuleEntry, String> {
         let found = AdmissionRule::ALL.into_iter().find(|rule| rule.name() == name);
         found.ok_or_else(|| {
             format!(
-                "no such rule; expected '*', or a name (with '-' in front to switch it off) out of: {}",
+                "unknown rule; expected '*', or a name (with '-' in front to switch it off) out of: {}",
                 names_of_rules()
             )
         })

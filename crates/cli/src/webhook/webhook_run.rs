@@ -1,7 +1,7 @@
 //! Runs the admission webhook: server, cache watches, certificate.
 //!
-//! - Invariant: reviews are answered from the start, with or without an API server; no response waits for a request of
-//!   ours.
+//! - Invariant: the webhook answers reviews from the start, with or without an API server; no response waits for a
+//!   request by the webhook.
 
 mod cache_watches;
 mod certificate_rotator;
@@ -53,10 +53,10 @@ pub(crate) struct SelfSignedSettings {
 /// Why the webhook could not continue.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WebhookError {
-    /// The port is not available, or there is no certificate.
+    /// The port is not available, or the certificate is missing.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// There is no usable configuration for a client.
+    /// The configuration of the client cannot be used.
     #[error(transparent)]
     Connect(#[from] ConnectError),
 }
@@ -111,7 +111,7 @@ pub(crate) async fn run(settings: WebhookSettings, mut shutdown: Shutdown) -> Re
     Ok(())
 }
 
-/// Panics when a task panics: a webhook without its watches must not continue as if it had them.
+/// Panics when a task panics: a webhook without its watches must not continue.
 async fn broken(tasks: &mut JoinSet<()>) {
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended
@@ -129,7 +129,7 @@ fn metrics(clock: &Clock) -> Arc<WebhookMetrics> {
     Arc::new(WebhookMetrics::new(mono, env!("CARGO_PKG_VERSION"), now.wall, &RuleReviewer::names()))
 }
 
-/// Ready once all lists have been complete. If a watch breaks later, the cache keeps its state, and the log says so.
+/// Ready after all lists were complete once. If a watch breaks later, the cache keeps its state, and the log reports it.
 fn checks(rules: &Arc<RuleReviewer>, streams: Vec<cache_watches::WebhookStream>) -> Vec<Check> {
     let rules = Arc::clone(rules);
     let heard = move || match rules.missing().as_slice() {

@@ -52,7 +52,7 @@ pub(crate) fn small() -> Value {
     let pods = [pod("web-1", "n1", Some(NOW + 252.0)), pod("web-2", "n1", None), pod("web-3", "n2", None)];
     let mut state = state(&nodes, &pods);
     state["workloads"] = json!([{"id": "w", "kind": "Deployment", "namespace": "shop", "name": "web", "healthy": 2, "wanted": 3}]);
-    state["limits"] = json!([{"id": "l", "kind": "refused", "about": "shop/web", "text": "The budget permits no eviction."}]);
+    state["limits"] = json!([{"id": "l", "kind": "blocked", "about": "shop/web", "text": "The budget allows no eviction."}]);
     state["decisions"] = json!([{
         "id": 1, "at": NOW - 60.0, "kind": "Counting", "node": "n1", "pod": "shop/web-1", "text": "web-1 counts down.",
     }]);

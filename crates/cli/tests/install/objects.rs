@@ -18,7 +18,7 @@ pub(crate) fn install(arguments: &[&str]) -> Command {
 }
 
 /// What is said where nobody says from where API servers ask.
-const OPEN: &str = "warning: the webhook's port is open to all pods of the cluster; name the networks of API servers with \
+const OPEN: &str = "warning: all pods of the cluster can connect to the webhook; name the networks of API servers with \
                     --api-server-cidr\n";
 
 /// The output of a success, with nothing else on standard error.

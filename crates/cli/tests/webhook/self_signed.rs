@@ -107,7 +107,7 @@ impl Kept {
 async fn lose(stage: &Stage, hook: &Hook) {
     stage.api.delete(&place(), &json!({})).await.unwrap();
     wait::until("the loss to be reported", PATIENCE, async || {
-        Ok(hook.output().contains("taintward install --apply` creates the Secret").then_some(()))
+        Ok(hook.output().contains("create the empty Secret with `taintward install --apply`").then_some(()))
     })
     .await
     .unwrap();

@@ -1,8 +1,8 @@
-// Shows a cluster's taints, and who leaves because of them, from the events of `taintward board`.
+// Shows a cluster's taints, and the pods that they evict, from the events of `taintward board`.
 //
-// - Text of the cluster becomes text nodes only; what hides or turns text is shown as U+FFFD.
-// - Whatever the size of the cluster, only what is on the screen has elements.
-// - Times are the cluster's: what it said last, and what has passed since by the clock for waiting.
+// - Text of the cluster becomes text nodes only; characters that hide or turn text become U+FFFD.
+// - In a cluster of any size, only items on the screen have elements.
+// - Times are the cluster's: the last one received, plus the time since then by a monotonic clock.
 
 const $ = id => document.getElementById(id)
 const values = map => [...map.values()]
@@ -10,7 +10,7 @@ const rect = element => element.getBoundingClientRect()
 const clamp = (value, least, most) => Math.max(least, Math.min(value, most))
 const clean = text => String(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd')
 
-// The fields of a pod, as they are sent; RING and WORDS are added here.
+// The fields of a pod, as the board sends them; this page adds RING and WORDS.
 const [ID, SPACE, NAME, NODE, STATE, UNTIL, WHY, RING, WORDS] = Array(9).keys()
 const [, COUNTS, DUE, HELD] = Array(4).keys()
 const MARKS = [
@@ -20,7 +20,7 @@ const MARKS = [
 	'M-5-6h3.5v12h-3.5zM1.5-6h3.5v12h-3.5z',
 	'M-4-4L4 4M4-4L-4 4',
 ]
-// What a cell of 10 pixels says of its node where nodes are many, the most urgent last.
+// The states of a node as cells of 10 pixels, for many nodes; the most urgent last.
 const CELLS = [
 	['ready', 'm1 1h8v8h-8z'],
 	['cordoned', 'm1.8 1.8h6.4v6.4h-6.4z'],
@@ -36,7 +36,7 @@ let state = {}
 const nodes = new Map()
 const pods = new Map()
 const workloads = new Map()
-/** What is on a node, by its name: pods may come before their node. */
+/** The pods of a node, by its name: pods may arrive before their node. */
 const sites = new Map()
 let totals
 let anchor = [0, 0]
@@ -124,7 +124,7 @@ function opening(element) {
 
 /**
  * A list of any length: of its rows those in sight exist, and arrow keys go through all.
- * `row` tells of an item its key, what it opens, its tooltip, and its cells: a class and a text each.
+ * `row` returns an item's key, its reference, its tooltip, and its cells: a class and a text each.
  */
 function listOf(list, scroller, row, lines = 2) {
 	let rows = new Map()
@@ -315,7 +315,7 @@ function podCount({pods, counts}) {
 	return dots(plural(pods.size, 'pod'), ...told)
 }
 
-/** A taint with its age and who set it; `tick` renews the age. */
+/** A taint with its age and its manager; `tick` renews the age. */
 function chip(taint) {
 	const since = h('span.quiet')
 	const effect = `:${taint.effect}`
@@ -470,7 +470,7 @@ function drawNodes() {
 		})
 	}
 	shownTiles = many ? [] : shown.map(tileOf)
-	put($('hint'), shown.length ? (state.sandbox ? 'A sandbox: open a node, taint it, and watch its pods.' : '') : nodes.size ? 'No node is found.' : 'There are no nodes.')
+	put($('hint'), shown.length ? (state.sandbox ? 'A sandbox: open a node, taint it, and watch its pods.' : '') : nodes.size ? 'No node matches.' : 'The cluster has no nodes.')
 	nodeList.show(many ? shown : [])
 	if (many) drawLegend(CELLS, 'g', '-1 -1 12 12')
 	else drawLegend(state.phases.map(([text], index) => [text, MARKS[index]]), 's', '-8 -8 16 16')
@@ -526,7 +526,7 @@ function drawLists() {
 	decisionList.show(state.decisions.filter(one => found(` ${one.text} node:${one.node} ${one.pod} `.toLowerCase())).reverse(), 'None so far.')
 	const limits = state.limits.slice(0, 100).map(one => h('li', {}, h('b.c3', {}, one.kind), ' ', h('bdi.quiet', {}, one.about), h('br'), bdi(one.text)))
 	const list = $('limits').querySelector('ul')
-	list.dataset.none = limits.length ? '' : 'Nothing is held, braked or refused.'
+	list.dataset.none = limits.length ? '' : 'Nothing is held, slowed or blocked.'
 	list.replaceChildren(...limits)
 }
 
@@ -537,7 +537,7 @@ function drawHead() {
 	const told = [['', nodes.size, 'nodes'], ['c2', values(nodes).filter(node => node.health !== 'Ready').length, 'not ready'], ['', pods.size, 'pods']]
 	for (let index = COUNTS; index <= 4; index++) told.push([`c${index}`, totals[index], state.phases[index][1]])
 	$('totals').replaceChildren(...told.map(([name, count, text]) => h('li', {}, h(`b.${count ? name : ''}`, {}, number(count)), ` ${text}`)))
-	document.title = `${totals[COUNTS] + totals[DUE]} leaving · Taintward board`
+	document.title = `${totals[COUNTS] + totals[DUE]} to evict · Taintward board`
 	const tools = $('tools')
 	if (state.sandbox && !tools.firstChild) {
 		const file = h('input', {type: 'file', hidden: '', onchange: async () => act({verb: 'load', text: await file.files[0].text()})})
@@ -547,7 +547,7 @@ function drawHead() {
 	for (const one of tools.querySelectorAll('[aria-label]')) set(one, 'aria-pressed', parseFloat(one.textContent) === state.speed)
 }
 
-// Actions, and the line that says what came of them.
+// Actions, and the line with their results.
 
 let silence
 function say(text) {
@@ -561,7 +561,7 @@ async function request(path, options) {
 		const answer = await fetch(path, options)
 		return [answer.ok, await answer.text()]
 	} catch {
-		return [false, 'The board does not answer: is it still running?']
+		return [false, 'The board does not respond; check that it still runs.']
 	}
 }
 
@@ -587,7 +587,7 @@ function command(text) {
 	return h('div.tools', {}, code, button('Copy', copy, `Copy ${text}`))
 }
 
-/** Shows what the command line would print: its tables keep their columns, its sentences wrap. */
+/** Shows the output of a command: tables keep their columns, sentences wrap. */
 async function ask(box, path, query) {
 	const [good, text] = await request(`${path}?${new URLSearchParams(query)}`)
 	box.className = good ? 'told' : 'told failed'
@@ -601,7 +601,7 @@ async function ask(box, path, query) {
 	}
 }
 
-/** What is selected, as it is known now. */
+/** The present state of the selected object. */
 function target() {
 	const [, kind, name] = /^([^/]*)\/?(.*)$/s.exec(selected)
 	let thing
@@ -665,7 +665,7 @@ function buildPanel() {
 
 function tellPanel() {
 	const {kind, thing} = target()
-	let text = selected && 'It is not there.'
+	let text = selected && 'Not found.'
 	if (thing && kind === 'pod') text = dots(leaves(thing), thing[WHY])
 	else if (thing && kind === 'node') text = dots(thing.state, thing.zone && `zone ${thing.zone}`, podCount(thing.site), thing.why)
 	else if (thing) text = `${thing.healthy} of ${thing.wanted} healthy`
@@ -685,10 +685,10 @@ function drawPanel() {
 		}))
 		if (parts.cordon) {
 			put(parts.cordon, thing?.unschedulable ? 'Uncordon' : 'Cordon')
-			put(parts.silence, thing?.silenced ? 'Bring back' : 'Stop heartbeats')
+			put(parts.silence, thing?.silenced ? 'Resume heartbeats' : 'Stop heartbeats')
 		}
 	}
-	// Explained anew when the thing has changed, at most every two seconds.
+	// Explained again after a change, at most every two seconds.
 	const version = String(kind === 'pod' ? thing?.slice(NODE, RING) : thing?.site?.version ?? thing?.healthy)
 	if (parts.version === version) return
 	parts.version = version
@@ -748,7 +748,7 @@ onkeydown = event => {
 	if (event.key === 'Escape' && selected) open('')
 }
 
-// Drawing: after changes all that is on the screen; each second and after scrolling what is seen of it.
+// Drawing: after changes the whole screen; each second and after scrolling the visible parts.
 
 let drawing = 0
 function draw(least = 2) {
@@ -785,7 +785,7 @@ function live() {
 	put($('link'), 'live', '')
 }
 
-/** Resumes after the last event. A hidden page uses none of the six connections that a browser has to a host. */
+/** Continues after the last event. A hidden page uses none of a browser's six connections to a host. */
 function listen() {
 	events?.close()
 	clearTimeout(retry)
@@ -799,14 +799,14 @@ function listen() {
 		name === 'snapshot' ? select(selected) : draw()
 	})
 	source.onerror = async () => {
-		if (!lost) say('The connection to the board is lost.')
+		if (!lost) say('The connection to the board is lost; the page reconnects.')
 		lost ||= Date.now() / 1000
 		put($('link'), `reconnecting since ${hms(lost)}`, 'lost')
 		if (source.readyState !== EventSource.CLOSED) return
-		// A board that was started again has another token; once its address is opened, this page has it too.
+		// A restarted board has another token; the user opens its address, and this page gets the cookie too.
 		const answer = await fetch('/board.css').catch(() => {})
 		if (source !== events) return
-		if (answer?.status === 401) put($('link'), 'the board was started again: open the address that it printed')
+		if (answer?.status === 401) put($('link'), 'the board was restarted; open the address that it printed')
 		retry = setTimeout(listen, 2000)
 	}
 }

@@ -4,7 +4,7 @@ use super::*;
 use std::fs;
 use std::path::Path;
 
-/// Pages below a folder, and their texts, but for those that the program writes itself.
+/// Pages below a folder, and their texts, except the pages that the program generates.
 fn pages(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         if path.is_dir() && !path.ends_with("docs/cli") {
@@ -16,8 +16,8 @@ fn pages(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
     }
 }
 
-/// What a page has as code: lines of blocks, of consoles those that are typed, and what stands between backticks. Continued
-/// lines are one.
+/// The code of a page: lines of blocks (of consoles, only the typed ones), and text between backticks. Continued lines are
+/// joined.
 fn code(text: &str) -> Vec<String> {
     let (mut found, mut paragraph) = (Vec::new(), String::new());
     let (mut fenced, mut is_console) = (false, false);
@@ -39,7 +39,7 @@ fn code(text: &str) -> Vec<String> {
     found
 }
 
-/// The commands of a line as a shell divides them; remarks and redirections are left out.
+/// The commands of a line, split as by a shell, without comments and redirections.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let mut all = vec![vec![String::new()]];
     let (mut quote, mut is_read) = (None, true);
@@ -68,7 +68,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
     all
 }
 
-/// What is wrong with a command line, values aside: a page may leave them out, and show what is wrong with one.
+/// The error of a command line, apart from its values: a page may omit them, or show an invalid one.
 fn fault(words: &[String]) -> Option<String> {
     let stands_for_more = |word: &String| ["...", "…"].iter().any(|dots| word.contains(dots));
     let words = words.iter().take_while(|word| !stands_for_more(word)).cloned();
@@ -78,7 +78,7 @@ fn fault(words: &[String]) -> Option<String> {
 }
 
 #[test]
-fn every_command_line_in_the_documents_can_be_read() {
+fn every_command_line_in_the_documents_is_valid() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut found = Vec::new();
     pages(&root.join("docs"), &mut found);
@@ -102,7 +102,7 @@ fn every_command_line_in_the_documents_can_be_read() {
 }
 
 #[test]
-fn a_flag_that_is_gone_is_found() {
+fn an_unknown_flag_is_found() {
     let lines = |text: &str| code(text).iter().flat_map(|line| commands(line)).collect::<Vec<_>>();
     let all = lines(
         "Type `taintward plan --no-such-flag`.\n\n    helm template . | taintward lint -f - > 'a b' # it\n",

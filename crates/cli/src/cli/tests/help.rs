@@ -19,11 +19,11 @@ fn every_flag_has_its_variable_its_help_and_its_place() {
 }
 
 #[test]
-fn the_help_reads_well() {
+fn the_help_has_headings_and_values() {
     let error = parse("--help").unwrap_err();
     assert_eq!((error.kind(), error.exit_code()), (ErrorKind::DisplayHelp, 0));
     let help = error.to_string();
-    let headings = ["The cluster:", "What it does:", "Leader election:", "Metrics and health:", "Logging:"];
+    let headings = ["The cluster:", "Behavior:", "Leader election:", "Metrics and health:", "Logging:"];
     let places: Vec<usize> = headings.iter().map(|heading| help.find(heading).expect(heading)).collect();
     assert!(places.is_sorted());
     // Words may be split across two lines.

@@ -29,12 +29,12 @@ fn a_toleration_covered_by_a_default_stays_unless_as_upstream_is_set() {
     for flag in ["--restriction-merging=as-upstream", "--restriction-config=lists.yaml"] {
         let said = parse(&format!("--self-signed {flag}")).unwrap_err();
         let name = flag.split('=').next().unwrap();
-        assert!(said.contains(&format!("{name} is given, but the rule")), "{said}");
+        assert!(said.contains(&format!("{name} needs the rule")), "{said}");
     }
 }
 
 #[test]
-fn clients_are_measured_by_a_file_if_there_is_one_and_by_their_names() {
+fn clients_are_checked_by_their_ca_and_their_names() {
     let clients = |flags: &str| parse(flags).unwrap().settings.server.clients;
     assert_eq!(clients("--self-signed"), None);
     let files = "--tls-cert-file=c --tls-private-key-file=k";

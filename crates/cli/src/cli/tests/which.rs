@@ -37,7 +37,7 @@ fn a_cluster_is_chosen_as_for_kubectl() {
 }
 
 #[test]
-fn what_is_given_and_would_not_count_is_refused() {
+fn flags_without_an_effect_are_rejected() {
     for line in [
         // Groups without a user.
         "pending --as-group a",

@@ -1,4 +1,4 @@
-//! Tests what is read from files and clusters, and which gaps are reported.
+//! Tests the snapshots of files and clusters, and the reported gaps.
 
 use super::FileReader;
 use crate::manifest::files::ManifestFile;
@@ -41,7 +41,7 @@ fn a_pod_is_read_as_the_controller_reads_it() {
 }
 
 #[test]
-fn pods_out_of_reach_are_known() {
+fn pods_without_a_node_are_counted() {
     for (fields, expected) in [
         ("spec: {nodeName: n1}, status: {phase: Failed}", EvictionExemption::Finished),
         ("spec: {nodeName: n1}, status: {}", EvictionExemption::Mirror),
@@ -58,11 +58,11 @@ fn pods_out_of_reach_are_known() {
 }
 
 #[test]
-fn what_cannot_be_read_is_left_out_and_said_with_its_place() {
+fn invalid_objects_are_skipped_and_reported_with_their_position() {
     let wrong = [
         ("spec: {nodeName: n1, tolerations: [{key: a, tolerationSeconds: soon}]}", "tolerationSeconds"),
         ("spec: {nodeName: n1, containers: [{resources: {requests: {cpu: much}}}]}", "is not a quantity"),
-        ("spec: {nodeName: [n1]}", "it is left out"),
+        ("spec: {nodeName: [n1]}", "it is skipped"),
     ];
     for (fields, why) in wrong {
         let (snapshot, gaps) = snapshot(&pod(fields));
@@ -75,7 +75,7 @@ fn what_cannot_be_read_is_left_out_and_said_with_its_place() {
 }
 
 #[test]
-fn files_of_two_clusters_are_noticed() {
+fn files_of_two_clusters_are_reported() {
     let text = format!("{NODE}{{apiVersion: v1, kind: Node, metadata: {{name: n1, uid: another}}}}\n");
     let (_, gaps) = snapshot(&text);
     assert!(gaps[0].contains("two clusters"), "{gaps:?}");
@@ -84,14 +84,14 @@ fn files_of_two_clusters_are_noticed() {
 }
 
 #[test]
-fn pods_on_nodes_that_are_not_there_are_named() {
+fn pods_on_missing_nodes_are_reported() {
     let (snapshot, gaps) = snapshot(&pod("spec: {nodeName: n2}"));
     assert_eq!(snapshot.lost().len(), 1);
-    assert_eq!(gaps, ["x.yaml has no node n2, which shop/p is on: nothing is said of it"]);
+    assert_eq!(gaps, ["x.yaml has no node n2, so its pod is not judged: shop/p"]);
 }
 
 #[test]
-fn a_budgets_own_count_is_taken_if_it_is_of_this_generation() {
+fn a_budgets_own_count_is_used_if_it_is_of_this_generation() {
     let budget = |status: &str| {
         format!(
             "{NODE}{{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {{name: b, namespace: shop, generation: 2}}, \
@@ -127,7 +127,7 @@ fn json_of_kubectl_is_the_same_as_yaml() {
 
 /// A list of 600 nodes, in pages; the server forgets the list's version while it is read.
 #[tokio::test]
-async fn a_list_goes_on_when_its_moment_is_forgotten() {
+async fn a_list_continues_after_its_version_has_expired() {
     use std::time::Duration;
     use taintward_kube::paged_list::{ListRequest, pages};
     use taintward_sandbox::world::{World, WorldSettings};
@@ -147,6 +147,6 @@ async fn a_list_goes_on_when_its_moment_is_forgotten() {
         }
         Ok(())
     };
-    pages(&client, listing, Duration::from_secs(30), &mut add).await.expect("it goes on");
+    pages(&client, listing, Duration::from_secs(30), &mut add).await.expect("the list continues");
     assert_eq!((told, names.len()), (600, 600));
 }

@@ -96,7 +96,7 @@ fn an_incomplete_type_sends_no_request() {
 }
 
 #[test]
-fn what_is_in_the_way_gives_nothing() {
+fn failures_give_no_names() {
     let nowhere = TypedLine { kubeconfig: Some("/nowhere".into()), ..TypedLine::default() };
     for kind in [
         CompletionKind::NodeName,
@@ -129,7 +129,7 @@ fn flags_are_understood_in_each_spelling() {
     assert_eq!(
         of("lint --as-group a").overrides,
         ConfigOverrides::default(),
-        "there is no user to impersonate"
+        "the line names no user to impersonate"
     );
     assert_eq!(of("lint -A"), TypedLine { all_namespaces: true, ..TypedLine::default() });
     assert_eq!(of("lint --context"), TypedLine::default());

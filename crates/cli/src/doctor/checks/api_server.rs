@@ -35,9 +35,7 @@ fn version(scope: &DoctorScope<'_>) -> DoctorCheck {
         Some(minor) if minor > *most => DoctorCheck::new(
             ID,
             CheckVerdict::Note,
-            format!(
-                "the API server is {version}, newer than the versions Taintward is tested with (1.{least} to 1.{most})"
-            ),
+            format!("the API server is {version}; the tests of Taintward cover 1.{least} to 1.{most}"),
         ),
         Some(_) => DoctorCheck::new(
             ID,
@@ -47,7 +45,7 @@ fn version(scope: &DoctorScope<'_>) -> DoctorCheck {
         None => DoctorCheck::new(
             ID,
             CheckVerdict::Unknown,
-            format!("{version:?} is not a version of Kubernetes that Taintward knows"),
+            format!("Taintward does not recognize the API server's version {version:?}"),
         ),
     }
 }
@@ -75,7 +73,7 @@ fn flow_schemas(scope: &DoctorScope<'_>) -> DoctorCheck {
     const ID: (DoctorGroup, &str) = (DoctorGroup::ApiServer, "priority-and-fairness");
     let facts = scope.facts;
     if let Some(why) = facts.unread("flowschemas") {
-        return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("FlowSchemas cannot be read: {why}"));
+        return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("cannot read FlowSchemas: {why}"));
     }
     let is_ours = |name: &&String| name.starts_with("taintward");
     let ours = facts.flow_schemas.iter().filter(is_ours).count();
@@ -84,14 +82,14 @@ fn flow_schemas(scope: &DoctorScope<'_>) -> DoctorCheck {
             ID,
             CheckVerdict::Passed,
             format!(
-                "API priority and fairness answers ({} FlowSchemas); the installation adds its own",
+                "API priority and fairness is on ({} FlowSchemas); the installation adds its own",
                 facts.flow_schemas.len()
             ),
         ),
         (0, false) => DoctorCheck::new(
             ID,
             CheckVerdict::Warning,
-            "Taintward has no FlowSchema: on a loaded API server its requests wait behind those of workloads",
+            "Taintward has no FlowSchema: a loaded API server delays its requests behind those of workloads",
         )
         .fix("taintward install --image IMAGE --apply adds them"),
         (ours, _) => {

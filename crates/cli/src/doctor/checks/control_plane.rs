@@ -1,4 +1,4 @@
-//! Checks the control plane: distribution, `--controllers` on every replica, what it must switch off and keep on.
+//! Checks the control plane: distribution, `--controllers` of every replica, the controllers that it must disable and enable.
 
 use super::DoctorScope;
 use crate::doctor::check::{CheckVerdict, DoctorCheck, DoctorGroup};
@@ -58,25 +58,25 @@ fn distribution(scope: &DoctorScope<'_>) -> DoctorCheck {
     const ID: (DoctorGroup, &str) = (DoctorGroup::ControlPlane, "distribution");
     let recognized = scope.recognized;
     if let Some(why) = scope.facts.unread("nodes") {
-        return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("nodes cannot be read: {why}"))
-            .fix("grant the verb list on nodes, or run it as a user that has it (--as)");
+        return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("cannot read nodes: {why}"))
+            .fix("grant the verb list on nodes, or run the command as a user that has it (--as)");
     }
     match recognized.distribution {
         Distribution::Unknown => DoctorCheck::new(
             ID,
             CheckVerdict::Note,
-            format!("this distribution is not known to Taintward ({})", read(scope.facts)),
+            format!("Taintward does not recognize this distribution ({})", read(scope.facts)),
         )
         .fix(
-            "find out where kube-controller-manager gets its flags: a static pod's manifest, a systemd unit, or the \
-             configuration of the tool that made the cluster",
+            "find the source of kube-controller-manager's flags: the manifest of a static pod, a systemd unit, or the \
+             configuration of the tool that created the cluster",
         )
         .page(PAGE),
         known => DoctorCheck::new(ID, CheckVerdict::Passed, format!("{}, by {}", known.name(), recognized.evidence)),
     }
 }
 
-/// What was read, for users that have no guide for their distribution.
+/// The facts about the distribution, for users without a guide for it.
 fn read(facts: &ClusterFacts) -> String {
     let first = facts.nodes.first();
     let node = first.map(|node| {
@@ -112,7 +112,7 @@ fn flag(scope: &DoctorScope<'_>) -> DoctorCheck {
     let Some(first) = replicas.first() else {
         let why = facts.unread("pods").or(facts.unread("nodes"));
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-        let finding = format!("the flags of kube-controller-manager cannot be seen from here{why}");
+        let finding = format!("cannot read the flags of kube-controller-manager{why}");
         if distribution.is_managed() {
             let finding = format!("{finding}; {} does not show them", distribution.name());
             return DoctorCheck::new(ID, CheckVerdict::Note, finding).page(page(scope));
@@ -120,9 +120,9 @@ fn flag(scope: &DoctorScope<'_>) -> DoctorCheck {
         return DoctorCheck::new(ID, CheckVerdict::Unknown, finding)
             .fix(match distribution {
                 Distribution::Hosted => {
-                    "where the control plane runs: look for --controllers in the pod of kube-controller-manager"
+                    "in the cluster that runs the control plane: find --controllers in the pod of kube-controller-manager"
                 }
-                _ => "on a node of the control plane: ps -C kube-controller-manager -o args, and look for --controllers",
+                _ => "on a control-plane node: run ps -C kube-controller-manager -o args, and find --controllers",
             })
             .page(page(scope));
     };
@@ -136,16 +136,16 @@ fn flag(scope: &DoctorScope<'_>) -> DoctorCheck {
             CheckVerdict::Warning,
             format!("the replicas of kube-controller-manager differ: {shown}"),
         )
-        .fix("give all replicas the same value: whichever leads decides")
+        .fix("give all replicas the same value: the flags of the leader decide")
         .page(page(scope));
     }
     if unseen.count > 0 {
         return DoctorCheck::new(
             ID,
             CheckVerdict::Unknown,
-            format!("{shown}; on {} no kube-controller-manager is seen", unseen.names()),
+            format!("{shown}; kube-controller-manager is not visible on {}", unseen.names()),
         )
-        .fix("check the replicas on these nodes by hand: ps -C kube-controller-manager -o args");
+        .fix("on each of these nodes, check the flags: ps -C kube-controller-manager -o args");
     }
     DoctorCheck::new(ID, CheckVerdict::Passed, shown)
 }
@@ -159,17 +159,18 @@ fn switched_off(scope: &DoctorScope<'_>, controller: UpstreamController) -> Doct
     let (distribution, name) = (scope.recognized.distribution, controller.name());
     if distribution.is_managed() {
         let finding = format!(
-            "{} runs {name} and does not let anyone switch it off: Taintward's own evictions cannot replace it here",
+            "{} runs {name}, and only the provider can switch it off; Taintward's own evictions cannot replace it here",
             distribution.name()
         );
         return DoctorCheck::new(id, CheckVerdict::Note, finding)
             .fix(match controller {
                 UpstreamController::NodeLifecycle => {
-                    "use what works beside it: plan, explain, pending, lint, --mode=observe, dedicated pools and the webhook"
+                    "use the features that work beside it: plan, explain, pending, lint, --mode=observe, dedicated pools and \
+                     the webhook"
                 }
                 _ => {
-                    "use backfill, holds or the guard, which work beside it (docs/managed-clusters.md); so do plan, explain, \
-                     pending, lint, --mode=observe, dedicated pools and the webhook"
+                    "use the features that work beside it: backfill, holds and the guard (docs/managed-clusters.md), plan, \
+                     explain, pending, lint, --mode=observe, dedicated pools and the webhook"
                 }
             })
             .page(page(scope));
@@ -184,7 +185,9 @@ fn switched_off(scope: &DoctorScope<'_>, controller: UpstreamController) -> Doct
         let check = DoctorCheck::new(
             id,
             CheckVerdict::Unknown,
-            format!("whether {name} is on is unknown without the flags of kube-controller-manager"),
+            format!(
+                "it is unknown whether {name} is on, because kube-controller-manager's flags are unknown"
+            ),
         );
         return steps(check, scope, None);
     }
@@ -205,13 +208,13 @@ fn switched_off(scope: &DoctorScope<'_>, controller: UpstreamController) -> Doct
     steps(check, scope, now)
 }
 
-/// What to write, where, how to apply it, and how to undo it. `now` is the present value, if it is known.
+/// The steps: the value, its place, how to apply it, and how to undo it. `now` is the present value, if it is known.
 fn steps(check: DoctorCheck, scope: &DoctorScope<'_>, now: Option<&ControllersFlag>) -> DoctorCheck {
     let Some(guide) = scope.recognized.distribution.guide() else {
         let off = scope.replaced();
         let value = now.map(|now| off.iter().fold(now.clone(), |flag, one| flag.without(*one)));
         let value = value.map_or_else(
-            || "its present value, and ,-taint-eviction-controller behind it".to_owned(),
+            || "its present --controllers, with ,-taint-eviction-controller appended".to_owned(),
             |value| format!("--controllers={value}"),
         );
         return check
@@ -267,7 +270,7 @@ fn kept(scope: &DoctorScope<'_>, controller: UpstreamController) -> DoctorCheck 
     let Some(on) = runs(scope.facts, controller) else {
         let verdict = if distribution.is_managed() { CheckVerdict::Note } else { CheckVerdict::Unknown };
         let finding = format!(
-            "whether the {name} is on is unknown without the flags of kube-controller-manager{signatures}"
+            "it is unknown whether the {name} is on, because kube-controller-manager's flags are unknown{signatures}"
         );
         return DoctorCheck::new(id, verdict, finding);
     };
@@ -309,14 +312,14 @@ fn kept(scope: &DoctorScope<'_>, controller: UpstreamController) -> DoctorCheck 
                 Distribution::Unknown => {
                     format!("{name} is off: if nodes join this cluster with bootstrap tokens, {harm}")
                 }
-                known => format!("{name} is off, as {} has it", known.name()),
+                known => format!("{name} is off, which is the default of {}", known.name()),
             };
             DoctorCheck::new(id, verdict, finding)
         }
     }
 }
 
-/// The check for a gate with which Kubernetes 1.38 refuses to start.
+/// The check for a feature gate that Kubernetes 1.38 rejects at its start.
 fn feature_gate(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
     const ID: (DoctorGroup, &str) = (DoctorGroup::ControlPlane, "feature-gates");
     let set = |program: &ProgramFacts| {
@@ -335,7 +338,7 @@ fn feature_gate(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
             "taint eviction then runs inside node-lifecycle-controller, and cannot be switched off alone",
         )
     } else {
-        (CheckVerdict::Warning, "kube-controller-manager 1.38 does not know this gate and refuses to start")
+        (CheckVerdict::Warning, "kube-controller-manager 1.38 rejects this gate and does not start")
     };
     let finding = format!("{place} has --feature-gates={GATE}={value}: {consequence}");
     Some(

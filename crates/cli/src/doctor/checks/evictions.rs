@@ -10,7 +10,7 @@ use crate::messages::counted;
 use crate::output::age;
 use taintward_core::time::Span;
 
-/// An older trace of an eviction says nothing about the present.
+/// The maximum age of a trace of an eviction; an older one does not show the present state.
 const RECENT: i64 = 600;
 
 /// The lease of kube-controller-manager's leader election, in kube-system.
@@ -19,7 +19,7 @@ const UPSTREAM_LEASE: &str = "kube-controller-manager";
 /// A webhook with a longer timeout can delay evictions noticeably.
 const SLOW: i64 = 10;
 
-/// An admission plugin that gives every pod five minutes on nodes that are not ready or unreachable.
+/// The admission plugin that adds tolerations of five minutes for nodes that are not ready or unreachable to every pod.
 const DEFAULT_TOLERATION_SECONDS: &str = "DefaultTolerationSeconds";
 
 pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
@@ -50,20 +50,31 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
         (true, Some(false)) if is_recent => DoctorCheck::new(
             ID,
             CheckVerdict::Warning,
-            format!("Taintward leads, and the flags switch the original off, but it was at work lately{trace_text}"),
+            format!(
+                "Taintward leads, and the flags switch kube-controller-manager's taint eviction off, but it evicted \
+                 pods recently{trace_text}"
+            ),
         )
-        .fix("run this again in ten minutes; if it stays, a replica of kube-controller-manager has other flags"),
-        (true, Some(false)) => DoctorCheck::new(ID, CheckVerdict::Passed, "Taintward is the only one that evicts"),
+        .fix("run this command again in ten minutes; if the warning stays, a replica of kube-controller-manager has other flags"),
+        (true, Some(false)) => {
+            DoctorCheck::new(ID, CheckVerdict::Passed, "Taintward is the only controller that evicts for taints")
+        }
         (true, Some(true)) => DoctorCheck::new(
             ID,
             CheckVerdict::Failed,
-            format!("two evict: Taintward and kube-controller-manager{trace_text}; the earlier of their times counts"),
+            format!(
+                "two controllers evict: Taintward and kube-controller-manager{trace_text}; the earlier of their deadlines \
+                 counts"
+            ),
         )
-        .fix("switch the original off: see control-plane/taint-eviction-off; or run Taintward with --mode=observe"),
+        .fix(
+            "switch kube-controller-manager's taint eviction off, see control-plane/taint-eviction-off; or run Taintward \
+             with --mode=observe",
+        ),
         (false, Some(true)) if scope.pre || !evicts => {
             let ours = match scope.guards() {
-                true => "Taintward only pods of guarded namespaces, before their ceiling",
-                false => "Taintward does not",
+                true => "Taintward evicts only pods of guarded namespaces, before their ceiling",
+                false => "Taintward does not evict",
             };
             let finding = format!("kube-controller-manager evicts, and {ours}{trace_text}");
             DoctorCheck::new(ID, CheckVerdict::Passed, finding)
@@ -77,21 +88,25 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
         (false, Some(false)) => DoctorCheck::new(
             ID,
             CheckVerdict::Failed,
-            "no controller evicts: Taintward does not lead, and the original is switched off",
+            "no controller evicts: Taintward does not lead, and kube-controller-manager's taint eviction is off",
         )
-        .fix("start Taintward (see taintward/installation), or switch the original on again"),
+        .fix(
+            "start Taintward, see taintward/installation; or switch kube-controller-manager's taint eviction on again",
+        ),
         (ours, None) => {
             let evicts = if ours { "Taintward evicts" } else { "Taintward does not evict" };
             DoctorCheck::new(
                 ID,
                 CheckVerdict::Unknown,
                 format!(
-                    "{evicts}; whether kube-controller-manager does is unknown: its flags cannot be read, \
-                     {}, and it has left no trace of an eviction",
+                    "{evicts}; it is unknown whether kube-controller-manager does: its flags cannot be read, \
+                     {}, and no object shows an eviction by it",
                     upstream_lease(scope)
                 ),
             )
-            .fix("taint a node that has a test pod with NoExecute, and run this again: an eviction leaves an event")
+            .fix(
+                "add a NoExecute taint to a node with a test pod, and run this command again: an eviction creates an event",
+            )
         }
     }
 }
@@ -102,10 +117,10 @@ fn upstream_lease(scope: &DoctorScope<'_>) -> String {
     let found =
         facts.leader_leases.iter().find(|one| one.namespace == "kube-system" && one.name == UPSTREAM_LEASE);
     match (found, facts.now) {
-        _ if facts.unread("leases").is_some() => "its lease cannot be read".to_owned(),
+        _ if facts.unread("leases").is_some() => "its lease could not be read".to_owned(),
         (Some(lease), Some(now)) if is_held(lease, now) => format!("{} holds its lease", lease.holder),
-        (Some(_), _) => "its lease was not renewed lately".to_owned(),
-        (None, _) => "it has no lease here".to_owned(),
+        (Some(_), _) => "its lease was not renewed recently".to_owned(),
+        (None, _) => "it has no lease in kube-system".to_owned(),
     }
 }
 
@@ -114,7 +129,7 @@ fn webhooks(scope: &DoctorScope<'_>) -> DoctorCheck {
     let facts = scope.facts;
     for plural in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"] {
         if let Some(why) = facts.unread(plural) {
-            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("{plural} cannot be read: {why}"));
+            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("cannot read {plural}: {why}"));
         }
     }
     let described: Vec<String> = facts
@@ -123,26 +138,33 @@ fn webhooks(scope: &DoctorScope<'_>) -> DoctorCheck {
         .filter(|hook| hook.fails_closed || hook.timeout > SLOW)
         .map(|hook| {
             let closed = if hook.fails_closed { "failurePolicy Fail" } else { "failurePolicy Ignore" };
-            format!("{} sees {} ({closed}, timeout {}s)", hook.place, hook.sees.join(" and "), hook.timeout)
+            format!(
+                "{} receives {} ({closed}, timeout {}s)",
+                hook.place,
+                hook.sees.join(" and "),
+                hook.timeout
+            )
         })
         .collect();
     let Some(first) = described.first() else {
-        return DoctorCheck::new(ID, CheckVerdict::Passed, "no admission webhook can hold up an eviction");
+        return DoctorCheck::new(ID, CheckVerdict::Passed, "no admission webhook can delay an eviction");
     };
     let check = DoctorCheck::new(
         ID,
         CheckVerdict::Warning,
-        format!("{} can hold up evictions, such as {first}", counted(described.len(), "admission webhook")),
+        format!("{} can delay evictions, such as {first}", counted(described.len(), "admission webhook")),
     );
     let check = described[1..].iter().fold(check, |check, hook| check.fix(format!("also: {hook}")));
-    check.fix("while such a webhook is down, no pod is evicted: set failurePolicy: Ignore, or exclude DELETE of pods")
+    check.fix(
+        "while such a webhook does not respond, no pod is evicted: set failurePolicy: Ignore, or exclude DELETE of pods",
+    )
 }
 
 fn default_toleration_seconds(scope: &DoctorScope<'_>) -> DoctorCheck {
     const ID: (DoctorGroup, &str) = (DoctorGroup::Evictions, "default-toleration-seconds");
     let facts = scope.facts;
     if let Some(why) = facts.unread("pods") {
-        return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("pods cannot be read: {why}"));
+        return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("cannot read pods: {why}"));
     }
     let disabled = facts.api_servers.iter().find(|program| {
         let plugins = flag_values(&program.arguments, "disable-admission-plugins").join(",");
@@ -150,16 +172,16 @@ fn default_toleration_seconds(scope: &DoctorScope<'_>) -> DoctorCheck {
     });
     if let Some(program) = disabled {
         let finding = format!(
-            "{} switches {DEFAULT_TOLERATION_SECONDS} off: pods are evicted at once from nodes that are not \
-             ready or unreachable",
+            "{} switches {DEFAULT_TOLERATION_SECONDS} off: pods without own tolerations are evicted at once from nodes \
+             that are not ready or unreachable",
             program.place
         );
         return DoctorCheck::new(ID, CheckVerdict::Warning, finding)
-            .fix("if that is not wanted, remove it from --disable-admission-plugins of kube-apiserver");
+            .fix("if you do not want this, remove it from --disable-admission-plugins of kube-apiserver");
     }
     let (with, without) = (facts.pods.with_health_tolerations, &facts.pods.without_health_tolerations);
     match (with, without.count) {
-        (0, 0) => DoctorCheck::new(ID, CheckVerdict::Note, "there are no pods to judge by"),
+        (0, 0) => DoctorCheck::new(ID, CheckVerdict::Note, "unknown, because the cluster has no pods"),
         (with, 0) => DoctorCheck::new(ID, CheckVerdict::Passed, format!("all {with} pods have a toleration for not-ready and unreachable")),
         (0, _) => DoctorCheck::new(
             ID,
@@ -183,7 +205,7 @@ fn budgets(scope: &DoctorScope<'_>) -> DoctorCheck {
         return DoctorCheck::new(
             ID,
             CheckVerdict::Unknown,
-            format!("PodDisruptionBudgets cannot be read: {why}"),
+            format!("cannot read PodDisruptionBudgets: {why}"),
         );
     }
     let none: &NamedCount = &facts.budgets.without_disruptions;
@@ -203,6 +225,6 @@ fn budgets(scope: &DoctorScope<'_>) -> DoctorCheck {
                 none.names()
             ),
         )
-        .fix("add a replica, or lower minAvailable, where one pod must be evictable"),
+        .fix("where drains must be able to evict a pod, add a replica or lower minAvailable"),
     }
 }

@@ -38,7 +38,7 @@ fn deployment(scope: &DoctorScope<'_>) -> DoctorCheck {
         return DoctorCheck::new(
             ID,
             CheckVerdict::Unknown,
-            format!("Deployments of namespace {namespace} cannot be read: {why}"),
+            format!("cannot read Deployments of namespace {namespace}: {why}"),
         );
     }
     let found = facts.deployments.iter().find(|one| one.is_controller());
@@ -47,8 +47,8 @@ fn deployment(scope: &DoctorScope<'_>) -> DoctorCheck {
         return match scope.pre {
             true => DoctorCheck::new(ID, CheckVerdict::Passed, finding),
             false => DoctorCheck::new(ID, CheckVerdict::Failed, finding)
-                .fix("install it: taintward install --image IMAGE --apply")
-                .fix("or name the namespace it is in: --namespace; before an installation, use --pre")
+                .fix("install Taintward: taintward install --image IMAGE --apply")
+                .fix("or name its namespace with --namespace; before an installation, use --pre")
                 .page("docs/install.md"),
         };
     };
@@ -62,7 +62,7 @@ fn deployment(scope: &DoctorScope<'_>) -> DoctorCheck {
         true => DoctorCheck::new(
             ID,
             CheckVerdict::Note,
-            format!("{finding}; it observes and evicts nothing (--mode=observe)"),
+            format!("{finding}; it only observes, and evicts no pods (--mode=observe)"),
         ),
         false => DoctorCheck::new(ID, CheckVerdict::Passed, finding),
     }
@@ -74,8 +74,9 @@ fn permissions(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
     let account = &asked.account;
     Some(match &asked.missing {
         Ok(missing) if missing.is_empty() => {
-            let may = if scope.pre { "install Taintward" } else { "do what Taintward's controllers need" };
-            DoctorCheck::new(ID, CheckVerdict::Passed, format!("{account} may {may}"))
+            let needs = if scope.pre { "to install Taintward" } else { "that Taintward's controllers need" };
+            let has = if account == "you" { "have" } else { "has" };
+            DoctorCheck::new(ID, CheckVerdict::Passed, format!("{account} {has} all permissions {needs}"))
         }
         Ok(missing) => {
             let check = DoctorCheck::new(ID, CheckVerdict::Failed, format!("{account} {}", missing[0]));
@@ -83,7 +84,7 @@ fn permissions(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
             let check = more.fold(check, |check, missing| check.fix(format!("{account} {missing}")));
             match scope.pre {
                 true => {
-                    check.fix("run it as a user that may, such as a cluster administrator (--as, --context)")
+                    check.fix("run the command as a user with these permissions, such as a cluster administrator (--as, --context)")
                 }
                 false => check.fix("taintward install --image IMAGE --apply repairs roles and bindings"),
             }
@@ -114,7 +115,7 @@ fn leader(scope: &DoctorScope<'_>) -> DoctorCheck {
     let facts = scope.facts;
     let Some(found) = lease(scope) else {
         if let Some(why) = facts.unread("leases") {
-            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("leases cannot be read: {why}"));
+            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("cannot read leases: {why}"));
         }
         return DoctorCheck::new(
             ID,

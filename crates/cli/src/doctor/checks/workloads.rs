@@ -16,7 +16,7 @@ fn node_leases(scope: &DoctorScope<'_>) -> DoctorCheck {
     let facts = scope.facts;
     for plural in ["nodes", "leases"] {
         if let Some(why) = facts.unread(plural) {
-            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("{plural} cannot be read: {why}"));
+            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("cannot read {plural}: {why}"));
         }
     }
     let without: NamedCount = facts
@@ -35,12 +35,12 @@ fn node_leases(scope: &DoctorScope<'_>) -> DoctorCheck {
             ID,
             CheckVerdict::Warning,
             format!(
-                "{count} of {all} nodes have no lease in kube-node-lease: {}; their health shows only in \
-                 their status, which kubelets write every 5 minutes when nothing changes",
+                "{count} of {all} nodes have no lease in kube-node-lease: {}; only their status shows their health, \
+                 and kubelets write it every 5 minutes while it does not change",
                 without.names()
             ),
         )
-        .fix("check the kubelets of these nodes: journalctl --unit kubelet, and look for \"lease\""),
+        .fix("check the kubelets of these nodes: run journalctl --unit kubelet, and search for \"lease\""),
     }
 }
 
@@ -49,7 +49,7 @@ fn taints(scope: &DoctorScope<'_>) -> DoctorCheck {
     let facts = scope.facts;
     for plural in ["nodes", "pods"] {
         if let Some(why) = facts.unread(plural) {
-            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("{plural} cannot be read: {why}"));
+            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("cannot read {plural}: {why}"));
         }
     }
     let all: BTreeSet<_> = facts
@@ -71,17 +71,14 @@ fn taints(scope: &DoctorScope<'_>) -> DoctorCheck {
         (all, 0) => DoctorCheck::new(
             ID,
             CheckVerdict::Passed,
-            format!("nodes have {}, and some pod tolerates each", counted(all, "taint")),
+            format!("nodes have {}, and at least one pod tolerates each", counted(all, "taint")),
         ),
         (all, count) => DoctorCheck::new(
             ID,
             CheckVerdict::Note,
-            format!(
-                "{count} of {all} taints are tolerated by no pod of the cluster: {}",
-                untolerated.names()
-            ),
+            format!("no pod of the cluster tolerates {count} of {all} taints: {}", untolerated.names()),
         )
-        .fix("if a taint is left over, remove it: taintward taint node NAME KEY-"),
+        .fix("if you no longer need a taint, remove it: taintward taint node NAME KEY-"),
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) fn text(explanation: &NodeExplanation<'_>, view: &PrintOptions, text:
     leavers(explanation, view, text);
     list(
         text,
-        "Already being deleted; taintward explain pod/NAME says what delays each pod:",
+        "Already being deleted; taintward explain pod/NAME shows what delays each pod:",
         &explanation.deleted(),
         view,
     );

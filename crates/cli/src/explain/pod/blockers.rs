@@ -101,8 +101,8 @@ fn undone(explanation: &PodExplanation<'_>) -> String {
             .to_owned();
     };
     let remark = controllers.remark().unwrap_or_else(|| {
-        "Taintward holds its lease; its log and metrics say what keeps it from deleting the pod, such as an \
-         admission webhook that refuses, or countdowns on hold while all zones are fully disrupted"
+        "Taintward holds its lease; its log and metrics show why it has not deleted the pod, such as an admission \
+         webhook that rejects the deletion, or countdowns on hold while all zones are fully disrupted"
             .to_owned()
     });
     format!("no controller has deleted it yet: {remark}")

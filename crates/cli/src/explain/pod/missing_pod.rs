@@ -37,14 +37,14 @@ pub(super) fn explain<'s>(context: &'s ExplainContext, name: &'s str) -> Explana
 }
 
 impl MissingPodExplanation<'_> {
-    /// What is known of the reason for its deletion.
+    /// The reason for its deletion, as far as events show it.
     fn summary(&self) -> String {
         let evicted = |event: &&&EventDetails| {
             event.reason == EVICTED && event.message.starts_with("Marking for deletion")
         };
         match self.events.iter().rev().find(evicted) {
-            Some(_) => "It is deleted: its events say that a NoExecute taint evicted it.".to_owned(),
-            None => "It is deleted. None of its remaining events says that a taint evicted it.".to_owned(),
+            Some(_) => "It is deleted: according to its events, a NoExecute taint evicted it.".to_owned(),
+            None => "It is deleted. None of its remaining events reports an eviction by a taint.".to_owned(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Explains all pods of a workload: which ones leave, when and why.
+//! Explains all pods of a workload: which ones are evicted, when and why.
 //!
 //! - Invariant: each verdict equals that of `explain pod/NAME`.
 
@@ -19,7 +19,7 @@ struct WorkloadExplanation<'s> {
     target: &'s Target,
     maker: WorkloadOwner,
     namespace: String,
-    /// Pods that leave, the first one first; then those that are unknown; then those that stay.
+    /// Pods with a deadline, the first one first; then those that are unknown; then those that stay.
     pods: Vec<PodExplanation<'s>>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn explain<'s>(
         (several, _) => {
             let several = several.join(", ");
             return Err(format!(
-                "there are pods of {kind} {name} in several namespaces: {several}; choose one with -n"
+                "{kind} {name} has pods in several namespaces: {several}; choose one with -n"
             ));
         }
     };

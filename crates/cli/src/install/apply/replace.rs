@@ -9,11 +9,11 @@ use serde_json::Value;
 use taintward_kube::node_client::{ApiFailureStatus, NodeRequestError, PatchOptions, PatchResponse};
 use taintward_kube::object_client::ObjectClient;
 
-/// How often another client may be faster: the webhook, which writes its authority.
+/// How many writes of another client may come first: the webhook writes its CA bundle.
 const TRIES: usize = 5;
 
-/// Puts it in the place of what is there. Fields that others have changed are conflicts as for all other objects, if they are not to
-/// be taken.
+/// Replaces the object in the cluster. Fields that another client has changed are conflicts, as for all other objects,
+/// unless `take` overwrites them.
 pub(super) async fn replace(
     server: &ObjectClient,
     object: &Value,
@@ -27,7 +27,7 @@ pub(super) async fn replace(
             Err(NodeRequestError::Status(said)) if said.code == 409 && !is_own(&said) => {
                 return Err(NodeRequestError::Status(said));
             }
-            // What cannot go together with what is there is just what is replaced.
+            // The object is replaced as a whole, so that an invalid combination with the present one does not matter.
             _ => {}
         }
     }
@@ -46,13 +46,13 @@ fn is_late(why: &NodeRequestError) -> bool {
     matches!(why, NodeRequestError::Status(said) if said.code == 409)
 }
 
-/// A conflict with what an earlier installation has replaced is none.
+/// Whether all conflicts are with the field manager of an earlier installation.
 fn is_own(said: &ApiFailureStatus) -> bool {
     let own = format!("conflict with \"{MANAGER}\"");
     !said.causes.is_empty() && said.causes.iter().all(|(_, message)| message.starts_with(&own))
 }
 
-/// The object, over what was read.
+/// The object, with the metadata and the CA bundles of the one that was read.
 fn replacement(object: &Value, read: &[u8]) -> String {
     let read: Value = serde_json::from_slice(read).unwrap_or_default();
     let mut new = object.clone();
@@ -76,7 +76,7 @@ fn replacement(object: &Value, read: &[u8]) -> String {
     new.to_string()
 }
 
-/// Whether it leads to the same Service: of another address, nothing is believed.
+/// Whether both webhooks have the same Service; the CA bundle of another one is not trusted.
 fn asks_ours(one: &Value, ours: &Value) -> bool {
     ["name", "namespace"]
         .iter()
@@ -89,7 +89,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn authority_and_metadata_of_others_stay_and_nothing_else() {
+    fn only_ca_bundles_and_foreign_metadata_stay() {
         let service = json!({"name": "taintward-webhook", "namespace": "t", "path": "/mutate", "port": 443});
         let ours = json!({
             "kind": "MutatingWebhookConfiguration",
@@ -110,10 +110,10 @@ mod tests {
             ],
         });
         let new: Value = serde_json::from_str(&replacement(&ours, there.to_string().as_bytes())).unwrap();
-        let believed = json!({"service": service, "caBundle": "QQ=="});
+        let trusted = json!({"service": service, "caBundle": "QQ=="});
         assert_eq!(
             new["webhooks"],
-            json!([{"name": "a", "clientConfig": believed}, {"name": "b", "clientConfig": {"service": service}}])
+            json!([{"name": "a", "clientConfig": trusted}, {"name": "b", "clientConfig": {"service": service}}])
         );
         assert_eq!(
             new["metadata"],
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_gets_nothing_that_it_has_not() {
+    fn a_policy_gets_only_its_own_fields_and_the_version() {
         let ours = json!({"kind": "ValidatingAdmissionPolicy", "metadata": {"name": "a"}, "spec": {"validations": []}});
         let there =
             json!({"metadata": {"name": "a", "resourceVersion": "7"}, "spec": {"matchConditions": []}});
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_installation_has_replaced_is_its_own() {
+    fn fields_of_an_earlier_installation_do_not_conflict() {
         let said = |managers: &[&str]| ApiFailureStatus {
             code: 409,
             causes: managers

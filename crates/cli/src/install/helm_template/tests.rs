@@ -12,7 +12,7 @@ fn rendered(template: &str) -> Result<String, String> {
 }
 
 #[test]
-fn actions_are_carried_out_as_helm_does() {
+fn templates_render_as_helm_renders_them() {
     let cases = [
         ("a: {{ $.Values.text | quote }}", "a: \"1\""),
         ("a:\n{{- if $.Values.on }}\nb: 1\n{{- end }}\nc", "a:\nb: 1\nc"),
@@ -34,10 +34,10 @@ fn actions_are_carried_out_as_helm_does() {
 }
 
 #[test]
-fn what_is_not_understood_is_an_error() {
+fn invalid_templates_are_errors() {
     let cases = [
         ("{{ .Values.missing }}", "there is no Values.missing"),
-        ("{{ toYaml .Values.on }}", "toYaml with 1 arguments is not known"),
+        ("{{ toYaml .Values.on }}", "toYaml with 1 arguments is not supported"),
         ("{{ include \"y\" $ }}", "y is not defined"),
         ("{{ $.Files.Get \"b.json\" }}", "there is no file b.json"),
         ("{{ if .Values.on }}", "an end is missing"),
@@ -45,11 +45,11 @@ fn what_is_not_understood_is_an_error() {
         ("{{ eq \"a }}", "a text does not end"),
         ("{{ (not 1 }}", "a bracket is not closed"),
         ("{{ not 1 ) }}", ") is not expected"),
-        ("{{ range .Values.on }}{{ end }}", "true is no list"),
+        ("{{ range .Values.on }}{{ end }}", "true is not a list"),
         ("{{ not }}", "not with 0 arguments"),
-        ("{{ and not 1 }}", "not stands where a value is expected"),
-        ("{{ 1 | 2 }}", "is no function"),
-        ("{{ and 1 () }}", ") stands where a value is expected"),
+        ("{{ and not 1 }}", "expected a value, not not"),
+        ("{{ 1 | 2 }}", "is not a function"),
+        ("{{ and 1 () }}", "expected a value, not )"),
         ("{{ }}", "an expression is missing"),
     ];
     for (template, expected) in cases {

@@ -40,7 +40,7 @@ fn every_rule_has_a_section_with_an_example_that_is_found_and_one_that_is_not() 
 }
 
 #[test]
-fn the_example_of_a_config_is_one_and_the_exit_codes_are_those_there_are() {
+fn the_example_of_a_config_and_the_exit_codes_are_valid() {
     let text = document("lint.md");
     let config = examples(&text).into_iter().find(|example| example.contains("kind: LintConfig")).unwrap();
     assert_eq!(config.parse::<LintConfig>().unwrap().silences.len(), 2);

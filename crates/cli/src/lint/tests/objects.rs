@@ -77,7 +77,7 @@ fn objects_with_an_owner_are_reported_once() {
 }
 
 #[test]
-fn findings_point_at_the_very_field() {
+fn findings_have_the_position_of_the_field() {
     let text = "# one\n---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: x\nspec:\n  tolerations:\n  - key: a\n    \
                 operator: Exists\n    value: \"b\"\n  - &all\n    operator: Exists\n  - *all\n  - <<: *all\n    key: k\n    \
                 Effect: NoExecute\n    tolerationSeconds: '5'\n";

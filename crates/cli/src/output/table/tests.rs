@@ -20,7 +20,7 @@ fn table() -> Table {
 }
 
 #[test]
-fn columns_stand_below_each_other_and_nothing_follows_the_last() {
+fn columns_are_aligned_without_spaces_after_the_last() {
     let expected = "\
 POD                         PODS   NODE
 web-5d8f6c7b9-abcde-first      3   n1

@@ -7,14 +7,14 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use tokio::sync::mpsc;
 
-/// What is assumed of a terminal that says nothing.
+/// The assumed size of a terminal that does not report its size.
 const SIZE: (usize, usize) = (80, 24);
 
-/// Another page, without cursor; back again.
+/// The control sequences that open the alternate screen without a cursor, and close it.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
-/// A terminal that is ours for a while.
+/// A terminal that shows the alternate screen until this value is dropped.
 pub(super) struct Screen {
     before: Option<Termios>,
 }
@@ -27,13 +27,13 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Columns and rows, as they are now.
+    /// The present numbers of columns and rows.
     pub(super) fn size() -> (usize, usize) {
         let found = terminal_size::terminal_size_of(io::stdout());
         found.map_or(SIZE, |(width, height)| (usize::from(width.0).max(20), usize::from(height.0).max(4)))
     }
 
-    /// Draws over what is there.
+    /// Draws over the present content.
     pub(super) fn draw(&self, text: &str) -> io::Result<()> {
         let (columns, rows) = Self::size();
         let lines: Vec<&str> = text.lines().collect();
@@ -51,7 +51,7 @@ impl Screen {
     }
 }
 
-/// At most so many columns: a line that wraps would push the first ones out of sight. Colours take no room.
+/// Limits a line to `columns`, because a line that wraps would move the first ones off the screen. Colors have no width.
 fn cut(line: &str, most: usize) -> String {
     let (mut text, mut used, mut letters) = (String::new(), 0, line.chars());
     while let Some(letter) = letters.next() {
@@ -72,7 +72,7 @@ fn cut(line: &str, most: usize) -> String {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing back.
+        // An error means that the terminal is closed.
         let _ = write(LEAVE);
         if let Some(before) = &self.before {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
@@ -86,7 +86,7 @@ fn write(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Keys come one by one and are not shown; Ctrl-C stays what it is. Tells how it was before.
+/// Delivers keys one by one without echo; Ctrl-C keeps its effect. Returns the previous settings.
 fn without_echo() -> Option<Termios> {
     if !io::stdin().is_terminal() {
         return None;
@@ -98,11 +98,11 @@ fn without_echo() -> Option<Termios> {
     Some(before)
 }
 
-/// Receives once when q is pressed; never without a terminal to press it on.
+/// Receives once when the user presses q; never without a terminal.
 pub(super) fn quit() -> mpsc::Receiver<()> {
     let (sender, receiver) = mpsc::channel(1);
     if io::stdin().is_terminal() {
-        // It waits for a key, and ends with the process.
+        // The thread waits for a key, and ends with the process.
         std::thread::spawn(move || {
             let is_quit = |byte: &u8| matches!(byte, b'q' | b'Q' | 3 | 4);
             let mut keys = io::stdin().lock().bytes().map_while(Result::ok);

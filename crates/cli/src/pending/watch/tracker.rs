@@ -1,4 +1,4 @@
-//! Tracks the pods that leave with an eviction engine that receives all watch events and is never pulled.
+//! Tracks the pods with a deadline in an eviction engine that receives all watch events and is never pulled.
 //!
 //! - Invariant: a pod deleted within a few seconds of its deadline was never overdue.
 
@@ -16,7 +16,7 @@ use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
 use taintward_kube::watch::WatchEvent;
 
-/// A row that was shown, and whether it was shown as late.
+/// A row that was shown, and whether it was shown as overdue.
 #[derive(Clone, Debug)]
 struct TrackedPod {
     pod: PodRef,
@@ -24,7 +24,7 @@ struct TrackedPod {
     late: bool,
 }
 
-/// The engine, and what was shown last.
+/// The engine, and the rows that were shown last.
 pub(super) struct PendingTracker {
     engine: EvictionEngine,
     namespace: String,
@@ -32,7 +32,7 @@ pub(super) struct PendingTracker {
 }
 
 impl PendingTracker {
-    /// For the pods of one namespace; all if empty.
+    /// Tracks the pods of one namespace; all if empty.
     pub(super) fn new(numeric: NumericOperators, namespace: &str) -> Self {
         let engine = EvictionEngine::new(EvictionConfig { numeric, ..EvictionConfig::default() });
         Self { engine, namespace: namespace.to_owned(), shown: BTreeMap::new() }
@@ -48,7 +48,7 @@ impl PendingTracker {
         events.for_each(|event| self.engine.handle(EvictionInput::Pods(event), now));
     }
 
-    /// Whether both lists were complete once: before, no pod is known to leave or to stay.
+    /// Whether both lists were complete once; before, the verdicts are incomplete.
     pub(super) fn is_synced(&self) -> bool {
         self.engine.is_synced()
     }
@@ -60,7 +60,7 @@ impl PendingTracker {
         rows
     }
 
-    /// What has changed since the last call, in the order of names.
+    /// The changes since the last call, in the order of names.
     pub(super) fn changes(&mut self, now: Now) -> Vec<(ClusterChange, PendingRow)> {
         let mut current = self.current(now);
         let before = std::mem::take(&mut self.shown);
@@ -101,7 +101,7 @@ impl PendingTracker {
 
     fn current(&mut self, now: Now) -> BTreeMap<Uid, TrackedPod> {
         self.engine.tick(now.mono);
-        // They go to no log here.
+        // The command does not log notices.
         drop(self.engine.take_notices());
         self.engine.pods_with_eviction_state().filter_map(|pod| self.tracked(pod, now)).collect()
     }
@@ -118,7 +118,7 @@ impl PendingTracker {
         let decisive = verdict.decisive?;
         let reason = &verdict.reasons[decisive];
         let at = |moment| Mono::from_micros(now.wall_of(moment).as_micros());
-        // Its owner and the tolerations themselves are not at hand.
+        // The engine has neither the pod's owner nor the text of its tolerations.
         let row = PendingRow {
             namespace: name.namespace().to_owned(),
             pod: name.name().to_owned(),
@@ -136,12 +136,12 @@ impl PendingTracker {
     }
 }
 
-/// Whether it leaves at the same moment, by the same taint.
+/// Whether both rows have the same deadline and the same taint.
 fn has_same_deadline(one: &PendingRow, other: &PendingRow) -> bool {
     (one.at, &one.taint) == (other.at, &other.taint)
 }
 
-/// Both clocks wander a little against each other: a deadline that stays is shown as the same.
+/// Whether two deadlines are equal, apart from the small differences between the two clocks.
 fn to_second(at: Mono) -> Mono {
     const SECOND: i64 = 1_000_000;
     Mono::from_micros(at.as_micros().saturating_add(SECOND / 2).div_euclid(SECOND).saturating_mul(SECOND))
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_marked_by_a_clock_ahead_of_ours_counts_until_it_is_gone() {
+    fn a_pod_marked_by_a_fast_clock_counts_until_it_is_gone() {
         let mut tracker = counting();
         apply(&mut tracker, pod(true, false), 19.9);
         assert_eq!(events(&mut tracker, 19.95), [""; 0], "marked is not cancelled");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marked_pod_that_nobody_deletes_is_overdue_and_may_yet_stay() {
+    fn a_marked_pod_that_is_not_deleted_becomes_overdue_and_can_still_stay() {
         let mut tracker = counting();
         apply(&mut tracker, pod(true, false), 19.9);
         assert_eq!(events(&mut tracker, 24.0), [""; 0]);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_a_countdown_is_told_apart() {
+    fn the_end_of_a_countdown_has_a_reason() {
         let mut tracker = counting();
         apply(&mut tracker, pod(false, true), 10.0);
         assert_eq!(events(&mut tracker, 10.0), ["Gone"], "finished");

@@ -30,7 +30,7 @@ fn most(answer: &PlanReport<'_>, view: &PrintOptions) -> usize {
     }
 }
 
-/// Says what was left out of a table.
+/// Adds the number of omitted rows.
 fn rest(rows: usize, most: usize, view: &PrintOptions, text: &mut String) {
     let rest = rows.saturating_sub(most);
     if rest > 0 {
@@ -102,7 +102,7 @@ fn leavers(answer: &PlanReport<'_>, rows: &[PlanRow<'_>], view: &PrintOptions) -
 
 fn place(answer: &PlanReport<'_>, place: Option<&Placement>) -> TableCell {
     match place {
-        // DS-4: a place that it has to leave again.
+        // DS-4: a node that evicts the pod again.
         Some(Placement::Again(node)) => {
             TableCell::new(format!("{}, evicted again", answer.node_name(*node))).colored(Color::Yellow)
         }

@@ -1,6 +1,6 @@
 //! Builds the JSON of a plan (`Plan`) that docs/plan.schema.json describes.
 //!
-//! - Invariant: fields are only added, and always present unless the schema says otherwise.
+//! - Invariant: fields are only added, and always present unless the schema makes them optional.
 
 use super::{PlanReport, PlanRow};
 use crate::messages::{self, stamp};

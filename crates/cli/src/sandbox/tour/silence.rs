@@ -1,4 +1,5 @@
-//! Runs the last step of the tour: a kubelet stops, its node is tainted, its pods count down, it comes back.
+//! Runs the last step of the tour: a kubelet stops reporting, Taintward taints its node, the pods count down, and the
+//! kubelet reports again.
 
 use super::{SOON, Tour, TourStep, head, listed, say};
 use fakekube::api::ResourcePath;
@@ -18,9 +19,9 @@ impl Tour {
     pub(super) async fn silence(&self) -> TourStep {
         let node = self.in_use();
         let pods = self.living_on(&node);
-        head(&format!("6. taintward sandbox node silence {node}   (its kubelet says nothing any more)"))?;
+        head(&format!("6. taintward sandbox node silence {node}   (its kubelet stops reporting)"))?;
         say(&format!(
-            "   After {} s of silence a node counts as unreachable here, on a real cluster after 50 s ...",
+            "   Taintward treats the node as unreachable after a grace period: {} s here, 50 s by default ...",
             GRACE.as_secs()
         ))?;
         let began = self.server.clock().now();
@@ -28,26 +29,28 @@ impl Tour {
         self.until("the taint of a silent node", GRACE + SOON, |tour| tour.is_sending_away(&node)).await?;
         let took = self.server.clock().now().duration_since(began).as_secs_f64();
         if took < (GRACE - RENEW).as_secs_f64() {
-            return Err(format!("{node} was tainted after {took:.1} s, before its time"));
+            return Err(format!("{node} was tainted after {took:.1} s, before the grace period had passed"));
         }
         say(&format!(
-            "   {took:.1} s later it is NotReady and has the taint {}:NoExecute.",
+            "   {took:.1} s later, the node is NotReady and has the taint {}:NoExecute.",
             keys::UNREACHABLE
         ))?;
         say(
-            "   Pods tolerate that for 300 s by default, the agent for ever: they count down, and are still there:",
+            "   By default, pods tolerate this taint for 300 s; the agent tolerates it without a limit. All still run:",
         )?;
         say(&format!("   {}.", listed(&pods)))?;
         if self.living_on(&node) != pods {
-            return Err(format!("pods left {node} before their time"));
+            return Err(format!("pods were evicted from {node} before their deadlines"));
         }
-        say(&format!("   taintward sandbox node recover {node}   (it speaks again)"))?;
+        say(&format!("   taintward sandbox node recover {node}   (its kubelet reports again)"))?;
         self.set_silence(&node, false)?;
-        self.until("the end of the taints", SOON, |tour| tour.taints(&node).is_empty()).await?;
+        self.until("the removal of the taints", SOON, |tour| tour.taints(&node).is_empty()).await?;
         if self.living_on(&node) != pods {
-            return Err(format!("pods left {node} though it came back"));
+            return Err(format!("pods were evicted from {node}, although it is ready again"));
         }
-        say("   It is Ready again, its taints went in one write, and nobody left.")?;
+        say(
+            "   The node is Ready again, Taintward removed its taints in one write, and no pod was evicted.",
+        )?;
         Ok(())
     }
 

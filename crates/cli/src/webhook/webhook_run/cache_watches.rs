@@ -1,6 +1,6 @@
 //! Watches the objects that the admission rules need and updates the webhook's cache.
 //!
-//! - Invariant: nothing of an incomplete first list is used; an undecodable object counts as absent and is reported.
+//! - Invariant: an incomplete first list is not used; an undecodable object counts as absent and is reported.
 
 use kube::Client;
 use std::collections::HashMap;
@@ -21,9 +21,8 @@ use tokio::task::JoinSet;
 /// The largest number of batches of one watch that wait.
 const BATCHES_WAITING: usize = 2;
 
-/// How long a watch may be interrupted before reviews go to other replicas. As a rule these are cut off from the API
-/// server, too, and without an API server there are no reviews: a replica that gives up early is missing when the API
-/// server is back.
+/// How long a watch may be interrupted before the replica is not ready. An interruption usually affects all replicas, and
+/// without an API server no reviews arrive: a replica that is not ready too early is missing when the API server returns.
 const INTERRUPTED_MAX: Duration = Duration::from_secs(90);
 
 /// A watch.
@@ -226,7 +225,7 @@ impl<F: CachedKind> CacheUpdater<F> {
                 kind = F::KIND,
                 name = object.identity.as_ref().map_or("", |identity| identity.name.as_str()),
                 why = object.why.as_str(),
-                "an object cannot be understood; it counts as not there"
+                "cannot decode an object; it counts as absent"
             );
         }
         if let Some(event) = event.into_object_event(ANY_TIME.mono) {
@@ -263,7 +262,7 @@ async fn report(resource: &'static str, mut health: watch::Receiver<StreamHealth
         if now.absent && !was_absent {
             tracing::warn!(
                 resource,
-                "the API server does not have this resource: the rules take it that there are none; install the \
+                "the API server does not serve this resource, so the rules find no such objects; install the \
                  CustomResourceDefinitions of Taintward"
             );
         }

@@ -1,7 +1,7 @@
 //! Runs certificate rotation: reads the webhook configurations and the Secret, applies the next step, serves the
 //! result.
 //!
-//! - Invariant: configurations are read before the Secret; nothing is written over an unread version; after every write
+//! - Invariant: configurations are read before the Secret; a write never overwrites an unread version; after every write
 //!   or failure everything is read again. After failures the served certificate stays.
 
 use super::SelfSignedSettings;
@@ -19,15 +19,14 @@ use taintward_kube::api::RequestError;
 use taintward_kube::clock::Clock;
 use taintward_kube::webhook_config::WebhookConfigClient;
 
-/// How often everything is checked, whatever was expected: a user may have applied the manifests again, which empties
-/// `caBundle`.
+/// The maximum interval between checks, because a user may apply the manifests again, which empties `caBundle`.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// The pause after a failure, doubled up to [`LOOK_EVERY`] times three.
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 const PAUSE_LONGEST: Duration = Duration::from_secs(30);
 
-/// The pause after a write, ours or another program's, before everything is read again.
+/// The pause after a write by this process or another one, before everything is read again.
 const PAUSE_AGAIN: Duration = Duration::from_millis(50);
 
 /// Keeps the Secret, the webhook configurations and the served certificate in sync.
@@ -45,7 +44,7 @@ pub(super) struct CertificateRotator {
 enum RotationError {
     #[error(transparent)]
     Refused(#[from] RequestError),
-    #[error("{0}; `taintward install --apply` creates the Secret, empty")]
+    #[error("{0}; create the empty Secret with `taintward install --apply`")]
     NoSecret(RequestError),
     #[error(transparent)]
     Mint(#[from] IssueError),
@@ -137,10 +136,10 @@ impl CertificateRotator {
     fn understood(&self, data: &std::collections::BTreeMap<String, Vec<u8>>) -> Option<StoredState> {
         match StoredState::from_data(data) {
             Ok(stored) => Some(stored),
-            // As `taintward install` creates it: empty, so that a permission can name it.
+            // `taintward install` creates it empty, so that a permission can name it.
             Err(_) if data.values().all(Vec::is_empty) => None,
             Err(why) => {
-                tracing::warn!(secret = self.settings.secret.as_str(), err = %why, "a new certificate is made");
+                tracing::warn!(secret = self.settings.secret.as_str(), err = %why, "creating a new certificate");
                 None
             }
         }

@@ -2,7 +2,7 @@
 
 use taintward_core::admission::review::{AdmissionRule, ReviewSettings};
 
-/// All names by which an API server may call a Service; the first is the one that it uses.
+/// All DNS names of a Service; API servers use the first one.
 pub(crate) fn service_names(service: &str, namespace: &str) -> Vec<String> {
     let short = format!("{service}.{namespace}.svc");
     let long = format!("{short}.cluster.local");

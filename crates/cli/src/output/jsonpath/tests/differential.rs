@@ -199,7 +199,7 @@ fn templates_print_what_kubectl_prints() {
         let (theirs, ours) = (stage.kubectl(&format!("jsonpath={template}")), ours(template));
         refused += usize::from(theirs.is_err());
         if !same(template, &theirs, &ours) {
-            differ.push(format!("{template:?}\n  kubectl: {theirs:?}\n  ours:    {ours:?}"));
+            differ.push(format!("{template:?}\n  kubectl:   {theirs:?}\n  taintward: {ours:?}"));
         }
     }
     assert!(differ.is_empty(), "{} of {count} templates differ:\n{}", differ.len(), differ.join("\n"));
@@ -249,7 +249,7 @@ fn same(template: &str, theirs: &Result<String, String>, ours: &Result<String, S
         }
         // An empty template is rejected with another message.
         (Err(_), Err(_)) if template.is_empty() => true,
-        // kubectl's reason must be at the end of our message.
+        // kubectl's reason must be at the end of Taintward's message.
         (Err(theirs), Err(ours)) => {
             let reason = ours.strip_prefix("error parsing").map_or_else(
                 || ours.rsplit_once("\": ").map_or(ours.as_str(), |(_, reason)| reason),

@@ -5,7 +5,7 @@ use taintward_admission::rules::{RuleReviewer, UntilReady};
 use taintward_core::admission::review::ReviewSettings;
 use taintward_kube::decode::ObjectIdentity;
 
-/// A cache with a watch of namespaces only; shows what is missing, and which of these pods' namespaces are known.
+/// A cache with a watch of namespaces only; shows the missing lists, and the known ones among these pods' namespaces.
 struct World {
     cache: Arc<ClusterCache>,
     following: CacheUpdater<NamespaceObject>,
@@ -75,7 +75,7 @@ fn objects_missing_in_a_later_list_are_gone_and_new_ones_apply_at_once() {
 }
 
 #[test]
-fn the_end_of_an_old_one_is_not_the_end_of_its_namesake() {
+fn the_deletion_of_an_old_object_keeps_its_namesake() {
     let mut world = World::new();
     world.begins();
     world.seen("a", "1");
@@ -88,7 +88,7 @@ fn the_end_of_an_old_one_is_not_the_end_of_its_namesake() {
 }
 
 #[test]
-fn one_that_cannot_be_understood_counts_as_not_there() {
+fn an_undecodable_object_counts_as_absent() {
     let mut world = World::new();
     world.begins();
     world.seen("a", "1");
