@@ -82,8 +82,9 @@ fn a_plan_and_then_doing_it() {
     assert_eq!(plan(&kubeconfig, &[]).0, 0, "no pod leaves anyway");
     let (code, told) = plan(&kubeconfig, &["--taint", "n1", "x=y:NoExecute"]);
     assert_eq!((code, &told["complete"]), (2, &true.into()));
-    let named =
-        |at: usize| (told["items"][at]["pod"].as_str().unwrap(), told["items"][at]["inSeconds"].as_u64());
+    let named = |at: usize| {
+        (told["items"][at]["pod"].as_str().unwrap(), told["items"][at]["remainingSeconds"].as_u64())
+    };
     assert_eq!((named(0), named(1)), (("goes", Some(0)), ("waits", Some(600))));
     assert_eq!(told["items"].as_array().unwrap().len(), 2);
     let now: BTreeSet<String> = uids(&told["items"]).into_iter().take(1).collect();
@@ -95,19 +96,19 @@ fn a_plan_and_then_doing_it() {
     let left = eventually("nobody has to go any more", || {
         let (_, left) = plan(&kubeconfig, &[]);
         let counts = &left["summary"];
-        (counts["leavingNow"] == 0 && counts["outOfReach"] == 0).then_some(left)
+        (counts["evictedNow"] == 0 && counts["skipped"] == 0).then_some(left)
     });
     assert_eq!(left["items"].as_array().unwrap().len(), 1);
     let waits = &left["items"][0];
     assert_eq!((&waits["pod"], &waits["uid"]), (&"waits".into(), &told["items"][1]["uid"]));
-    assert!(waits["inSeconds"].as_u64().unwrap() <= 600);
+    assert!(waits["remainingSeconds"].as_u64().unwrap() <= 600);
     assert_eq!(left["summary"]["staying"], 1, "the pod that tolerates it indefinitely is there");
     // At a time after its deletion, it is gone.
     let later = plan(&kubeconfig, &["--at", "+20m"]).1;
-    assert_eq!((&later["summary"]["leavingNow"], &later["summary"]["leavingLater"]), (&1.into(), &0.into()));
+    assert_eq!((&later["summary"]["evictedNow"], &later["summary"]["evictedLater"]), (&1.into(), &0.into()));
     // The change that saves it.
     let (code, saved) = plan(&kubeconfig, &["--untaint", "n1", "x"]);
-    assert_eq!((code, &saved["summary"]["spared"]), (0, &1.into()));
+    assert_eq!((code, &saved["summary"]["noLongerEvicted"]), (0, &1.into()));
 }
 
 #[test]
