@@ -5,6 +5,7 @@
 mod custom_columns;
 mod format;
 mod jsonpath;
+mod renamed_fields;
 mod sort;
 mod structured;
 mod table;
