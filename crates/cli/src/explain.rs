@@ -202,7 +202,7 @@ impl Printable for Explanations<'_> {
             object["complete"] = json!(gaps.is_empty());
             object["from"] = json!(state.from);
             object["asOf"] = stamp(now.mono);
-            object["gaps"] = json!(gaps);
+            object["readErrors"] = json!(gaps);
         };
         match <[Value; 1]>::try_from(items) {
             Ok([mut item]) if self.missing.is_empty() => {

@@ -133,7 +133,8 @@ fn what_may_not_be_read_makes_the_plan_partial() {
     });
     let (code, told) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute"]);
     assert_eq!((code, &told["complete"]), (1, &false.into()));
-    let gaps: Vec<&str> = told["gaps"].as_array().unwrap().iter().map(|gap| gap.as_str().unwrap()).collect();
+    let gaps: Vec<&str> =
+        told["readErrors"].as_array().unwrap().iter().map(|gap| gap.as_str().unwrap()).collect();
     assert!(gaps[0].contains("grant the verb list on poddisruptionbudgets"), "{gaps:?}");
     assert!(
         gaps[1].contains("grant the verb list on pods") && gaps[1].ends_with("left out or incomplete"),
@@ -163,7 +164,7 @@ fn pods_of_nodes_that_are_gone_are_named_and_the_others_are_planned() {
         _ => There::Nothing,
     });
     let (code, told) = plan(&kubeconfig, &["--taint", "*", "x:NoExecute"]);
-    assert_eq!((code, &told["complete"], &told["gaps"]), (2, &true.into(), &Value::Array(Vec::new())));
+    assert_eq!((code, &told["complete"], &told["readErrors"]), (2, &true.into(), &Value::Array(Vec::new())));
     assert_eq!(told["items"].as_array().unwrap().len(), 2);
     let note = "1 pod is not judged, because its node does not exist (old): shop/stray";
     assert_eq!(told["notes"], serde_json::json!([note]));
@@ -185,7 +186,7 @@ fn a_plan_for_one_namespace_asks_for_all_pods_and_makes_do_with_less() {
     });
     let (code, told) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute", "-n", "shop"]);
     assert_eq!((code, &told["items"][0]["pod"]), (1, &"here".into()));
-    let gap = told["gaps"][0].as_str().unwrap();
+    let gap = told["readErrors"][0].as_str().unwrap();
     assert!(gap.contains("grant the verb list on pods") && gap.ends_with("places may be wrong"), "{gap}");
 }
 

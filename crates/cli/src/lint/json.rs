@@ -19,7 +19,7 @@ struct LintReport<'r> {
     items: Vec<FindingJson<'r>>,
     silenced: Vec<SilencedJson<'r>>,
     unreadable: Vec<UnreadableJson<'r>>,
-    gaps: &'r [String],
+    read_errors: &'r [String],
 }
 
 #[derive(Serialize)]
@@ -94,7 +94,7 @@ pub(super) fn object(report: &LintReportData) -> Value {
             .map(|(reported, reason)| SilencedJson { reason, finding: finding(reported) })
             .collect(),
         unreadable: report.unreadable.iter().map(unreadable).collect(),
-        gaps: &report.gaps,
+        read_errors: &report.gaps,
     };
     // Serializing text and numbers cannot fail.
     serde_json::to_value(&whole).unwrap_or_default()

@@ -25,6 +25,7 @@ const OF_V1ALPHA1: &[(&str, &[&str])] = &[
     ("enforcement", &["leases"]),
     ("finding", &["message"]),
     ("firstAt", &["firstEvictedAt"]),
+    ("gaps", &["readErrors"]),
     ("healthy", &["currentHealthy"]),
     ("inSeconds", &["remainingSeconds"]),
     ("inTheWay", &["blockedBy"]),

@@ -247,7 +247,7 @@ impl Printable for PendingList<'_> {
             "leases": self.enforcers.as_ref().map(ActiveControllers::object),
             "items": self.rows.iter().map(|row| row.object(now)).collect::<Vec<_>>(),
             "notes": self.state.notes.iter().cloned().chain(self.held()).collect::<Vec<_>>(),
-            "gaps": self.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "readErrors": self.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     }
 

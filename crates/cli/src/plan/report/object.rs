@@ -38,7 +38,7 @@ pub(super) fn plan(answer: &PlanReport<'_>) -> Value {
         "workloads": workloads(answer),
         "budgets": budgets(answer),
         "notes": answer.state.notes,
-        "gaps": answer.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "readErrors": answer.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     if answer.until != Mono::NEVER {
         plan["at"] = stamp(answer.until);
