@@ -67,11 +67,11 @@ impl LeaseHolder {
 
     const fn word(&self) -> &'static str {
         match self {
-            Self::Held(_) => "held",
-            Self::Stale(_) => "stale",
-            Self::Free => "free",
-            Self::Absent => "absent",
-            Self::Unread(_) => "unknown",
+            Self::Held(_) => "Held",
+            Self::Stale(_) => "Stale",
+            Self::Free => "NoHolder",
+            Self::Absent => "NotFound",
+            Self::Unread(_) => "Unknown",
         }
     }
 
@@ -140,7 +140,7 @@ impl ActiveControllers {
         json!({
             "taintward": self.ours.word(),
             "kubeControllerManager": self.upstreams.word(),
-            "remark": self.remark(),
+            "message": self.remark(),
         })
     }
 }

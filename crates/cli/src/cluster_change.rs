@@ -11,15 +11,17 @@ pub(crate) const OVERDUE_AFTER: Span = Span::from_secs(5);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ClusterChange {
     /// A pod has a deadline.
-    Counting,
+    CountingDown,
     /// A pod has another deadline, or another taint decides.
     Changed,
     /// A deadline has passed, and the pod is still there.
     Overdue,
     /// A pod with a deadline stays.
     Cancelled,
-    /// A pod with a deadline is gone, or is being deleted.
-    Gone,
+    /// A pod with a deadline is deleted, or is being deleted.
+    Deleted,
+    /// A pod with a deadline has succeeded or failed.
+    Finished,
     /// A pod is marked for deletion.
     Evicted,
     /// A pod is bound to a node.
@@ -40,11 +42,12 @@ impl ClusterChange {
     /// The word for the change, in all outputs.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
-            Self::Counting => "Counting",
+            Self::CountingDown => "CountingDown",
             Self::Changed => "Changed",
             Self::Overdue => "Overdue",
             Self::Cancelled => "Cancelled",
-            Self::Gone => "Gone",
+            Self::Deleted => "Deleted",
+            Self::Finished => "Finished",
             Self::Evicted => "Evicted",
             Self::Scheduled => "Scheduled",
             Self::FailedScheduling => "FailedScheduling",
@@ -79,8 +82,8 @@ mod tests {
 
     #[test]
     fn documents_list_the_events_of_pending() {
-        use ClusterChange::{Cancelled, Changed, Counting, Gone, Overdue};
-        let words = [Counting, Changed, Overdue, Cancelled, Gone].map(ClusterChange::as_str);
+        use ClusterChange::{Cancelled, Changed, CountingDown, Deleted, Finished, Overdue};
+        let words = [CountingDown, Changed, Overdue, Cancelled, Deleted, Finished].map(ClusterChange::as_str);
         assert!(document("pending.schema.json").contains(&format!("({})", words.join(", "))));
         let page = document("explain.md");
         let (_, list) = page.split_once("a column EVENT: ").expect("the list");

@@ -22,7 +22,7 @@ use crate::cluster_state::details::{EventDetails, ObjectNames};
 use crate::cluster_state::related::{RelatedObjects, in_cluster, in_files};
 use crate::cluster_state::{ClusterReader, ClusterStateError, no_nodes};
 use crate::messages::{self, paragraph, stamp};
-use crate::output::{PrintError, PrintOptions, Printable};
+use crate::output::{API_VERSION, PrintError, PrintOptions, Printable};
 use crate::runtime::Runtime;
 use crate::say;
 use crate::taint_note::TaintNote;
@@ -198,11 +198,11 @@ impl Printable for Explanations<'_> {
             self.context.related.state.gaps.iter().map(ToString::to_string).chain(missing).collect();
         let frame = |object: &mut Value| {
             let state = &self.context.related.state;
-            object["apiVersion"] = json!("taintward.io/v1alpha1");
+            object["apiVersion"] = json!(API_VERSION);
             object["complete"] = json!(gaps.is_empty());
             object["from"] = json!(state.from);
             object["asOf"] = stamp(now.mono);
-            object["gaps"] = json!(gaps);
+            object["readErrors"] = json!(gaps);
         };
         match <[Value; 1]>::try_from(items) {
             Ok([mut item]) if self.missing.is_empty() => {

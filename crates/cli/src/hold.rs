@@ -10,6 +10,7 @@ mod pod_counts;
 pub(crate) use hold_args::{HoldCommandArgs, HoldOptions, ReleaseCommandArgs};
 
 use crate::messages::counted;
+use crate::output::API_VERSION;
 use crate::runtime::Runtime;
 use hold_args::{HoldAction, HoldOutputFormat, InvalidTargets};
 use pod_counts::PodCounts;
@@ -154,6 +155,8 @@ fn as_json(names: &[String], counts: &PodCounts) -> String {
     let uncovered = counts.uncovered.iter();
     let uncovered = uncovered.map(|(pod, reason)| json!({ "pod": pod, "reason": in_words(*reason) }));
     let report = json!({
+        "apiVersion": API_VERSION,
+        "kind": "HoldReport",
         "nodes": names,
         "held": counts.held,
         "notHeld": counts.not_held,

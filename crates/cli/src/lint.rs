@@ -150,7 +150,7 @@ fn print(plan: &LintOptions, report: &LintReportData) -> ExitCode {
 /// Prints everything but findings to standard error, so that standard output keeps its format. A failure to write it is
 /// ignored.
 fn complain(report: &LintReportData) {
-    report.unread.iter().for_each(say::error);
+    report.unreadable.iter().for_each(say::error);
     report.gaps.iter().for_each(say::error);
 }
 

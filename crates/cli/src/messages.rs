@@ -209,7 +209,7 @@ pub(crate) fn toleration_object(
         Some(TolerationPeriod::For(span)) => Some(span.as_micros() / 1_000_000),
         Some(TolerationPeriod::Forever) | None => None,
     };
-    json!({ "index": at, "text": text, "seconds": seconds })
+    json!({ "index": at, "text": text, "tolerationSeconds": seconds })
 }
 
 /// A pod's UID; `null` if a file has none.

@@ -5,6 +5,7 @@
 mod custom_columns;
 mod format;
 mod jsonpath;
+mod renamed_fields;
 mod sort;
 mod structured;
 mod table;
@@ -25,6 +26,10 @@ use serde_json::Value;
 use sort::{SortError, SortKey};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+
+/// The version of every object that a command prints; docs/output.md says which change raises it. The version of the custom
+/// resources and of the config of `lint` is another.
+pub(crate) const API_VERSION: &str = "taintward.io/v1alpha2";
 
 /// The heading of these flags in help.
 const HEADING: &str = "Output";
@@ -61,7 +66,7 @@ const ITEMS: &str = "items";
 
 /// The result of a command.
 pub(crate) trait Printable {
-    /// The object for programs: `apiVersion: taintward.io/v1alpha1`, `kind`, and the fields of the kind.
+    /// The object for programs: `apiVersion` ([`API_VERSION`]), `kind`, and the fields of the kind.
     fn object(&self) -> Value;
 
     /// `pod/web-1`, one for each object; for each of the items, if the result is sorted.

@@ -75,18 +75,18 @@ struct PendingRow {
     uid: String,
     node: String,
     /// Its deadline.
-    at: Mono,
+    evicted_at: Mono,
     taint: String,
     /// The toleration that lets it stay until then, and for how long; `None`: no toleration.
     toleration: Option<(usize, TolerationPeriod)>,
     /// The text of that toleration, if it is known.
     written: Option<String>,
     /// The start of its countdown.
-    since: Mono,
+    countdown_started_at: Mono,
     /// `None`: unknown.
     workload: Option<Workload>,
     /// Whether it has the condition of a taint eviction; `None`: unknown.
-    marked: Option<bool>,
+    disruption_target: Option<bool>,
 }
 
 /// The toleration that counts, and for how long; `None`: no toleration matches.
@@ -99,12 +99,12 @@ fn counting_toleration(reason: &TaintReason) -> Option<(usize, TolerationPeriod)
 
 impl PendingRow {
     fn is_overdue(&self, now: Now) -> bool {
-        self.at <= now.mono
+        self.evicted_at <= now.mono
     }
 
     /// The sort key of rows: the next one due is first.
     fn order(&self) -> (Mono, &str, &str) {
-        (self.at, &self.namespace, &self.pod)
+        (self.evicted_at, &self.namespace, &self.pod)
     }
 
     /// The JSON for programs.
@@ -114,16 +114,16 @@ impl PendingRow {
             "pod": self.pod,
             "uid": (!self.uid.starts_with(NO_UID)).then_some(&self.uid),
             "node": self.node,
-            "leavesAt": stamp(self.at),
-            "inSeconds": (self.at.as_micros().saturating_sub(now.mono.as_micros())) / 1_000_000,
+            "evictedAt": stamp(self.evicted_at),
+            "remainingSeconds": (self.evicted_at.as_micros().saturating_sub(now.mono.as_micros())) / 1_000_000,
             "overdue": self.is_overdue(now),
             "taint": self.taint,
             "toleration": self.toleration.map(|(at, patience)| {
                 messages::toleration_object(at, self.written.clone(), Some(patience))
             }),
-            "since": stamp(self.since),
+            "countdownStartedAt": stamp(self.countdown_started_at),
             "workload": self.workload.as_ref().map(messages::workload),
-            "marked": self.marked,
+            "disruptionTarget": self.disruption_target,
         })
     }
 }

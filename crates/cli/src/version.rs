@@ -1,7 +1,7 @@
 //! Runs `taintward version`: prints the versions of the program and of the API server.
 
 use crate::args::kube_args::{ServerArgs, ServerOptions, WHICH};
-use crate::output::{OutputArgs, OutputError, OutputOptions, PrintOptions, Printable};
+use crate::output::{API_VERSION, OutputArgs, OutputError, OutputOptions, PrintOptions, Printable};
 use crate::runtime::Runtime;
 use clap::Args;
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ struct Versions {
 impl Printable for Versions {
     fn object(&self) -> Value {
         let mut object = json!({
-            "apiVersion": "taintward.io/v1alpha1",
+            "apiVersion": API_VERSION,
             "kind": "Version",
             "clientVersion": {"gitVersion": OURS},
         });

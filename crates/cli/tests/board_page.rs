@@ -82,7 +82,7 @@ fn a_countdown_is_shown_and_ends() {
     server.tell(&json!({"now": NOW + 262.0, "pods": [due]}));
     browser.until("it is overdue", &format!("{first}.startsWith('overdue 1')")).unwrap();
     assert_eq!(count(&mut browser, "[transform].s2"), 1);
-    server.tell(&json!({"now": NOW + 263.0, "gonePods": ["uid-web-1"]}));
+    server.tell(&json!({"now": NOW + 263.0, "deletedPods": ["uid-web-1"]}));
     browser.until("it is gone", "document.querySelectorAll('#leaving .row').length === 0").unwrap();
     assert_eq!(
         browser.evaluate("document.querySelector('#leaving ul').dataset.none").unwrap(),

@@ -255,16 +255,16 @@ fn the_board_and_pending_tell_the_same_changes_in_the_same_order() {
         ask(&kubeconfig, "PATCH", "/api/v1/nodes/n1", &json!({"spec": {"taints": taints}}).to_string());
     };
     taint(&["long"]);
-    expect("Counting", &pods);
+    expect("CountingDown", &pods);
     taint(&["long", "short"]);
     expect("Changed", &pods);
     taint(&[]);
     expect("Cancelled", &pods);
     taint(&["now"]);
-    expect("Counting", &pods);
+    expect("CountingDown", &pods);
     expect("Overdue", &pods);
     ask(&kubeconfig, "DELETE", "/api/v1/namespaces/a/pods/y", "");
-    expect("Gone", &["a/y"]);
+    expect("Deleted", &["a/y"]);
 }
 
 #[test]

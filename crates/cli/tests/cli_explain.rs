@@ -146,45 +146,45 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     let expected = "No pods are counting down in namespace default; other namespaces have countdowns: 2 in shop. Use -n or -A.\n";
     assert!(code == 0 && said.ends_with(expected), "{said}");
     let told = stage.object("explain pod/patient -n shop");
-    assert_eq!((&told["outcome"], &told["taint"]), (&"StaysUntil".into(), &"maintenance:NoExecute".into()));
+    assert_eq!((&told["outcome"], &told["taint"]), (&"CountingDown".into(), &"maintenance:NoExecute".into()));
     assert_eq!(
         (&told["taints"][0]["source"], &told["taints"][0]["note"]["reason"]),
         (&"ManagedFields".into(), &"disks".into())
     );
-    let leaves = seconds(told["leavesAt"].as_str().unwrap());
+    let leaves = seconds(told["evictedAt"].as_str().unwrap());
     let list = stage.object("pending -n shop");
     let listed: Vec<&str> =
         list["items"].as_array().unwrap().iter().map(|row| row["pod"].as_str().unwrap()).collect();
     assert_eq!(listed, ["patient", "lasting"], "the pod that is due next is first");
-    assert_eq!(seconds(list["items"][0]["leavesAt"].as_str().unwrap()), leaves);
+    assert_eq!(seconds(list["items"][0]["evictedAt"].as_str().unwrap()), leaves);
     assert_eq!(
-        list["enforcement"],
-        json!({"taintward": "held", "kubeControllerManager": "absent", "remark": null})
+        list["leases"],
+        json!({"taintward": "Held", "kubeControllerManager": "NotFound", "message": null})
     );
     let node = stage.object("explain node/n1");
-    assert_eq!(node["pods"]["leavingLater"], 2, "{node}");
+    assert_eq!(node["pods"]["countingDown"], 2, "{node}");
     // The stream has the same pods, each once, and then reports that the first has gone.
     let mut seen = Vec::new();
     let gone = loop {
         let event = events.next();
         let (kind, pod) =
             (event["event"].as_str().unwrap().to_owned(), event["pod"].as_str().unwrap().to_owned());
-        if kind == "Gone" {
+        if kind == "Deleted" {
             break pod;
         }
-        assert_eq!(kind, "Counting", "{event}");
-        let at = seconds(event["leavesAt"].as_str().unwrap());
+        assert_eq!(kind, "CountingDown", "{event}");
+        let at = seconds(event["evictedAt"].as_str().unwrap());
         assert!(pod != "patient" || (leaves..=leaves + 1).contains(&at), "{at} {leaves}");
         seen.push((kind, pod));
     };
     assert_eq!(gone, "patient");
-    let counting = |pod: &str| ("Counting".to_owned(), pod.to_owned());
+    let counting = |pod: &str| ("CountingDown".to_owned(), pod.to_owned());
     assert_eq!(seen, [counting("lasting"), counting("patient")]);
     // Its event comes after the deletion.
     let told = eventually("the pod is gone, and its events are there", || {
         let told = stage.object("explain pod/patient -n shop");
         let events = told["events"].as_array().is_some_and(|events| !events.is_empty());
-        (told["outcome"] == "Gone" && events).then_some(told)
+        (told["outcome"] == "Deleted" && events).then_some(told)
     });
     assert_eq!(told["summary"], "It is deleted: according to its events, a NoExecute taint evicted it.");
     let message = told["events"][0]["message"].as_str().unwrap();
@@ -227,17 +227,17 @@ fn lines_follow_where_there_is_no_terminal() {
         ["EVENT", "POD", "NODE", "EVICTED", "(UTC)", "NOEXECUTE", "TAINT"]
     );
     let first = lines.next().unwrap();
-    assert!(first.starts_with("Counting ") && first.ends_with("maintenance"), "{first}");
+    assert!(first.starts_with("CountingDown ") && first.ends_with("maintenance"), "{first}");
     let column = |title: &str| head.find(title).unwrap();
     assert_eq!(first.find("n1"), Some(column("NODE")), "{head}\n{first}");
     // Later events are below it.
-    let gone = std::iter::from_fn(|| lines.next()).find(|line| line.starts_with("Gone ")).unwrap();
+    let gone = std::iter::from_fn(|| lines.next()).find(|line| line.starts_with("Deleted ")).unwrap();
     assert_eq!(gone.find("n1"), Some(column("NODE")), "{head}\n{gone}");
     assert_eq!(gone.find("maintenance"), Some(column("NOEXECUTE")), "{head}\n{gone}");
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    assert_eq!(events.next()["event"], "Gone", "and there was no output about it");
+    assert_eq!(events.next()["event"], "Deleted", "and there was no output about it");
 }
 
 #[test]
@@ -294,10 +294,10 @@ fn all_pods_of_a_workload_are_explained_a_line_each() {
     let (code, out, _) = run("explain deploy/web -o json");
     let told: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &told["outcome"]), (0, &"Workload".into()));
-    let pods = json!({ "all": 2, "leavingNow": 1, "leavingLater": 0, "staying": 1, "unknown": 0 });
+    let pods = json!({ "total": 2, "due": 1, "countingDown": 0, "staying": 1, "unknown": 0 });
     assert_eq!(told["pods"], pods);
     assert_eq!(
-        (&told["leaving"][0]["pod"], &told["leaving"][0]["taint"]),
+        (&told["evictions"][0]["pod"], &told["evictions"][0]["taint"]),
         (&"web-5c-b".into(), &"a:NoExecute".into())
     );
     assert_eq!(told["staying"][0]["pod"], "web-5c-a");
@@ -348,7 +348,7 @@ fn pods_on_many_nodes_need_no_request_for_each() {
     let (code, out, said) = ended(command(&kubeconfig, "explain ds/agent -o json"));
     assert_eq!((code, said.as_str()), (0, ""));
     let told: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!((&told["pods"]["all"], &told["pods"]["staying"]), (&30.into(), &30.into()), "{out}");
+    assert_eq!((&told["pods"]["total"], &told["pods"]["staying"]), (&30.into(), &30.into()), "{out}");
 }
 
 const POD: &str = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "uid": "u"},

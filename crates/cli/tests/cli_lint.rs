@@ -159,7 +159,7 @@ fn what_may_not_be_read_makes_the_report_partial() {
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(report["complete"], false);
     let gaps: Vec<&str> =
-        report["gaps"].as_array().unwrap().iter().map(|gap| gap.as_str().unwrap()).collect();
+        report["readErrors"].as_array().unwrap().iter().map(|gap| gap.as_str().unwrap()).collect();
     assert_eq!(gaps.len(), 2, "{gaps:?}");
     for (gap, words) in gaps.iter().zip(["grant the verb list on nodes", "grant the verb list on daemonsets"])
     {

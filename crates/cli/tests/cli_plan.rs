@@ -82,8 +82,9 @@ fn a_plan_and_then_doing_it() {
     assert_eq!(plan(&kubeconfig, &[]).0, 0, "no pod leaves anyway");
     let (code, told) = plan(&kubeconfig, &["--taint", "n1", "x=y:NoExecute"]);
     assert_eq!((code, &told["complete"]), (2, &true.into()));
-    let named =
-        |at: usize| (told["items"][at]["pod"].as_str().unwrap(), told["items"][at]["inSeconds"].as_u64());
+    let named = |at: usize| {
+        (told["items"][at]["pod"].as_str().unwrap(), told["items"][at]["remainingSeconds"].as_u64())
+    };
     assert_eq!((named(0), named(1)), (("goes", Some(0)), ("waits", Some(600))));
     assert_eq!(told["items"].as_array().unwrap().len(), 2);
     let now: BTreeSet<String> = uids(&told["items"]).into_iter().take(1).collect();
@@ -95,19 +96,19 @@ fn a_plan_and_then_doing_it() {
     let left = eventually("no pod is left to evict", || {
         let (_, left) = plan(&kubeconfig, &[]);
         let counts = &left["summary"];
-        (counts["leavingNow"] == 0 && counts["outOfReach"] == 0).then_some(left)
+        (counts["evictedNow"] == 0 && counts["skipped"] == 0).then_some(left)
     });
     assert_eq!(left["items"].as_array().unwrap().len(), 1);
     let waits = &left["items"][0];
     assert_eq!((&waits["pod"], &waits["uid"]), (&"waits".into(), &told["items"][1]["uid"]));
-    assert!(waits["inSeconds"].as_u64().unwrap() <= 600);
+    assert!(waits["remainingSeconds"].as_u64().unwrap() <= 600);
     assert_eq!(left["summary"]["staying"], 1, "the pod that tolerates it indefinitely is there");
     // At a time after its deletion, it is gone.
     let later = plan(&kubeconfig, &["--at", "+20m"]).1;
-    assert_eq!((&later["summary"]["leavingNow"], &later["summary"]["leavingLater"]), (&1.into(), &0.into()));
+    assert_eq!((&later["summary"]["evictedNow"], &later["summary"]["evictedLater"]), (&1.into(), &0.into()));
     // The change that saves it.
     let (code, saved) = plan(&kubeconfig, &["--untaint", "n1", "x"]);
-    assert_eq!((code, &saved["summary"]["spared"]), (0, &1.into()));
+    assert_eq!((code, &saved["summary"]["noLongerEvicted"]), (0, &1.into()));
 }
 
 #[test]
@@ -132,7 +133,8 @@ fn what_may_not_be_read_makes_the_plan_partial() {
     });
     let (code, told) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute"]);
     assert_eq!((code, &told["complete"]), (1, &false.into()));
-    let gaps: Vec<&str> = told["gaps"].as_array().unwrap().iter().map(|gap| gap.as_str().unwrap()).collect();
+    let gaps: Vec<&str> =
+        told["readErrors"].as_array().unwrap().iter().map(|gap| gap.as_str().unwrap()).collect();
     assert!(gaps[0].contains("grant the verb list on poddisruptionbudgets"), "{gaps:?}");
     assert!(
         gaps[1].contains("grant the verb list on pods") && gaps[1].ends_with("missing or incomplete"),
@@ -162,7 +164,7 @@ fn pods_of_nodes_that_are_gone_are_named_and_the_others_are_planned() {
         _ => There::Nothing,
     });
     let (code, told) = plan(&kubeconfig, &["--taint", "*", "x:NoExecute"]);
-    assert_eq!((code, &told["complete"], &told["gaps"]), (2, &true.into(), &Value::Array(Vec::new())));
+    assert_eq!((code, &told["complete"], &told["readErrors"]), (2, &true.into(), &Value::Array(Vec::new())));
     assert_eq!(told["items"].as_array().unwrap().len(), 2);
     let note = "1 pod is not judged, because its node does not exist (old): shop/stray";
     assert_eq!(told["notes"], serde_json::json!([note]));
@@ -184,7 +186,7 @@ fn a_plan_for_one_namespace_asks_for_all_pods_and_makes_do_with_less() {
     });
     let (code, told) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute", "-n", "shop"]);
     assert_eq!((code, &told["items"][0]["pod"]), (1, &"here".into()));
-    let gap = told["gaps"][0].as_str().unwrap();
+    let gap = told["readErrors"][0].as_str().unwrap();
     assert!(gap.contains("grant the verb list on pods") && gap.ends_with("next nodes may be wrong"), "{gap}");
 }
 

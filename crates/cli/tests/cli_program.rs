@@ -99,7 +99,7 @@ fn times_are_those_of_the_zone_that_the_environment_names() {
         assert_eq!((code, err.as_str()), (Some(2), ""));
         assert!(out.starts_with(&format!("{file}, {now}:\n")) && out.contains(leaves), "{out}");
         let (_, out, _) = output(taintward().args(plan).args(["-o", "json"]).env("TZ", zone));
-        assert!(out.contains("\"leavesAt\": \"2026-07-21T14:05:50Z\""), "{out}");
+        assert!(out.contains("\"evictedAt\": \"2026-07-21T14:05:50Z\""), "{out}");
     }
 }
 

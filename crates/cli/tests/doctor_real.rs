@@ -39,7 +39,7 @@ fn doctor(kubeconfig: &Path, flags: &[&str]) -> (i32, BTreeMap<String, Value>) {
 }
 
 fn verdicts(checks: &BTreeMap<String, Value>, ids: &[&str]) -> Vec<String> {
-    ids.iter().map(|id| checks[*id]["verdict"].as_str().unwrap().to_owned()).collect()
+    ids.iter().map(|id| checks[*id]["status"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The value that doctor recommends.
@@ -137,14 +137,14 @@ async fn it_leads_from_kube_controller_manager_to_taintward_and_finds_what_is_wr
     // kubeadm's own value.
     let original = stage.manager(KUBEADM).await;
     let (code, checks) = doctor(&kubeconfig, &["--pre"]);
-    assert_eq!(checks["distribution"]["finding"].as_str().unwrap().split(',').next(), Some("kubeadm"));
+    assert_eq!(checks["distribution"]["message"].as_str().unwrap().split(',').next(), Some("kubeadm"));
     assert_eq!(verdicts(&checks, &FLAGS), ["ok", "warning", "ok", "ok"]);
     assert_eq!(verdicts(&checks, &["server-version", "clock", "one-evictor", "permissions"]), ["ok"; 4]);
     assert_eq!(code, 0, "{checks:#?}");
     let write = to_write(&checks["taint-eviction-off"]);
     assert_eq!(write, format!("{KUBEADM},-taint-eviction-controller"));
     assert!(
-        doctor(&kubeconfig, &[]).1["installation"]["finding"].as_str().unwrap().contains("no Deployment")
+        doctor(&kubeconfig, &[]).1["installation"]["message"].as_str().unwrap().contains("no Deployment")
     );
     drop(original);
 
@@ -156,7 +156,7 @@ async fn it_leads_from_kube_controller_manager_to_taintward_and_finds_what_is_wr
         (2, ["ok", "ok", "failed", "failed"].map(str::to_owned).to_vec())
     );
     let signer = &checks["bootstrap-signer"];
-    assert!(signer["finding"].as_str().unwrap().starts_with("bootstrap signer is off"), "{signer}");
+    assert!(signer["message"].as_str().unwrap().starts_with("bootstrap signer is off"), "{signer}");
     assert!(!stage.token_is_signed("aaaaaa", Duration::from_secs(3)).await, "nothing signs");
     let repaired = to_write(signer);
     drop(old_line);
@@ -173,9 +173,9 @@ async fn it_leads_from_kube_controller_manager_to_taintward_and_finds_what_is_wr
         .unwrap();
         let (_, checks) = doctor(&kubeconfig, &["--pre"]);
         assert_eq!(verdicts(&checks, &FLAGS), ["ok"; 4], "{value}");
-        assert!(checks["bootstrap-signer"]["finding"].as_str().unwrap().contains("is signed"));
+        assert!(checks["bootstrap-signer"]["message"].as_str().unwrap().contains("is signed"));
         let one = &checks["one-evictor"];
-        assert_eq!(one["verdict"], "failed", "nothing evicts now: {one}");
+        assert_eq!(one["status"], "failed", "nothing evicts now: {one}");
     }
 
     let taintward = install(&stage).await;
@@ -239,10 +239,10 @@ async fn without_permissions_it_says_what_it_may_not_read() {
     assert_eq!(code, 1, "{checks:#?}");
     for (id, check) in &checks {
         let read_without = ["server-version", "clock"].contains(&id.as_str());
-        let verdict = check["verdict"].as_str().unwrap();
+        let verdict = check["status"].as_str().unwrap();
         assert_eq!(verdict, if read_without { "ok" } else { "unknown" }, "{check}");
     }
-    let finding = checks["distribution"]["finding"].as_str().unwrap();
+    let finding = checks["distribution"]["message"].as_str().unwrap();
     assert!(
         finding.contains("grant the verb list on nodes") || finding.contains("may not list nodes"),
         "{finding}"

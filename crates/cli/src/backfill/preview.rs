@@ -1,7 +1,7 @@
 //! Reads a cluster and finds, for each namespace, the pods that backfill would patch.
 
 use super::BackfillOptions;
-use crate::output::{PrintOptions, Printable, Table, TableColumn};
+use crate::output::{API_VERSION, PrintOptions, Printable, Table, TableColumn};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_core::admission::DefaultSeconds;
@@ -167,7 +167,7 @@ impl BackfillPreview {
     fn item(&self, (name, row): (&String, &PreviewRow)) -> Value {
         let pods = row.pending.iter().map(|pod| {
             let changes = pod.changes.iter().map(|(at, key, now, then)| {
-                json!({ "toleration": at, "key": key, "tolerationSeconds": now, "becomes": then })
+                json!({ "index": at, "key": key, "tolerationSeconds": now, "newTolerationSeconds": then })
             });
             json!({ "name": pod.name, "node": pod.node, "changes": changes.collect::<Vec<_>>() })
         });
@@ -239,7 +239,7 @@ impl Printable for BackfillPreview {
     fn object(&self) -> Value {
         let items: Vec<Value> = self.rows.iter().map(|row| self.item(row)).collect();
         json!({
-            "apiVersion": "taintward.io/v1alpha1",
+            "apiVersion": API_VERSION,
             "kind": "BackfillPreview",
             "pending": self.pending(),
             "items": items,

@@ -37,9 +37,9 @@ pub(crate) struct ClusterModel {
 #[derive(Default)]
 struct PendingChange {
     nodes: BTreeSet<Uid>,
-    gone_nodes: Vec<String>,
+    deleted_nodes: Vec<String>,
     workloads: BTreeSet<Uid>,
-    gone_workloads: Vec<String>,
+    deleted_workloads: Vec<String>,
     /// Whether limits may have changed.
     is_any: bool,
     /// The first decision that viewers have not received.
@@ -116,7 +116,7 @@ impl ClusterModel {
             }
             TableChange::Gone(uid, before) => {
                 self.pending.nodes.remove(uid);
-                self.pending.gone_nodes.push(uid.to_string());
+                self.pending.deleted_nodes.push(uid.to_string());
                 (Some(before), None)
             }
         };
@@ -143,7 +143,7 @@ impl ClusterModel {
                 }
                 TableChange::Gone(uid, _) => {
                     self.pending.workloads.remove(&uid);
-                    self.pending.gone_workloads.push(uid.to_string());
+                    self.pending.deleted_workloads.push(uid.to_string());
                 }
             }
         }
@@ -178,11 +178,11 @@ impl ClusterModel {
                 limits = Some(self.limits.as_slice());
             }
         }
-        let (mut pods, mut gone_pods) = (Vec::new(), Vec::new());
+        let (mut pods, mut deleted_pods) = (Vec::new(), Vec::new());
         for change in changes {
             match change.after {
                 Some(state) => pods.push(PodView { id: change.id, node: change.node, state }),
-                None => gone_pods.push(change.id.uid().to_string()),
+                None => deleted_pods.push(change.id.uid().to_string()),
             }
         }
         let view = ChangeView {
@@ -192,9 +192,9 @@ impl ClusterModel {
             workloads: pending.workloads.iter().filter_map(|uid| self.workloads.get(uid)).collect(),
             limits,
             decisions: self.decisions.iter().filter(|decision| decision.id >= pending.decision).collect(),
-            gone_nodes: pending.gone_nodes,
-            gone_pods,
-            gone_workloads: pending.gone_workloads,
+            deleted_nodes: pending.deleted_nodes,
+            deleted_pods,
+            deleted_workloads: pending.deleted_workloads,
         };
         (is_heading_new || !view.is_empty()).then(|| json(&view))
     }
@@ -252,8 +252,8 @@ impl NodeStatusView {
     fn keep_starts(&mut self, before: &Self) {
         for taint in &mut self.taints {
             let known = before.taints.iter().find(|known| known.text == taint.text);
-            if let Some(known) = known.filter(|known| known.since < taint.since) {
-                (taint.since, taint.by) = (known.since, known.by.clone());
+            if let Some(known) = known.filter(|known| known.added_at < taint.added_at) {
+                (taint.added_at, taint.manager) = (known.added_at, known.manager.clone());
             }
         }
     }

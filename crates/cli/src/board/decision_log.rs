@@ -116,11 +116,11 @@ fn told(change: &PodChange, now: Now) -> Option<(ClusterChange, String)> {
     let (before, after) = (change.before.as_ref(), change.after.as_ref());
     match (before.filter(|state| state.leaves()), after) {
         (None, Some(state)) if state.phase == PodPhase::Counting => Some((
-            ClusterChange::Counting,
+            ClusterChange::CountingDown,
             format!("is evicted in {}s because of {}", left(state).max(0), because(state)),
         )),
         (None, Some(state)) if state.phase == PodPhase::Due => {
-            Some((ClusterChange::Counting, format!("is due now because of {}", because(state))))
+            Some((ClusterChange::CountingDown, format!("is due now because of {}", because(state))))
         }
         (None, _) => None,
         (Some(old), Some(new)) if new.leaves() => ((old.at, &old.taint) != (new.at, &new.taint)).then(|| {
@@ -132,21 +132,22 @@ fn told(change: &PodChange, now: Now) -> Option<(ClusterChange, String)> {
         (Some(_), Some(new)) if new.phase == PodPhase::Held => {
             Some((ClusterChange::Cancelled, "is held: its countdown is paused".to_owned()))
         }
-        (Some(_), Some(new)) if new.is_finished => Some((ClusterChange::Gone, "is finished".to_owned())),
+        (Some(_), Some(new)) if new.is_finished => Some((ClusterChange::Finished, "is finished".to_owned())),
         (Some(_), Some(new)) if new.phase == PodPhase::Stays => {
             Some((ClusterChange::Cancelled, "stays".to_owned()))
         }
-        (Some(old), _) => Some((ClusterChange::Gone, format!("is gone because of {}", because(old)))),
+        (Some(old), _) => Some((ClusterChange::Deleted, format!("is gone because of {}", because(old)))),
     }
 }
 
 /// The words for several pods.
 const fn plural(kind: ClusterChange) -> &'static str {
     match kind {
-        ClusterChange::Counting => "count down",
+        ClusterChange::CountingDown => "count down",
         ClusterChange::Changed => "have another deadline",
         ClusterChange::Cancelled => "stay",
         ClusterChange::Overdue => "are overdue",
+        ClusterChange::Finished => "are finished",
         _ => "are gone",
     }
 }

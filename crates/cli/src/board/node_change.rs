@@ -27,7 +27,8 @@ impl NodeChange {
         };
         let mut changes = Vec::new();
         for taint in after.taints.iter().filter(|taint| lacks(before, taint)) {
-            let by = if taint.by.is_empty() { String::new() } else { format!(" from {}", taint.by) };
+            let by =
+                if taint.manager.is_empty() { String::new() } else { format!(" from {}", taint.manager) };
             changes.push(Self::new(ClusterChange::Tainted, format!("got the taint {}{by}", taint.text)));
         }
         for taint in before.taints.iter().filter(|taint| lacks(after, taint)) {
@@ -43,7 +44,7 @@ impl NodeChange {
             changes.push(match after.health {
                 NodeHealth::Ready => Self::new(ClusterChange::Ready, "is ready"),
                 NodeHealth::NotReady | NodeHealth::Unknown => {
-                    Self::new(ClusterChange::NotReady, format!("is not ready: {}", after.why))
+                    Self::new(ClusterChange::NotReady, format!("is not ready: {}", after.reason))
                 }
             });
         }

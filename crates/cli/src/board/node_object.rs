@@ -60,7 +60,7 @@ impl NodeObject {
             zone: if zone.is_empty() { region } else { zone }.to_owned(),
             health: self.health(),
             state: self.health().in_words(health.unschedulable, silenced),
-            why: self.complaints(),
+            reason: self.complaints(),
             unschedulable: health.unschedulable,
             silenced,
             taints: self.decoded.taints.taints.iter().map(|taint| self.taint(taint, seen)).collect(),
@@ -92,8 +92,8 @@ impl NodeObject {
             key: taint.key.to_string(),
             value: taint.value.to_string(),
             effect: taint.effect.as_str().to_owned(),
-            since: seconds(since),
-            by: writer.map(|(manager, _)| manager.clone()).unwrap_or_default(),
+            added_at: seconds(since),
+            manager: writer.map(|(manager, _)| manager.clone()).unwrap_or_default(),
             note: note.and_then(|note| note.reason).unwrap_or_default(),
         }
     }

@@ -99,10 +99,10 @@ fn viewers_get_the_begin_and_the_end_of_a_countdown_only() {
     model.nodes(applied(&node("n1", "True", true)), after(0));
     let told = change(&mut model, 0).unwrap();
     assert_eq!(told["pods"], json!([["web", "shop", "web", "n1", 1, START + 20, "k=v:NoExecute"]]));
-    assert_eq!(told["nodes"][0]["taints"][0]["since"], json!(START as f64));
+    assert_eq!(told["nodes"][0]["taints"][0]["addedAt"], json!(START as f64));
     let expected = [
         ("Tainted", "", "got the taint k=v:NoExecute"),
-        ("Counting", "shop/web", "is evicted in 20s because of k=v:NoExecute"),
+        ("CountingDown", "shop/web", "is evicted in 20s because of k=v:NoExecute"),
     ];
     assert_eq!(decisions(&told), expected);
     for seconds in [1, 10, 19, 20, 24] {
@@ -113,8 +113,8 @@ fn viewers_get_the_begin_and_the_end_of_a_countdown_only() {
     assert_eq!(change(&mut model, 60), None, "once");
     gone(&mut model, "web", 61);
     let told = change(&mut model, 61).unwrap();
-    assert_eq!(told["gonePods"], json!(["web"]));
-    assert_eq!(decisions(&told), [("Gone", "shop/web", "is gone because of k=v:NoExecute")]);
+    assert_eq!(told["deletedPods"], json!(["web"]));
+    assert_eq!(decisions(&told), [("Deleted", "shop/web", "is gone because of k=v:NoExecute")]);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_removed_taint_cancels_countdowns_of_old_and_new_pods() {
     model.pods(applied(&pod("api")), after(5));
     let told = change(&mut model, 5).unwrap();
     assert_eq!(told["pods"].as_array().unwrap().len(), 1, "the other has the same deadline");
-    assert_eq!(decisions(&told)[0].0, "Counting");
+    assert_eq!(decisions(&told)[0].0, "CountingDown");
     model.nodes(applied(&node("n1", "True", false)), after(6));
     let told = change(&mut model, 6).unwrap();
     let kinds: Vec<&str> = decisions(&told).iter().map(|(kind, ..)| *kind).collect();
@@ -141,14 +141,14 @@ fn a_pod_that_ends_by_itself_is_gone() {
     let mut finished = pod("web");
     finished["status"]["phase"] = json!("Succeeded");
     model.pods(applied(&finished), after(1));
-    assert_eq!(decisions(&change(&mut model, 1).unwrap()), [("Gone", "shop/web", "is finished")]);
+    assert_eq!(decisions(&change(&mut model, 1).unwrap()), [("Finished", "shop/web", "is finished")]);
 }
 
 #[test]
 fn the_stylesheet_has_a_color_for_each_important_kind() {
     let style = include_str!("page/board.css");
     for kind in [
-        ClusterChange::Counting,
+        ClusterChange::CountingDown,
         ClusterChange::Overdue,
         ClusterChange::Tainted,
         ClusterChange::Ready,
@@ -165,7 +165,7 @@ fn many_pods_of_a_node_share_one_line() {
     let mut model = followed(&names);
     model.nodes(applied(&node("n1", "True", true)), after(0));
     let told = change(&mut model, 0).unwrap();
-    assert_eq!(decisions(&told)[1], ("Counting", "", "6 pods count down (k=v:NoExecute)"));
+    assert_eq!(decisions(&told)[1], ("CountingDown", "", "6 pods count down (k=v:NoExecute)"));
     assert_eq!(told["pods"].as_array().unwrap().len(), 6);
 }
 
@@ -248,13 +248,13 @@ fn an_object_that_a_complete_list_lacks_is_gone() {
     model.pods(listed(&[pod("api")]), after(1));
     model.nodes(listed(&[node("n1", "True", false), node("n2", "Unknown", false)]), after(1));
     let told = change(&mut model, 1).unwrap();
-    assert_eq!(told["gonePods"], json!(["web"]));
+    assert_eq!(told["deletedPods"], json!(["web"]));
     assert_eq!(decisions(&told), [("Added", "", "joined the cluster")]);
     assert_eq!(told["nodes"][0]["health"], "Unknown");
-    assert_eq!(told["nodes"][0]["why"], "Ready is Unknown: kubelet stopped");
+    assert_eq!(told["nodes"][0]["reason"], "Ready is Unknown: kubelet stopped");
     model.nodes(listed(&[node("n1", "True", false)]), after(2));
     let told = change(&mut model, 2).unwrap();
-    assert_eq!((&told["goneNodes"], decisions(&told)[0].0), (&json!(["n2"]), "Removed"));
+    assert_eq!((&told["deletedNodes"], decisions(&told)[0].0), (&json!(["n2"]), "Removed"));
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn viewers_get_a_workload_when_its_numbers_change() {
     };
     model.workloads(applied::<WorkloadObject<Deployment>>(&web(2)), after(0));
     let told = change(&mut model, 0).unwrap();
-    assert_eq!((&told["workloads"][0]["healthy"], &told["workloads"][0]["wanted"]), (&json!(2), &json!(3)));
+    assert_eq!((&told["workloads"][0]["healthy"], &told["workloads"][0]["desired"]), (&json!(2), &json!(3)));
     model.workloads(applied::<WorkloadObject<Deployment>>(&web(2)), after(1));
     assert_eq!(change(&mut model, 1), None);
 }
@@ -303,5 +303,5 @@ fn texts_from_the_cluster_stay_texts() {
     let text = model.change(after(0), HEADING, false).unwrap();
     assert!(!text.contains('\n') && !text.contains('\0'), "one line of an event stream: {text}");
     let told: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(told["nodes"][0]["why"], "Ready is False: </script><b>\u{202e}\u{0}\"");
+    assert_eq!(told["nodes"][0]["reason"], "Ready is False: </script><b>\u{202e}\u{0}\"");
 }

@@ -53,7 +53,7 @@ pub(crate) struct NodeStatusView {
     /// Its state in words.
     pub(crate) state: String,
     /// The conditions that differ from those of a healthy node; empty: none.
-    pub(crate) why: String,
+    pub(crate) reason: String,
     pub(crate) unschedulable: bool,
     /// A fault of the sandbox: its kubelet does not report.
     pub(crate) silenced: bool,
@@ -62,6 +62,7 @@ pub(crate) struct NodeStatusView {
 
 /// A taint of a node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct NodeTaintView {
     /// `key=value:Effect`
     pub(crate) text: String,
@@ -69,9 +70,9 @@ pub(crate) struct NodeTaintView {
     pub(crate) value: String,
     pub(crate) effect: String,
     /// Unix seconds.
-    pub(crate) since: f64,
+    pub(crate) added_at: f64,
     /// The manager that wrote the node's taints last; empty: unknown.
-    pub(crate) by: String,
+    pub(crate) manager: String,
     /// The reason in the note of the taint; empty: none.
     pub(crate) note: String,
 }
@@ -146,7 +147,7 @@ pub(crate) struct WorkloadView {
     pub(crate) name: String,
     /// Pods that are ready.
     pub(crate) healthy: i64,
-    pub(crate) wanted: i64,
+    pub(crate) desired: i64,
 }
 
 /// A reason that delays evictions or taints.
@@ -218,11 +219,11 @@ pub(crate) struct ChangeView<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) decisions: Vec<&'a DecisionView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) gone_nodes: Vec<String>,
+    pub(crate) deleted_nodes: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) gone_pods: Vec<String>,
+    pub(crate) deleted_pods: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) gone_workloads: Vec<String>,
+    pub(crate) deleted_workloads: Vec<String>,
 }
 
 impl ChangeView<'_> {
@@ -233,9 +234,9 @@ impl ChangeView<'_> {
             && self.workloads.is_empty()
             && self.limits.is_none()
             && self.decisions.is_empty()
-            && self.gone_nodes.is_empty()
-            && self.gone_pods.is_empty()
-            && self.gone_workloads.is_empty()
+            && self.deleted_nodes.is_empty()
+            && self.deleted_pods.is_empty()
+            && self.deleted_workloads.is_empty()
     }
 }
 

@@ -161,7 +161,7 @@ impl<K: WorkloadResource> WatchedObject for WorkloadObject<K> {
                 namespace: metadata.namespace,
                 name: metadata.name,
                 healthy: status.ready_replicas.max(status.number_ready),
-                wanted: status.desired_number_scheduled.or(spec.replicas).unwrap_or(1),
+                desired: status.desired_number_scheduled.or(spec.replicas).unwrap_or(1),
             };
             let version = ResourceVersion::parse(&metadata.resource_version);
             Self { uid: Uid::new(&view.id), version, view, kind: PhantomData }

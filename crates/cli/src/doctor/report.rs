@@ -4,7 +4,7 @@ use super::check::{CheckVerdict, DoctorCheck, DoctorGroup};
 use super::distribution::RecognizedDistribution;
 use crate::color::Color;
 use crate::messages::counted;
-use crate::output::{PrintOptions, Printable, harmless, wrap};
+use crate::output::{API_VERSION, PrintOptions, Printable, harmless, wrap};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -65,16 +65,16 @@ impl Printable for DoctorReport {
             json!({
                 "group": check.group.id(),
                 "id": check.id,
-                "verdict": check.verdict.word(),
-                "finding": check.finding,
+                "status": check.verdict.word(),
+                "message": check.finding,
                 "fix": check.fix,
-                "page": check.page,
+                "documentation": check.page,
             })
         };
         let summary =
             CheckVerdict::ALL.map(|verdict| (verdict.word().to_owned(), json!(self.count(verdict))));
         json!({
-            "apiVersion": "taintward.io/v1alpha1",
+            "apiVersion": API_VERSION,
             "kind": "DoctorReport",
             "distribution": {
                 "name": self.recognized.distribution.name(),

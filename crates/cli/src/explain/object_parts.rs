@@ -12,7 +12,7 @@ pub(super) fn wall(at: Option<Wall>) -> Value {
 pub(super) fn events(events: &[&EventDetails]) -> Vec<Value> {
     let one = |event: &&EventDetails| {
         json!({
-            "lastAt": wall(event.last), "type": event.kind, "reason": event.reason, "by": event.by,
+            "lastTimestamp": wall(event.last), "type": event.kind, "reason": event.reason, "reportingComponent": event.by,
             "count": event.count, "message": event.message,
         })
     };

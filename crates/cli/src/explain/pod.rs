@@ -53,13 +53,13 @@ struct TaintExplanation<'s> {
     instance: &'s TaintInstance,
     reason: &'s TaintReason,
     tolerations: &'s [Toleration],
-    near: Option<NearestToleration>,
+    nearest: Option<NearestToleration>,
     /// A later toleration that is longer and does not count (MATCH-9).
-    trap: Option<usize>,
+    longer: Option<usize>,
     /// Why the pod is exempt, whatever it tolerates.
     exemption: Option<EvictionExemption>,
     /// It is the first taint to evict the pod.
-    decides: bool,
+    decisive: bool,
     description: TaintDescription<'s>,
 }
 
@@ -125,7 +125,7 @@ impl<'s> PodExplanation<'s> {
 
     /// The first taint to evict the pod.
     fn decisive_taint(&self) -> Option<String> {
-        let taint = self.parts().into_iter().find(|part| part.decides)?;
+        let taint = self.parts().into_iter().find(|part| part.decisive)?;
         Some(taint.instance.taint.to_string())
     }
 
@@ -162,10 +162,10 @@ impl<'s> PodExplanation<'s> {
         &'p self,
         instance: &'p TaintInstance,
         reason: &'p TaintReason,
-        decides: bool,
+        decisive: bool,
     ) -> TaintExplanation<'p> {
         let (tolerations, numeric, taint) = (self.tolerations(), self.snapshot().numeric(), &instance.taint);
-        let (near, trap) = match reason.taint_match {
+        let (nearest, longer) = match reason.taint_match {
             TaintMatch::Untolerated => (toleration_matching::nearest(tolerations, taint, numeric), None),
             TaintMatch::Tolerated(used) => {
                 (None, toleration_matching::more_patient(tolerations, used, taint, numeric))
@@ -174,8 +174,8 @@ impl<'s> PodExplanation<'s> {
         };
         let description = TaintDescription::of(self.context, &self.details.node, taint, instance.start);
         let exemption = self.pod.and_then(|pod| pod.exemption);
-        let decides = decides && exemption.is_none();
-        TaintExplanation { instance, reason, tolerations, near, trap, exemption, decides, description }
+        let decisive = decisive && exemption.is_none();
+        TaintExplanation { instance, reason, tolerations, nearest, longer, exemption, decisive, description }
     }
 
     /// The node's other taints, and whether the pod tolerates each.
@@ -319,7 +319,7 @@ impl TaintExplanation<'_> {
     /// The pod's toleration, in words.
     fn answered(&self) -> String {
         let taint = &self.instance.taint;
-        match (self.reason.taint_match, &self.near) {
+        match (self.reason.taint_match, &self.nearest) {
             (TaintMatch::Tolerated(at), _) => format!("tolerated by {}", named(self.tolerations, at)),
             (TaintMatch::Unsupported(at), _) => {
                 format!("{} is not supported, so the pod is not evicted", named(self.tolerations, at))
@@ -360,12 +360,12 @@ impl TaintExplanation<'_> {
     }
 
     const fn decisive(&self) -> &'static str {
-        if self.decides { "; this taint decides" } else { "" }
+        if self.decisive { "; this taint decides" } else { "" }
     }
 
     /// MATCH-9, if it changes the result.
     fn trapped(&self) -> Option<String> {
-        let (TaintMatch::Tolerated(used), Some(later)) = (self.reason.taint_match, self.trap) else {
+        let (TaintMatch::Tolerated(used), Some(later)) = (self.reason.taint_match, self.longer) else {
             return None;
         };
         let period = messages::patience(self.tolerations[later].patience());

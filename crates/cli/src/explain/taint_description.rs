@@ -55,23 +55,23 @@ impl<'s> TaintDescription<'s> {
         // For a taint that evicts no pod, the time of its first observation is not a start.
         let is_known = taint.effect == TaintEffect::NoExecute || taint.time_added.is_some();
         let source = match start.source {
-            TaintStartSource::SeenLive => "SeenLive",
+            TaintStartSource::SeenLive => "Observed",
             TaintStartSource::TimeAdded => "TimeAdded",
             TaintStartSource::ManagedFields => "ManagedFields",
-            TaintStartSource::FirstSight => "FirstSight",
+            TaintStartSource::FirstSight => "FirstObserved",
         };
         json!({
             "taint": taint.to_string(),
             "key": taint.key,
             "value": taint.value,
             "effect": taint.effect.as_str(),
-            "since": is_known.then(|| stamp(start.at)),
+            "addedAt": is_known.then(|| stamp(start.at)),
             "source": is_known.then_some(source),
             "meaning": self.meaning.as_ref().map(|WellKnownTaint { what, who, then }| {
-                json!({ "what": what, "who": who, "then": then })
+                json!({ "summary": what, "setBy": who, "action": then })
             }),
             "note": self.note.as_ref().map(|TaintNote { reason, until }| {
-                json!({ "reason": reason, "until": object_parts::wall(*until) })
+                json!({ "reason": reason, "expiresAt": object_parts::wall(*until) })
             }),
         })
     }

@@ -145,8 +145,8 @@ async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (St
     let list = Explanations::of(&context, &targets).object();
     let one = |item: &Value| {
         let text = |pointer: &str| item.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-        let leaves = text("/leavesAt").map(|at| at.parse().unwrap());
-        (text("/about/name").unwrap(), (text("/outcome").unwrap(), leaves))
+        let leaves = text("/evictedAt").map(|at| at.parse().unwrap());
+        (text("/object/name").unwrap(), (text("/outcome").unwrap(), leaves))
     };
     list["items"].as_array().unwrap().iter().map(one).collect()
 }
@@ -196,7 +196,7 @@ async fn a_deadline_is_the_second_of_the_deletion() {
     for (number, name) in names.iter().enumerate() {
         let (outcome, leaves) = &explained[name];
         let (went, leaves) = (gone.get(name).map(|at| at.as_second()), leaves.map(Timestamp::as_second));
-        assert_eq!(outcome == "StaysUntil", went.is_some(), "{name}: {outcome}");
+        assert_eq!(outcome == "CountingDown", went.is_some(), "{name}: {outcome}");
         match number % 4 {
             3 => {
                 assert!(went <= leaves, "{name}: {went:?} {leaves:?}");

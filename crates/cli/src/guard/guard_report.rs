@@ -2,7 +2,7 @@
 
 use super::GuardOptions;
 use super::guard_command_args::GuardTargets;
-use crate::output::{PrintOptions, Printable, Table, TableColumn};
+use crate::output::{API_VERSION, PrintOptions, Printable, Table, TableColumn};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use taintward_core::taint::{TaintEffect, keys};
@@ -210,7 +210,7 @@ impl Printable for GuardReport {
     fn object(&self) -> Value {
         let items: Vec<Value> = self.rows.iter().map(|(name, row)| row.item(name)).collect();
         json!({
-            "apiVersion": "taintward.io/v1alpha1",
+            "apiVersion": API_VERSION,
             "kind": "GuardReport",
             "pending": self.missing(),
             "items": items,

@@ -22,7 +22,7 @@ pub(crate) struct CollectedObjects {
     pub(crate) workloads: Vec<CollectedObject>,
     /// Parallel to `facts.nodes`.
     pub(crate) nodes: Vec<CollectedObject>,
-    pub(crate) unread: Vec<SkippedFile>,
+    pub(crate) unreadable: Vec<SkippedFile>,
     /// Failed reads of a cluster, and what the report lacks because of them.
     pub(crate) gaps: Vec<String>,
     pub(crate) counts: CollectedCounts,
@@ -152,7 +152,7 @@ impl CollectedObjects {
 #[derive(Default)]
 struct FileCollector {
     basket: Collector,
-    unread: Vec<SkippedFile>,
+    unreadable: Vec<SkippedFile>,
     count: usize,
 }
 
@@ -163,29 +163,29 @@ impl FileCollector {
             Ok(text) => text,
             Err(why) => {
                 let (at, why) = (why.at(), why.to_string());
-                return self.unread.push(SkippedFile { file: name, at, why });
+                return self.unreadable.push(SkippedFile { file: name, at, why });
             }
         };
         let mut room = true;
         let faults = manifest::each(&text, |tree| room &= self.basket.put(Some(&name), tree));
         let template = text.contains("{{");
-        self.unread.extend(faults.into_iter().map(|fault| {
+        self.unreadable.extend(faults.into_iter().map(|fault| {
             let why = broken(&fault.why, template);
             SkippedFile { file: name.clone(), at: fault.at, why }
         }));
         if !room {
             let why = format!("has more than {ENTRIES_MOST} tolerations and taints; split the file");
-            self.unread.push(SkippedFile { file: name, at: TextPosition::default(), why });
+            self.unreadable.push(SkippedFile { file: name, at: TextPosition::default(), why });
         }
     }
 
     fn into_gathered(self) -> CollectedObjects {
         let mut gathered = self.basket.into_gathered();
-        gathered.unread = self.unread;
+        gathered.unreadable = self.unreadable;
         gathered.counts.files = self.count;
         let CollectedCounts { workloads, nodes, other_kinds, foreign, .. } = gathered.counts;
         // The input may be the output of a program that failed.
-        if workloads + nodes + other_kinds == 0 && gathered.unread.is_empty() && self.count > 0 {
+        if workloads + nodes + other_kinds == 0 && gathered.unreadable.is_empty() && self.count > 0 {
             let what = match foreign {
                 0 => "the input of -f is empty",
                 _ => "the files of -f contain no Kubernetes object (nothing with an apiVersion and a kind)",

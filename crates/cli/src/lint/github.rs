@@ -13,17 +13,17 @@ pub(super) fn print(report: &LintReportData) -> String {
     for reported in &report.findings {
         one(&mut text, reported);
     }
-    for unread in &report.unread {
-        let file = property(&unread.file);
-        let line = if unread.at.line > 0 {
-            format!(",line={},col={}", unread.at.line, unread.at.column)
+    for unreadable in &report.unreadable {
+        let file = property(&unreadable.file);
+        let line = if unreadable.at.line > 0 {
+            format!(",line={},col={}", unreadable.at.line, unreadable.at.column)
         } else {
             String::new()
         };
-        let _ = writeln!(text, "::error file={file}{line},title=unread::{}", message(&unread.why));
+        let _ = writeln!(text, "::error file={file}{line},title=unreadable::{}", message(&unreadable.why));
     }
     for gap in &report.gaps {
-        let _ = writeln!(text, "::error title=unread::{}", message(gap));
+        let _ = writeln!(text, "::error title=unreadable::{}", message(gap));
     }
     text
 }

@@ -4,6 +4,7 @@
 
 use super::finding::ReportedFinding;
 use super::report::LintReportData;
+use crate::output::API_VERSION;
 use serde::Serialize;
 use serde_json::Value;
 use taintward_core::lint::Severity;
@@ -17,8 +18,8 @@ struct LintReport<'r> {
     summary: LintSummary,
     items: Vec<FindingJson<'r>>,
     silenced: Vec<SilencedJson<'r>>,
-    unread: Vec<SkippedJson<'r>>,
-    gaps: &'r [String],
+    unreadable: Vec<UnreadableJson<'r>>,
+    read_errors: &'r [String],
 }
 
 #[derive(Serialize)]
@@ -66,12 +67,12 @@ struct LocationJson<'r> {
 
 #[derive(Serialize)]
 struct SilencedJson<'r> {
-    because: &'r str,
+    reason: &'r str,
     finding: FindingJson<'r>,
 }
 
 #[derive(Serialize)]
-struct SkippedJson<'r> {
+struct UnreadableJson<'r> {
     file: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
@@ -82,7 +83,7 @@ struct SkippedJson<'r> {
 
 pub(super) fn object(report: &LintReportData) -> Value {
     let whole = LintReport {
-        api_version: "taintward.io/v1alpha1",
+        api_version: API_VERSION,
         kind: "LintReport",
         complete: !report.is_partial(),
         summary: summary(report),
@@ -90,10 +91,10 @@ pub(super) fn object(report: &LintReportData) -> Value {
         silenced: report
             .silenced
             .iter()
-            .map(|(reported, because)| SilencedJson { because, finding: finding(reported) })
+            .map(|(reported, reason)| SilencedJson { reason, finding: finding(reported) })
             .collect(),
-        unread: report.unread.iter().map(unread).collect(),
-        gaps: &report.gaps,
+        unreadable: report.unreadable.iter().map(unreadable).collect(),
+        read_errors: &report.gaps,
     };
     // Serializing text and numbers cannot fail.
     serde_json::to_value(&whole).unwrap_or_default()
@@ -133,12 +134,12 @@ fn finding(reported: &ReportedFinding) -> FindingJson<'_> {
     }
 }
 
-fn unread(unread: &super::collect::SkippedFile) -> SkippedJson<'_> {
-    let place = (unread.at.line > 0).then_some(unread.at);
-    SkippedJson {
-        file: &unread.file,
+fn unreadable(skipped: &super::collect::SkippedFile) -> UnreadableJson<'_> {
+    let place = (skipped.at.line > 0).then_some(skipped.at);
+    UnreadableJson {
+        file: &skipped.file,
         line: place.map(|at| at.line),
         column: place.map(|at| at.column),
-        reason: &unread.why,
+        reason: &skipped.why,
     }
 }

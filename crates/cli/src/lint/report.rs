@@ -11,7 +11,7 @@ pub(crate) struct LintReportData {
     pub(crate) findings: Vec<ReportedFinding>,
     /// With the reason of the config, or a note that the baseline has it.
     pub(crate) silenced: Vec<(ReportedFinding, String)>,
-    pub(crate) unread: Vec<SkippedFile>,
+    pub(crate) unreadable: Vec<SkippedFile>,
     pub(crate) gaps: Vec<String>,
     /// Entries of the config that silenced nothing.
     pub(crate) unused_silences: Vec<String>,
@@ -61,14 +61,14 @@ impl LintReportData {
             gone: baseline.gone(),
             from_cluster: gathered.counts.files == 0,
             counts: gathered.counts,
-            unread: gathered.unread,
+            unreadable: gathered.unreadable,
             gaps: gathered.gaps,
         }
     }
 
     /// Whether something could not be read.
     pub(crate) fn is_partial(&self) -> bool {
-        !self.unread.is_empty() || !self.gaps.is_empty()
+        !self.unreadable.is_empty() || !self.gaps.is_empty()
     }
 
     pub(crate) fn count(&self, severity: Severity) -> usize {

@@ -1,6 +1,6 @@
 //! Prints the list of all rules (`--rules`).
 
-use crate::output::{PrintOptions, Printable, Table, TableColumn};
+use crate::output::{API_VERSION, PrintOptions, Printable, Table, TableColumn};
 use serde_json::{Value, json};
 use taintward_core::lint::Rule;
 
@@ -14,7 +14,7 @@ impl Printable for RuleTable {
             json!({ "id": id, "name": name, "severity": severity, "summary": rule.summary() })
         };
         json!({
-            "apiVersion": "taintward.io/v1alpha1",
+            "apiVersion": API_VERSION,
             "kind": "LintRuleList",
             "items": Rule::ALL.iter().map(one).collect::<Vec<_>>(),
         })

@@ -12,7 +12,7 @@ pub(super) fn print(report: &LintReportData) -> String {
     let findings = report.findings.iter().map(|reported| result(reported, None));
     let silenced = report.silenced.iter().map(|(reported, because)| result(reported, Some(because)));
     let notifications: Vec<Value> =
-        report.unread.iter().map(unread).chain(report.gaps.iter().map(|gap| gap_of(gap))).collect();
+        report.unreadable.iter().map(unreadable).chain(report.gaps.iter().map(|gap| gap_of(gap))).collect();
     let whole = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -94,14 +94,14 @@ fn physical(location: &FindingLocation) -> Value {
     })
 }
 
-fn unread(unread: &SkippedFile) -> Value {
-    let mut place = json!({"artifactLocation": {"uri": uri(&unread.file)}});
-    if unread.at.line > 0 {
-        place["region"] = json!({"startLine": unread.at.line, "startColumn": unread.at.column});
+fn unreadable(unreadable: &SkippedFile) -> Value {
+    let mut place = json!({"artifactLocation": {"uri": uri(&unreadable.file)}});
+    if unreadable.at.line > 0 {
+        place["region"] = json!({"startLine": unreadable.at.line, "startColumn": unreadable.at.column});
     }
     json!({
         "level": "error",
-        "message": {"text": unread.to_string()},
+        "message": {"text": unreadable.to_string()},
         "locations": [{"physicalLocation": place}],
     })
 }

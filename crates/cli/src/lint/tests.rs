@@ -38,8 +38,11 @@ fn told(text: &str) -> String {
         let place = told.place();
         format!("{}@{}", told.rule.id(), place.split_once(':').unwrap().1)
     });
-    let unread = report.unread.iter().map(|unread| format!("broken@{}:{}", unread.at.line, unread.at.column));
-    found.chain(unread).collect::<Vec<_>>().join(", ")
+    let unreadable = report
+        .unreadable
+        .iter()
+        .map(|unreadable| format!("broken@{}:{}", unreadable.at.line, unreadable.at.column));
+    found.chain(unreadable).collect::<Vec<_>>().join(", ")
 }
 
 fn narrow(paints: bool) -> PrintOptions {
@@ -79,7 +82,7 @@ proptest! {
             "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"tolerations": tolerations},
         });
         let report = report(&pod.to_string());
-        prop_assert!(report.unread.is_empty(), "{:?}", report.unread);
+        prop_assert!(report.unreadable.is_empty(), "{:?}", report.unreadable);
         prop_assert_eq!(report.counts.workloads, 1);
         let plain = table::print(&report, &narrow(false));
         for line in plain.lines() {

@@ -17,7 +17,7 @@ const NODES: [(&str, i64); 3] = [("n2", 10), ("n1", 9), ("n3", 100)];
 impl Printable for Nodes {
     fn object(&self) -> Value {
         let items = NODES.map(|(name, pods)| json!({"metadata": {"name": name}, "pods": pods}));
-        json!({"apiVersion": "taintward.io/v1alpha1", "kind": "NodeList", "items": items})
+        json!({"apiVersion": API_VERSION, "kind": "NodeList", "items": items})
     }
 
     fn names(&self) -> Vec<String> {
@@ -56,10 +56,10 @@ fn a_result_can_be_printed_in_every_format() {
     ] {
         assert_eq!(text(arguments).as_deref(), Ok(expected), "{arguments:?}");
     }
-    let yaml = "apiVersion: taintward.io/v1alpha1\nitems:\n- metadata:\n    name: n2\n  pods: 10\n";
+    let yaml = "apiVersion: taintward.io/v1alpha2\nitems:\n- metadata:\n    name: n2\n  pods: 10\n";
     assert!(text(&["-o", "yaml"]).unwrap().starts_with(yaml));
     assert!(
-        text(&["-o", "json"]).unwrap().starts_with("{\n    \"apiVersion\": \"taintward.io/v1alpha1\",\n")
+        text(&["-o", "json"]).unwrap().starts_with("{\n    \"apiVersion\": \"taintward.io/v1alpha2\",\n")
     );
 }
 

@@ -8,7 +8,7 @@ use super::{PendingError, PendingRow, counting_toleration, empty_list};
 use crate::active_controllers::ActiveControllers;
 use crate::cluster_state::{self, ClusterReader, ClusterState, ReadError, StateSource};
 use crate::messages::{self, paragraph, stamp};
-use crate::output::{PrintOptions, Printable};
+use crate::output::{API_VERSION, PrintOptions, Printable};
 use crate::runtime::Runtime;
 use crate::say;
 use serde_json::{Value, json};
@@ -183,8 +183,10 @@ impl<'s> PendingList<'s> {
 
     /// The sentence about overdue pods, and why they still exist.
     fn in_the_way(&self) -> Option<String> {
-        let (overdue, marked) =
-            (self.overdue().count(), self.overdue().filter(|row| row.marked == Some(true)).count());
+        let (overdue, marked) = (
+            self.overdue().count(),
+            self.overdue().filter(|row| row.disruption_target == Some(true)).count(),
+        );
         let first = self.overdue().next()?;
         let pods =
             |count: usize| if count == 1 { "1 pod is".to_owned() } else { format!("{count} pods are") };
@@ -206,7 +208,7 @@ impl<'s> PendingList<'s> {
 
 /// `None` for a pod that stays.
 fn row(snapshot: &ClusterSnapshot, node: &NodeForecast, forecast: &PodForecast) -> Option<PendingRow> {
-    let at = forecast.at()?;
+    let evicted_at = forecast.at()?;
     let pod = &snapshot.pods()[forecast.pod as usize];
     let decisive = forecast.decisive? as usize;
     let reason = snapshot.judge(pod, &node.after).reasons[decisive];
@@ -217,13 +219,13 @@ fn row(snapshot: &ClusterSnapshot, node: &NodeForecast, forecast: &PodForecast) 
         pod: pod.name.name().to_owned(),
         uid: pod.uid.to_string(),
         node: snapshot.nodes()[node.node].fact.name.to_string(),
-        at,
+        evicted_at,
         taint: node.after[decisive].taint.to_string(),
         written,
         toleration,
-        since: reason.counts_from,
+        countdown_started_at: reason.counts_from,
         workload: Some(snapshot.workloads()[pod.workload as usize].clone()),
-        marked: Some(pod.marked),
+        disruption_target: Some(pod.marked),
     })
 }
 
@@ -240,15 +242,15 @@ impl Printable for PendingList<'_> {
     fn object(&self) -> Value {
         let now = self.state.snapshot.now();
         json!({
-            "apiVersion": "taintward.io/v1alpha1",
+            "apiVersion": API_VERSION,
             "kind": "PendingList",
             "complete": self.state.gaps.is_empty(),
             "from": self.state.from,
             "asOf": stamp(now.mono),
-            "enforcement": self.enforcers.as_ref().map(ActiveControllers::object),
+            "leases": self.enforcers.as_ref().map(ActiveControllers::object),
             "items": self.rows.iter().map(|row| row.object(now)).collect::<Vec<_>>(),
             "notes": self.state.notes.iter().cloned().chain(self.held()).collect::<Vec<_>>(),
-            "gaps": self.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "readErrors": self.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     }
 

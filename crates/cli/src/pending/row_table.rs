@@ -8,7 +8,7 @@ use taintward_core::time::Now;
 
 /// The minimum widths of columns in a list of events, so that rows printed at different times align: they fit a pod of a
 /// Deployment, and a deadline in the past.
-const EVENT_WIDTH: usize = 9;
+const EVENT_WIDTH: usize = 12;
 const NAMESPACE_WIDTH: usize = 20;
 const POD_WIDTH: usize = 40;
 const NODE_WIDTH: usize = 30;
@@ -81,7 +81,7 @@ fn shaped_table<'r>(
             row.taint.strip_suffix(":NoExecute").unwrap_or(&row.taint).into(),
             row.toleration.map_or_else(|| "<none>".to_owned(), held).into(),
             workload.unwrap_or_else(|| "<unknown>".to_owned()).into(),
-            at_moment(now, row.since).into(),
+            at_moment(now, row.countdown_started_at).into(),
         ]);
         table.push(cells);
     }
@@ -91,7 +91,9 @@ fn shaped_table<'r>(
 /// `14:04:11, in 4m11s`, `overdue since 13:55:00, 5m ago`
 fn leaves(row: &PendingRow, now: Now) -> TableCell {
     match row.is_overdue(now) {
-        true => TableCell::new(format!("overdue since {}", at_moment(now, row.at))).colored(Color::Red),
-        false => TableCell::new(moment(now, row.at)),
+        true => {
+            TableCell::new(format!("overdue since {}", at_moment(now, row.evicted_at))).colored(Color::Red)
+        }
+        false => TableCell::new(moment(now, row.evicted_at)),
     }
 }

@@ -11,7 +11,7 @@ use super::{PendingError, empty_list};
 use crate::active_controllers::ActiveControllers;
 use crate::cluster_state::{ClusterReader, ServerClock};
 use crate::messages::{paragraph, stamp};
-use crate::output::{OutputFormat, PrintOptions};
+use crate::output::{API_VERSION, OutputFormat, PrintOptions};
 use crate::runtime::Runtime;
 use serde_json::json;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -222,10 +222,10 @@ impl<'a> PendingWatch<'a> {
                 .iter()
                 .map(|(event, row)| {
                     let mut object = row.object(now);
-                    object["apiVersion"] = json!("taintward.io/v1alpha1");
+                    object["apiVersion"] = json!(API_VERSION);
                     object["kind"] = json!("PendingEvent");
                     object["event"] = json!(event.as_str());
-                    object["time"] = stamp(now.mono);
+                    object["observedAt"] = stamp(now.mono);
                     object.to_string() + "\n"
                 })
                 .collect(),

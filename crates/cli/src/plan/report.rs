@@ -161,7 +161,7 @@ impl<'p> PlanReport<'p> {
     }
 
     /// The number of evicted pods of a workload that fit no node.
-    fn nowhere(&self, workload: u32) -> usize {
+    fn unschedulable(&self, workload: u32) -> usize {
         let is_one = |home: &&PlacedPod| {
             let pod = &self.snapshot().pods()[home.pod as usize];
             pod.workload == workload && matches!(home.place, Placement::Nowhere(_))

@@ -153,7 +153,7 @@ fn the_schema_describes_what_is_printed() {
         let forecast = forecast(&state.snapshot, &edited.changes, question);
         let answer = PlanReport::new(&state, &forecast, &edited.descriptions, until, None);
         let printed = answer.object();
-        for list in ["changes", "items", "nodes", "workloads", "budgets", "gaps"] {
+        for list in ["changes", "items", "nodes", "workloads", "budgets", "readErrors"] {
             assert!(!printed[list].as_array().expect("a list").is_empty(), "{list}");
         }
         check(&schema("plan.schema.json"), &printed);

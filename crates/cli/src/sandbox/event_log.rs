@@ -125,7 +125,7 @@ fn of_pod(event: &StoreEvent) -> Vec<String> {
     let pod = format!("{}/{}", after.metadata.namespace, after.metadata.name);
     let node = after.spec.node.as_deref().unwrap_or("the cluster");
     if event.change == ChangeKind::Deleted {
-        return vec![line(ClusterChange::Gone, &format!("pod {pod} left {node}"))];
+        return vec![line(ClusterChange::Deleted, &format!("pod {pod} left {node}"))];
     }
     let before = event.before.as_deref().map(ObjectSummary::at).unwrap_or_default();
     if before.spec.node.is_none() && after.spec.node.is_some() {

@@ -18,13 +18,13 @@ pub(crate) const HOSTILE: [&str; 5] = [
 pub(crate) fn taint() -> Value {
     json!({
         "text": "maintenance=now:NoExecute", "key": "maintenance", "value": "now", "effect": "NoExecute",
-        "since": NOW - 60.0, "by": "kubectl-taint", "note": "new disks",
+        "addedAt": NOW - 60.0, "manager": "kubectl-taint", "note": "new disks",
     })
 }
 
 pub(crate) fn node(name: &str, zone: &str, taints: &[Value]) -> Value {
     json!({
-        "id": format!("uid-{name}"), "name": name, "zone": zone, "health": "Ready", "state": "Ready", "why": "", "unschedulable": false,
+        "id": format!("uid-{name}"), "name": name, "zone": zone, "health": "Ready", "state": "Ready", "reason": "", "unschedulable": false,
         "silenced": false, "taints": taints,
     })
 }
@@ -51,10 +51,10 @@ pub(crate) fn small() -> Value {
     let nodes = [node("n1", "z1", &[taint()]), node("n2", "z2", &[])];
     let pods = [pod("web-1", "n1", Some(NOW + 252.0)), pod("web-2", "n1", None), pod("web-3", "n2", None)];
     let mut state = state(&nodes, &pods);
-    state["workloads"] = json!([{"id": "w", "kind": "Deployment", "namespace": "shop", "name": "web", "healthy": 2, "wanted": 3}]);
+    state["workloads"] = json!([{"id": "w", "kind": "Deployment", "namespace": "shop", "name": "web", "healthy": 2, "desired": 3}]);
     state["limits"] = json!([{"id": "l", "kind": "blocked", "about": "shop/web", "text": "The budget allows no eviction."}]);
     state["decisions"] = json!([{
-        "id": 1, "at": NOW - 60.0, "kind": "Counting", "node": "n1", "pod": "shop/web-1", "text": "web-1 counts down.",
+        "id": 1, "at": NOW - 60.0, "kind": "CountingDown", "node": "n1", "pod": "shop/web-1", "text": "web-1 counts down.",
     }]);
     state
 }
@@ -90,19 +90,19 @@ pub(crate) fn hostile() -> Value {
         .iter()
         .map(|name| {
             let mut taint = taint();
-            for field in ["key", "value", "by", "note"] {
+            for field in ["key", "value", "manager", "note"] {
                 taint[field] = json!(name);
             }
             taint["text"] = json!(format!("{name}:NoExecute"));
             let mut node = node(name, name, &[taint]);
-            node["why"] = json!(name);
+            node["reason"] = json!(name);
             node
         })
         .collect();
     let pods: Vec<Value> = HOSTILE.iter().map(|name| pod(name, name, Some(NOW + 300.0))).collect();
     let mut state = state(&nodes, &pods);
     let texts = |index: usize, name: &str| {
-        json!({"id": index, "kind": name, "namespace": name, "name": name, "healthy": 0, "wanted": 1, "about": name,
+        json!({"id": index, "kind": name, "namespace": name, "name": name, "healthy": 0, "desired": 1, "about": name,
                "text": name, "at": NOW, "node": name, "pod": name})
     };
     let all: Vec<Value> = HOSTILE.iter().enumerate().map(|(index, name)| texts(index, name)).collect();

@@ -11,7 +11,7 @@ const clamp = (value, least, most) => Math.max(least, Math.min(value, most))
 const clean = text => String(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd')
 
 // The fields of a pod, as the board sends them; this page adds RING and WORDS.
-const [ID, SPACE, NAME, NODE, STATE, UNTIL, WHY, RING, WORDS] = Array(9).keys()
+const [ID, SPACE, NAME, NODE, STATE, DEADLINE, TAINT, RING, WORDS] = Array(9).keys()
 const [, COUNTS, DUE, HELD] = Array(4).keys()
 const MARKS = [
 	'M0-4a4 4 0 1 1 0 8a4 4 0 1 1 0-8',
@@ -67,7 +67,7 @@ const hms = at => medium.format(at * 1000)
 const words = pod => state.phases[pod[STATE]][0]
 
 function leaves(pod) {
-	const left = pod[UNTIL] - clock()
+	const left = pod[DEADLINE] - clock()
 	if (pod[STATE] === COUNTS) return left >= 1 ? `in ${age(left)}` : 'now'
 	if (pod[STATE] === DUE) return left > -5 ? 'now' : `overdue ${age(-left)}`
 	return words(pod)
@@ -238,9 +238,9 @@ function putPod(pod) {
 	removePod(pod[ID])
 	const on = count(pod, 1)
 	// A ring is full where its taint began, or where this page first saw the deadline.
-	const since = on.node?.taints.find(taint => taint.text === pod[WHY])?.since
-	const same = before?.[UNTIL] === pod[UNTIL] && before[RING]
-	pod[RING] = same || Math.max(1, pod[UNTIL] - (since && since < pod[UNTIL] ? since : clock()))
+	const since = on.node?.taints.find(taint => taint.text === pod[TAINT])?.addedAt
+	const same = before?.[DEADLINE] === pod[DEADLINE] && before[RING]
+	pod[RING] = same || Math.max(1, pod[DEADLINE] - (since && since < pod[DEADLINE] ? since : clock()))
 	pods.set(pod[ID], pod)
 }
 
@@ -274,13 +274,13 @@ function apply(message) {
 	const decisions = [...state.decisions, ...(message.decisions ?? [])].slice(-200)
 	Object.assign(state, message, {decisions})
 	if (message.now) anchor = [message.now, performance.now()]
-	message.goneNodes?.forEach(removeNode)
-	message.gonePods?.forEach(removePod)
-	message.goneWorkloads?.forEach(id => workloads.delete(id))
+	message.deletedNodes?.forEach(removeNode)
+	message.deletedPods?.forEach(removePod)
+	message.deletedWorkloads?.forEach(id => workloads.delete(id))
 	message.nodes?.forEach(putNode)
 	message.pods?.forEach(putPod)
 	message.workloads?.forEach(one => {
-		one.few = one.healthy < one.wanted
+		one.few = one.healthy < one.desired
 		one.ref = `workload/${one.kind}/${one.namespace}/${one.name}`
 		one.words = ` ${one.namespace}/${one.name} ${one.kind} ns:${one.namespace} ${one.few ? 'is:unhealthy ' : ''}`.toLowerCase()
 		workloads.set(one.id, one)
@@ -293,7 +293,7 @@ const found = words => terms.every(term => words.includes(term))
 
 function podFound(pod) {
 	if (!terms.length) return true
-	pod[WORDS] ??= ` ${pod[SPACE]}/${pod[NAME]} ns:${pod[SPACE]} ${pod[WHY]}`.toLowerCase() + (site(pod[NODE]).node?.words ?? ' ')
+	pod[WORDS] ??= ` ${pod[SPACE]}/${pod[NAME]} ns:${pod[SPACE]} ${pod[TAINT]}`.toLowerCase() + (site(pod[NODE]).node?.words ?? ' ')
 	return found(`${pod[WORDS]}is:${words(pod)} `)
 }
 
@@ -306,7 +306,7 @@ const plural = (count, one) => `${number(count)} ${one}${count === 1 ? '' : 's'}
 const podName = pod => `${pod[SPACE]}/${pod[NAME]}`
 const podRef = pod => `pod/${podName(pod)}`
 const nodeRef = node => `node/${node.name}`
-const podTitle = pod => `${podName(pod)}: ${leaves(pod)} ${pod[WHY]}`
+const podTitle = pod => `${podName(pod)}: ${leaves(pod)} ${pod[TAINT]}`
 const dots = (...told) => told.filter(Boolean).join(' · ')
 const isOut = taint => taint.effect === 'NoExecute'
 
@@ -320,7 +320,7 @@ function chip(taint) {
 	const since = h('span.quiet')
 	const effect = `:${taint.effect}`
 	const made = h(`span.chip${isOut(taint) ? '.out' : ''}`, {title: dots(taint.text, taint.note)}, bdi(taint.text.replace(effect, '')), effect.length > 1 && h('span', {}, effect), ' ', since)
-	made.tick = () => put(since, (taint.since ? age(clock() - taint.since) : '') + (taint.by && ` by ${taint.by}`))
+	made.tick = () => put(since, (taint.addedAt ? age(clock() - taint.addedAt) : '') + (taint.manager && ` by ${taint.manager}`))
 	made.tick()
 	return made
 }
@@ -328,7 +328,7 @@ function chip(taint) {
 const RANKS = [4, 1, 0, 2, 3]
 /** The most urgent first. */
 function urgency(a, b) {
-	return RANKS[a[STATE]] - RANKS[b[STATE]] || a[UNTIL] - b[UNTIL] || order(a[SPACE], b[SPACE]) || order(a[NAME], b[NAME])
+	return RANKS[a[STATE]] - RANKS[b[STATE]] || a[DEADLINE] - b[DEADLINE] || order(a[SPACE], b[SPACE]) || order(a[NAME], b[NAME])
 }
 
 function cellOf(node) {
@@ -372,7 +372,7 @@ function tileOf(node) {
 		const opens = button(name)
 		opens.append(state)
 		const grid = gridOf(18, podTitle, podRef)
-		tiles.set(node.id, {li: h('li.tile', {}, opens), opens, name, state, grid, chips: h('div.chips'), why: h('p'), foot: h('p.foot'), paths: new Map()})
+		tiles.set(node.id, {li: h('li.tile', {}, opens), opens, name, state, grid, chips: h('div.chips'), reason: h('p'), foot: h('p.foot'), paths: new Map()})
 	}
 	const tile = tiles.get(node.id)
 	tile.node = node
@@ -390,7 +390,7 @@ function fillTile(tile, most) {
 		tile.version = version
 		chips.replaceChildren(...node.taints.slice(0, 3).map(chip))
 		if (node.taints.length > 3) chips.append(`and ${node.taints.length - 3} more`)
-		put(tile.why, node.why)
+		put(tile.reason, node.reason)
 		tile.pods = values(node.site.pods).sort(urgency)
 		tile.marked = tile.pods.slice(0, most)
 		grid.lay(tile.marked, tileWidth - 20)
@@ -403,16 +403,16 @@ function fillTile(tile, most) {
 			return [pod[ID], path]
 		}))
 		sync(grid.element, tile.paths.values())
-		sync(tile.li, [tile.opens, node.why && tile.why, chips, grid.frame, tile.foot].filter(Boolean))
+		sync(tile.li, [tile.opens, node.reason && tile.reason, chips, grid.frame, tile.foot].filter(Boolean))
 	}
 	for (const one of chips.children) one.tick()
 	for (const pod of tile.marked) {
 		if (pod[STATE] !== COUNTS) continue
-		const part = clamp((pod[UNTIL] - clock()) / pod[RING], 0, 1)
+		const part = clamp((pod[DEADLINE] - clock()) / pod[RING], 0, 1)
 		set(tile.paths.get(pod[ID]), 'stroke-dasharray', `${part.toFixed(3)} 2`)
 	}
 	const [next] = tile.pods
-	put(tile.foot, dots(podCount(node.site), next?.[UNTIL] && `next ${leaves(next)}`, tile.pods.length > most && `${most} shown`))
+	put(tile.foot, dots(podCount(node.site), next?.[DEADLINE] && `next ${leaves(next)}`, tile.pods.length > most && `${most} shown`))
 }
 
 function emptyTile(tile) {
@@ -497,7 +497,7 @@ const podRow = pod => [
 	podTitle(pod),
 	[`when c${pod[STATE]}`, leaves(pod)],
 	['', podName(pod)],
-	['quiet', dots(pod[NODE], pod[WHY].replace(':NoExecute', ''))],
+	['quiet', dots(pod[NODE], pod[TAINT].replace(':NoExecute', ''))],
 ]
 const leaving = listIn('leaving', podRow)
 const workloadList = listIn('workloads', one => [
@@ -506,7 +506,7 @@ const workloadList = listIn('workloads', one => [
 	one.ref,
 	['kind quiet', one.kind],
 	['main', `${one.namespace}/${one.name}`],
-	[one.few ? 'c2' : 'quiet', `${one.few ? '▼ ' : ''}${one.healthy}/${one.wanted} healthy`],
+	[one.few ? 'c2' : 'quiet', `${one.few ? '▼ ' : ''}${one.healthy}/${one.desired} healthy`],
 ], 1)
 const decisionList = listIn('decisions', one => [
 	one.id,
@@ -651,7 +651,7 @@ function buildPanel() {
 		if (planned) plan(planned)
 	}
 	if (/^(Depl|Stat)/.test(type) && state.sandbox) {
-		const field = h('input', {type: 'number', min: 0, max: 10000, value: thing?.wanted ?? 1, 'aria-label': 'Pods wanted'})
+		const field = h('input', {type: 'number', min: 0, max: 10000, value: thing?.desired ?? 1, 'aria-label': 'Desired pods'})
 		panel.append(form(field, 'Scale', replicas => act({verb: 'scale', workload: name, replicas: Number(replicas)})))
 	}
 	const what = type.toLowerCase()
@@ -666,9 +666,9 @@ function buildPanel() {
 function tellPanel() {
 	const {kind, thing} = target()
 	let text = selected && 'Not found.'
-	if (thing && kind === 'pod') text = dots(leaves(thing), thing[WHY])
-	else if (thing && kind === 'node') text = dots(thing.state, thing.zone && `zone ${thing.zone}`, podCount(thing.site), thing.why)
-	else if (thing) text = `${thing.healthy} of ${thing.wanted} healthy`
+	if (thing && kind === 'pod') text = dots(leaves(thing), thing[TAINT])
+	else if (thing && kind === 'node') text = dots(thing.state, thing.zone && `zone ${thing.zone}`, podCount(thing.site), thing.reason)
+	else if (thing) text = `${thing.healthy} of ${thing.desired} healthy`
 	if (selected) put(parts.facts, text)
 	for (const li of parts.taints?.children ?? []) li.firstChild.tick()
 }

@@ -11,7 +11,7 @@ use taintward_core::time::Mono;
 pub(super) fn object(explanation: &NodeExplanation<'_>) -> Value {
     let (node, totals, now) = (explanation.node(), &explanation.forecast.totals, explanation.now().mono);
     let taints = explanation.taints();
-    let leaving = explanation.leaving();
+    let evictions = explanation.leaving();
     let pod = |(fate, at): &(&PodForecast, Mono)| {
         let pod = &explanation.snapshot().pods()[fate.pod as usize];
         let taint = fate.decisive.map(|at| explanation.fates().after[at as usize].taint.to_string());
@@ -19,36 +19,36 @@ pub(super) fn object(explanation: &NodeExplanation<'_>) -> Value {
             "namespace": pod.name.namespace(),
             "pod": pod.name.name(),
             "node": explanation.node_name(),
-            "leavesAt": stamp(*at),
-            "inSeconds": (at.as_micros() - now.as_micros()) / 1_000_000,
+            "evictedAt": stamp(*at),
+            "remainingSeconds": (at.as_micros() - now.as_micros()) / 1_000_000,
             "taint": taint,
-            "why": messages::leaves(explanation.snapshot(), explanation.fates(), fate),
+            "reason": messages::leaves(explanation.snapshot(), explanation.fates(), fate),
         })
     };
     let writers = explanation.details.map(|details| &details.writers[..]).unwrap_or_default();
     let stays = messages::stays(explanation.snapshot(), explanation.fates());
     json!({
         "kind": "Explanation",
-        "about": { "kind": "Node", "namespace": null, "name": explanation.node_name(), "uid": node.fact.uid.to_string() },
+        "object": { "kind": "Node", "namespace": null, "name": explanation.node_name(), "uid": node.fact.uid.to_string() },
         "outcome": "Node",
         "unschedulable": node.unschedulable,
         "ready": node.ready,
         "taints": taints.iter().map(TaintDescription::object).collect::<Vec<_>>(),
-        "taintsWrittenBy": writers.iter().map(|(who, at)| json!({ "manager": who, "at": object_parts::wall(*at) })).collect::<Vec<_>>(),
+        "taintManagers": writers.iter().map(|(manager, at)| json!({ "manager": manager, "updatedAt": object_parts::wall(*at) })).collect::<Vec<_>>(),
         "pods": {
-            "all": explanation.fates().pods.len(),
-            "leavingNow": totals.going,
-            "leavingLater": totals.later,
+            "total": explanation.fates().pods.len(),
+            "due": totals.going,
+            "countingDown": totals.later,
             "staying": totals.staying + totals.exempt + totals.not_understood,
         },
-        "leaving": leaving.iter().map(pod).collect::<Vec<_>>(),
-        "stays": stays.iter().map(|(why, pods)| json!({ "why": why, "pods": pods })).collect::<Vec<_>>(),
+        "evictions": evictions.iter().map(pod).collect::<Vec<_>>(),
+        "stayingReasons": stays.iter().map(|(reason, pods)| json!({ "reason": reason, "pods": pods })).collect::<Vec<_>>(),
         "conditions": explanation
             .ailments()
             .iter()
             .map(|one| json!({
                 "type": one.kind, "status": one.status, "reason": one.reason, "message": one.message,
-                "since": object_parts::wall(one.since),
+                "lastTransitionTime": object_parts::wall(one.since),
             }))
             .collect::<Vec<_>>(),
     })

@@ -21,7 +21,7 @@ struct MissingPodExplanation<'s> {
     /// The newest last.
     events: Vec<&'s EventDetails>,
     /// Pods that may have replaced it, each once.
-    others: Vec<&'s PodDetails>,
+    other_pods: Vec<&'s PodDetails>,
 }
 
 /// The explanation of a pod that does not exist, if events about it remain.
@@ -33,7 +33,7 @@ pub(super) fn explain<'s>(context: &'s ExplainContext, name: &'s str) -> Explana
     let others = context.related.details.others.iter().filter(|pod| pod.may_follow(name));
     let others: BTreeMap<(&str, &str), &PodDetails> =
         others.map(|pod| ((pod.namespace.as_str(), pod.name.as_str()), pod)).collect();
-    Ok(Box::new(MissingPodExplanation { context, name, events, others: others.into_values().collect() }))
+    Ok(Box::new(MissingPodExplanation { context, name, events, other_pods: others.into_values().collect() }))
 }
 
 impl MissingPodExplanation<'_> {
@@ -69,24 +69,24 @@ impl Explanation for MissingPodExplanation<'_> {
             let phase = if pod.deletion.is_some() { "Terminating" } else { &pod.phase };
             format!("{} {on}, {phase}", pod.name)
         };
-        let mut others: Vec<String> = self.others.iter().take(OTHERS_MOST).map(other).collect();
-        if self.others.len() > OTHERS_MOST {
-            others.push(format!("{} more", self.others.len() - OTHERS_MOST));
+        let mut others: Vec<String> = self.other_pods.iter().take(OTHERS_MOST).map(other).collect();
+        if self.other_pods.len() > OTHERS_MOST {
+            others.push(format!("{} more", self.other_pods.len() - OTHERS_MOST));
         }
         text_parts::list(text, "Pods of the same workload, judging by their names:", &others, view);
     }
 
     fn object(&self) -> Value {
-        let others = self.others.iter().map(
+        let others = self.other_pods.iter().map(
             |pod| json!({ "namespace": pod.namespace, "name": pod.name, "node": pod.node, "phase": pod.phase }),
         );
         json!({
             "kind": "Explanation",
-            "about": { "kind": "Pod", "namespace": self.context.namespace(), "name": self.name, "uid": null },
-            "outcome": "Gone",
+            "object": { "kind": "Pod", "namespace": self.context.namespace(), "name": self.name, "uid": null },
+            "outcome": "Deleted",
             "summary": self.summary(),
             "events": object_parts::events(&self.events),
-            "others": others.collect::<Vec<_>>(),
+            "otherPods": others.collect::<Vec<_>>(),
         })
     }
 }

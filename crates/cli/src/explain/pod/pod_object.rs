@@ -13,12 +13,12 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
     let details = explanation.details;
     let outcome = match explanation.outcome() {
         Some(Outcome::Stays(_)) => "Stays",
-        Some(Outcome::StaysUntil(_)) => "StaysUntil",
-        Some(Outcome::Leaves { .. }) => "Goes",
-        None if details.node.is_empty() => "Unbound",
+        Some(Outcome::StaysUntil(_)) => "CountingDown",
+        Some(Outcome::Leaves { .. }) => "Due",
+        None if details.node.is_empty() => "Unscheduled",
         None => "Unknown",
     };
-    let leaves = match explanation.outcome() {
+    let evicted_at = match explanation.outcome() {
         Some(Outcome::StaysUntil(at) | Outcome::Leaves { due: at }) => Some(at),
         _ => None,
     };
@@ -26,18 +26,18 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
     let events = explanation.context.events(Some(&details.namespace), &details.name);
     let mut object = json!({
         "kind": "Explanation",
-        "about": {
+        "object": {
             "kind": "Pod", "namespace": details.namespace, "name": details.name, "uid": details.uid,
         },
         "outcome": outcome,
         "summary": explanation.summary(),
         "node": (!details.node.is_empty()).then_some(&details.node),
         "workload": explanation.workload().map(messages::workload),
-        "leavesAt": leaves.map(stamp),
-        "inSeconds": leaves.map(|at| (at.as_micros() - explanation.now().mono.as_micros()) / 1_000_000),
-        "taint": parts.iter().find(|part| part.decides).map(|part| part.instance.taint.to_string()),
-        "arrival": explanation.pod.filter(|pod| pod.node.is_some()).map(|pod| {
-            json!({ "at": stamp(pod.arrival.at), "source": arrival(pod.arrival.source) })
+        "evictedAt": evicted_at.map(stamp),
+        "remainingSeconds": evicted_at.map(|at| (at.as_micros() - explanation.now().mono.as_micros()) / 1_000_000),
+        "taint": parts.iter().find(|part| part.decisive).map(|part| part.instance.taint.to_string()),
+        "binding": explanation.pod.filter(|pod| pod.node.is_some()).map(|pod| {
+            json!({ "boundAt": stamp(pod.arrival.at), "source": binding_source(pod.arrival.source) })
         }),
         "taints": parts.iter().map(taint).collect::<Vec<_>>(),
         "otherTaints": explanation
@@ -45,11 +45,11 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
             .into_iter()
             .map(|(taint, tolerated)| json!({ "taint": taint.to_string(), "tolerated": tolerated }))
             .collect::<Vec<_>>(),
-        "inTheWay": blockers::of(explanation),
+        "blockedBy": blockers::of(explanation),
         "events": object_parts::events(&events),
     });
-    if let Some(places) = possible_nodes::object(explanation) {
-        object["places"] = places;
+    if let Some(scheduling) = possible_nodes::object(explanation) {
+        object["scheduling"] = scheduling;
     }
     object
 }
@@ -63,29 +63,29 @@ fn taint(part: &TaintExplanation<'_>) -> Value {
     let (instance, reason) = (part.instance, part.reason);
     let mut object = part.description.object();
     object["corrected"] = json!(instance.start.clamped);
-    object["countsFrom"] = stamp(reason.counts_from);
-    object["leavesAt"] = reason.due.map_or(Value::Null, stamp);
-    object["decides"] = json!(part.decides);
+    object["countdownStartedAt"] = stamp(reason.counts_from);
+    object["evictedAt"] = reason.due.map_or(Value::Null, stamp);
+    object["decisive"] = json!(part.decisive);
     object["toleration"] = match reason.taint_match {
         TaintMatch::Tolerated(at) | TaintMatch::Unsupported(at) => toleration(part.tolerations, at),
         TaintMatch::Untolerated => Value::Null,
     };
-    object["understood"] = json!(!matches!(reason.taint_match, TaintMatch::Unsupported(_)));
-    object["nearest"] = part.near.as_ref().map_or(Value::Null, |near| {
-        let mut nearest = toleration(part.tolerations, near.position);
-        nearest["why"] = json!(miss(near, part.tolerations, &instance.taint));
+    object["tolerationSupported"] = json!(!matches!(reason.taint_match, TaintMatch::Unsupported(_)));
+    object["nearestToleration"] = part.nearest.as_ref().map_or(Value::Null, |found| {
+        let mut nearest = toleration(part.tolerations, found.position);
+        nearest["reason"] = json!(miss(found, part.tolerations, &instance.taint));
         nearest
     });
-    object["morePatient"] = part.trap.map_or(Value::Null, |at| toleration(part.tolerations, at));
+    object["longerToleration"] = part.longer.map_or(Value::Null, |at| toleration(part.tolerations, at));
     object
 }
 
-const fn arrival(source: BindingSource) -> &'static str {
+const fn binding_source(source: BindingSource) -> &'static str {
     match source {
-        BindingSource::SeenLive => "SeenLive",
+        BindingSource::SeenLive => "Observed",
         BindingSource::PodScheduled => "PodScheduled",
         BindingSource::StartTime => "StartTime",
-        BindingSource::Created => "Created",
-        BindingSource::FirstSight => "FirstSight",
+        BindingSource::Created => "CreationTimestamp",
+        BindingSource::FirstSight => "FirstObserved",
     }
 }

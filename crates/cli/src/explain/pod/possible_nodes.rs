@@ -13,13 +13,13 @@ use taintward_core::scheduling::{filter, kept_off_by};
 /// The nodes, sorted by what they mean for a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct PossibleNodes {
-    possible: Vec<String>,
+    feasible: Vec<String>,
     /// Taints as text, and the nodes with exactly these; most nodes first.
-    tainted: Vec<(Vec<String>, Vec<String>)>,
+    excluded_by_taints: Vec<(Vec<String>, Vec<String>)>,
     /// Another reason, in the scheduler's words, with its nodes.
-    unfit: Vec<(String, Vec<String>)>,
+    excluded_for_other_reasons: Vec<(String, Vec<String>)>,
     /// The pod has rules that were not evaluated.
-    beyond: bool,
+    constraints_not_considered: bool,
 }
 
 /// The largest number of names shown; the others are counted.
@@ -43,7 +43,7 @@ impl PossibleNodes {
         let is_looking = explanation.place == PodLocation::Nowhere && !explanation.details.is_over();
         let pod = explanation.pod.filter(|_| is_looking)?;
         let (snapshot, shape) = (explanation.snapshot(), explanation.snapshot().shape(pod));
-        let mut places = Self { beyond: shape.beyond, ..Self::default() };
+        let mut nodes = Self { constraints_not_considered: shape.beyond, ..Self::default() };
         let (mut tainted, mut unfit) = (BTreeMap::<_, Vec<String>>::new(), BTreeMap::<_, Vec<String>>::new());
         for (at, node) in snapshot.nodes().iter().enumerate() {
             let name = node.fact.name.to_string();
@@ -54,18 +54,18 @@ impl PossibleNodes {
                 continue;
             }
             match filter(&shape.spec, &snapshot.candidate(at), snapshot.numeric()) {
-                Ok(()) => places.possible.push(name),
+                Ok(()) => nodes.feasible.push(name),
                 Err(why) => {
                     let words: Vec<String> = why.reasons.iter().map(ToString::to_string).collect();
                     unfit.entry(words.join(", ")).or_default().push(name);
                 }
             }
         }
-        places.tainted = tainted.into_iter().collect();
-        places.tainted.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
-        places.unfit = unfit.into_iter().collect();
-        places.unfit.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
-        Some(places)
+        nodes.excluded_by_taints = tainted.into_iter().collect();
+        nodes.excluded_by_taints.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
+        nodes.excluded_for_other_reasons = unfit.into_iter().collect();
+        nodes.excluded_for_other_reasons.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
+        Some(nodes)
     }
 
     fn text(&self, view: &PrintOptions, text: &mut String) {
@@ -73,34 +73,41 @@ impl PossibleNodes {
             format!("{} {}: {}", names.len(), if names.len() == 1 { "node" } else { "nodes" }, listed(names))
         };
         let tainted: Vec<String> = self
-            .tainted
+            .excluded_by_taints
             .iter()
             .map(|(taints, names)| format!("{}: does not tolerate {}", nodes(names), taints.join(", ")))
             .collect();
         list(text, "Nodes excluded by taints:", &tainted, view);
-        let unfit: Vec<String> =
-            self.unfit.iter().map(|(why, names)| format!("{}: {why}", nodes(names))).collect();
+        let unfit: Vec<String> = self
+            .excluded_for_other_reasons
+            .iter()
+            .map(|(why, names)| format!("{}: {why}", nodes(names)))
+            .collect();
         list(text, "Nodes excluded for other reasons:", &unfit, view);
         text.push('\n');
-        let could = match self.possible.len() {
+        let could = match self.feasible.len() {
             0 => "No node fits it.".to_owned(),
-            _ => format!("It fits on {}.", nodes(&self.possible)),
+            _ => format!("It fits on {}.", nodes(&self.feasible)),
         };
         paragraph(text, &could, view);
-        if self.beyond {
+        if self.constraints_not_considered {
             let sentence = "It also has pod affinity, topology spread constraints or volumes, which are not considered here.";
             paragraph(text, sentence, view);
         }
     }
 
     fn object(&self) -> Value {
-        let tainted = self.tainted.iter().map(|(taints, nodes)| json!({ "taints": taints, "nodes": nodes }));
-        let unfit = self.unfit.iter().map(|(why, nodes)| json!({ "why": why, "nodes": nodes }));
+        let tainted =
+            self.excluded_by_taints.iter().map(|(taints, nodes)| json!({ "taints": taints, "nodes": nodes }));
+        let unfit = self
+            .excluded_for_other_reasons
+            .iter()
+            .map(|(reason, nodes)| json!({ "reason": reason, "nodes": nodes }));
         json!({
-            "possible": self.possible,
-            "keptOffByTaints": tainted.collect::<Vec<_>>(),
-            "unfit": unfit.collect::<Vec<_>>(),
-            "rulesNotLookedAt": self.beyond,
+            "feasibleNodes": self.feasible,
+            "excludedByTaints": tainted.collect::<Vec<_>>(),
+            "excludedForOtherReasons": unfit.collect::<Vec<_>>(),
+            "constraintsNotConsidered": self.constraints_not_considered,
         })
     }
 }

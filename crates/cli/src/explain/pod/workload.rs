@@ -26,11 +26,11 @@ struct WorkloadExplanation<'s> {
 /// The number of its pods for each outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct OutcomeCounts {
-    going: usize,
-    later: usize,
+    due: usize,
+    counting_down: usize,
     staying: usize,
     /// Pods without a node, or with an unknown one.
-    unjudged: usize,
+    unknown: usize,
 }
 
 /// The explanation of the pods of a workload.
@@ -73,10 +73,10 @@ impl WorkloadExplanation<'_> {
         let mut counts = OutcomeCounts::default();
         for pod in &self.pods {
             let count = match (pod.leaves(), pod.outcome()) {
-                (Some(at), _) if at <= now.mono => &mut counts.going,
-                (Some(_), _) => &mut counts.later,
+                (Some(at), _) if at <= now.mono => &mut counts.due,
+                (Some(_), _) => &mut counts.counting_down,
                 (None, Some(_)) => &mut counts.staying,
-                (None, None) => &mut counts.unjudged,
+                (None, None) => &mut counts.unknown,
             };
             *count += 1;
         }
@@ -93,7 +93,7 @@ impl Explanation for WorkloadExplanation<'_> {
         let now = self.context.snapshot().now();
         let (kind, counts) = (self.maker.of_api().0, self.counts(now));
         paragraph(text, &format!("{kind} {}/{}", self.namespace, self.target.name), view);
-        let unjudged = match counts.unjudged {
+        let unjudged = match counts.unknown {
             0 => String::new(),
             many => format!(", {many} unknown"),
         };
@@ -102,8 +102,8 @@ impl Explanation for WorkloadExplanation<'_> {
             all => format!(
                 "{}: {} due now, {} counting down, {} staying{unjudged}.",
                 messages::counted(all, "pod"),
-                counts.going,
-                counts.later,
+                counts.due,
+                counts.counting_down,
                 counts.staying,
             ),
         };
@@ -138,18 +138,18 @@ impl Explanation for WorkloadExplanation<'_> {
         let counts = self.counts(now);
         let mut object = json!({
             "kind": "Explanation",
-            "about": {
+            "object": {
                 "kind": self.maker.of_api().0, "namespace": self.namespace, "name": self.target.name, "uid": null,
             },
             "outcome": "Workload",
             "pods": {
-                "all": self.pods.len(),
-                "leavingNow": counts.going,
-                "leavingLater": counts.later,
+                "total": self.pods.len(),
+                "due": counts.due,
+                "countingDown": counts.counting_down,
                 "staying": counts.staying,
-                "unknown": counts.unjudged,
+                "unknown": counts.unknown,
             },
-            "leaving": [],
+            "evictions": [],
             "staying": [],
             "unknown": [],
         });
@@ -159,14 +159,14 @@ impl Explanation for WorkloadExplanation<'_> {
                 "namespace": namespace,
                 "pod": name,
                 "node": (!node.is_empty()).then_some(node),
-                "why": pod.why(),
+                "reason": pod.why(),
             });
             let list = match (pod.leaves(), pod.outcome()) {
                 (Some(at), _) => {
-                    item["leavesAt"] = stamp(at);
-                    item["inSeconds"] = json!((at.as_micros() - now.mono.as_micros()) / 1_000_000);
+                    item["evictedAt"] = stamp(at);
+                    item["remainingSeconds"] = json!((at.as_micros() - now.mono.as_micros()) / 1_000_000);
                     item["taint"] = json!(pod.decisive_taint());
-                    "leaving"
+                    "evictions"
                 }
                 (None, Some(_)) => "staying",
                 (None, None) => "unknown",

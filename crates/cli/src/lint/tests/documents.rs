@@ -28,7 +28,7 @@ fn every_rule_has_a_section_with_an_example_that_is_found_and_one_that_is_not() 
         };
         let found = |text: &str| {
             let report = report_with(&[text], &LintConfig::default(), numeric);
-            assert!(report.unread.is_empty(), "{title}: {:?}", report.unread);
+            assert!(report.unreadable.is_empty(), "{title}: {:?}", report.unreadable);
             let found: Vec<Rule> = report.findings.iter().map(|told| told.rule).collect();
             found
         };
@@ -61,7 +61,7 @@ fn the_schema_describes_what_is_printed() {
     let mut report = report_with(&[text], &config.parse().unwrap(), NumericOperators::Off);
     report.gaps.push("may not list nodes".to_owned());
     let printed = json::object(&report);
-    for list in ["items", "silenced", "unread", "gaps"] {
+    for list in ["items", "silenced", "unreadable", "readErrors"] {
         assert!(!printed[list].as_array().unwrap().is_empty(), "{list}");
     }
     check(&schema, &printed);

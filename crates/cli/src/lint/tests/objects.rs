@@ -94,9 +94,9 @@ fn a_broken_document_does_not_hide_the_others() {
     );
     let template = report("apiVersion: v1\nkind: Pod\nmetadata: {{ .Values.meta }}\n");
     assert!(
-        template.unread.iter().all(|unread| unread.why.contains("helm template")),
+        template.unreadable.iter().all(|unreadable| unreadable.why.contains("helm template")),
         "{:?}",
-        template.unread
+        template.unreadable
     );
     let summary = report("apiVersion: v1\nkind: Secret\n").summary();
     assert!(summary.contains("nothing to check"), "{summary}");

@@ -66,9 +66,9 @@ impl PendingTracker {
         let before = std::mem::take(&mut self.shown);
         let mut changes = Vec::new();
         for (uid, tracked) in &mut current {
-            let late = tracked.row.at.plus(OVERDUE_AFTER) <= calendar(now).mono;
+            let late = tracked.row.evicted_at.plus(OVERDUE_AFTER) <= calendar(now).mono;
             match before.get(uid) {
-                None => changes.push((ClusterChange::Counting, tracked.row.clone())),
+                None => changes.push((ClusterChange::CountingDown, tracked.row.clone())),
                 Some(known) if !has_same_deadline(&known.row, &tracked.row) => {
                     changes.push((ClusterChange::Changed, tracked.row.clone()));
                 }
@@ -89,11 +89,10 @@ impl PendingTracker {
     /// Why a pod is no longer on the list.
     fn end(&self, pod: &PodRef, now: Now) -> ClusterChange {
         match self.engine.explain(pod, now) {
-            None => ClusterChange::Gone,
+            None => ClusterChange::Deleted,
             Some((_, verdict, _)) => match verdict.outcome {
-                Outcome::Stays(StayReason::Exempt(
-                    EvictionExemption::Terminating | EvictionExemption::Finished,
-                )) => ClusterChange::Gone,
+                Outcome::Stays(StayReason::Exempt(EvictionExemption::Terminating)) => ClusterChange::Deleted,
+                Outcome::Stays(StayReason::Exempt(EvictionExemption::Finished)) => ClusterChange::Finished,
                 _ => ClusterChange::Cancelled,
             },
         }
@@ -124,13 +123,13 @@ impl PendingTracker {
             pod: name.name().to_owned(),
             uid: pod.uid.to_string(),
             node: pod.node.to_string(),
-            at: to_second(at(until)),
+            evicted_at: to_second(at(until)),
             taint: taints[decisive].taint.to_string(),
             toleration: counting_toleration(reason),
             written: None,
-            since: to_second(at(reason.counts_from)),
+            countdown_started_at: to_second(at(reason.counts_from)),
             workload: None,
-            marked: None,
+            disruption_target: None,
         };
         Some((pod.uid.clone(), TrackedPod { pod, row, late: false }))
     }
@@ -138,7 +137,7 @@ impl PendingTracker {
 
 /// Whether both rows have the same deadline and the same taint.
 fn has_same_deadline(one: &PendingRow, other: &PendingRow) -> bool {
-    (one.at, &one.taint) == (other.at, &other.taint)
+    (one.evicted_at, &one.taint) == (other.evicted_at, &other.taint)
 }
 
 /// Whether two deadlines are equal, apart from the small differences between the two clocks.
@@ -202,7 +201,7 @@ mod tests {
         tracker.nodes(listed(node(Some("NoExecute"))), after(0.0));
         tracker.pods(listed(pod(false, false)), after(0.0));
         assert!(tracker.is_synced());
-        assert_eq!(events(&mut tracker, 0.1), ["Counting"]);
+        assert_eq!(events(&mut tracker, 0.1), ["CountingDown"]);
         tracker
     }
 
@@ -226,7 +225,7 @@ mod tests {
         assert_eq!(events(&mut tracker, 19.95), [""; 0], "marked is not cancelled");
         assert_eq!(tracker.rows(after(19.95)).len(), 1);
         delete(&mut tracker, 19.97);
-        assert_eq!(events(&mut tracker, 19.98), ["Gone"]);
+        assert_eq!(events(&mut tracker, 19.98), ["Deleted"]);
     }
 
     #[test]
@@ -244,14 +243,14 @@ mod tests {
     fn the_end_of_a_countdown_has_a_reason() {
         let mut tracker = counting();
         apply(&mut tracker, pod(false, true), 10.0);
-        assert_eq!(events(&mut tracker, 10.0), ["Gone"], "finished");
+        assert_eq!(events(&mut tracker, 10.0), ["Finished"]);
         let mut tracker = counting();
         delete(&mut tracker, 25.0);
-        assert_eq!(events(&mut tracker, 25.0), ["Gone"], "never overdue: it was gone when this was asked");
+        assert_eq!(events(&mut tracker, 25.0), ["Deleted"], "never overdue: it was gone when this was asked");
         let mut tracker = counting();
         tracker.nodes(vec![WatchEvent::Applied { fact: node(None), listed: false }], after(5.0));
         assert_eq!(events(&mut tracker, 5.0), ["Cancelled"]);
         tracker.nodes(vec![WatchEvent::Applied { fact: node(Some("NoExecute")), listed: false }], after(6.0));
-        assert_eq!(events(&mut tracker, 6.0), ["Counting"]);
+        assert_eq!(events(&mut tracker, 6.0), ["CountingDown"]);
     }
 }

@@ -185,7 +185,7 @@ fn workloads(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
         let returns = workload.kind.returns();
         let found = messages::returns(returns).to_owned();
         let leaving = usize::try_from(going + later).unwrap_or(usize::MAX);
-        let fate = TableCell::new(match answer.nowhere(impact.workload) {
+        let fate = TableCell::new(match answer.unschedulable(impact.workload) {
             0 => found,
             nowhere if nowhere == leaving => format!("{}, but unschedulable", messages::returns(returns)),
             nowhere => format!("{}, but {nowhere} of {leaving} unschedulable", messages::returns(returns)),

@@ -4,6 +4,7 @@
 
 use super::{PlanReport, PlanRow};
 use crate::messages::{self, stamp};
+use crate::output::API_VERSION;
 use serde_json::{Value, json};
 use taintward_core::forecast::{NodeForecast, PlacedPod, Placement};
 use taintward_core::time::Mono;
@@ -15,29 +16,29 @@ pub(super) fn plan(answer: &PlanReport<'_>) -> Value {
     let items: Vec<Value> =
         rows.iter().map(|row| item(answer, row, homes.get(&row.fate.pod).copied())).collect();
     let mut plan = json!({
-        "apiVersion": "taintward.io/v1alpha1",
+        "apiVersion": API_VERSION,
         "kind": "Plan",
         "complete": answer.state.gaps.is_empty(),
         "from": answer.state.from,
         "asOf": stamp(answer.snapshot().now().mono),
         "changes": answer.descriptions,
         "summary": {
-            "leavingNow": totals.going,
-            "leavingLater": totals.later,
+            "evictedNow": totals.going,
+            "evictedLater": totals.later,
             "staying": totals.staying,
-            "outOfReach": totals.exempt,
-            "notUnderstood": totals.not_understood,
-            "spared": totals.spared,
-            "leavingAnyway": totals.anyway,
-            "placesNotLookedAt": answer.forecast.unplaced,
-            "placesWithRulesNotLookedAt": answer.beyond(),
+            "skipped": totals.exempt,
+            "unsupportedToleration": totals.not_understood,
+            "noLongerEvicted": totals.spared,
+            "evictedWithoutChange": totals.anyway,
+            "nextNodeNotComputed": answer.forecast.unplaced,
+            "constraintsNotConsidered": answer.beyond(),
         },
         "items": items,
         "nodes": answer.forecast.nodes.iter().map(|forecast| node(answer, forecast)).collect::<Vec<_>>(),
         "workloads": workloads(answer),
         "budgets": budgets(answer),
         "notes": answer.state.notes,
-        "gaps": answer.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "readErrors": answer.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     if answer.until != Mono::NEVER {
         plan["at"] = stamp(answer.until);
@@ -55,34 +56,35 @@ fn item(answer: &PlanReport<'_>, row: &PlanRow<'_>, home: Option<&PlacedPod>) ->
         "pod": pod.name.name(),
         "uid": messages::uid(&pod.uid),
         "workload": messages::workload(&snapshot.workloads()[pod.workload as usize]),
-        "leavesAt": stamp(row.at.max(now)),
-        "inSeconds": row.at.since(now).as_micros() / 1_000_000,
-        "atTheLatest": row.is_at_the_latest(now),
-        "anyway": row.fate.leaves_anyway(),
+        "evictedAt": stamp(row.at.max(now)),
+        "remainingSeconds": row.at.since(now).as_micros() / 1_000_000,
+        "mayBeEarlier": row.is_at_the_latest(now),
+        "evictedWithoutChange": row.fate.leaves_anyway(),
         "taint": taint,
-        "why": answer.why(row),
-        "place": home.map(|home| place(answer, &home.place)),
+        "reason": answer.why(row),
+        "nextNode": home.map(|home| next_node(answer, &home.place)),
     })
 }
 
-fn place(answer: &PlanReport<'_>, place: &Placement) -> Value {
+fn next_node(answer: &PlanReport<'_>, place: &Placement) -> Value {
     match place {
         Placement::Node(node) => json!({ "node": answer.node_name(*node) }),
-        Placement::Again(node) => json!({ "node": answer.node_name(*node), "leavesAgain": true }),
-        Placement::Nowhere(why) => json!({ "pending": why.as_ref() }),
-        Placement::None(returns) => json!({ "none": messages::returns(*returns) }),
+        Placement::Again(node) => json!({ "node": answer.node_name(*node), "evictedAgain": true }),
+        Placement::Nowhere(why) => json!({ "unschedulable": why.as_ref() }),
+        Placement::None(returns) => json!({ "recreation": messages::returns(*returns) }),
     }
 }
 
 fn node(answer: &PlanReport<'_>, forecast: &NodeForecast) -> Value {
-    let stays = answer.stays(forecast).into_iter().map(|(why, pods)| json!({ "why": why, "pods": pods }));
+    let reasons =
+        answer.stays(forecast).into_iter().map(|(reason, pods)| json!({ "reason": reason, "pods": pods }));
     json!({
         "name": answer.node_name(forecast.node),
         "drained": forecast.drained,
         "noExecuteTaints": forecast.after.iter().map(|instance| instance.taint.to_string()).collect::<Vec<_>>(),
         "pods": forecast.pods.len(),
-        "leaving": forecast.pods.iter().filter(|fate| fate.at().is_some()).count(),
-        "stays": stays.collect::<Vec<_>>(),
+        "evicted": forecast.pods.iter().filter(|fate| fate.at().is_some()).count(),
+        "stayingReasons": reasons.collect::<Vec<_>>(),
     })
 }
 
@@ -92,14 +94,14 @@ fn workloads(answer: &PlanReport<'_>) -> Vec<Value> {
         let workload = &snapshot.workloads()[impact.workload as usize];
         let mut object = messages::workload(workload);
         object["pods"] = json!(impact.pods);
-        object["leavingNow"] = json!(impact.going);
-        object["leavingLater"] = json!(impact.later);
-        object["firstAt"] = stamp(impact.first.max(snapshot.now().mono));
-        object["lastAt"] = stamp(impact.last.max(snapshot.now().mono));
-        object["lostForGood"] =
+        object["evictedNow"] = json!(impact.going);
+        object["evictedLater"] = json!(impact.later);
+        object["firstEvictedAt"] = stamp(impact.first.max(snapshot.now().mono));
+        object["lastEvictedAt"] = stamp(impact.last.max(snapshot.now().mono));
+        object["notRecreated"] =
             json!(workload.kind.returns() == taintward_core::cluster_snapshot::RecreationPolicy::Never);
-        object["returns"] = json!(messages::returns(workload.kind.returns()));
-        object["nowhere"] = json!(answer.nowhere(impact.workload));
+        object["recreation"] = json!(messages::returns(workload.kind.returns()));
+        object["unschedulable"] = json!(answer.unschedulable(impact.workload));
         object
     };
     answer.forecast.workloads.iter().map(one).collect()
@@ -111,13 +113,13 @@ fn budgets(answer: &PlanReport<'_>) -> Vec<Value> {
         json!({
             "namespace": budget.namespace,
             "name": budget.name,
-            "leaving": impact.leaving,
-            "leavingHealthy": impact.leaving_healthy,
-            "healthy": impact.healthy,
-            "desired": impact.desired,
-            "allows": impact.allows(),
-            "broken": impact.is_broken(),
-            "refuses": impact.refuses(),
+            "evicted": impact.leaving,
+            "evictedHealthy": impact.leaving_healthy,
+            "currentHealthy": impact.healthy,
+            "desiredHealthy": impact.desired,
+            "disruptionsAllowed": impact.allows(),
+            "violated": impact.is_broken(),
+            "evictionsRefused": impact.refuses(),
         })
     };
     answer.forecast.budgets.iter().map(one).collect()
