@@ -247,7 +247,10 @@ fn it_goes_when_pools_are_gone(there: &Installed<'_>) {
     assert!(tried.lines().all(|line| line.ends_with(" deleted (server dry run)")), "{tried}");
     // No controller cleans the nodes.
     let (said, refused) = there.failed(&["--uninstall", "--apply", "--crds", "--timeout=1s"]);
-    assert!(refused.contains("not gone after 1s: gpu. The controller still has to clean"), "{refused}");
+    assert!(
+        refused.contains("still exist after 1s: gpu. The controller has not yet removed their taints"),
+        "{refused}"
+    );
     assert!(said.starts_with("validatingwebhookconfiguration") && !said.contains("deployment"), "{said}");
     there.patch("dedicatedpool/gpu", r#"[{"op":"remove","path":"/metadata/finalizers"}]"#);
     // What the pods would have written.
