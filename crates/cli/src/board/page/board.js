@@ -67,7 +67,7 @@ const hms = at => medium.format(at * 1000)
 const words = pod => state.phases[pod[STATE]][0]
 
 function leaves(pod) {
-	const left = pod[DEADLINE] - clock()
+	const left = pod[UNTIL] - clock()
 	if (pod[STATE] === COUNTS) return left >= 1 ? `in ${age(left)}` : 'now'
 	if (pod[STATE] === DUE) return left > -5 ? 'now' : `overdue ${age(-left)}`
 	return words(pod)
@@ -238,9 +238,9 @@ function putPod(pod) {
 	removePod(pod[ID])
 	const on = count(pod, 1)
 	// A ring is full where its taint began, or where this page first saw the deadline.
-	const since = on.node?.taints.find(taint => taint.text === pod[TAINT])?.addedAt
-	const same = before?.[DEADLINE] === pod[DEADLINE] && before[RING]
-	pod[RING] = same || Math.max(1, pod[DEADLINE] - (since && since < pod[DEADLINE] ? since : clock()))
+	const since = on.node?.taints.find(taint => taint.text === pod[WHY])?.addedAt
+	const same = before?.[UNTIL] === pod[UNTIL] && before[RING]
+	pod[RING] = same || Math.max(1, pod[UNTIL] - (since && since < pod[UNTIL] ? since : clock()))
 	pods.set(pod[ID], pod)
 }
 
@@ -248,7 +248,7 @@ function removeNode(id) {
 	const node = nodes.get(id)
 	if (!node) return
 	node.site.version++
-	if (node.site.node === node) node.site.node = undefined
+	if (node.site.node === node) delete node.site.node
 	nodes.delete(id)
 }
 
@@ -293,7 +293,7 @@ const found = words => terms.every(term => words.includes(term))
 
 function podFound(pod) {
 	if (!terms.length) return true
-	pod[WORDS] ??= ` ${pod[SPACE]}/${pod[NAME]} ns:${pod[SPACE]} ${pod[TAINT]}`.toLowerCase() + (site(pod[NODE]).node?.words ?? ' ')
+	pod[WORDS] ??= ` ${pod[SPACE]}/${pod[NAME]} ns:${pod[SPACE]} ${pod[WHY]}`.toLowerCase() + (site(pod[NODE]).node?.words ?? ' ')
 	return found(`${pod[WORDS]}is:${words(pod)} `)
 }
 
@@ -306,7 +306,7 @@ const plural = (count, one) => `${number(count)} ${one}${count === 1 ? '' : 's'}
 const podName = pod => `${pod[SPACE]}/${pod[NAME]}`
 const podRef = pod => `pod/${podName(pod)}`
 const nodeRef = node => `node/${node.name}`
-const podTitle = pod => `${podName(pod)}: ${leaves(pod)} ${pod[TAINT]}`
+const podTitle = pod => `${podName(pod)}: ${leaves(pod)} ${pod[WHY]}`
 const dots = (...told) => told.filter(Boolean).join(' · ')
 const isOut = taint => taint.effect === 'NoExecute'
 
@@ -318,9 +318,9 @@ function podCount({pods, counts}) {
 /** A taint with its age and its manager; `tick` renews the age. */
 function chip(taint) {
 	const since = h('span.quiet')
-	const effect = `:${taint.effect}`
-	const made = h(`span.chip${isOut(taint) ? '.out' : ''}`, {title: dots(taint.text, taint.note)}, bdi(taint.text.replace(effect, '')), effect.length > 1 && h('span', {}, effect), ' ', since)
-	made.tick = () => put(since, (taint.addedAt ? age(clock() - taint.addedAt) : '') + (taint.manager && ` by ${taint.manager}`))
+	const end = `:${effect}`
+	const made = h(`span.chip${isOut({effect}) ? '.out' : ''}`, {title: dots(text, note)}, bdi(text.replace(end, '')), effect && h('span', {}, end), ' ', since)
+	made.tick = () => put(since, (addedAt ? age(clock() - addedAt) : '') + (manager && ` by ${manager}`))
 	made.tick()
 	return made
 }
@@ -328,7 +328,7 @@ function chip(taint) {
 const RANKS = [4, 1, 0, 2, 3]
 /** The most urgent first. */
 function urgency(a, b) {
-	return RANKS[a[STATE]] - RANKS[b[STATE]] || a[DEADLINE] - b[DEADLINE] || order(a[SPACE], b[SPACE]) || order(a[NAME], b[NAME])
+	return RANKS[a[STATE]] - RANKS[b[STATE]] || a[UNTIL] - b[UNTIL] || order(a[SPACE], b[SPACE]) || order(a[NAME], b[NAME])
 }
 
 function cellOf(node) {
@@ -372,7 +372,7 @@ function tileOf(node) {
 		const opens = button(name)
 		opens.append(state)
 		const grid = gridOf(18, podTitle, podRef)
-		tiles.set(node.id, {li: h('li.tile', {}, opens), opens, name, state, grid, chips: h('div.chips'), reason: h('p'), foot: h('p.foot'), paths: new Map()})
+		tiles.set(node.id, {li: h('li.tile', {}, opens), opens, name, state, grid, chips: h('div.chips'), why: h('p'), foot: h('p.foot'), paths: new Map()})
 	}
 	const tile = tiles.get(node.id)
 	tile.node = node
@@ -390,7 +390,7 @@ function fillTile(tile, most) {
 		tile.version = version
 		chips.replaceChildren(...node.taints.slice(0, 3).map(chip))
 		if (node.taints.length > 3) chips.append(`and ${node.taints.length - 3} more`)
-		put(tile.reason, node.reason)
+		put(tile.why, node.reason)
 		tile.pods = values(node.site.pods).sort(urgency)
 		tile.marked = tile.pods.slice(0, most)
 		grid.lay(tile.marked, tileWidth - 20)
@@ -403,16 +403,16 @@ function fillTile(tile, most) {
 			return [pod[ID], path]
 		}))
 		sync(grid.element, tile.paths.values())
-		sync(tile.li, [tile.opens, node.reason && tile.reason, chips, grid.frame, tile.foot].filter(Boolean))
+		sync(tile.li, [tile.opens, node.reason && tile.why, chips, grid.frame, tile.foot].filter(Boolean))
 	}
 	for (const one of chips.children) one.tick()
 	for (const pod of tile.marked) {
 		if (pod[STATE] !== COUNTS) continue
-		const part = clamp((pod[DEADLINE] - clock()) / pod[RING], 0, 1)
+		const part = clamp((pod[UNTIL] - clock()) / pod[RING], 0, 1)
 		set(tile.paths.get(pod[ID]), 'stroke-dasharray', `${part.toFixed(3)} 2`)
 	}
 	const [next] = tile.pods
-	put(tile.foot, dots(podCount(node.site), next?.[DEADLINE] && `next ${leaves(next)}`, tile.pods.length > most && `${most} shown`))
+	put(tile.foot, dots(podCount(node.site), next?.[UNTIL] && `next ${leaves(next)}`, tile.pods.length > most && `${most} shown`))
 }
 
 function emptyTile(tile) {
@@ -497,7 +497,7 @@ const podRow = pod => [
 	podTitle(pod),
 	[`when c${pod[STATE]}`, leaves(pod)],
 	['', podName(pod)],
-	['quiet', dots(pod[NODE], pod[TAINT].replace(':NoExecute', ''))],
+	['quiet', dots(pod[NODE], pod[WHY].replace(':NoExecute', ''))],
 ]
 const leaving = listIn('leaving', podRow)
 const workloadList = listIn('workloads', one => [
