@@ -11,7 +11,7 @@ const clamp = (value, least, most) => Math.max(least, Math.min(value, most))
 const clean = text => String(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd')
 
 // The fields of a pod, as the board sends them; this page adds RING and WORDS.
-const [ID, SPACE, NAME, NODE, STATE, DEADLINE, TAINT, RING, WORDS] = Array(9).keys()
+const [ID, SPACE, NAME, NODE, STATE, UNTIL, WHY, RING, WORDS] = Array(9).keys()
 const [, COUNTS, DUE, HELD] = Array(4).keys()
 const MARKS = [
 	'M0-4a4 4 0 1 1 0 8a4 4 0 1 1 0-8',
@@ -316,7 +316,7 @@ function podCount({pods, counts}) {
 }
 
 /** A taint with its age and its manager; `tick` renews the age. */
-function chip(taint) {
+function chip({text, note, effect, addedAt, manager}) {
 	const since = h('span.quiet')
 	const end = `:${effect}`
 	const made = h(`span.chip${isOut({effect}) ? '.out' : ''}`, {title: dots(text, note)}, bdi(text.replace(end, '')), effect && h('span', {}, end), ' ', since)
@@ -666,7 +666,7 @@ function buildPanel() {
 function tellPanel() {
 	const {kind, thing} = target()
 	let text = selected && 'Not found.'
-	if (thing && kind === 'pod') text = dots(leaves(thing), thing[TAINT])
+	if (thing && kind === 'pod') text = dots(leaves(thing), thing[WHY])
 	else if (thing && kind === 'node') text = dots(thing.state, thing.zone && `zone ${thing.zone}`, podCount(thing.site), thing.reason)
 	else if (thing) text = `${thing.healthy} of ${thing.desired} healthy`
 	if (selected) put(parts.facts, text)
