@@ -17,7 +17,7 @@ pub(crate) fn install(arguments: &[&str]) -> Command {
     command
 }
 
-/// What is said where nobody says from where API servers ask.
+/// The warning without the networks of the API servers.
 const OPEN: &str = "warning: all pods of the cluster can connect to the webhook; name the networks of API servers with \
                     --api-server-cidr\n";
 

@@ -49,7 +49,7 @@ fn page(scope: &DoctorScope<'_>) -> String {
     let distribution = scope.recognized.distribution;
     match distribution.guide() {
         Some(guide) => format!("{PAGE}#{}", guide.section),
-        None if distribution.is_managed() => format!("{PAGE}#where-nobody-can"),
+        None if distribution.is_managed() => format!("{PAGE}#where-you-cannot"),
         None => PAGE.to_owned(),
     }
 }
