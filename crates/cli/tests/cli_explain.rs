@@ -368,7 +368,7 @@ fn what_may_not_be_read_makes_the_answer_partial() {
     let (code, out, said) = ended(command(&kubeconfig, "explain pod/web"));
     assert_eq!(code, 1);
     assert!(
-        said.contains("grant the verb get on nodes") && said.contains("the taints of node n1 are not known"),
+        said.contains("grant the verb get on nodes") && said.contains("the taints of node n1 are unknown"),
         "{said}"
     );
     assert!(out.contains("Its node n1 could not be read") && out.contains("This answer is partial"), "{out}");

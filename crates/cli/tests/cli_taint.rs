@@ -131,7 +131,7 @@ fn expired_taints_are_shown_and_removed_on_request() {
     let expected = "note: no taint of these nodes has outlived its --for\n";
     assert_eq!((code, out.as_str(), said.as_str()), (0, "", expected));
     for (typed, words) in [
-        ("node n1 --expired a-", "leave a- out"),
+        ("node n1 --expired a-", "omit a-"),
         ("node --expired", "at least one resource name"),
         ("--expired", ""),
     ] {

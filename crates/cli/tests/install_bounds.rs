@@ -76,7 +76,7 @@ fn bounds_are_as_narrow_as_what_runs() {
             if runs.iter().any(|part| part.starts_with("backfill")) {
                 let mut beyond = beyond_seconds();
                 // For backfill alone, no annotation may be written at all.
-                beyond.retain(|one| runs.contains(&"guard") || !one.said.starts_with("no annotation"));
+                beyond.retain(|one| runs.contains(&"guard") || !one.said.starts_with("only the annotations"));
                 scene.refused(&controller, &beyond).await;
             }
         }

@@ -5,7 +5,7 @@ use super::control_plane::runs;
 use super::taintward::{is_held, lease};
 use crate::doctor::check::{CheckVerdict, DoctorCheck, DoctorGroup};
 use crate::doctor::controllers_flag::{UpstreamController, flag_values};
-use crate::doctor::facts::NamedCount;
+use crate::doctor::facts::{ClusterFacts, NamedCount};
 use crate::messages::counted;
 use crate::output::age;
 use taintward_core::time::Span;
@@ -36,16 +36,9 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
         .zip(facts.evictions.last_by_upstream)
         .map(|(now, at)| now.as_micros().saturating_sub(at.as_microsecond()) / 1_000_000);
     let is_recent = age_of_trace.is_some_and(|age| age <= RECENT);
-    let trace = age_of_trace.map(|seconds| {
-        let length = age(Span::from_micros(seconds.saturating_mul(1_000_000)));
-        format!(
-            "kube-controller-manager evicted {}, the last one {length} ago",
-            facts.evictions.by_upstream.names()
-        )
-    });
     let upstream = runs(facts, UpstreamController::TaintEviction)
         .or_else(|| (is_recent || scope.recognized.distribution.is_managed()).then_some(true));
-    let trace_text = trace.as_deref().map(|trace| format!(" ({trace})")).unwrap_or_default();
+    let trace_text = age_of_trace.map(|seconds| upstream_trace(facts, seconds)).unwrap_or_default();
     match (ours, upstream) {
         (true, Some(false)) if is_recent => DoctorCheck::new(
             ID,
@@ -109,6 +102,15 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
             )
         }
     }
+}
+
+/// What shows that kube-controller-manager evicted pods, so many seconds ago.
+fn upstream_trace(facts: &ClusterFacts, seconds: i64) -> String {
+    let length = age(Span::from_micros(seconds.saturating_mul(1_000_000)));
+    format!(
+        " (kube-controller-manager evicted {}, the last one {length} ago)",
+        facts.evictions.by_upstream.names()
+    )
 }
 
 /// The state of kube-controller-manager's lease, which is the same whichever controllers are on.
