@@ -103,7 +103,7 @@ pub(crate) fn of(number: usize) -> Found {
         ),
         35 => by_hand(
             &[
-                ("xtask/src/release.rs", "does not list what it is made of"),
+                ("xtask/src/release.rs", "has no list of its dependencies"),
                 ("deploy/Containerfile", "cargo auditable build"),
             ],
             "the program contains the list that `cargo audit bin` reads, and a bill of materials (CycloneDX) is beside it",
