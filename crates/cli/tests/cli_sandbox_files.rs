@@ -89,7 +89,7 @@ fn unsuitable_files_are_rejected_at_once() {
         ("bomb", bomb.into_bytes(), "larger than any API server takes"),
         ("deep", "[".repeat(1 << 20).into_bytes(), "neither JSON nor YAML"),
         ("zip", vec![0x1f, 0x8b, 8, 0], "gunzip"),
-        ("noise", (0..=255).rev().collect(), "no text"),
+        ("noise", (0..=255).rev().collect(), "not text"),
         ("cut", b"{\"kind\":\"List\",\"items\":[{\"kind\":\"No".to_vec(), "neither JSON nor YAML"),
         (
             "odd",

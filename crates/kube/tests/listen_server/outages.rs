@@ -114,7 +114,7 @@ async fn a_kind_that_every_server_has_is_never_absent() {
     rig.run_for(Duration::from_secs(60)).await;
     let health = rig.health();
     assert!(!health.absent && !health.is_in_step(Duration::MAX), "{health:?}");
-    assert!(health.last_error.unwrap().contains("a proxy in between"));
+    assert!(health.last_error.unwrap().contains("check for a proxy"));
     assert!(rig.asked().iter().all(|asked| asked.is_watch_list()), "nor does it lack streamed lists");
 }
 
