@@ -6,7 +6,7 @@ use super::decision_log::DecisionLog;
 use super::limits::{self, ZoneCounts};
 use super::node_object::NodeObject;
 use super::object_table::{ObjectTable, TableChange};
-use super::pod_table::{PodPage, PodTable};
+use super::pod_table::{PodPart, PodTable};
 use super::views::{
     ChangeView, Heading, LimitView, NodeHealth, NodeStatusView, PodPhase, PodView, SnapshotView, WorkloadView,
 };
@@ -59,7 +59,7 @@ pub(crate) struct SnapshotFrame<'a> {
 struct PartView<'a> {
     #[serde(flatten)]
     snapshot: Option<SnapshotView<'a>>,
-    pods: PodPage<'a>,
+    pods: PodPart<'a>,
 }
 
 /// A part of the whole state.
@@ -227,7 +227,7 @@ impl ClusterModel {
         after: Option<&NodeName>,
         most: usize,
     ) -> SnapshotPart {
-        let view = PartView { snapshot, pods: self.pods.page(after, most) };
+        let view = PartView { snapshot, pods: self.pods.part(after, most) };
         SnapshotPart { json: json(&view), next: view.pods.next().cloned() }
     }
 

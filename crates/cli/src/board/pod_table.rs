@@ -160,7 +160,7 @@ impl PodTable {
     }
 
     /// The pods of the nodes after `after`, until there are `most` pods or more.
-    pub(crate) fn page(&self, after: Option<&NodeName>, most: usize) -> PodPage<'_> {
+    pub(crate) fn part(&self, after: Option<&NodeName>, most: usize) -> PodPart<'_> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let mut count = 0;
         let last = self.pods.range::<NodeName, _>((from, Bound::Unbounded)).find(|(_, pods)| {
@@ -170,25 +170,25 @@ impl PodTable {
         let last = last.map(|(node, _)| node);
         let nodes = self.pods.range::<NodeName, _>((from, last.map_or(Bound::Unbounded, Bound::Included)));
         let end = self.pods.last_key_value().map(|(node, _)| node);
-        PodPage { nodes, next: last.filter(|last| Some(*last) != end).cloned() }
+        PodPart { nodes, next: last.filter(|last| Some(*last) != end).cloned() }
     }
 }
 
 /// The judged pods of consecutive nodes.
-pub(crate) struct PodPage<'t> {
+pub(crate) struct PodPart<'t> {
     nodes: Range<'t, NodeName, PodsByUid>,
     next: Option<NodeName>,
 }
 
-impl PodPage<'_> {
+impl PodPart<'_> {
     /// Its last node; `None`: no node follows it.
     pub(crate) fn next(&self) -> Option<&NodeName> {
         self.next.as_ref()
     }
 }
 
-/// There may be very many pods: each is written as it is made.
-impl Serialize for PodPage<'_> {
+/// Serializes pods one by one, because there may be very many.
+impl Serialize for PodPart<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(views(self.nodes.clone()))
     }

@@ -187,29 +187,29 @@ fn no_more_than_two_hundred_decisions_are_kept() {
 }
 
 #[test]
-fn pages_of_pods_have_each_pod_once() {
+fn parts_of_the_pods_have_each_pod_once() {
     let mut model = ClusterModel::new();
     model.nodes(listed(&["n1", "n2", "n3"].map(|name| node(name, "True", false))), after(0));
     let pods: Vec<Value> =
         (0..9).map(|at| pod_on(&format!("n{}", at % 3 + 1), &format!("web-{at}"))).collect();
     model.pods(listed(&pods), after(0));
     change(&mut model, 0);
-    let pages = |most: usize| {
+    let parts = |most: usize| {
         let mut part = model.snapshot(SnapshotFrame { cluster: "c", token: None, heading: HEADING }, most);
-        let mut pages = Vec::new();
+        let mut parts = Vec::new();
         loop {
             let json: Value = serde_json::from_str(&part.json).unwrap();
-            assert_eq!(json.get("nodes").is_some(), pages.is_empty(), "the first part has everything else");
+            assert_eq!(json.get("nodes").is_some(), parts.is_empty(), "the first part has everything else");
             let names = |pod: &Value| pod[2].as_str().unwrap().to_owned();
-            pages.push(json["pods"].as_array().unwrap().iter().map(names).collect::<Vec<_>>());
-            let Some(node) = part.next else { return pages };
+            parts.push(json["pods"].as_array().unwrap().iter().map(names).collect::<Vec<_>>());
+            let Some(node) = part.next else { return parts };
             part = model.pods_after(&node, most);
         }
     };
-    assert_eq!(pages(9).len(), 1, "no empty page follows");
-    let [first, second] = &pages(4)[..] else { panic!() };
+    assert_eq!(parts(9).len(), 1, "no empty part follows");
+    let [first, second] = &parts(4)[..] else { panic!() };
     assert_eq!((first.len(), second.len()), (6, 3));
-    let three = pages(1);
+    let three = parts(1);
     assert_eq!(three.len(), 3);
     let all: BTreeSet<String> = three.concat().into_iter().collect();
     assert_eq!((all.len(), three.concat().len()), (9, 9));

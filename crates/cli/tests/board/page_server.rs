@@ -15,6 +15,9 @@ const FILES: [(&str, &str, &[u8]); 3] = [
     ("/board.js", "text/javascript", include_bytes!("../../src/board/page/board.js")),
 ];
 
+/// Pods in one part of a whole state, as in `board_state.rs`.
+const PART_PODS: usize = 10_000;
+
 /// The bytes of all three files.
 pub(crate) fn page_length() -> usize {
     FILES.iter().map(|(.., file)| file.len()).sum()
@@ -22,6 +25,7 @@ pub(crate) fn page_length() -> usize {
 
 #[derive(Default)]
 struct Script {
+    /// The events of the whole state.
     snapshot: String,
     viewers: Vec<TcpStream>,
     actions: Vec<(String, Value)>,
@@ -46,7 +50,7 @@ impl PageServer {
     pub(crate) fn at(port: u16, snapshot: &Value) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let script = Arc::new(Mutex::new(Script { snapshot: snapshot.to_string(), ..Script::default() }));
+        let script = Arc::new(Mutex::new(Script { snapshot: events(snapshot), ..Script::default() }));
         let shared = Arc::clone(&script);
         let listening = std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -101,6 +105,18 @@ impl Drop for PageServer {
     }
 }
 
+/// A whole state as the board sends it: in parts, of which the first has everything but the pods of the others.
+fn events(snapshot: &Value) -> String {
+    let pods = snapshot["pods"].as_array().unwrap();
+    let mut parts: Vec<Value> = pods.chunks(PART_PODS).map(|pods| json!({"pods": pods})).collect();
+    let first = parts.first().map_or_else(|| json!([]), |part| part["pods"].clone());
+    parts.splice(..parts.len().min(1), [snapshot.clone()]);
+    parts[0]["pods"] = first;
+    let last = parts.pop().unwrap();
+    let before: String = parts.iter().map(|part| format!("id\nevent: part\ndata: {part}\n\n")).collect();
+    format!("{before}event: snapshot\ndata: {last}\n\n")
+}
+
 fn serve(mut stream: TcpStream, script: &Mutex<Script>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut head = String::new();
@@ -117,11 +133,7 @@ fn serve(mut stream: TcpStream, script: &Mutex<Script>) -> std::io::Result<()> {
         return answer(&mut stream, "401 Unauthorized", "text/plain", b"another token");
     }
     if path.starts_with("/events?last=") {
-        write!(
-            stream,
-            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: snapshot\ndata: {}\n\n",
-            script.snapshot
-        )?;
+        write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{}", script.snapshot)?;
         script.viewers.push(stream);
         return Ok(());
     }
