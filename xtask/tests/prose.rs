@@ -1,6 +1,5 @@
-//! Tests that text for people has no more banned phrases than recorded for its area.
+//! Tests that text for people has no banned phrase.
 //!
-//! - `PROSE=crates/core` (or another start of a path) prints the findings there; `PROSE=record` writes lower counts.
 //! - See `xtask/prose/banned.txt` for the phrases, the reasons and the better words.
 
 #![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
@@ -9,23 +8,11 @@
 mod text;
 
 use regex::{Captures, Regex};
-use std::collections::BTreeMap;
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use text::{Format, Masker, masked};
 
 const BANNED: &str = "xtask/prose/banned.txt";
-
-/// The counts by area, which may only go down.
-const RECORDED: &str = "xtask/prose/recorded.txt";
-
-/// Pages that a command writes; their text is in the sources.
-const GENERATED: [&str; 5] =
-    ["docs/reference.md", "docs/cli/", "docs/runbooks/", "docs/benchmarks", "docs/versions.md"];
-
-/// What begins the part of such a page that people write.
-const NOTES: &str = "<!-- notes: written by hand";
 
 /// Files that are data, that name the phrases, or that are about people.
 const SKIPPED: [&str; 7] = [
@@ -37,9 +24,6 @@ const SKIPPED: [&str; 7] = [
     "GOVERNANCE.md",
     "MAINTAINERS.md",
 ];
-
-/// As many findings of one area are printed.
-const PRINTED_MAX: usize = 40;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -98,42 +82,6 @@ impl BannedPhrases {
     }
 }
 
-/// A banned phrase in a file.
-struct Finding {
-    path: String,
-    line: usize,
-    phrase: String,
-    reason: String,
-    better: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, line, phrase, reason, better } = self;
-        write!(f, "{path}:{line}: {phrase:?}: {reason}; write: {better}")
-    }
-}
-
-/// Whether a line of a page in `docs` comes from a source: of a page that a command writes, all lines before the notes; of
-/// other pages, rows of exit codes and of the security checklist, and summaries of lint rules.
-fn is_generated(path: &str, line: &str, is_note: bool) -> bool {
-    let is_row = line.strip_prefix("| ").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    let is_summary = ["**error**:", "**warning**:", "**info**:"].iter().any(|start| line.starts_with(start));
-    let is_page = GENERATED.iter().any(|start| path.starts_with(start));
-    is_row || is_summary || is_page && !is_note
-}
-
-/// The part of the repository whose count a finding in this line adds to.
-fn area(path: &str, line: &str, is_note: bool) -> String {
-    match path.split('/').collect::<Vec<_>>()[..] {
-        ["docs", ..] if is_generated(path, line, is_note) => "docs-generated".to_owned(),
-        ["crates", name, folder, _, ..] => format!("crates/{name}/{folder}"),
-        ["crates", name, ..] => format!("crates/{name}"),
-        [folder, _, ..] => folder.to_owned(),
-        _ => "root".to_owned(),
-    }
-}
-
 fn files() -> Vec<PathBuf> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -152,68 +100,23 @@ fn files() -> Vec<PathBuf> {
     found
 }
 
-fn findings() -> BTreeMap<String, Vec<Finding>> {
+#[test]
+fn no_text_has_a_banned_phrase() {
     let phrases = BannedPhrases::parse(&fs::read_to_string(root().join(BANNED)).unwrap());
     let masker = Masker::new();
-    let mut areas: BTreeMap<String, Vec<Finding>> = BTreeMap::from([("docs".to_owned(), Vec::new())]);
+    let (mut read, mut findings) = (0, Vec::new());
     for file in files() {
         let path = file.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
         let is_skipped = SKIPPED.iter().any(|part| path.contains(part));
         let Some(format) = Format::of(&path).filter(|_| !is_skipped) else { continue };
+        read += 1;
         let text = fs::read_to_string(&file).unwrap();
-        let lines: Vec<&str> = text.lines().collect();
-        let notes = lines.iter().position(|line| line.starts_with(NOTES)).unwrap_or(lines.len());
-        for (line, phrase, rule) in phrases.find(&masker.text(format, &text)) {
-            let (reason, better) = (rule.reason.clone(), rule.better.clone());
-            let finding = Finding { path: path.clone(), line: line + 1, phrase, reason, better };
-            areas.entry(area(&path, lines[line], line > notes)).or_default().push(finding);
+        for (line, phrase, Rule { reason, better, .. }) in phrases.find(&masker.text(format, &text)) {
+            findings.push(format!("{path}:{}: {phrase:?}: {reason}; write: {better}", line + 1));
         }
     }
-    areas
-}
-
-fn recorded() -> BTreeMap<String, usize> {
-    let text = fs::read_to_string(root().join(RECORDED)).unwrap_or_default();
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines
-        .map(|line| line.split_once(' ').unwrap())
-        .map(|(n, area)| (area.to_owned(), n.parse().unwrap()))
-        .collect()
-}
-
-fn record(counts: &BTreeMap<String, usize>) {
-    let head =
-        "# Banned phrases by area, as `xtask/tests/prose.rs` counts them; `PROSE=record` lowers them.\n";
-    let lines = counts.iter().map(|(area, count)| format!("{count} {area}\n"));
-    fs::write(root().join(RECORDED), head.to_owned() + &lines.collect::<String>()).unwrap();
-}
-
-#[test]
-fn no_area_has_more_banned_phrases_than_recorded() {
-    let (areas, recorded) = (findings(), recorded());
-    let wanted = std::env::var("PROSE").unwrap_or_default();
-    let all = areas.values().flatten();
-    let below = all.filter(|finding| !wanted.is_empty() && finding.path.starts_with(&wanted));
-    below.for_each(|finding| println!("{finding}"));
-    if wanted == "record" {
-        let unknown = if recorded.is_empty() { usize::MAX } else { 0 };
-        let known = |area: &String| recorded.get(area).copied().unwrap_or(unknown);
-        let lower = |(area, found): (&String, &Vec<Finding>)| (area.clone(), found.len().min(known(area)));
-        record(&areas.iter().map(lower).collect());
-        return;
-    }
-    let mut said = String::new();
-    for (area, found) in &areas {
-        let allowed = recorded.get(area).copied().unwrap_or(0);
-        if found.len() < allowed {
-            println!("{area}: {} of {allowed} are left; PROSE=record writes that", found.len());
-        } else if found.len() > allowed {
-            said += &format!("{area}: {} banned phrases, {allowed} are recorded\n", found.len());
-            let shown = found.iter().take(PRINTED_MAX).map(|finding| format!("  {finding}\n"));
-            said += &shown.collect::<String>();
-        }
-    }
-    assert!(said.is_empty(), "{said}PROSE={{path}} prints all findings below a path");
+    assert!(read > 1000, "only {read} files were read");
+    assert!(findings.is_empty(), "{}", findings.join("\n"));
 }
 
 /// The phrases in a text.
