@@ -115,10 +115,12 @@ fn mdbook() -> Result<PathBuf> {
             return Ok(program);
         }
     }
+    // Cargo starts there, so that it reads no configuration of this repository.
+    fs::create_dir_all(&tools).with_context(|| format!("creating {}", tools.display()))?;
     let mut install = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     install.args(["install", "mdbook", "--version", MDBOOK, "--locked", "--debug"]);
     install.args(["--no-default-features", "--features", "search", "--root"]).arg(&tools);
-    install.arg("--target-dir").arg(tools.join("target")).current_dir(&cache);
+    install.arg("--target-dir").arg(tools.join("target")).current_dir(&tools);
     if !install.status().context("starting cargo install")?.success() {
         bail!("cargo install mdbook --version {MDBOOK} failed");
     }
