@@ -93,7 +93,7 @@ fn an_invalid_pool_is_refused_with_the_remedy() {
             "key: kubernetes.io/pool",
             "belongs to Kubernetes: write a key of your own",
         ),
-        ("value: a}", "value: -a}", "cannot be the value of a taint: write at most 63"),
+        ("value: a}", "value: -a}", "is not a valid taint value: use at most 63"),
         ("{names: [n1, n2]}", "{}", "no node can belong to it: write names, or a selector"),
         ("Deny", "Forbid", "supported values: \"Deny\", \"Evict\", \"Warn\", \"Off\""),
         ("enforcement: Deny", "enforce: Deny", "unknown field \"spec.enforce\""),

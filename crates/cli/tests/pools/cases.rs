@@ -35,7 +35,7 @@ pub(crate) fn pools() -> Vec<Wrong> {
     let long_domain = format!("{}.example/pool", "a.".repeat(125) + "a");
     let expressions = |one: Value| json!({"selector": {"matchExpressions": [one]}});
     let labels = |labels: Value| json!({"selector": {"matchLabels": labels}});
-    let of_taint = "cannot be the key of a taint: write a name";
+    let of_taint = "is not a valid taint key: use at most 63";
     let reserved = "belongs to Kubernetes: write a key of your own";
     vec![
         wrong("/spec/taint", json!({"key": "a/b/c"}), of_taint),
@@ -49,31 +49,23 @@ pub(crate) fn pools() -> Vec<Wrong> {
         wrong(
             "/spec/taint",
             json!({"key": "a", "value": "-b"}),
-            "cannot be the value of a taint: write at most 63",
+            "is not a valid taint value: use at most 63",
         ),
         wrong("/spec/taint", json!({"key": "a", "effects": ["NoRun"]}), "supported values: \"NoSchedule\""),
         wrong("/spec/taint", json!({"key": "a", "effects": []}), "at least 1 items"),
         wrong("/spec/taint", json!({"key": "a", "effects": ["NoExecute", "NoExecute"]}), "Duplicate value"),
         wrong("/spec/taint", json!({}), "spec.taint.key: Required value"),
-        wrong("/spec/label", json!({"key": "a b"}), "cannot be the key of a label: write a name"),
+        wrong("/spec/label", json!({"key": "a b"}), "is not a valid label key: use at most 63"),
         wrong(
             "/spec/label",
             json!({"key": "a", "value": "b/c"}),
-            "cannot be the value of a label: write at most 63",
+            "is not a valid label value: use at most 63",
         ),
         wrong("/spec/label", json!({"key": "kubernetes.io/hostname"}), "which kubelets cannot set"),
         wrong("/spec/nodes", json!({}), "no node can belong to it: write names, or a selector"),
         wrong("/spec/nodes", json!({"names": []}), "no node can belong to it"),
-        wrong(
-            "/spec/nodes",
-            labels(json!({"a b": "c"})),
-            "has what cannot be the key of a label: write names",
-        ),
-        wrong(
-            "/spec/nodes",
-            labels(json!({"a": "b c"})),
-            "has what cannot be the value of a label: write at most 63",
-        ),
+        wrong("/spec/nodes", labels(json!({"a b": "c"})), "contains an invalid label key: use at most 63"),
+        wrong("/spec/nodes", labels(json!({"a": "b c"})), "contains an invalid label value: use at most 63"),
         wrong("/spec/nodes", expressions(json!({"key": "a", "operator": "In"})), "In and NotIn need values"),
         wrong(
             "/spec/nodes",
@@ -88,12 +80,12 @@ pub(crate) fn pools() -> Vec<Wrong> {
         wrong(
             "/spec/nodes",
             expressions(json!({"key": "!", "operator": "Exists"})),
-            "cannot be the key of a label",
+            "is not a valid label key",
         ),
         wrong(
             "/spec/nodes",
             expressions(json!({"key": "a", "operator": "In", "values": ["b", "-"]})),
-            "has what cannot be the value of a label",
+            "contains an invalid label value",
         ),
         wrong("/spec/users", json!({}), "no pod may use it: write a namespaceSelector"),
         wrong("/spec/users", json!({"groups": [], "users": [], "serviceAccounts": []}), "no pod may use it"),
@@ -113,13 +105,13 @@ pub(crate) fn policies() -> Vec<Wrong> {
         wrong("/spec/notReadySeconds", json!("30"), seconds),
         wrong("/spec/unreachableSeconds", json!("Forever"), seconds),
         wrong("/spec/unreachableSeconds", json!(1.5), "must be of type integer,string"),
-        wrong("/spec/bounds", json!({"least": 3, "most": 2}), "least is above most: exchange them"),
+        wrong("/spec/bounds", json!({"least": 3, "most": 2}), "least is above most: swap them"),
         wrong("/spec/bounds", json!({"least": "3"}), "spec.bounds.least"),
         wrong("/spec/priority", json!(3_000_000_000_u32), "spec.priority"),
         wrong(
             "/spec/namespaceSelector",
             json!({"matchLabels": {"a": "b c"}}),
-            "has what cannot be the value of a label",
+            "contains an invalid label value",
         ),
     ]
 }
