@@ -186,8 +186,8 @@ fn sift(body: &[u8]) -> Result<FilteredReview, InvalidReview> {
 
 fn too_much() -> InvalidReview {
     InvalidReview::object(format!(
-        "it did not come as a whole, or its tolerations, node affinity, resources and what else the rules ask about have \
-         more than {KEPT_MAX} bytes or {VALUES_MAX} values"
+        "the request was incomplete, or the fields that the rules read (tolerations, node affinity, resources and others) \
+         have more than {KEPT_MAX} bytes or {VALUES_MAX} values"
     ))
 }
 

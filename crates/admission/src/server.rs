@@ -226,7 +226,7 @@ fn has_certificate(
 ) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
     let live_certificate = Arc::clone(live_certificate);
     move || match live_certificate.validity() {
-        None => Err("there is none to show yet".into()),
+        None => Err("no certificate has been loaded yet".into()),
         Some(validity) if validity.holds(clock()) => Ok(()),
         Some(_) => Err("the current certificate is not valid now".into()),
     }

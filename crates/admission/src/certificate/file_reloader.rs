@@ -93,9 +93,9 @@ impl CertificateFileReloader {
 fn valid(pair: CertificatePair, clock: &WallClock) -> Result<CertificatePair, OpenError> {
     let now = clock();
     match pair.validity() {
-        None => Err(OpenError::NotNow("it does not say from when to when".into())),
-        Some(validity) if validity.until < now => Err(OpenError::NotNow("it has ended".into())),
-        Some(validity) if now < validity.from => Err(OpenError::NotNow("it has not begun".into())),
+        None => Err(OpenError::NotNow("its validity period cannot be read".into())),
+        Some(validity) if validity.until < now => Err(OpenError::NotNow("it has expired".into())),
+        Some(validity) if now < validity.from => Err(OpenError::NotNow("its validity period has not begun".into())),
         Some(_) => Ok(pair),
     }
 }

@@ -279,7 +279,7 @@ impl PickedFields {
         self.from = 0;
         if self.too_much || self.out.len() > TEXT_MAX {
             return Err(InvalidReview::question(format!(
-                "more than {KEPT_MAX} bytes of what a question needs, beside its objects"
+                "the AdmissionReview has more than {KEPT_MAX} bytes outside of its objects"
             )));
         }
         Ok(())

@@ -209,7 +209,9 @@ where
             (StatusCode::REQUEST_TIMEOUT, format!("the body did not arrive within {limit:?}\n"))
         }
         BodyError::Crowded(_) => {
-            (StatusCode::SERVICE_UNAVAILABLE, "too much is on its way, and this was slow\n".into())
+            let text = "the webhook has no memory for more requests in progress and stopped this one, which was slow; try \
+                        again\n";
+            (StatusCode::SERVICE_UNAVAILABLE, text.into())
         }
         BodyError::Broken => (StatusCode::BAD_REQUEST, "the body broke off\n".into()),
         BodyError::Malformed(ref malformed) => (StatusCode::BAD_REQUEST, format!("{malformed}\n")),
