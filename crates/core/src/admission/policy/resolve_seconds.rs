@@ -170,15 +170,15 @@ impl TolerationPolicy {
             && least > most
         {
             let message = format!(
-                "the lower bound {least} s is above the upper one, {most} s, which counts: exchange them"
+                "bounds.least ({least} s) is above bounds.most ({most} s): swap them; until then, bounds.most applies"
             );
             faults.push(InvalidPolicy { reason: "BoundsContradict", message });
         }
         for (of, own) in [("not ready", self.not_ready), ("unreachable", self.unreachable)] {
             if let Some(own) = own.filter(|own| self.bounds.clamp(*own) != *own) {
                 let message = format!(
-                    "its own {} for {of} is outside of its bounds, which hold for annotations only: a workload cannot \
-                     ask for as much; move the bound if it should",
+                    "the policy's {} for {of} is outside its bounds; bounds limit only annotations, so no workload can \
+                     request this value: change the bounds if workloads may",
                     words(own)
                 );
                 faults.push(InvalidPolicy { reason: "OutsideOwnBounds", message });
