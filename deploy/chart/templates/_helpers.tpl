@@ -117,7 +117,7 @@ request.userInfo.username in ['system:kube-controller-manager', 'system:servicea
 {{- end -}}
 {{- define "taintward.poolValidations" }}
   - expression: "variables.claimed.size() == 0"
-    messageExpression: "'the annotation taintward.io/made-for says that this pod was made by a user of pool ' + variables.claimed[0].metadata.name + ', and it was not: remove it'"
+    messageExpression: "'the annotation taintward.io/made-for says that a user of pool ' + variables.claimed[0].metadata.name + ' created this pod, but no user of that pool did: remove the annotation'"
     reason: Forbidden
   - expression: "variables.refused.size() == 0"
     messageExpression: "'the nodes of pool ' + variables.refused[0].metadata.name + ' are not for this pod: ' + (variables.destination != '' ? 'it can go to node ' + variables.destination + ' only, which is one of them; let the scheduler choose' : 'its tolerations let it onto them; remove those for ' + variables.refused[0].spec.taint.key + ' and those without a key') + ', or add the pod to spec.users of the pool (kubectl get dedicatedpool ' + variables.refused[0].metadata.name + ' -o yaml shows the users)'"

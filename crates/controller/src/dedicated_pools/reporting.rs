@@ -91,7 +91,7 @@ fn evicted(recorder: &mut EventRecorder, pool: &str, trespasser: &UnauthorizedPo
         regarding: Regarding::Pod(pod.clone(), uid.clone()),
         action: "Evicting".into(),
         note: format!(
-            "Evicting Pod {namespace}/{name}: node {node} is one of pool {pool}, which is for others"
+            "Evicting Pod {namespace}/{name}: it does not belong to pool {pool}, which reserves node {node}"
         ),
         warning: false,
         related: Some(node.clone()),

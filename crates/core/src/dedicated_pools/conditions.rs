@@ -79,8 +79,7 @@ fn ready(seen: &PoolFact, assessment: &PoolAssessment, status: &PoolStatus) -> C
         (None, PoolValidity::Applied) if status.elsewhere > 0 => {
             let pods = if status.elsewhere == 1 { "pod runs" } else { "pods run" };
             let message = format!(
-                "{} of its {pods} on nodes that are not its own: delete what was there before the pool, or set placement: \
-                 Allowed",
+                "{} of its {pods} on nodes outside the pool: delete these older pods, or set placement: Allowed",
                 status.elsewhere
             );
             (false, ELSEWHERE, message)
@@ -95,13 +94,17 @@ fn ready(seen: &PoolFact, assessment: &PoolAssessment, status: &PoolStatus) -> C
 
 fn offended(status: &PoolStatus) -> ConditionValue {
     match status.offenders {
-        0 => (false, "NoOffenders", "no pods of others are known to be on its nodes".to_owned()),
+        0 => (false, "NoOffenders", "no pod on its nodes is known to be an offender".to_owned()),
         1 => (
             true,
             "Offenders",
             "pods that do not belong to the pool run on its nodes: see offenders".to_owned(),
         ),
-        many => (true, "Offenders", format!("{many} pods of others are on its nodes: see offenders")),
+        many => (
+            true,
+            "Offenders",
+            format!("{many} pods that do not belong to the pool run on its nodes: see offenders"),
+        ),
     }
 }
 

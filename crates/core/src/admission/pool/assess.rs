@@ -164,7 +164,7 @@ impl<'p> PoolSurvey<'p> {
             let owners: BTreeSet<&str> =
                 self.spots.iter().filter_map(other).map(|at| &*self.pools[at].name).collect();
             let message = format!(
-                "these nodes belong to another pool ({}) and stay there: {}; let only one pool ask for each",
+                "these nodes belong to another pool ({}) and stay there: {}; select each node in only one pool",
                 few(owners),
                 few(others)
             );
@@ -176,7 +176,7 @@ impl<'p> PoolSurvey<'p> {
         });
         if !control.is_empty() {
             let message = format!(
-                "these nodes carry the control plane and are left out: {}; ask for others",
+                "these nodes run the control plane, so the pool skips them: {}; select other nodes",
                 few(control)
             );
             assessment.say(PoolFinding::new(Reason::ControlPlaneNodes, message));
@@ -201,7 +201,7 @@ impl<'p> PoolSurvey<'p> {
 fn locks_out(names: &[&str]) -> String {
     format!(
         "no more nodes are added, because these are the last nodes outside of pools and the pods of \
-         kube-system need one: {}; leave one out, or add a node",
+         kube-system need one: {}; deselect one of them, or add a node",
         few(names.iter().copied())
     )
 }

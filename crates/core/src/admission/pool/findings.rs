@@ -42,11 +42,11 @@ reasons! {
     BadLabel true "An API server would refuse the label.";
     ReservedLabel true "The label's key is Kubernetes' own.";
     BadSelector true "A selector is invalid and selects nothing.";
-    NoMembers true "Neither names nor a selector say which nodes.";
+    NoMembers true "spec.nodes has neither names nor a selector.";
     TaintOverlaps true "An older pool has the same taint.";
     LabelOverlaps true "An older pool has the same label.";
-    LocksOutSystem false "The pool would take the last nodes outside of pools, so it takes no more than it \
-     has.";
+    LocksOutSystem false "The pool would get the last nodes that are open to all pods, so it gets no more \
+     nodes.";
     NodesOverlap false "Selected nodes belong to another pool.";
     ControlPlaneNodes false "Selected nodes run the control plane and are left out.";
     NodeConflict false "Another writer's taint or label on nodes conflicts with the pool's.";

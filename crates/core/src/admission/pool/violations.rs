@@ -161,10 +161,10 @@ fn names_node(request: &PodRequest) -> String {
     let node = text_of(request.destination().unwrap_or_default());
     if request.pod.node.is_none() {
         return format!(
-            "this pod of a DaemonSet is for {node}, which is one of them: remove the toleration from the template"
+            "the DaemonSet controller created this pod for node {node} of the pool: remove the toleration from the template"
         );
     }
-    format!("spec.nodeName puts this pod on {node}, which is one of them: remove it")
+    format!("spec.nodeName names node {node} of the pool: remove spec.nodeName")
 }
 
 fn unknown_node(request: &PodRequest) -> String {
@@ -176,7 +176,7 @@ fn unknown_node(request: &PodRequest) -> String {
 
 fn claims(pool: &DedicatedPool) -> String {
     format!(
-        "the annotation {MADE_FOR} says that this pod was made by a user of pool {}, and it was not: remove it",
+        "the annotation {MADE_FOR} says that a user of pool {} created this pod, but no user of that pool did: remove the annotation",
         text_of(&pool.name)
     )
 }
@@ -189,7 +189,7 @@ fn sentence(pool: &DedicatedPool, how: &str) -> String {
     )
 }
 
-/// `pods in namespaces with team=a, of service account shop/web, made by user ann`
+/// `pods in namespaces with team=a, of service account shop/web, created by user ann`
 fn who_may(pool: &DedicatedPool) -> String {
     let users = &pool.users;
     let mut ways = Vec::new();
@@ -199,8 +199,8 @@ fn who_may(pool: &DedicatedPool) -> String {
     let accounts: Vec<String> = users.service_accounts.iter().map(ToString::to_string).collect();
     let listed = [
         ("of service account", accounts.iter().map(|name| &**name).collect::<Vec<_>>()),
-        ("made by user", users.users.iter().map(AsRef::as_ref).collect()),
-        ("made by group", users.groups.iter().map(AsRef::as_ref).collect()),
+        ("created by user", users.users.iter().map(AsRef::as_ref).collect()),
+        ("created by a member of group", users.groups.iter().map(AsRef::as_ref).collect()),
     ];
     ways.extend(
         listed

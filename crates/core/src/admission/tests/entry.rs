@@ -13,7 +13,7 @@ fn a_pod_that_names_a_node_of_the_pool_enters_without_a_toleration() {
     let one = pool("a", 1);
     let request = asked(AdmittedPod { node: Some("n1".into()), ..AdmittedPod::default() }, None);
     let told = judged(&one, &request, NodePoolMembership::Pool("a"));
-    assert!(told[0].message.contains("spec.nodeName puts this pod on n1"), "{told:?}");
+    assert!(told[0].message.contains("spec.nodeName names node n1 of the pool"), "{told:?}");
     assert_eq!(judged(&one, &request, NodePoolMembership::Pool("b")), []);
     assert_eq!(judged(&one, &request, NodePoolMembership::None), []);
     // Its tolerations matter only if the scheduler chooses the node.
@@ -62,7 +62,7 @@ fn a_daemon_is_judged_by_the_node_it_was_created_for() {
     let made = daemon("- Exists", vec![pin("n1"), pin("n1")]);
     assert_eq!(made.destination(), Some("n1"));
     let told = judged(&one, &made, NodePoolMembership::Pool("a"));
-    assert!(told[0].message.contains("this pod of a DaemonSet is for n1"), "{told:?}");
+    assert!(told[0].message.contains("the DaemonSet controller created this pod for node n1"), "{told:?}");
     assert_eq!(judged(&one, &made, NodePoolMembership::None), []);
     assert_eq!(judged(&one, &made, NodePoolMembership::Unknown)[0].entry, PoolEntry::UnknownNode);
     let allows = DedicatedPool { daemon_sets: DaemonSetPolicy::Allow, ..one.clone() };

@@ -243,8 +243,8 @@ fn a_refusal_says_which_pool_which_pods_may_and_what_to_do() {
     let account = |name: &str| ServiceAccount { namespace: "s".into(), name: name.into() };
     one.users.service_accounts = ["1", "2", "3", "4"].map(account).into();
     one.users.groups = vec!["system:masters".into()];
-    let who_may = "pods in namespaces with team=a, or of service account s/1, s/2, s/3 and 1 more, or made by group \
-                   system:masters";
+    let who_may = "pods in namespaces with team=a, or of service account s/1, s/2, s/3 and 1 more, or created by a \
+                   member of group system:masters";
     assert!(said(&one).contains(who_may), "{}", said(&one));
     one.users = PoolUsers::default();
     assert!(said(&one).contains("are for no pods"));

@@ -127,7 +127,8 @@ fn the_pool_that_has_the_nodes_is_named() {
         ..pool("b", 2)
     };
     let all = assess(&[both, pool("a", 1)], Some(&nodes), RecordTrust::Pools);
-    let expected = "these nodes belong to another pool (a) and stay there: n; let only one pool ask for each";
+    let expected =
+        "these nodes belong to another pool (a) and stay there: n; select each node in only one pool";
     let mut others = all[0].findings.iter().filter(|finding| finding.reason == Reason::NodesOverlap);
     assert_eq!(others.next().map(|finding| &*finding.message), Some(expected));
 }
