@@ -23,7 +23,7 @@ impl BackfillMetrics {
             ),
             pending: registry.gauge(
                 names::BACKFILL_PODS_PENDING,
-                "Running pods on healthy nodes that are to get the tolerationSeconds that new pods get",
+                "Running pods on healthy nodes for which the controller has yet to write the tolerationSeconds that new pods get",
             ),
         }
     }

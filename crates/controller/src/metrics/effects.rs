@@ -37,11 +37,11 @@ impl EffectMetrics {
             ),
             conflicts: registry.counter(
                 names::PRECONDITION_CONFLICT,
-                "Writes refused because the object was not the one, or not the version, the decision was made for",
+                "Writes refused because the object was replaced or changed after the decision",
             ),
             events_dropped: registry.counter(
                 names::EVENTS_DROPPED,
-                "Events that were dropped: too many waited, the lead was lost, or the process ended",
+                "Events that were dropped: too many waited, the replica was no longer the leader, or the process ended",
             ),
         }
     }

@@ -88,12 +88,12 @@ impl EvictionMetrics {
             ),
             decision_age: registry.seconds(
                 names::DECISION_AGE,
-                "How old the live read was that justified a deletion when the deletion was answered; above 5 is a fault",
+                "Age of the live read of the node when the API server answered the deletion; above 5, report a bug",
                 Histogram::new(AGE_BUCKETS),
             ),
             early: registry.seconds(
                 names::EARLY,
-                "How far before its deadline a deletion was sent, at most, since the start; anything but 0 is a fault",
+                "Longest time by which Taintward sent a deletion before the pod's deadline, since the start; above 0, report a bug",
                 MaxGauge::default(),
             ),
             would_evict: registry.counter(

@@ -24,11 +24,11 @@ impl GuardMetrics {
             ),
             guarded: registry.gauge(
                 names::GUARD_PODS_GUARDED,
-                "Pods that have the ceiling of their namespace, and are evicted by their own tolerationSeconds",
+                "Pods that have the ceiling of their namespace; Taintward evicts them after their own tolerationSeconds",
             ),
             pending: registry.gauge(
                 names::GUARD_PODS_PENDING,
-                "Pods on healthy nodes that are to get the ceiling of their namespace, or their own tolerationSeconds back",
+                "Pods on healthy nodes for which the controller has yet to write the ceiling of their namespace, or to restore their own tolerationSeconds",
             ),
         }
     }

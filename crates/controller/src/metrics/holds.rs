@@ -40,11 +40,11 @@ impl HoldMetrics {
             ),
             waiting: registry.gauge(
                 names::HOLD_PODS_WAITING,
-                "Pods that are to be held or released and are not yet",
+                "Pods that the controller has yet to hold or release",
             ),
             limits_exceeded: registry.gauge(
                 names::HOLD_LIMITS_EXCEEDED,
-                "Zones in which, with the cluster as one more, more nodes are silent than --hold-limit allows",
+                "Scopes (each zone, and the cluster) in which more nodes are silent than --hold-limit allows",
             ),
         }
     }

@@ -86,12 +86,12 @@ impl NodeLifecycleMetrics {
             ),
             one: registry.seconds(
                 names::NODE_COLLECTOR_UPDATE_NODE_HEALTH_DURATION,
-                "How long a live read of a silent node, or writing down that it is silent, took",
+                "Time to read a silent node live, or to set its conditions to Unknown",
                 Histogram::new([0.001, 0.004, 0.016, 0.064, 0.256, 1.024, 4.096, 16.384]),
             ),
             all: registry.seconds(
                 names::NODE_COLLECTOR_UPDATE_ALL_NODES_HEALTH_DURATION,
-                "How long deciding about all nodes took, once around the loop",
+                "Time of one pass over all nodes",
                 Histogram::new([0.01, 0.04, 0.16, 0.64, 2.56, 10.24, 40.96, 163.84]),
             ),
             silent: registry.gauge(names::SILENT_NODES, "Nodes that have not reported for longer than their \

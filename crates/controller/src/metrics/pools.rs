@@ -32,7 +32,7 @@ impl PoolMetrics {
                 .gauge(names::POOL_OFFENDERS, "Pods on dedicated nodes that are not of the node's pool"),
             waiting: registry.gauge(
                 names::POOL_NODES_WAITING,
-                "Nodes whose taints and labels the controller has still to write for dedicated pools",
+                "Nodes whose taints and labels the controller has yet to write for dedicated pools",
             ),
             retrying: registry.gauge(
                 names::POOL_NODES_RETRYING,
