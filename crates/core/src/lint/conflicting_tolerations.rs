@@ -91,7 +91,7 @@ fn say_trap(
             "write effect: NoSchedule here if that is what it is for; otherwise keep only one of the two",
         )
     } else if later.key == earlier.key || later.key.is_empty() {
-        String::from("keep only the one that is meant")
+        String::from("keep only the one that you need")
     } else {
         format!("move it before toleration {first}, or keep only the correct one")
     };
@@ -111,14 +111,14 @@ fn say_useless(index: usize, shadows: &[usize], all: &[&Toleration], findings: &
     others.sort_unstable();
     others.dedup();
     let which = match &others[..] {
-        [only] => format!("toleration {only} matches"),
+        [only] => format!("toleration {only} comes first and matches"),
         [rest @ .., last] => {
             let rest: Vec<String> = rest.iter().map(|other| format!("{other}")).collect();
-            format!("tolerations {} and {last} match", rest.join(", "))
+            format!("tolerations {} and {last} come first and match", rest.join(", "))
         }
         [] => return,
     };
-    let reason = format!("{which} everything that this one could match, and first");
+    let reason = format!("{which} everything that this one could match");
     findings.toleration(Rule::ShadowedToleration, (index, TolerationPart::Whole), reason, fix);
 }
 

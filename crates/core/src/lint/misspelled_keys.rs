@@ -102,7 +102,7 @@ fn old(key: &str, new: Option<&str>) -> (String, String) {
 }
 
 fn misspelt(key: &str, meant: &str) -> (String, String) {
-    let reason = format!("{} is almost {meant}, and is another key", Quoted(key));
+    let reason = format!("{} resembles {meant}, but is a different key", Quoted(key));
     (reason, format!("write {meant}"))
 }
 

@@ -62,15 +62,15 @@ macro_rules! rules {
 rules! {
     // TL1: an API server refuses it.
     ExistsWithValue "TL101" "exists-with-value" Error
-        "Exists matches any value, so none may be given.";
+        "Exists matches any value, so the toleration must not have a value.";
     EmptyKey "TL102" "empty-key" Error
         "A toleration without a key is for every taint and needs the operator Exists.";
     SecondsWithoutNoExecute "TL103" "seconds-without-no-execute" Error
-        "tolerationSeconds counts with the effect NoExecute only, so that effect must be given.";
+        "tolerationSeconds counts with the effect NoExecute only, so the toleration must have that effect.";
     UnknownOperator "TL104" "unknown-operator" Error
-        "The operator does not exist; case counts.";
+        "The operator does not exist; operators are case-sensitive.";
     UnknownEffect "TL105" "unknown-effect" Error
-        "The effect does not exist, or a taint has none; case counts.";
+        "The effect does not exist, or a taint has none; effects are case-sensitive.";
     NumericGateOff "TL106" "numeric-operator-without-gate" Error
         "Lt and Gt need the feature gate TaintTolerationComparisonOperators; without it they are refused and never match.";
     NumericValue "TL107" "numeric-value" Error

@@ -102,7 +102,7 @@ impl SingleToleration<'_, '_, '_> {
             self.say(Rule::NumericGateOff, TolerationPart::Operator, reason, fix);
         } else if canonical_integer(&read.value).is_none() {
             let reason = format!("{} is not a whole number in plain form", Quoted(&read.value));
-            let fix = "write it as 0, 42 or -7 would be written";
+            let fix = "write it without +, leading zeros or a fraction, such as 0, 42 or -7";
             self.say(Rule::NumericValue, TolerationPart::Value, reason, fix);
         }
     }

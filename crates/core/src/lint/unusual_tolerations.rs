@@ -29,15 +29,15 @@ fn bears_too_much(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
             let reason = "it has no key and no seconds: the pod stays on a node that is dead, cordoned off by any \
                           taint or emptied by NoExecute";
             let fix =
-                "name the keys that are meant; if it is for all, give it NoExecute and tolerationSeconds";
+                "list the keys that the pod must tolerate; for every taint, add effect: NoExecute and tolerationSeconds";
             findings.toleration(Rule::ToleratesEverything, (index, TolerationPart::Whole), reason, fix);
         } else if dead.iter().any(|taint| yes(toleration, taint)) && !toleration.key.is_empty() {
             let reason = format!(
                 "{} is tolerated indefinitely: no controller replaces the pod when its node dies",
                 toleration.key
             );
-            let fix =
-                "write effect: NoExecute with tolerationSeconds; without the toleration it would be 300";
+            let fix = "write effect: NoExecute with tolerationSeconds; without this toleration, the API server adds one \
+                       of 300 s by default";
             findings.toleration(Rule::StaysOnDeadNode, (index, TolerationPart::Whole), reason, fix);
         }
     }

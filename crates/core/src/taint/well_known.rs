@@ -26,7 +26,7 @@ impl WellKnownTaint {
     fn of_old(has_heir: bool, key: &str) -> Self {
         if key.ends_with("/master") {
             return Self {
-                what: "the node carries the control plane, by a name of old releases",
+                what: "the node runs the control plane (a key of old releases)",
                 who: "kubeadm, up to release 1.24; node-role.kubernetes.io/control-plane replaces it",
                 then: "rename it, and look for tolerations of the old name",
             };
@@ -35,8 +35,8 @@ impl WellKnownTaint {
         Self {
             what: match has_heir {
                 true => {
-                    "a state of the node, by a name of old releases; the same name under node.kubernetes.io, in \
-                         small letters with hyphens, replaces it"
+                    "a state of the node (a key of old releases); the same name under node.kubernetes.io, in \
+                         lower case with hyphens, replaces it"
                 }
                 false => {
                     "the node was out of disk, in the terms of old releases; it has no successor, \
@@ -88,8 +88,9 @@ const TABLE: [(&str, &str, &str, &str); 17] = [
     ),
     (
         keys::OUT_OF_SERVICE,
-        "the node is off for certain: its pods are deleted by force, and their volumes detached",
-        "a person, after making sure of it",
+        "the node is shut down: while it is not ready, Kubernetes force-deletes its terminating pods and detaches \
+         their volumes",
+        "a person who has checked that the node is shut down",
         "remove it when the node is back; never add it to a node that may be running",
     ),
     (
@@ -107,7 +108,7 @@ const TABLE: [(&str, &str, &str, &str); 17] = [
     ),
     (
         keys::CONTROL_PLANE,
-        "the node carries the control plane",
+        "the node runs the control plane",
         "the installer of the cluster, such as kubeadm",
         "nothing; remove it only if ordinary pods may run beside the control plane",
     ),

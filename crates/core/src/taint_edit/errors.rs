@@ -17,12 +17,12 @@ impl GrammarError {
                 "an effect is missing, as in :NoSchedule; to remove the taint, end with -"
             }
             GrammarFault::Effect { .. } => "the effects are NoSchedule, PreferNoSchedule and NoExecute",
-            GrammarFault::Value { .. } => "this cannot be here in a value",
+            GrammarFault::Value { .. } => "a value cannot have this character here",
             GrammarFault::Key { spec, .. } if spec.contains('=') && !spec.contains(':') => {
                 "a key has no '='; if this is key=value, an effect is missing, as in :NoSchedule"
             }
-            GrammarFault::Key { .. } => "this cannot be here in a key",
-            GrammarFault::Twice(_) => "this repeats one before it",
+            GrammarFault::Key { .. } => "a key cannot have this character here",
+            GrammarFault::Twice(_) => "an earlier argument has this key and effect",
             GrammarFault::Contradiction(_) => "this removes what is added in the same command",
         }
     }

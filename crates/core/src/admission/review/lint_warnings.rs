@@ -42,7 +42,7 @@ fn sentences<'f>(found: impl Iterator<Item = &'f LintFinding>, advice: &LintAdvi
     told.map(sentence).take(WARNINGS_MOST).collect()
 }
 
-/// `toleration 0: "node.kubernetes.io/notready" is almost ..., and is another key; write ... (TL205 misspelt-key)`
+/// `toleration 0: "node.kubernetes.io/notready" resembles ..., but is a different key; write ... (TL205 misspelt-key)`
 fn sentence(finding: &LintFinding) -> String {
     let LintFinding { rule, reason, fix, .. } = finding;
     let place = match finding.place {

@@ -214,7 +214,7 @@ fn advice_comes_from_lint_and_not_about_what_a_pool_adds() {
     let misspelt = "x Exists - NoSchedule | node.kubernetes.io/notready Exists - NoExecute 5";
     let told = said(misspelt, &[], &all_on());
     assert_eq!(told.len(), 1);
-    let expected = "toleration 1: \"node.kubernetes.io/notready\" is almost node.kubernetes.io/not-ready, and is another key; \
+    let expected = "toleration 1: \"node.kubernetes.io/notready\" resembles node.kubernetes.io/not-ready, but is a different key; \
                     write node.kubernetes.io/not-ready (TL205 misspelt-key)";
     assert_eq!(told[0], expected);
     let with = |advice| ReviewSettings { advice: Some(advice), ..all_on() };
