@@ -38,10 +38,8 @@ impl HoldMetrics {
                 names::HOLD_PODS_UNDECODABLE,
                 "Pods whose annotation taintward.io/held cannot be decoded: they are left unchanged",
             ),
-            waiting: registry.gauge(
-                names::HOLD_PODS_WAITING,
-                "Pods that the controller has yet to hold or release",
-            ),
+            waiting: registry
+                .gauge(names::HOLD_PODS_WAITING, "Pods that the controller has yet to hold or release"),
             limits_exceeded: registry.gauge(
                 names::HOLD_LIMITS_EXCEEDED,
                 "Scopes (each zone, and the cluster) in which more nodes are silent than --hold-limit allows",

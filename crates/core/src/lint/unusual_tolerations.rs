@@ -28,8 +28,8 @@ fn bears_too_much(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
         if toleration.key.is_empty() && toleration.operator == TolerationOperator::Exists {
             let reason = "it has no key and no seconds: the pod stays on a node that is dead, cordoned off by any \
                           taint or emptied by NoExecute";
-            let fix =
-                "list the keys that the pod must tolerate; for every taint, add effect: NoExecute and tolerationSeconds";
+            let fix = "list the keys that the pod must tolerate; for every taint, add effect: NoExecute and \
+                       tolerationSeconds";
             findings.toleration(Rule::ToleratesEverything, (index, TolerationPart::Whole), reason, fix);
         } else if dead.iter().any(|taint| yes(toleration, taint)) && !toleration.key.is_empty() {
             let reason = format!(
