@@ -85,8 +85,8 @@ struct InstalledArgs {
     #[arg(long, value_name = "NAME", default_value = "system-cluster-critical", value_parser = object_names::object)]
     priority_class: String,
     /// A network of the API servers: NetworkPolicies then let only these networks connect to the webhook, and let
-    /// Taintward's pods connect only to them; may be repeated. Without it both are open, except that --apply looks for the
-    /// API servers' addresses and, if it finds them, closes the webhook to all others
+    /// Taintward's pods connect only to them; may be repeated. Without it, no network is restricted. With --apply, the
+    /// command looks for the API servers' addresses and, if it finds them, admits only these to the webhook
     #[arg(long, value_name = "NETWORK", value_delimiter = ',', value_parser = network)]
     api_server_cidr: Vec<String>,
     /// Namespaces that are exempt from every DedicatedPool, beside kube-system and the one of --namespace: their pods may

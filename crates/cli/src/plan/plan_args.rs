@@ -54,7 +54,7 @@ pub(crate) struct PlanArgs {
     /// nodes. The default is the current cluster
     #[arg(short, long, value_name = "FILE|FOLDER|-")]
     filename: Vec<PathBuf>,
-    /// A file with nodes in their changed state, of which only spec.taints and spec.unschedulable count
+    /// A file of changed nodes; the plan uses only their spec.taints and spec.unschedulable
     #[arg(long, value_name = "FILE")]
     change: Vec<PathBuf>,
     /// Shows the state at this time: +10m, or a time such as 2026-11-21T14:00:00Z

@@ -15,8 +15,8 @@ pub(super) const HOLD_IDS: [(&str, &str); 2] = [("hold_limit", "--hold-limit"), 
 #[command(next_help_heading = "Holds (toleration-hold-controller)")]
 pub(super) struct HoldArgs {
     /// Maximum number of nodes with the taint not-ready or unreachable, in each zone and in the cluster; above it,
-    /// Taintward holds the countdowns of their pods. A number, a percentage (at least one node), or both with a comma, of
-    /// which the lower counts; with off, only `taintward hold` holds countdowns
+    /// Taintward holds the countdowns of their pods. A number, a percentage (at least one node), or both with a comma: the
+    /// lower limit applies; with off, only `taintward hold` holds countdowns
     #[arg(long, value_name = "LIMIT", default_value = "10,30%", value_parser = limit)]
     #[arg(env = "TAINTWARD_HOLD_LIMIT", hide_env = true)]
     hold_limit: ParsedLimit,

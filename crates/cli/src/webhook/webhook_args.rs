@@ -156,8 +156,8 @@ struct CertificateArgs {
     )]
     tls_private_key_file: Option<PathBuf>,
     /// PEM file of CAs. Clients must present a certificate signed by one of them (an API server presents the one that
-    /// its AdmissionConfiguration names). It is read once, at the start. Kubelet probes present none: point them at
-    /// --metrics-port
+    /// its AdmissionConfiguration names). It is read once, at the start. Kubelets present no certificate: point their
+    /// probes at --metrics-port
     #[arg(long, value_name = "FILE", env = "TAINTWARD_CLIENT_CA_FILE", hide_env = true)]
     client_ca_file: Option<PathBuf>,
     /// Common names that client certificates must have, as --requestheader-allowed-names of an API server. The default
