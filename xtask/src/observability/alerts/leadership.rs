@@ -97,8 +97,8 @@ fn other_evictor() -> Alert {
         description: "Signs of another taint eviction controller: {{ $labels.sign }}, about {{ $value | humanize }} in ten minutes (job \
                       {{ $labels.job }} in {{ $labels.namespace }}).",
         runbook: Runbook {
-            meaning: "Pods got a condition or were deleted as a taint eviction controller does it, and Taintward did not do it. In most \
-                      cases kube-controller-manager's taint eviction is still on, or an upgrade switched it on.",
+            meaning: "A client other than Taintward set the eviction condition on pods, or deleted pods, as a taint eviction controller \
+                      does. In most cases kube-controller-manager's taint eviction is still on, or an upgrade switched it on.",
             impact: "Each pod is evicted by the controller that has the earlier deadline for it. The other controller also evicts pods whose countdown \
                      Taintward has stopped on purpose.",
             diagnosis: "- `taintward doctor` reads `--controllers` of every kube-controller-manager and names the other controller \
