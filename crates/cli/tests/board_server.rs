@@ -1,143 +1,23 @@
 //! Tests the board's server over sockets: which clients it admits, what it sends to viewers, and a cluster that ends.
 //!
-//! - See `board/` for the page in a browser.
+//! - See `board/viewers.rs` for many viewers and slow ones, `board_page.rs` for the page in a browser.
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
+mod board {
+    pub(crate) mod client;
+    mod viewers;
+}
 mod cli {
     pub(crate) mod patience;
     pub(crate) mod running;
 }
 
+use board::client::{BoardAddress, PATIENCE, board_with, sandbox};
 use cli::running::{File, Running, ask, text};
 use serde_json::{Value, json};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// How long a message may take to come.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// The address of a board, and its token.
-#[derive(Clone)]
-struct BoardAddress {
-    address: SocketAddr,
-    token: String,
-}
-
-/// An answer: status, head and body.
-struct HttpAnswer {
-    status: u16,
-    head: String,
-    body: String,
-}
-
-/// A stream of events.
-struct Events(BufReader<TcpStream>);
-
-impl BoardAddress {
-    /// From a line with `http://ADDRESS/?token=TOKEN`.
-    fn of(line: &str) -> Self {
-        let (address, token) = line.rsplit_once("http://").unwrap().1.trim().split_once("/?token=").unwrap();
-        Self { address: address.parse().unwrap(), token: token.to_owned() }
-    }
-
-    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut request = format!("{method} {path} HTTP/1.1\r\ncontent-length: {}\r\n", body.len());
-        if !headers.iter().any(|(name, _)| *name == "host") {
-            request += &format!("host: {}\r\n", self.address);
-        }
-        for (name, value) in headers {
-            request += &format!("{name}: {value}\r\n");
-        }
-        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
-        stream
-    }
-
-    /// An answer to a client that keeps no connection.
-    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> HttpAnswer {
-        let headers: Vec<(&str, &str)> = headers.iter().copied().chain([("connection", "close")]).collect();
-        let mut answer = String::new();
-        self.send(method, path, &headers, body).read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        HttpAnswer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
-    }
-
-    fn cookie(&self) -> String {
-        format!("taintward-board-{}={}", self.address.port(), self.token)
-    }
-
-    fn get(&self, path: &str) -> HttpAnswer {
-        self.ask("GET", path, &[("cookie", &self.cookie())], "")
-    }
-
-    fn act(&self, action: &Value) -> HttpAnswer {
-        let bearer = format!("Bearer {}", self.token);
-        let (cookie, kind) = (self.cookie(), "application/json");
-        let headers =
-            [("cookie", cookie.as_str()), ("authorization", bearer.as_str()), ("content-type", kind)];
-        self.ask("POST", "/action", &headers, &action.to_string())
-    }
-
-    fn events(&self, last: &str) -> Events {
-        let cookie = self.cookie();
-        let stream = self.send("GET", "/events", &[("cookie", cookie.as_str()), ("last-event-id", last)], "");
-        Events(BufReader::new(stream))
-    }
-}
-
-impl Events {
-    /// The id, kind and data of the next message.
-    fn next(&mut self) -> (String, String, Value) {
-        let (mut id, mut kind) = (String::new(), String::new());
-        loop {
-            let mut line = String::new();
-            assert_ne!(self.0.read_line(&mut line).unwrap(), 0, "the stream has ended");
-            match line.trim_end().split_once(": ") {
-                Some(("id", value)) => id = value.to_owned(),
-                Some(("event", value)) => kind = value.to_owned(),
-                Some(("data", value)) => return (id, kind, serde_json::from_str(value).unwrap()),
-                _ => {}
-            }
-        }
-    }
-
-    /// The first message that has what is looked for.
-    fn until(&mut self, what: &str, mut is_it: impl FnMut(&Value) -> bool) -> (String, Value) {
-        let began = Instant::now();
-        loop {
-            let (id, _, message) = self.next();
-            if is_it(&message) {
-                return (id, message);
-            }
-            assert!(began.elapsed() < PATIENCE, "no message with {what}");
-        }
-    }
-
-    /// Waits for so many pods on nodes.
-    fn until_pods(&mut self, count: usize) {
-        let mut known = 0;
-        self.until("the pods", |message| {
-            known += message["pods"].as_array().map_or(0, Vec::len);
-            known >= count
-        });
-    }
-}
-
-/// A sandbox, and the address of its board.
-fn sandbox() -> (Running, BoardAddress) {
-    let mut running = Running::start(&["--plain"]);
-    let board = BoardAddress::of(&running.until("The board, in a browser:"));
-    (running, board)
-}
-
-fn has_counting(message: &Value) -> bool {
-    message["pods"].as_array().is_some_and(|pods| pods.iter().any(|pod| pod[4] == 1))
-}
+use std::net::TcpListener;
+use std::process::Command;
 
 #[test]
 fn only_the_printed_address_lets_in() {
@@ -175,35 +55,6 @@ fn only_the_printed_address_lets_in() {
     let (_, nodes) =
         events.until("nodes", |message| message["nodes"].as_array().is_some_and(|all| !all.is_empty()));
     assert!(nodes["nodes"].as_array().unwrap().iter().all(|node| node["unschedulable"] == false));
-}
-
-#[test]
-fn every_viewer_receives_the_same_beside_one_that_reads_nothing() {
-    let (_running, board) = sandbox();
-    board.events("").until_pods(18);
-    let stopped = board.events("");
-    let mut viewers: Vec<Events> = (0..100).map(|_| board.events("")).collect();
-    for viewer in &mut viewers {
-        let (_, kind, snapshot) = viewer.next();
-        assert_eq!((kind.as_str(), &snapshot["sandbox"]), ("snapshot", &json!(true)));
-    }
-    let answer = board.act(&json!({"verb": "taint", "node": "n1", "taint": "maintenance=now:NoExecute"}));
-    assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"message":"node/n1 modified"}"#));
-    let mut told: Vec<(String, Value)> =
-        viewers.iter_mut().map(|viewer| viewer.until("a countdown", has_counting)).collect();
-    told.dedup();
-    assert_eq!(told.len(), 1);
-    // One that was away gets what it missed, and not everything again.
-    let mut events = board.events("");
-    let (id, ..) = events.next();
-    board.act(&json!({"verb": "untaint", "node": "n1", "taint": "maintenance:NoExecute"}));
-    events
-        .until("the end of the taint", |message| message["decisions"].to_string().contains("lost the taint"));
-    let (_, kind, missed) = board.events(&id).next();
-    assert_eq!(kind, "change", "{missed}");
-    let (_, kind, _) = board.events("1-1").next();
-    assert_eq!(kind, "snapshot", "the id of another process");
-    drop(stopped);
 }
 
 #[test]
@@ -351,10 +202,7 @@ fn a_button_does_what_it_says_or_says_why_not() {
 fn the_board_of_another_cluster_has_no_buttons_and_outlives_it() {
     let (mut running, _) = sandbox();
     let kubeconfig = running.kubeconfig();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
-    command.args(["board", "--kubeconfig", &kubeconfig]).stderr(Stdio::inherit());
-    let mut process = Running::of(command);
-    let board = BoardAddress::of(&process.until("The board of "));
+    let (mut process, board) = board_with(&kubeconfig);
     let mut events = board.events("");
     let (_, _, snapshot) = events.next();
     assert_eq!((&snapshot["sandbox"], snapshot.get("token")), (&json!(false), None));

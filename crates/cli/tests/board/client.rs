@@ -1,0 +1,140 @@
+//! Sends requests to a board, and reads its stream of events.
+
+use crate::cli::running::Running;
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a message may take to come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The address of a board, and its token.
+#[derive(Clone)]
+pub(crate) struct BoardAddress {
+    pub(crate) address: SocketAddr,
+    pub(crate) token: String,
+}
+
+/// An answer: status, head and body.
+pub(crate) struct HttpAnswer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+/// A stream of events.
+pub(crate) struct Events(BufReader<TcpStream>);
+
+impl BoardAddress {
+    /// From a line with `http://ADDRESS/?token=TOKEN`.
+    pub(crate) fn of(line: &str) -> Self {
+        let (address, token) = line.rsplit_once("http://").unwrap().1.trim().split_once("/?token=").unwrap();
+        Self { address: address.parse().unwrap(), token: token.to_owned() }
+    }
+
+    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut request = format!("{method} {path} HTTP/1.1\r\ncontent-length: {}\r\n", body.len());
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            request += &format!("host: {}\r\n", self.address);
+        }
+        for (name, value) in headers {
+            request += &format!("{name}: {value}\r\n");
+        }
+        stream.write_all(format!("{request}\r\n{body}").as_bytes()).unwrap();
+        stream
+    }
+
+    /// An answer to a client that keeps no connection.
+    pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> HttpAnswer {
+        let headers: Vec<(&str, &str)> = headers.iter().copied().chain([("connection", "close")]).collect();
+        let mut answer = String::new();
+        self.send(method, path, &headers, body).read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        HttpAnswer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    pub(crate) fn cookie(&self) -> String {
+        format!("taintward-board-{}={}", self.address.port(), self.token)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> HttpAnswer {
+        self.ask("GET", path, &[("cookie", &self.cookie())], "")
+    }
+
+    pub(crate) fn act(&self, action: &Value) -> HttpAnswer {
+        let bearer = format!("Bearer {}", self.token);
+        let (cookie, kind) = (self.cookie(), "application/json");
+        let headers =
+            [("cookie", cookie.as_str()), ("authorization", bearer.as_str()), ("content-type", kind)];
+        self.ask("POST", "/action", &headers, &action.to_string())
+    }
+
+    pub(crate) fn events(&self, last: &str) -> Events {
+        let cookie = self.cookie();
+        let stream = self.send("GET", "/events", &[("cookie", cookie.as_str()), ("last-event-id", last)], "");
+        Events(BufReader::new(stream))
+    }
+}
+
+impl Events {
+    /// The id, kind and data of the next message.
+    pub(crate) fn next(&mut self) -> (String, String, Value) {
+        let (mut id, mut kind) = (String::new(), String::new());
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.0.read_line(&mut line).unwrap(), 0, "the stream has ended");
+            match line.trim_end().split_once(": ") {
+                Some(("id", value)) => id = value.to_owned(),
+                Some(("event", value)) => kind = value.to_owned(),
+                Some(("data", value)) => return (id, kind, serde_json::from_str(value).unwrap()),
+                _ => {}
+            }
+        }
+    }
+
+    /// The first message that has what is looked for.
+    pub(crate) fn until(&mut self, what: &str, mut is_it: impl FnMut(&Value) -> bool) -> (String, Value) {
+        let began = Instant::now();
+        loop {
+            let (id, _, message) = self.next();
+            if is_it(&message) {
+                return (id, message);
+            }
+            assert!(began.elapsed() < PATIENCE, "no message with {what}");
+        }
+    }
+
+    /// Waits for so many pods on nodes.
+    pub(crate) fn until_pods(&mut self, count: usize) {
+        let mut known = 0;
+        self.until("the pods", |message| {
+            known += message["pods"].as_array().map_or(0, Vec::len);
+            known >= count
+        });
+    }
+}
+
+/// A sandbox, and the address of its board.
+pub(crate) fn sandbox() -> (Running, BoardAddress) {
+    let mut running = Running::start(&["--plain"]);
+    let board = BoardAddress::of(&running.until("The board, in a browser:"));
+    (running, board)
+}
+
+pub(crate) fn has_counting(message: &Value) -> bool {
+    message["pods"].as_array().is_some_and(|pods| pods.iter().any(|pod| pod[4] == 1))
+}
+
+/// `taintward board` with a kubeconfig.
+pub(crate) fn board_with(kubeconfig: &str) -> (Running, BoardAddress) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.args(["board", "--kubeconfig", kubeconfig]).stderr(Stdio::inherit());
+    let mut process = Running::of(command);
+    let board = BoardAddress::of(&process.until("The board of "));
+    (process, board)
+}
