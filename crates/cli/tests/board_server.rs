@@ -12,9 +12,14 @@ mod cli {
     pub(crate) mod patience;
     pub(crate) mod running;
 }
+#[allow(dead_code, reason = "each test binary uses some of it")]
+mod real {
+    pub(crate) mod proxy;
+}
 
 use board::client::{BoardAddress, PATIENCE, board_with, sandbox};
 use cli::running::{File, Running, ask, text};
+use real::proxy::Proxy;
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::process::Command;
@@ -199,19 +204,49 @@ fn a_button_does_what_it_says_or_says_why_not() {
 }
 
 #[test]
-fn the_board_of_another_cluster_has_no_buttons_and_outlives_it() {
+fn the_board_of_another_cluster_has_no_buttons_and_survives_its_outage() {
     let (mut running, _) = sandbox();
-    let kubeconfig = running.kubeconfig();
-    let (mut process, board) = board_with(&kubeconfig);
+    let direct = running.kubeconfig();
+    let text = std::fs::read_to_string(&direct).unwrap();
+    let (_, server) = text.split_once("server: https://127.0.0.1:").unwrap();
+    let target = server.split_once('\n').unwrap().0.trim();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let proxy = Proxy::on(port, target.parse().unwrap());
+    let kubeconfig = File::named("through-proxy.yaml");
+    let text = text.replace(&format!("127.0.0.1:{target}"), &format!("127.0.0.1:{port}"));
+    std::fs::write(&kubeconfig.0, text).unwrap();
+    let (mut process, board) = board_with(kubeconfig.path());
     let mut events = board.events("");
     let (_, _, snapshot) = events.next();
     assert_eq!((&snapshot["sandbox"], snapshot.get("token")), (&json!(false), None));
     events.until("nodes", |message| message["nodes"].to_string().contains("n1"));
     assert_eq!(board.act(&json!({"verb": "cordon", "node": "n1"})).status, 404);
-    drop(running);
+    let taint = |node: &str, key: &str| {
+        let taints = json!({"spec": {"taints": [{"key": key, "effect": "NoSchedule"}]}});
+        ask(&direct, "PATCH", &format!("/api/v1/nodes/{node}"), &taints.to_string());
+    };
+
+    // No program listens on port 1.
+    proxy.lead_to(1);
+    proxy.break_off();
     let (_, message) = events.until("a problem", |message| message["problem"].is_string());
     assert!(message["problem"].as_str().unwrap().contains("may be old"), "{message}");
+    taint("n1", "meanwhile");
     assert_eq!(board.get("/").status, 200, "the page is there nevertheless");
+    proxy.lead_to(target.parse().unwrap());
+    let mut is_shown = false;
+    events.until("what the board missed, and no problem", |message| {
+        is_shown |= message["nodes"].to_string().contains("meanwhile");
+        is_shown && message["problem"].is_null()
+    });
+    taint("n2", "afterwards");
+    let (_, message) =
+        events.until("a later taint", |message| message["nodes"].to_string().contains("afterwards"));
+    assert_eq!(message["problem"], Value::Null);
+
+    drop(running);
+    events.until("the cluster's end", |message| message["problem"].is_string());
+    assert_eq!(board.get("/").status, 200);
     process.signal(rustix::process::Signal::INT);
     assert_eq!(process.ends_within(PATIENCE), 0);
 }
