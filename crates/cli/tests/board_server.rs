@@ -56,6 +56,15 @@ fn only_the_printed_address_lets_in() {
     let forged =
         board.ask("POST", "/action", &[("cookie", &cookie), ("content-type", "application/json")], &action);
     assert_eq!(forged.status, 401, "a cookie alone changes nothing");
+    let bearer = format!("Bearer {}", board.token);
+    for (header, value) in
+        [("origin", "http://evil.example"), ("origin", "null"), ("sec-fetch-site", "cross-site")]
+    {
+        let kind = ("content-type", "application/json");
+        let headers = [("cookie", cookie.as_str()), ("authorization", &bearer), kind, (header, value)];
+        let forged = board.ask("POST", "/action", &headers, &action);
+        assert_eq!(forged.status, 403, "a page of another site with both: {header}: {value}");
+    }
     let mut events = board.events("");
     let (_, nodes) =
         events.until("nodes", |message| message["nodes"].as_array().is_some_and(|all| !all.is_empty()));
