@@ -161,6 +161,55 @@ fn explanations_and_plans_are_those_of_the_commands() {
 }
 
 #[test]
+fn every_button_and_its_opposite_reach_the_viewers() {
+    let (_running, board) = sandbox();
+    let mut events = board.events("");
+    events.until_pods(18);
+    let n1 = |message: &Value| {
+        let all = message["nodes"].as_array()?;
+        all.iter().find(|node| node["name"] == "n1").cloned()
+    };
+    for (verb, said, field, value) in [
+        ("cordon", "node/n1 cordoned", "unschedulable", true),
+        ("uncordon", "node/n1 uncordoned", "unschedulable", false),
+        ("silence", "node/n1 silenced", "silenced", true),
+        ("recover", "node/n1 recovered", "silenced", false),
+    ] {
+        let answer = board.act(&json!({"verb": verb, "node": "n1"}));
+        assert_eq!((answer.status, answer.body), (200, json!({ "message": said }).to_string()), "{verb}");
+        events.until(verb, |message| n1(message).is_some_and(|node| node[field] == value));
+    }
+    let file = "
+apiVersion: v1
+kind: Namespace
+metadata: {name: team}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: app, namespace: team}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: app}}
+  template:
+    metadata: {labels: {app: app}}
+    spec: {containers: [{name: main, image: registry.example/x:1}]}
+";
+    let answer = board.act(&json!({"verb": "load", "text": file}));
+    assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"message":"2 objects loaded"}"#));
+    let mut until_healthy = |count: i64| {
+        events.until("the Deployment", |message| {
+            let all = message["workloads"].as_array();
+            let app = all.and_then(|all| all.iter().find(|one| one["name"] == "app"));
+            app.is_some_and(|app| app["healthy"] == count && app["desired"] == count)
+        })
+    };
+    until_healthy(2);
+    let scaled = board.act(&json!({"verb": "scale", "workload": "Deployment/team/app", "replicas": 3}));
+    assert_eq!(scaled.body, r#"{"message":"deployment/app scaled to 3 pods"}"#);
+    until_healthy(3);
+}
+
+#[test]
 fn a_button_does_what_it_says_or_says_why_not() {
     let (_running, board) = sandbox();
     let mut events = board.events("");
