@@ -2,7 +2,7 @@
 
 use crate::cli::running::Running;
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -35,7 +35,18 @@ impl BoardAddress {
     }
 
     fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(self.address).unwrap();
+        let stream = TcpStream::connect(self.address).unwrap();
+        self.send_through(stream, method, path, headers, body)
+    }
+
+    fn send_through(
+        &self,
+        mut stream: TcpStream,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> TcpStream {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut request = format!("{method} {path} HTTP/1.1\r\ncontent-length: {}\r\n", body.len());
         if !headers.iter().any(|(name, _)| *name == "host") {
@@ -75,9 +86,14 @@ impl BoardAddress {
     }
 
     pub(crate) fn events(&self, last: &str) -> Events {
+        self.events_through(TcpStream::connect(self.address).unwrap(), last)
+    }
+
+    /// The stream of events over this connection.
+    pub(crate) fn events_through(&self, stream: TcpStream, last: &str) -> Events {
         let cookie = self.cookie();
-        let stream = self.send("GET", "/events", &[("cookie", cookie.as_str()), ("last-event-id", last)], "");
-        Events(BufReader::new(stream))
+        let headers = [("cookie", cookie.as_str()), ("last-event-id", last)];
+        Events(BufReader::new(self.send_through(stream, "GET", "/events", &headers, "")))
     }
 }
 
@@ -94,6 +110,16 @@ impl Events {
                 Some(("data", value)) => return (id, kind, serde_json::from_str(value).unwrap()),
                 _ => {}
             }
+        }
+    }
+
+    /// All that is left of the stream; `None`: it does not end.
+    pub(crate) fn rest(mut self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        match self.0.read_to_end(&mut bytes) {
+            Err(why) if matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => None,
+            // The board may reset a connection with unread bytes.
+            _ => Some(bytes),
         }
     }
 

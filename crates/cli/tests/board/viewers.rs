@@ -1,10 +1,18 @@
 //! Tests many viewers of a board, those that read nothing, and how often the board sends.
 
-use super::client::{Events, PATIENCE, has_counting, sandbox};
+use super::client::{BoardAddress, Events, PATIENCE, board_with, has_counting, sandbox};
+use crate::cli::patience::eventually;
+use crate::cli::running::{Running, ask};
 use serde_json::{Value, json};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use taintward_envtest::usage;
+use tokio::net::TcpSocket;
+
+/// `STALL_MAX` of `board.rs`.
+const STALL_MAX: Duration = Duration::from_secs(30);
 
 /// How long requests change everything.
 const CHANGES_LAST: Duration = Duration::from_secs(3);
@@ -68,4 +76,95 @@ fn a_viewer_gets_at_most_four_messages_a_second() {
     let (received, requests) = (times.len() - 1, requests.into_inner());
     assert!((6..=13).contains(&received), "{received} messages in {CHANGES_LAST:?}: {times:?}");
     assert!(requests > 4 * received, "{requests} requests are not continuous changes");
+}
+
+/// A viewer whose socket takes a few kilobytes.
+fn viewer_with_small_buffer(board: &BoardAddress) -> Events {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let stream: TcpStream = runtime.block_on(async {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        socket.connect(board.address).await.unwrap().into_std().unwrap()
+    });
+    stream.set_nonblocking(false).unwrap();
+    board.events_through(stream, "")
+}
+
+/// The number of sockets that a process has.
+fn sockets(process: u32) -> usize {
+    let files = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap().flatten();
+    let links = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+    links.filter(|link| link.to_string_lossy().starts_with("socket:")).count()
+}
+
+#[test]
+fn viewers_that_read_nothing_take_little_memory_and_are_disconnected() {
+    const PODS: usize = 6000;
+    const STALLED: usize = 10;
+    /// The stored messages, and for each viewer one copy of the whole state.
+    const MEMORY_MAX: usize = 32 << 20;
+    let without = "taintward,nodes,kubelets,scheduler";
+    let mut running = Running::start(&["--plain", "--empty", "--nodes", "1", "--without", without]);
+    let buttons = BoardAddress::of(&running.until("The board, in a browser:"));
+    let kubeconfig = running.kubeconfig();
+    let spec = json!({"nodeName": "n1", "containers": [{"name": "main", "image": "registry.example/x:1"}],
+        "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 3600}]});
+    let pod = |index: usize| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default",
+        "name": format!("pod-{index}")}, "spec": spec})
+    };
+    let pods: Vec<Value> = (0..PODS).map(pod).collect();
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": pods}).to_string();
+    let answer = buttons.act(&json!({"verb": "load", "text": list}));
+    assert_eq!(answer.status, 200, "{}", answer.body);
+
+    let (process, board) = board_with(&kubeconfig);
+    let pid = process.child.id();
+    let mut reader = board.events("");
+    reader.until_pods(PODS);
+    let (idle, memory) = (sockets(pid), usage::of(pid).unwrap().resident);
+    let stalled: Vec<Events> = (0..STALLED).map(|_| viewer_with_small_buffer(&board)).collect();
+    let began = Instant::now();
+    eventually("all are connected", || (sockets(pid) == idle + STALLED).then_some(()));
+
+    let received = AtomicUsize::new(0);
+    let stalled_for = thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut numbers = Vec::new();
+            loop {
+                let (id, kind, message) = reader.next();
+                assert_eq!(kind, "change", "it misses nothing");
+                received.fetch_add(message.to_string().len(), Ordering::Relaxed);
+                numbers.push(id.rsplit_once('-').unwrap().1.parse::<usize>().unwrap());
+                if message["nodes"].to_string().contains("last") {
+                    let expected: Vec<usize> = (numbers[0]..).take(numbers.len()).collect();
+                    assert_eq!(numbers, expected);
+                    break;
+                }
+            }
+        });
+        let taint = |taints: Value| {
+            let patch = json!({"spec": {"taints": taints}}).to_string();
+            ask(&kubeconfig, "PATCH", "/api/v1/nodes/n1", &patch);
+            thread::sleep(Duration::from_millis(300));
+        };
+        let mut stalled_for = None;
+        while began.elapsed() < STALL_MAX + PATIENCE
+            && (stalled_for.is_none() || received.load(Ordering::Relaxed) < MEMORY_MAX)
+        {
+            taint(json!([{"key": "k", "effect": "NoExecute"}]));
+            taint(json!([]));
+            stalled_for = stalled_for.or_else(|| (sockets(pid) == idle).then(|| began.elapsed()));
+        }
+        taint(json!([{"key": "last", "effect": "NoSchedule"}]));
+        stalled_for.expect("all are disconnected")
+    });
+    assert!(stalled_for >= STALL_MAX, "{stalled_for:?}");
+    let (memory, received) = (usage::of(pid).unwrap().peak.saturating_sub(memory), received.into_inner());
+    assert!(received >= MEMORY_MAX, "the viewer that reads got {received} bytes");
+    assert!(memory < MEMORY_MAX as u64, "{memory} bytes more");
+    for viewer in stalled {
+        let rest = viewer.rest().expect("the end of the stream");
+        assert!(!String::from_utf8_lossy(&rest).contains("\"last\""), "it got {} bytes", rest.len());
+    }
 }
