@@ -98,16 +98,16 @@ fn drawn(typed: &str, text: &str) -> String {
          <g font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"13\" fill=\"#d8dee6\" xml:space=\"preserve\">\n"
     );
     for (index, line) in lines.iter().enumerate() {
-        // The command, and the steps of the tour, which a terminal shows in this colour.
+        // The command, and the steps of the tour, which a terminal shows in this color.
         let is_step = line.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
-        let colour = if is_step || index == 0 { " fill=\"#8ec07c\"" } else { "" };
+        let color = if is_step || index == 0 { " fill=\"#8ec07c\"" } else { "" };
         let y = MARGIN + (index + 1) * LETTER.1 - 4;
-        let _ = writeln!(svg, "<text x=\"{MARGIN}\" y=\"{y}\"{colour}>{}</text>", painted(line));
+        let _ = writeln!(svg, "<text x=\"{MARGIN}\" y=\"{y}\"{color}>{}</text>", painted(line));
     }
     svg + "</g>\n</svg>\n"
 }
 
-/// A line without its colours.
+/// A line without its colors.
 fn plain(line: &str) -> String {
     let mut pieces = line.split("\x1b[");
     let first = pieces.next().unwrap_or_default();
@@ -115,7 +115,7 @@ fn plain(line: &str) -> String {
     std::iter::once(first).chain(rest).collect()
 }
 
-/// A line with the colours of the picture.
+/// A line with the colors of the picture.
 fn painted(line: &str) -> String {
     let escaped = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let mut pieces = escaped.split("\x1b[");

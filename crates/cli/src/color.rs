@@ -1,8 +1,8 @@
-//! Decides whether output is coloured (`--color`, `NO_COLOR`, terminals), and defines the colours.
+//! Decides whether output is colored (`--color`, `NO_COLOR`, terminals), and defines the colors.
 
 use std::io::IsTerminal as _;
 
-/// When there is colour.
+/// When there is color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set
@@ -15,7 +15,7 @@ pub(crate) enum ColorChoice {
 }
 
 impl ColorChoice {
-    /// Whether standard output gets colours.
+    /// Whether standard output gets colors.
     pub(crate) fn paints(self) -> bool {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
@@ -27,7 +27,7 @@ impl ColorChoice {
     }
 }
 
-/// A colour.
+/// A color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Color {
     Red,

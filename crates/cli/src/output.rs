@@ -1,6 +1,6 @@
 //! Prints the result of a command in the format that `-o` names, with `--no-headers`, `--sort-by` and `--color`.
 //!
-//! - Invariant: output for programs is never shortened, coloured or wrapped. A closed pipe (`| head`) is not an error.
+//! - Invariant: output for programs is never shortened, colored or wrapped. A closed pipe (`| head`) is not an error.
 
 mod custom_columns;
 mod format;

@@ -289,7 +289,7 @@ fn hostile_names_are_text() {
 const PALE: &str = "(() => {
     const light = ([r, g, b]) => [r, g, b].map(one => one / 255).map(one => one <= .04045 ? one / 12.92 : ((one + .055) / 1.055) ** 2.4)
         .reduce((sum, one, index) => sum + one * [.2126, .7152, .0722][index], 0);
-    const parts = colour => colour.match(/[\\d.]+/g).map(Number);
+    const parts = color => color.match(/[\\d.]+/g).map(Number);
     const ground = element => {
         for (let one = element; one; one = one.parentElement) {
             const parted = parts(getComputedStyle(one).backgroundColor);
@@ -303,8 +303,8 @@ const PALE: &str = "(() => {
 })()";
 
 #[test]
-fn both_colour_schemes_stand_out_at_every_width() {
-    let mut browser = browser_or_skip!("both_colour_schemes_stand_out_at_every_width");
+fn both_color_schemes_stand_out_at_every_width() {
+    let mut browser = browser_or_skip!("both_color_schemes_stand_out_at_every_width");
     let server = PageServer::start(&scene::sandbox());
     let mut grounds = Vec::new();
     for scheme in ["light", "dark"] {

@@ -36,7 +36,7 @@ fn the_tour_passes_without_a_terminal() {
     ] {
         assert!(said.contains(step), "{step:?} is missing in:\n{said}");
     }
-    assert!(!said.contains('\x1b'), "no colours without a terminal");
+    assert!(!said.contains('\x1b'), "no colors without a terminal");
     let smaller = smaller.join().unwrap();
     let said = text(&smaller.stdout);
     assert!(smaller.status.success(), "{said}{}", text(&smaller.stderr));

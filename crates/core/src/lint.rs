@@ -64,7 +64,7 @@ pub struct LintedWorkload {
     pub namespace: Box<str>,
     /// A DaemonSet, or a pod of one.
     pub daemon: bool,
-    /// A part of the control plane itself: labelled `tier: control-plane`, as kubeadm does.
+    /// A part of the control plane itself: labeled `tier: control-plane`, as kubeadm does.
     pub control_plane: bool,
     /// Its priority class is `system-node-critical`.
     pub node_critical: bool,

@@ -252,7 +252,7 @@ impl Browser {
         self.command("Emulation.setDeviceMetricsOverride", size).map(drop)
     }
 
-    /// Prefers `light` or `dark` colours.
+    /// Prefers `light` or `dark` colors.
     pub fn prefer(&mut self, scheme: &str) -> Result<()> {
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.command("Emulation.setEmulatedMedia", features).map(drop)

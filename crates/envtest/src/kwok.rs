@@ -1,4 +1,4 @@
-//! Builds the command line of KWOK, which simulates the kubelets of labelled nodes.
+//! Builds the command line of KWOK, which simulates the kubelets of labeled nodes.
 
 use crate::api::{PatchType, TestApi, TestApiError};
 use anyhow::Result;
@@ -12,7 +12,7 @@ const STAGES: &str = include_str!("../../../xtask/kwok/stages.yaml");
 /// The label of nodes that KWOK manages. It is a label because KWOK ignores an annotation that is added later.
 pub const LABEL: (&str, &str) = ("kwok.x-k8s.io/node", "fake");
 
-/// Manages labelled nodes and their pods, and renews the nodes' leases as kubelets do. `folder` contains its stages;
+/// Manages labeled nodes and their pods, and renews the nodes' leases as kubelets do. `folder` contains its stages;
 /// KWOK also looks for its own settings there.
 pub(crate) fn command(program: &Path, folder: &Path, kubeconfig: &Path, port: u16) -> Result<Command> {
     let stages = folder.join("kwok-stages.yaml");

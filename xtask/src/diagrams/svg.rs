@@ -1,4 +1,4 @@
-//! Writes the elements of a diagram as SVG, on a card of its own colour, so that it can be read on light and dark pages.
+//! Writes the elements of a diagram as SVG, on a card of its own color, so that it can be read on light and dark pages.
 
 use anyhow::{Result, bail};
 use std::fmt::Write as _;
@@ -29,7 +29,7 @@ impl Kind {
         })
     }
 
-    /// The colours of its area and of its border.
+    /// The colors of its area and of its border.
     fn colours(self) -> (&'static str, &'static str) {
         match self {
             Self::Plain => ("#ffffff", "#57606a"),

@@ -8,7 +8,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use taintward_envtest::browser::Browser;
 
-/// The name of a picture, the colours, and the window's width and height.
+/// The name of a picture, the colors, and the window's width and height.
 const SHOTS: [(&str, &str, u32, u32); 3] =
     [("light", "light", 1280, 800), ("dark", "dark", 1280, 800), ("phone", "dark", 390, 844)];
 

@@ -1,4 +1,4 @@
-//! Prints tables as kubectl does: titles, wide columns, colours.
+//! Prints tables as kubectl does: titles, wide columns, colors.
 //!
 //! - Invariant: cells are shortened only on a terminal, only in columns that allow it, with `…`.
 

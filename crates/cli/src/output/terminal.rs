@@ -1,4 +1,4 @@
-//! Detects the width and colours of standard output, and wraps and cleans text for it.
+//! Detects the width and colors of standard output, and wraps and cleans text for it.
 //!
 //! - Invariant: text from objects and files cannot control a terminal.
 

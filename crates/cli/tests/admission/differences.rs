@@ -43,7 +43,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
     Difference {
         name: "old pods stay",
         why: "on update only a toleration that is new is measured by the lists, so that pods admitted under older ones can \
-              still be labelled, finished and cleaned up (AD-11)",
+              still be labeled, finished and cleaned up (AD-11)",
         only_on: &[],
         holds: |pair| {
             pair.updated

@@ -91,7 +91,7 @@ pub(crate) fn of(number: usize) -> Found {
                 (".ci/run", "cargo deny --locked --offline check"),
                 ("deny.toml", "unknown-registry = \"deny\""),
             ],
-            "`cargo deny` checks licences, bans and sources, and advisories if a copy of their database is available \
+            "`cargo deny` checks licenses, bans and sources, and advisories if a copy of their database is available \
              (SECURITY.md has the date of the last check)",
         ),
         32 => not_done(

@@ -93,7 +93,7 @@ pub(crate) const ITEMS: [Item; 40] = [
     by(EVICTION_EVENTS, "150,000 evictions do not fill etcd with events", ACCIDENT),
     here("requests of other clients do not displace Taintward's requests or lease renewals", AUTHOR),
     here("Taintward's crates have no unsafe code, and no overflow stays unnoticed", AUTHOR),
-    by(".ci/run", "dependencies have known licences and sources, and no known vulnerability", SUPPLIER),
+    by(".ci/run", "dependencies have known licenses and sources, and no known vulnerability", SUPPLIER),
     by("cargo vet --locked", "each dependency has a recorded review", SUPPLIER),
     here("the number of dependencies stays within its limit", SUPPLIER),
     by(TWICE, "two builds of the same sources produce the same program", SUPPLIER),

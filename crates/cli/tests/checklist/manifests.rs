@@ -119,7 +119,7 @@ pub(crate) async fn network() -> Found {
             demand(!list(&rule["ports"]).is_empty(), "every port is open")?;
             demand(!list(&rule["from"]).is_empty(), "it admits every address")?;
             let there = |from: &Value| from["ipBlock"]["cidr"] == THERE;
-            // Metrics and probes have their own port, open to labelled namespaces.
+            // Metrics and probes have their own port, open to labeled namespaces.
             let allowed = &json!({"namespaceSelector": {"matchLabels": {"taintward.io/metrics": "allowed"}}});
             let of_metrics = list(&rule["ports"]).iter().all(|one| one["port"] == "metrics");
             let only =

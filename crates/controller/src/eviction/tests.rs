@@ -28,7 +28,7 @@ use taintward_kube::decode::{Decoded, WatchedObject as _};
 use taintward_kube::leader_election::Leadership;
 use tokio::sync::mpsc;
 
-/// A loop with five waiting events, and its observed behaviour.
+/// A loop with five waiting events, and its observed behavior.
 struct Stage {
     clock: Clock,
     metrics: Arc<ControllerMetrics>,

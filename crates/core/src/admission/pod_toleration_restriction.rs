@@ -1,7 +1,7 @@
 //! Merges the default tolerations of a namespace into a pod and checks them against its whitelist (AD-8 to AD-12).
 //!
 //! - Invariant: a refusal is a 403 (upstream: 500, AD-11); an update is refused only for what it adds, so that pods
-//!   admitted under an older whitelist can still be labelled and deleted.
+//!   admitted under an older whitelist can still be labeled and deleted.
 //! - See `review.rs` for a namespace that is not known yet (AD-12): the rule is skipped there.
 
 use super::exists;

@@ -34,7 +34,7 @@ pub struct AdmittedPod {
     pub leaving: bool,
     /// `spec.hostNetwork`.
     pub host_network: bool,
-    /// Labelled `tier: control-plane`.
+    /// Labeled `tier: control-plane`.
     pub control_plane: bool,
     /// Names of the resources that containers and init containers request; ephemeral containers do not count (AD-7).
     pub resources: Vec<Box<str>>,

@@ -58,7 +58,7 @@ fn tolerations(rows: &str) -> Vec<Toleration> {
     rows.split('|').filter(|row| !row.trim().is_empty()).map(one).collect()
 }
 
-/// `dedicated=<name>`, for nodes labelled `pool=<name>` and namespaces labelled `team=<name>`.
+/// `dedicated=<name>`, for nodes labeled `pool=<name>` and namespaces labeled `team=<name>`.
 fn pool(name: &str, age: i64) -> DedicatedPool {
     DedicatedPool {
         name: name.into(),

@@ -1,4 +1,4 @@
-//! Tests the grammar against kubectl's behaviour (KT-2 to KT-8) and with arbitrary text.
+//! Tests the grammar against kubectl's behavior (KT-2 to KT-8) and with arbitrary text.
 
 use super::*;
 use alloc::format;

@@ -169,7 +169,7 @@ fn an_item_that_reaches_beyond_its_list_is_refused() {
 }
 
 #[test]
-fn content_types_are_recognised_with_and_without_parameters() {
+fn content_types_are_recognized_with_and_without_parameters() {
     for (text, encoding) in [
         ("application/json", Some(Encoding::Json)),
         ("application/json;stream=watch", Some(Encoding::Json)),

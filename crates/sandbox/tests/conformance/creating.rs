@@ -147,7 +147,7 @@ fn a_namespace_that_is_not_there(play: &mut Play) {
 }
 
 fn strange(name: &str) -> Value {
-    let mut whole = pod(name, &json!({"colour": "red"}));
+    let mut whole = pod(name, &json!({"color": "red"}));
     whole["spec"]["containers"][0]["size"] = 1.into();
     whole["extra"] = json!({});
     whole
@@ -155,14 +155,14 @@ fn strange(name: &str) -> Value {
 
 fn unknown_fields_strictly(play: &mut Play) {
     let path = play.core("pods?fieldValidation=Strict");
-    play.post(path, &strange("web")).refused(400, "BadRequest").says("unknown field \"spec.colour\"");
+    play.post(path, &strange("web")).refused(400, "BadRequest").says("unknown field \"spec.color\"");
 }
 
 fn unknown_fields_with_a_warning(play: &mut Play) {
     let made = play.post(play.core("pods?fieldValidation=Warn"), &strange("web")).is(201);
     let words = made.header("warning").unwrap_or_default();
     assert!(words.starts_with("299 - \"unknown field"), "{words}");
-    made.lacks("/spec/colour");
+    made.lacks("/spec/color");
 }
 
 fn unknown_fields_by_default(play: &mut Play) {

@@ -29,7 +29,7 @@ cases![
     unknown_parameters,
 ];
 
-/// Creates three labelled ConfigMaps `a`, `b`, `c`. Returns the path of their list.
+/// Creates three labeled ConfigMaps `a`, `b`, `c`. Returns the path of their list.
 fn maps(play: &mut Play) -> String {
     let path = play.core("configmaps");
     for (name, labels) in [("a", json!({"x": "1", "y": ""})), ("b", json!({"x": "2"})), ("c", json!({}))] {
@@ -103,7 +103,7 @@ fn fields_select_others(play: &mut Play) {
 
 fn unsupported_field_selectors(play: &mut Play) {
     for (path, selector) in [
-        ("pods", "spec.colour%3Dred"),
+        ("pods", "spec.color%3Dred"),
         ("pods", "spec.nodeName"),
         ("pods", "spec.nodeName%3En1"),
         ("configmaps", "data.a%3Db"),
@@ -292,7 +292,7 @@ fn an_empty_list(play: &mut Play) {
 }
 
 fn unknown_parameters(play: &mut Play) {
-    play.get(play.core("configmaps?colour=red&timeoutSeconds=5&&")).is(200);
+    play.get(play.core("configmaps?color=red&timeoutSeconds=5&&")).is(200);
     play.get(play.core("configmaps?timeoutSeconds=x")).is(400);
     play.get(play.core("configmaps?watch=nonsense&timeoutSeconds=1")).is(200);
 }

@@ -59,7 +59,7 @@ fn letters_count_by_their_width() {
 }
 
 #[test]
-fn colours_take_no_room_and_cells_steer_nothing() {
+fn colors_take_no_room_and_cells_steer_nothing() {
     let mut table = Table::new(vec![TableColumn::new("A"), TableColumn::new("B")]);
     table.push(vec![TableCell::new("x\x1b[2J").colored(Color::Red), TableCell::new("y\nz")]);
     let painted = PrintOptions {

@@ -152,7 +152,7 @@ fn made(
 }
 
 #[test]
-fn ad_2_only_upstreams_defaults_are_recognised() {
+fn ad_2_only_upstreams_defaults_are_recognized() {
     for (existing, expected) in [
         ("", SIXTY),
         (UPSTREAM, SIXTY),
