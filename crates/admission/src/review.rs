@@ -160,7 +160,7 @@ pub fn judge_sifted(
             tracing::error!(
                 kind,
                 reason = &*escaped(reason),
-                "a rule panicked; the object is admitted unchanged"
+                "a rule panicked, so the object is admitted unchanged"
             );
             (ReviewVerdict::allow(), Outcome::Panicked)
         }

@@ -194,7 +194,7 @@ async fn accept(
     closing.send_replace(true);
     let all_closed = async { while connections.join_next().await.is_some() {} };
     if timeout(common.limits.drain, all_closed).await.is_err() {
-        tracing::warn!("some clients read their responses too slowly; their connections are closed");
+        tracing::warn!("closing connections of clients that read their responses too slowly");
     }
 }
 

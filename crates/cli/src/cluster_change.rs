@@ -22,7 +22,7 @@ pub(crate) enum ClusterChange {
     Deleted,
     /// A pod with a deadline has succeeded or failed.
     Finished,
-    /// A pod is marked for deletion.
+    /// A pod has the condition of an eviction.
     Evicted,
     /// A pod is bound to a node.
     Scheduled,

@@ -40,7 +40,7 @@ pub(crate) fn run(plan: RunOptions) -> ExitCode {
     }
     logging::end_on_panic();
     for notice in &plan.notices {
-        tracing::warn!(flag = notice.flag, "{}", notice.text);
+        tracing::warn!(flag = notice.flag, reason = notice.text, "a flag needs attention");
     }
     match drive(plan) {
         Ok(()) => ExitCode::SUCCESS,

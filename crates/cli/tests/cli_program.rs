@@ -230,7 +230,7 @@ fn a_signal_ends_it_in_good_order() {
         let (code, log) = running.end();
         assert_eq!(code, Some(0), "{log:?}");
         assert!(began.elapsed() < Duration::from_secs(5));
-        assert!(log.iter().any(|line| line.starts_with('I') && line.contains("stopping: ")), "{log:?}");
+        assert!(log.iter().any(|line| line.starts_with('I') && line.contains("stopping, ")), "{log:?}");
     }
 }
 
@@ -284,5 +284,5 @@ fn an_old_switch_is_answered_in_the_log() {
         log.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let warning = records.iter().find(|record| record["level"] == "warning").unwrap();
     assert_eq!(warning["flag"], "--enable-taint-manager");
-    assert!(warning["msg"].as_str().unwrap().contains("--mode=observe"));
+    assert!(warning["reason"].as_str().unwrap().contains("--mode=observe"));
 }

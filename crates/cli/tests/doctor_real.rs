@@ -1,4 +1,4 @@
-//! Tests `taintward doctor` on a real control plane, from kubeadm's own flags to Taintward at work, and on servers that
+//! Tests `taintward doctor` on a real control plane, from kubeadm's own flags to a running Taintward, and on servers that
 //! respond to little.
 //!
 //! - No kubelet runs here: a Pod object shows the flags with which kube-controller-manager was started.

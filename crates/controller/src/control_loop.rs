@@ -139,7 +139,7 @@ impl<C: Controller> ControlLoop<C> {
         let can_write = self.context.may_write();
         let could_write = std::mem::replace(&mut self.could_write, can_write);
         if can_write != could_write && self.context.mode == WriteMode::Enforce {
-            tracing::info!(acting = can_write, "{}", C::PERMISSION_CHANGED);
+            tracing::info!(acting = can_write, message = C::PERMISSION_CHANGED);
         }
         for input in self.controller.before_tick(can_write && !could_write, &self.context, now) {
             self.engine.handle(input, now);
@@ -184,9 +184,10 @@ impl<C: Controller> ControlLoop<C> {
         let label = &result.label;
         let (request, object, uid) = (label.kind_name(), &label.object, label.uid());
         if C::is_expected(error) {
-            tracing::debug!(request, object, err = %error.message, "read again");
+            tracing::debug!(request, object, err = %error.message, "expected failure, reading the object again");
         } else if let Some(withheld) = self.failures.take(now) {
-            tracing::warn!(request, object, uid, err = %error.message, withheld, "{}", C::REQUEST_FAILED);
+            let err = &*error.message;
+            tracing::warn!(request, object, uid, err, withheld, message = C::REQUEST_FAILED);
         }
     }
 
@@ -245,7 +246,7 @@ impl<C: Controller> ControlLoop<C> {
         if tokio::time::timeout(DRAIN_MAX, ending).await.is_err() {
             tracing::warn!(
                 controller = C::NAME,
-                "stopped with requests unanswered; whether they were carried out is unknown"
+                "stopped with unanswered requests, whose outcome is unknown"
             );
         }
         self.sink.sum_up(None, true, &self.context);

@@ -94,7 +94,7 @@ impl Controller for EvictionController {
     const RECORDER_LIMITS: RecorderLimits =
         RecorderLimits { waiting: 1_000, in_flight: 4, trickle: Some(Span::from_millis(200)) };
     const PERMISSION_CHANGED: &'static str = "the right to evict changed";
-    const REQUEST_FAILED: &'static str = "request failed; it is retried while it is needed";
+    const REQUEST_FAILED: &'static str = "request failed, retrying while it is needed";
 
     fn before_tick(&mut self, _: bool, context: &ControllerContext, now: Now) -> Vec<EvictionInput> {
         if let Some(time_added) = self.time_added.as_mut().filter(|_| context.may_write()) {

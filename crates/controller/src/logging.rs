@@ -37,7 +37,7 @@ pub const VERBOSITY_MAX: u8 = 10;
 
 /// The keys of log records, and what they hold; numbers and times that only one kind of record has are not listed. A
 /// field named like one of the first four keys gets an underscore appended.
-pub const KEYS: [(&str, &str); 13] = [
+pub const KEYS: [(&str, &str); 14] = [
     ("ts", "the time, RFC 3339 in UTC with microseconds"),
     ("level", "`info`, `warning` or `error`"),
     ("v", "the verbosity from which the record is shown: 0, 2 or 4; only where the level is `info`"),
@@ -48,6 +48,7 @@ pub const KEYS: [(&str, &str); 13] = [
     ("node", "the name of a node"),
     ("taint", "a taint as `kubectl taint` writes it: `key=value:Effect`"),
     ("reason", "why: the verdict, or what blocks it"),
+    ("remedy", "what you can do about it"),
     ("flag", "the flag that a warning at start-up is about"),
     ("signal", "the signal that stopped the process"),
     ("place", "file and line of a bug"),
@@ -78,7 +79,8 @@ pub fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let cause = panic.payload_as_str().unwrap_or("no reason given");
-        tracing::error!(err = cause, place, "a bug in taintward stops it; please report this line");
+        let remedy = "report this line";
+        tracing::error!(err = cause, place, remedy, "taintward stops because of a bug");
     }));
 }
 

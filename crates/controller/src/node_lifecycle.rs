@@ -40,7 +40,7 @@ pub(crate) struct NodeLifecycleController {
 
 impl NodeLifecycleController {
     /// Creates an adapter that observes the health of the watches of nodes and leases, and publishes in `hold` whether
-    /// countdowns are to be held (NL-48).
+    /// countdowns must be held (NL-48).
     pub(crate) fn new(
         config: &NodeLifecycleConfig,
         nodes: watch::Receiver<StreamHealth>,
@@ -49,9 +49,9 @@ impl NodeLifecycleController {
     ) -> Self {
         if config.is_grace_short() {
             tracing::warn!(
-                "--node-monitor-grace-period is hardly longer than the 10 s after which kubelets renew their \
-                 leases: a healthy node counts as silent when one renewal is late; give at least 20s, or \
-                 kubelets a shorter nodeLeaseDurationSeconds"
+                flag = "--node-monitor-grace-period",
+                remedy = "set at least 20s, or give kubelets a shorter nodeLeaseDurationSeconds",
+                "a healthy node counts as silent when one renewal of its lease is late"
             );
         }
         Self {
@@ -85,7 +85,7 @@ impl Controller for NodeLifecycleController {
     const LIMITED_AS: Option<metrics::Controller> = Some(metrics::Controller::NodeLifecycle);
     const RECORDER_LIMITS: RecorderLimits = RecorderLimits { waiting: 1_000, in_flight: 2, trickle: None };
     const PERMISSION_CHANGED: &'static str = "the right to taint nodes changed";
-    const REQUEST_FAILED: &'static str = "request about a node failed; it is retried while it is needed";
+    const REQUEST_FAILED: &'static str = "request about a node failed, retrying while it is needed";
 
     fn before_tick(
         &mut self,
@@ -289,7 +289,7 @@ impl ApiServerProbe {
                 Some(NodeLifecycleInput::OwnRequestSucceeded { sent })
             }
             Err(refusal) => {
-                tracing::debug!(err = %refusal.message, "no sign of life from the API server");
+                tracing::debug!(err = %refusal.message, "the API server did not answer a probe");
                 None
             }
         }

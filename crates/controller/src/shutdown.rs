@@ -77,10 +77,10 @@ impl SignalSource for ShutdownSignals {
 /// Requests the shutdown at the first signal; ends at the second.
 async fn relay(request: ShutdownRequest, mut signals: impl SignalSource, end_now: impl FnOnce()) {
     let signal = signals.next().await;
-    tracing::info!(signal, "stopping: no new work is started; a second signal ends the process at once");
+    tracing::info!(signal, "stopping, a second signal ends the process immediately");
     request.send();
     let signal = signals.next().await;
-    tracing::warn!(signal, "second signal: ending at once");
+    tracing::warn!(signal, "second signal, ending immediately");
     end_now();
 }
 

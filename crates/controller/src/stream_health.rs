@@ -9,7 +9,7 @@ use taintward_kube::watch::{
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long a watch may be interrupted before the process is not ready any more. A dead connection is detected within
+/// How long a watch may be interrupted before the process is no longer ready. A dead connection is detected within
 /// four seconds (`connect`), which is less.
 pub(crate) const INTERRUPTED_MAX: Duration = Duration::from_secs(10);
 
@@ -85,18 +85,14 @@ pub(crate) async fn report(
         if now.absent && !before.absent {
             tracing::info!(
                 resource = resource.as_str(),
-                "the API server has no such resource; the watch retries at least every 30 s"
+                "the API server has no such resource, retrying at least every 30 s"
             );
         }
         if let Some(why) = complaints.news(&now) {
-            tracing::warn!(resource = resource.as_str(), err = why, "watch interrupted; it is resumed");
+            tracing::warn!(resource = resource.as_str(), err = why, "watch interrupted, resuming it");
         }
         if let Some(missing) = now.missing.filter(|_| before.missing.is_none()) {
-            let (verb, on, group) = (missing.verb, missing.resource, missing.group);
-            tracing::error!(
-                "permission missing: may not {verb} {on}; add to its ClusterRole: \
-                 {{apiGroups: [\"{group}\"], resources: [\"{on}\"], verbs: [\"{verb}\"]}}"
-            );
+            tracing::error!(missing = %missing.permission(), "permission missing");
         }
         before = now;
         if health.changed().await.is_err() {

@@ -126,9 +126,10 @@ impl TimeAddedWriter {
             Err(RequestError { failure: ApiFailure::Forbidden, message, .. }) => {
                 if self.forbidden == 0 {
                     tracing::warn!(
+                        flag = "--stamp-taints",
                         err = %message,
-                        "--stamp-taints has no effect now: grant the verb patch on nodes, or leave the flag \
-                         out"
+                        remedy = "grant the verb patch on nodes, or omit the flag",
+                        "cannot stamp taints, because the permission is missing"
                     );
                 }
                 let pause = Span::from_micros(FORBIDDEN_FIRST.as_micros() << self.forbidden.min(10));
@@ -142,7 +143,7 @@ impl TimeAddedWriter {
                 self.again(stamp, now);
             }
             Err(RequestError { message, .. }) => {
-                tracing::info!(node = %stamp.node, taint = %stamp.key, err = %message, "taint left without timeAdded");
+                tracing::info!(node = %stamp.node, taint = %stamp.key, err = %message, "taint remains without timeAdded");
             }
         }
     }

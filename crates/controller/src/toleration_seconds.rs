@@ -71,8 +71,8 @@ impl Controller for TolerationSecondsController {
     const RECORDER_LIMITS: RecorderLimits =
         RecorderLimits { waiting: 1_000, in_flight: 2, trickle: Some(Span::from_millis(200)) };
     const PERMISSION_CHANGED: &'static str = "the right to change toleration seconds changed";
-    const REQUEST_FAILED: &'static str = "the tolerationSeconds of a pod could not be changed; the request \
-     is retried while it is needed";
+    const REQUEST_FAILED: &'static str =
+        "cannot change tolerationSeconds of a pod, retrying while it is needed";
 
     fn before_tick(&mut self, _: bool, _: &ControllerContext, _: Now) -> Vec<TolerationSecondsInput> {
         Vec::new()

@@ -62,7 +62,7 @@ enum EvictionPhase {
     CountingDown(Mono),
     /// It would have a deadline, but its time is on hold (NL-48).
     OnHold(LastNotice),
-    /// It is to be evicted, and is in the queue under this due date.
+    /// It must be evicted, and is in the queue under this due date.
     Due(Mono),
     /// Its eviction is in progress (`attempts`).
     InProgress,
@@ -323,7 +323,7 @@ impl EvictionEngine {
     }
 
     /// Returns all pods that have a deadline, a turn or an attempt, in no particular order. The verdict says whether a
-    /// pod is evicted, and when ([`EvictionEngine::explain`]): a pod whose mark is to be removed (S9) may still count
+    /// pod is evicted, and when ([`EvictionEngine::explain`]): a pod whose mark must be removed (S9) may still count
     /// down, and one whose mark is not removed in time is evicted.
     pub fn pods_with_eviction_state(&self) -> impl Iterator<Item = PodRef> {
         self.cache.pods_with_eviction_state()

@@ -82,7 +82,7 @@ pub struct NodeLifecycleEngine {
     marks: ReadinessMarks,
     /// Master disruption mode: NoExecute taints are removed, and none are added (NL-27).
     all_down: bool,
-    /// Countdowns are to be put on hold (NL-48).
+    /// Countdowns must be held (NL-48).
     holds_countdowns: bool,
     /// The latest time for the next call of the engine.
     period_at: Option<Mono>,

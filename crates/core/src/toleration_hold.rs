@@ -86,7 +86,7 @@ pub enum HoldStep {
 /// Returns the next step for a pod with these tolerations and this record.
 ///
 /// kube-controller-manager cancels a countdown when the seconds are removed, and starts a new one when they are set
-/// again. It ignores any other change of them (D2): hence each write either clears seconds or sets them where there
+/// again. It ignores any other change of them (D2): therefore each write either clears seconds or sets them where there
 /// were none.
 ///
 /// `counts_since` is since when the pod's countdown would count: the node has the NoExecute taint `not-ready` or

@@ -37,7 +37,7 @@ const ACTIONLINT: PinnedTool = PinnedTool {
     go_sum: include_str!("../../../xtask/actionlint/go.sum"),
 };
 
-/// Of the same module; what the two have in common need not be built twice.
+/// Of the same module; what the two have in common is not built twice.
 const PROMETHEUS: PinnedTool = PinnedTool { name: "prometheus", ..PROMTOOL };
 
 /// Kubernetes' programs, the Go package of each, and what they are needed for. The biggest comes first, because the

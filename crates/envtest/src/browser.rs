@@ -3,6 +3,7 @@
 //! - Invariant: the browser ends with its owner, even when that is killed: it ends once its pipes are closed. Its folder
 //!   goes with it (`watchdog.rs`).
 
+mod file_chooser;
 mod page_load;
 
 pub use page_load::PageLoad;
@@ -62,6 +63,8 @@ pub struct Browser {
     session: Option<String>,
     last_id: u64,
     complaints: Vec<String>,
+    /// The input for which the page opened a file chooser last.
+    chooser: Option<Value>,
     watchdog: Watchdog,
 }
 
@@ -106,8 +109,16 @@ impl Browser {
                 message.clear();
             }
         });
-        let mut browser =
-            Self { child, commands, messages, session: None, last_id: 0, complaints: Vec::new(), watchdog };
+        let mut browser = Self {
+            child,
+            commands,
+            messages,
+            session: None,
+            last_id: 0,
+            complaints: Vec::new(),
+            chooser: None,
+            watchdog,
+        };
         browser.open_tab()?;
         browser.resize(1280, 900)?;
         Ok(browser)
@@ -155,7 +166,7 @@ impl Browser {
         }
     }
 
-    /// Keeps what a person would see in the browser's console as an error.
+    /// Keeps what a person would see in the browser's console as an error, and which file the page asks for.
     fn note(&mut self, message: &Value) {
         let parameters = &message["params"];
         match message["method"].as_str() {
@@ -165,6 +176,7 @@ impl Browser {
             Some("Log.entryAdded") if parameters["entry"]["level"] == "error" => {
                 self.complaints.push(parameters["entry"].to_string());
             }
+            Some("Page.fileChooserOpened") => self.chooser = Some(parameters["backendNodeId"].clone()),
             _ => {}
         }
     }

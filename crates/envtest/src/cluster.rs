@@ -239,7 +239,7 @@ impl Cluster {
     }
 
     /// Starts kube-controller-manager's taint eviction and the controller that fills the index of pods that it needs,
-    /// and waits until both are at work. Before 1.33 only node-lifecycle-controller fills it; it is kept from tainting
+    /// and waits until both act. Before 1.33 only node-lifecycle-controller fills it; it is kept from tainting
     /// nodes.
     pub async fn taint_eviction(&self) -> Result<ChildProcess> {
         const IDLE: [&str; 3] = [

@@ -45,13 +45,13 @@ async fn objects_accounts_and_audit_log_are_real() {
     assert_eq!(refused.code(), Some(403));
     assert_eq!(pod("x", "n1").create(&ours).await.unwrap_err().to_string().split(' ').next(), Some("403"));
     access::revoke(&admin, "delete", "pods").await.unwrap();
-    wait::until("the right to be gone", Duration::from_secs(10), async || {
+    wait::until("the permission to be removed", Duration::from_secs(10), async || {
         Ok(delete_pod(&ours, "none").await.is_err_and(|error| error.code() == Some(403)).then_some(()))
     })
     .await
     .unwrap();
     access::grant(&admin).await.unwrap();
-    wait::until("the right to be back", Duration::from_secs(10), async || {
+    wait::until("the permission to be restored", Duration::from_secs(10), async || {
         Ok(delete_pod(&ours, "none").await.is_err_and(|error| error.code() == Some(404)).then_some(()))
     })
     .await

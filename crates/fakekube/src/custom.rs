@@ -30,7 +30,7 @@ struct OpenApiTypes {
     keys: Vec<(String, Vec<&'static str>)>,
 }
 
-/// A custom kind that is to be served.
+/// A custom kind that the server must serve.
 #[derive(Clone, Copy, Debug)]
 pub struct CustomResource {
     /// Its CustomResourceDefinition, in YAML, with one version.

@@ -85,7 +85,7 @@ fn too_long(most: usize) -> String {
     format!("must be no more than {most} bytes")
 }
 
-/// Keys of labels, taints and finalizers: a name, perhaps behind a domain and a slash.
+/// Keys of labels, taints and finalizers: a name, optionally after a domain and a slash.
 pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     let mut messages = Vec::new();
     let name = match text.split('/').collect::<Vec<_>>()[..] {

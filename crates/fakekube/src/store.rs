@@ -56,7 +56,7 @@ pub struct ListRange<'a> {
 pub struct HistoryLimits {
     /// Changes.
     pub changes: usize,
-    /// Bytes of objects that are not current any more.
+    /// Bytes of objects that are no longer current.
     pub bytes: usize,
 }
 

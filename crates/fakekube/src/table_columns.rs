@@ -77,7 +77,7 @@ fn columns(resource: &ResourceType) -> &'static [TableColumn] {
     }
 }
 
-/// A column. Its cells need not have its type: a real server's often do not.
+/// A column. Its cells may have another type: a real server's often do not.
 struct TableColumn {
     name: &'static str,
     type_: &'static str,

@@ -82,7 +82,7 @@ impl Default for ConnectSettings {
             keep_alive: KeepAlive::PROMPT,
             interactive: false,
             clock: Clock::system(),
-            warn: |warning| tracing::warn!("{warning}"),
+            warn: |warning| tracing::warn!(reason = warning, "the kubeconfig is insecure"),
         }
     }
 }

@@ -108,7 +108,7 @@ impl Event {
         Self::of_node(event_messages::NOT_READY, "Observing", node, event_messages::not_ready(&node.name), at)
     }
 
-    /// A pod was marked not ready, because its node is not ready (NL-17).
+    /// A pod's condition Ready was set to False, because its node is not ready (NL-17).
     pub fn pod_not_ready(pod: &PodName, uid: &Uid, node: &NodeName, at: Wall) -> Self {
         Self {
             reporter: EventReporter::health(event_messages::NOT_READY),

@@ -229,7 +229,7 @@ pub async fn run(
     candidate.publish();
     let release = async { while candidate.advance_release().await {} };
     if tokio::time::timeout(RELEASE_MAX, release).await.is_err() {
-        tracing::warn!("the lease could not be released in time; it expires by itself");
+        tracing::warn!("cannot release the lease in time, so it expires");
     }
     candidate.publish();
 }
@@ -291,7 +291,7 @@ impl LeaderElector {
             }
             Err(why) => {
                 if trouble.as_ref() != Some(&why) {
-                    tracing::warn!(reason = %why, "the lease could not be read or written; it is retried");
+                    tracing::warn!(err = %why, "a request for the lease failed, retrying");
                     *trouble = Some(why);
                 }
                 LeaseResponse::Unknown

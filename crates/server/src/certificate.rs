@@ -138,7 +138,7 @@ impl CertificatePair {
     pub fn config_for(&self, clients: &ClientAuthorities, protocols: &[&[u8]]) -> Arc<ServerConfig> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(provider()))
             .with_safe_default_protocol_versions()
-            .expect("the provider has what TLS 1.2 and 1.3 need")
+            .expect("the provider has everything that TLS 1.2 and 1.3 need")
             .with_client_cert_verifier(clients.verifier())
             .with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(&self.key))));
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();

@@ -72,7 +72,7 @@ impl CertificateFileReloader {
                 if self.problem.as_ref() != Some(&problem) {
                     tracing::error!(
                         err = &error as &dyn std::error::Error,
-                        "the certificate cannot be renewed; the last good one stays"
+                        "cannot reload the certificate, keeping the last valid one"
                     );
                     self.problem = Some(problem);
                 }

@@ -62,7 +62,7 @@ fn a_review_is_decoded() {
 }
 
 #[test]
-fn a_response_has_what_it_must_and_no_more() {
+fn a_response_has_the_required_fields_and_no_more() {
     let (answer, outcome) = judged(ReviewVerdict::allow(), Half::Mutate);
     let expected = json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",

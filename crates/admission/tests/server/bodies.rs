@@ -74,7 +74,7 @@ async fn a_long_body_is_not_stored_with_or_without_an_announced_length() {
         assert_eq!(&answer, b"HTTP/1.1 200");
     }
     assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"crowded\"}"), 0.0);
-    // A client that sends `Expect: 100-continue` need not send the body at all.
+    // A client that sends `Expect: 100-continue` does not have to send the body at all.
     let expecting = b"POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 40000000\r\n\r\n";
     assert!(stage.raw(expecting).await.starts_with("HTTP/1.1 413"));
 }

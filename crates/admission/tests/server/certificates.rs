@@ -40,7 +40,7 @@ async fn a_renewal_under_load_loses_no_response() {
         let so_far = answered.load(Ordering::Relaxed);
         let root = stage.files.renew(1, 90);
         is_shown(&stage, &root).await;
-        assert!(connect(stage.address, &before).await.is_err(), "the old one is not served any more");
+        assert!(connect(stage.address, &before).await.is_err(), "the old one is no longer served");
         before = root;
         let goes_on = async {
             while answered.load(Ordering::Relaxed) < so_far + 20 {

@@ -339,7 +339,7 @@ impl TaintExplanation<'_> {
             (TaintMatch::Unsupported(_), _) => return None,
             (_, None) => return Some("it may stay indefinitely".to_owned()),
             (_, Some(due)) if due == Mono::NEVER => {
-                return Some("its deadline is beyond the calendar".to_owned());
+                return Some("its deadline is later than the latest supported date".to_owned());
             }
             (_, Some(due)) => at_moment(now, due),
         };

@@ -18,7 +18,7 @@ pub(crate) fn when(now: Wall, at: Wall, zone: &TimeZone) -> String {
     match (local(now), local(at)) {
         (Ok(now), Ok(at)) if now.date() == at.date() => format!("{}, {distance}", at.strftime("%H:%M:%S")),
         (_, Ok(at)) => format!("{}, {distance}", at.strftime("%Y-%m-%d %H:%M:%S")),
-        // Beyond the calendar.
+        // Later than the latest supported date.
         (_, Err(_)) => distance,
     }
 }
@@ -27,7 +27,7 @@ pub(crate) fn when(now: Wall, at: Wall, zone: &TimeZone) -> String {
 pub(crate) fn dated(at: Wall, zone: &TimeZone) -> String {
     let local = Timestamp::from_microsecond(at.as_micros()).map(|at| at.to_zoned(zone.clone()));
     local.map_or_else(
-        |_| "a time beyond the calendar".to_owned(),
+        |_| "a time outside the supported dates".to_owned(),
         |at| at.strftime("%Y-%m-%d %H:%M:%S %Z").to_string(),
     )
 }
@@ -114,6 +114,6 @@ mod tests {
         assert_eq!(at(-252), "13:58:59, 4m12s ago");
         assert_eq!(at(10 * 3_600), "2026-11-22 00:03:11, in 10h");
         assert_eq!(at(-15 * 3_600), "2026-11-20 23:03:11, 15h ago");
-        assert!(when(now, Wall::from_micros(i64::MAX), &zone).starts_with("in 2"), "beyond the calendar");
+        assert!(when(now, Wall::from_micros(i64::MAX), &zone).starts_with("in 2"), "later than the latest supported date");
     }
 }

@@ -77,8 +77,7 @@ pub(crate) async fn run(settings: WebhookSettings, mut shutdown: Shutdown) -> Re
     };
     if let Ok(address) = listening.address() {
         let cluster = connected.where_from.as_str();
-        tracing::info!(%address, cluster, rules = names::of_rules(&settings.rules), "the webhook serves \
-         requests");
+        tracing::info!(%address, cluster, rules = names::of_rules(&settings.rules), "the webhook serves requests");
     }
     let metrics = metrics(&clock);
     let around = Arc::new(ClusterCache::default());

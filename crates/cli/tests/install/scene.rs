@@ -133,7 +133,7 @@ impl Scene {
             if message.contains("ValidatingAdmissionPolicy 'taintward-"))
     }
 
-    /// Until the policy refuses it, or does not any more.
+    /// Until the policy refuses it, or no longer does.
     pub(crate) async fn until(&self, who: &TestApi, one: &Attempt, passes: bool) {
         let what = format!("{}: {}", one.what, if passes { "taken" } else { "refused by a policy" });
         wait::until(&what, PATIENCE, async || {

@@ -108,7 +108,7 @@ impl Trail {
     }
 }
 
-/// Whether the middle one has what both others have, and nothing that neither has.
+/// Whether the middle one has everything that both others have, and nothing that neither has.
 fn lies_between(before: &Own, middle: &Own, after: &Own) -> bool {
     let (Some(before), Some(middle), Some(after)) = (before, middle, after) else { return false };
     before != after

@@ -48,7 +48,7 @@ impl Stage {
         self.start_ours();
         let original = self.cluster.taint_eviction().await.unwrap();
         let ours = self.ours.as_ref().unwrap();
-        wait::until("taintward to be at work", PATIENCE, async || {
+        wait::until("taintward to act", PATIENCE, async || {
             Ok(ours.output().contains("toleration seconds synced").then_some(()))
         })
         .await

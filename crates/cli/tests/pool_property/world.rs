@@ -25,7 +25,7 @@ pub(crate) enum Outcome {
     Refused,
     /// Rejected by any API server.
     Invalid,
-    /// The pod does not exist any more.
+    /// The pod no longer exists.
     Gone,
 }
 

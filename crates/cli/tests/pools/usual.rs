@@ -71,7 +71,7 @@ pub(crate) async fn pods_are_counted(plot: &Plot<'_>) {
     plot.counts("a", "elsewhere", 1).await;
     let ready = condition(&plot.ready("a", "PodsElsewhere").await, "Ready");
     assert_eq!(ready["status"], "False", "{ready}");
-    // A pod that has ended does not count any more.
+    // A pod that has ended no longer counts.
     taintward_envtest::fixtures::set_phase(&plot.admin, "other", "Succeeded").await.unwrap();
     let pool = plot.counts("a", "offenderCount", 0).await;
     assert_eq!(condition(&pool, "Offended")["status"], "False");

@@ -134,7 +134,7 @@ pub(crate) async fn a_restored_permission_is_used(cluster: &mut Cluster, witness
         let code = delete_pod(&ours, "none").await.unwrap_err().code();
         Ok((code == Some(403)).then_some(()))
     };
-    wait::until("the right to be gone", Duration::from_secs(10), refused).await.unwrap();
+    wait::until("the permission to be removed", Duration::from_secs(10), refused).await.unwrap();
     scene.taint("right", &[no_execute("right", "v")]).await;
     taintward.says(r#"grant the verb delete on pods in API group \"\""#).await;
     sleep(3.0).await;

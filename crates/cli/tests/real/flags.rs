@@ -155,7 +155,7 @@ pub(crate) async fn stamping_without_permission_warns_once(
     // The permission may be granted at any time: it is tried again after a second, and then more and more rarely.
     assert!((1..=3).contains(&refused.len()), "{refused:?}");
     assert!(refused.iter().all(|entry| entry.code == 403), "{refused:?}");
-    let warnings = taintward.said("--stamp-taints has no effect");
+    let warnings = taintward.said("cannot stamp taints, because the permission is missing");
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert_eq!(warnings[0]["level"], "warning");
     Terms { stamps: true, forbidden: true, ..Terms::default() }

@@ -43,7 +43,7 @@ pub(super) fn report(
         }
         DedicatedPoolNotice::PodEvicted { pool, pod } => evicted(recorder, &pool, &pod, at),
         DedicatedPoolNotice::PoolGone { pool } => {
-            tracing::info!(pool = &*pool, "pool is deleted; no node has its taints or labels any longer");
+            tracing::info!(pool = &*pool, "pool deleted, its taints and labels are removed from all nodes");
         }
     }
 }

@@ -51,15 +51,15 @@ impl<'a> EvictionReport<'a> {
             EvictionNotice::CountdownsHeld { pods } => {
                 tracing::warn!(
                     pods,
-                    "countdowns on hold: all zones are fully disrupted, or no node is \
-                 observed"
+                    reason = "all zones are fully disrupted, or no node is observed",
+                    "countdowns on hold"
                 )
             }
             EvictionNotice::CountdownsResumed { held, pods } => {
                 tracing::warn!(
                     pods,
                     held_seconds = held.as_secs_f64(),
-                    "countdowns resumed; deadlines are later by that time"
+                    "countdowns resumed with later deadlines"
                 )
             }
             EvictionNotice::UnsupportedToleration { pod } => self.report_not_understood(&pod, now),
@@ -136,8 +136,8 @@ impl<'a> EvictionReport<'a> {
         let (name, node, until, left) =
             (name.as_str(), pod.node.as_str(), moment(until, now), length(until.since(now.mono)));
         match observing {
-            true => tracing::info!(pod = name, node, taint, until, left, "{message}"),
-            false => tracing::debug!(pod = name, node, taint, until, left, "{message}"),
+            true => tracing::info!(pod = name, node, taint, until, left, message),
+            false => tracing::debug!(pod = name, node, taint, until, left, message),
         }
     }
 
@@ -169,7 +169,7 @@ impl<'a> EvictionReport<'a> {
             uid = %pod.uid,
             node = pod.node.as_str(),
             toleration,
-            "{MESSAGE}"
+            message = MESSAGE
         );
     }
 
@@ -179,8 +179,8 @@ impl<'a> EvictionReport<'a> {
         if let Some(withheld) = self.controller.relist_lines.take(now) {
             tracing::warn!(
                 withheld,
-                "a live read contradicts the watches of the API server, as after a restore of its store from \
-                 a backup: everything is listed again"
+                reason = "the API server's store may have been restored from a backup",
+                "a live read contradicts the watches, listing all objects again"
             );
         }
     }
@@ -214,8 +214,8 @@ impl<'a> EvictionReport<'a> {
                 %uid,
                 node,
                 withheld,
-                "another taint eviction controller is at work beside this one: {ORIGINAL_OFF}, or start this one with \
-                 --mode=observe"
+                remedy = format!("{ORIGINAL_OFF}, or start this controller with --mode=observe"),
+                "another taint eviction controller is at work beside this one"
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! Counts guarded pods: those that have a ceiling, and those that are to get one.
+//! Counts guarded pods: those that have a ceiling, and those that have yet to get one.
 
 use super::names;
 use prometheus_client::metrics::counter::Counter;

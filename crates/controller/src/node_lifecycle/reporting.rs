@@ -65,19 +65,19 @@ fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metri
                 );
             }
         }
-        NodeLifecycleNotice::EverythingDown(true) => tracing::warn!(
-            "all zones are down: the controller adds no NoExecute taints and removes existing ones"
-        ),
+        NodeLifecycleNotice::EverythingDown(true) => {
+            tracing::warn!("all zones are down, so the controller removes NoExecute taints and adds none")
+        }
         NodeLifecycleNotice::EverythingDown(false) => {
             tracing::info!("a zone is no longer fully disrupted: each silent node gets a new grace period")
         }
         NodeLifecycleNotice::HoldCountdowns(true) => {
             tracing::warn!(
-                "no node is observed, or all zones are fully disrupted: countdowns for node \
-             health are on hold"
+                reason = "all zones are fully disrupted, or no node is observed",
+                "countdowns for node health on hold"
             );
         }
-        NodeLifecycleNotice::HoldCountdowns(false) => tracing::info!("countdowns resumed"),
+        NodeLifecycleNotice::HoldCountdowns(false) => tracing::info!("countdowns for node health resumed"),
         NodeLifecycleNotice::ZoneChanged { zone, from, to } => {
             let (zone, from, to) = (zone.to_string(), state_text(*from), state_text(*to));
             if lines.admit("zone changed", now.mono) {
@@ -87,14 +87,14 @@ fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metri
         NodeLifecycleNotice::NotUnderstood(node) => {
             const MESSAGE: &str = "node or its lease is invalid: its taints stay unchanged";
             if lines.admit(MESSAGE, now.mono) {
-                tracing::warn!(node = node.as_str(), "{MESSAGE}");
+                tracing::warn!(node = node.as_str(), message = MESSAGE);
             }
         }
-        NodeLifecycleNotice::ObservedAfresh => tracing::warn!(
-            "observation was interrupted: a node counts as silent only after a whole grace period from now on"
-        ),
+        NodeLifecycleNotice::ObservedAfresh => {
+            tracing::warn!("observation was interrupted, so each node gets a new grace period")
+        }
         NodeLifecycleNotice::Failed { node, failure, .. } => {
-            tracing::debug!(node = node.as_str(), ?failure, "retried later");
+            tracing::debug!(node = node.as_str(), ?failure, "request about a node failed, retrying later");
         }
         NodeLifecycleNotice::Registered(node) => {
             tracing::debug!(node = node.name.as_str(), uid = %node.uid, "node seen for the first time");
@@ -104,14 +104,14 @@ fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metri
             log_node(lines, node, "node is no longer ready", now.mono)
         }
         NodeLifecycleNotice::PodMarked { pod, name } => {
-            tracing::debug!(pod = name.as_str(), uid = %pod.uid, "pod marked not ready: its node is not");
+            tracing::debug!(pod = name.as_str(), uid = %pod.uid, "pod marked not ready because its node is not ready");
         }
     }
 }
 
 fn log_node(lines: &mut WriteLogLimits, node: &NodeRef, message: &'static str, now: Mono) {
     if lines.admit(message, now) {
-        tracing::info!(node = node.name.as_str(), uid = %node.uid, "{message}");
+        tracing::info!(node = node.name.as_str(), uid = %node.uid, message);
     }
 }
 
@@ -131,7 +131,7 @@ fn log_taints(
         add = taint_list(add),
         remove = taint_list(remove),
         reason = cause_text(cause, now),
-        "{message}"
+        message
     );
 }
 
@@ -162,14 +162,14 @@ pub(super) fn zones(engine: &NodeLifecycleEngine, now: Now) {
             excluded = zone.excluded,
             mode = state_text(zone.state),
             rate = rate_text(zone.rate),
-            "zone"
+            "state of a zone"
         );
     }
     if zones > ZONES_NAMED {
-        tracing::info!(more = zones - ZONES_NAMED, "further zones");
+        tracing::info!(more = zones - ZONES_NAMED, "further zones are not logged");
     }
     if let Some(doubt) = engine.doubt(now.mono) {
-        tracing::info!(?doubt, "no node is called silent yet");
+        tracing::info!(?doubt, "observation is incomplete, so no node counts as silent yet");
     }
 }
 

@@ -38,9 +38,9 @@ impl ClockEpisode {
         let Some(offset) = offset else {
             if self == Self::Well && ignored >= USELESS_ANSWERS {
                 tracing::warn!(
-                    "the API server's responses have no usable Date: its time is unknown, and taints and \
-                     pods found in a list count from when they are found; check for a proxy that strips or \
-                     caches the header"
+                    consequence = "countdowns of listed taints and pods start when the list is read",
+                    remedy = "find the proxy that strips or caches the header, and exempt the API server",
+                    "the API server's responses have no usable Date header, so its time is unknown"
                 );
                 return Self::Unknown;
             }
@@ -55,10 +55,11 @@ impl ClockEpisode {
             }
             Self::Off => Self::Off,
             _ if certain > WARNED_OF_SECS => {
-                let (by, side) = (ahead.abs(), if ahead > 0.0 { "ahead of" } else { "behind" });
                 tracing::warn!(
-                    "this machine's clock is {by:.1} s {side} the API server's; countdowns use the server's \
-                     clock, but the times in this log do not: set the clock (NTP)"
+                    offset_seconds = (ahead * 10.0).round() / 10.0,
+                    consequence = "the times in this log are wrong; countdowns use the API server's clock",
+                    remedy = "synchronize the clock of this machine (NTP)",
+                    "this machine's clock differs from the API server's"
                 );
                 Self::Off
             }

@@ -64,8 +64,10 @@ pub(super) async fn report_lease(
         if logged.as_ref() != Some(&news) {
             let (leading, holder, problem) = (now.leading, now.holder, now.trouble);
             match problem {
-                Some(problem) => tracing::warn!(leading, holder, err = problem, "trouble with the lease"),
-                None => tracing::info!(leading, holder, "lease"),
+                Some(problem) => {
+                    tracing::warn!(leading, holder, err = problem, "cannot read or write the lease")
+                }
+                None => tracing::info!(leading, holder, "the lease was read"),
             }
             logged = Some(news);
         }

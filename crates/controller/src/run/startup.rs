@@ -89,7 +89,7 @@ async fn wait_for_api_server(
                 return StartupOutcome::Connected;
             }
             Err(error) => {
-                tracing::warn!(err = %error, "waiting for the API server; retrying every 3 s");
+                tracing::warn!(err = %error, "waiting for the API server, retrying every 3 s");
                 report(Some(error.to_string()));
             }
         }

@@ -29,10 +29,11 @@ pub(super) fn report(
             sink.recorder.record(event(("TolerationHeld", "Holding"), &pod, node, note, now));
         }
         TolerationSecondsNotice::SecondsContested { pod, node } => {
-            const MESSAGE: &str = "another writer changed tolerationSeconds or the annotation of a held or guarded pod; it is \
-                                   answered after pauses from 5 s to 30 s: keep that writer from these pods";
+            const MESSAGE: &str =
+                "another writer changed tolerationSeconds or the annotation of a held or guarded pod";
             if sink.lines.admit(MESSAGE, now.mono) {
-                tracing::warn!(pod = %pod.name(), uid = %pod.uid(), node = %node, "{MESSAGE}");
+                let remedy = "keep the other writer from these pods";
+                tracing::warn!(pod = %pod.name(), uid = %pod.uid(), node = %node, remedy, message = MESSAGE);
             }
         }
         TolerationSecondsNotice::PodReleased { pod, node, seconds } => {
@@ -53,7 +54,7 @@ pub(super) fn report(
             context.metrics.guard.patched.inc();
             if sink.lines.admit("pod guarded", now.mono) {
                 let message = if is_guarded { "pod has a ceiling" } else { "pod has its own seconds again" };
-                tracing::info!(pod = %pod.name(), uid = %pod.uid(), node = %node, "{message}");
+                tracing::info!(pod = %pod.name(), uid = %pod.uid(), node = %node, message);
             }
         }
         TolerationSecondsNotice::LimitChanged(LimitChange::Exceeded(exceeded)) => {
@@ -72,11 +73,11 @@ pub(super) fn report(
             tracing::info!(scope = scope_name(&scope), "no more nodes are silent than the limit allows");
         }
         TolerationSecondsNotice::RecordUndecodable(pod) => {
-            const MESSAGE: &str = "pod left unchanged: its annotation taintward.io/held or \
-             taintward.io/guard cannot be decoded; correct it, or remove it and set tolerationSeconds by \
-             hand";
+            const MESSAGE: &str = "cannot decode an annotation of a held or guarded pod, skipping the pod";
             if sink.lines.admit(MESSAGE, now.mono) {
-                tracing::warn!(pod = %pod.name(), uid = %pod.uid(), "{MESSAGE}");
+                let remedy = "correct the annotation taintward.io/held or taintward.io/guard, or remove it and set \
+                              tolerationSeconds yourself";
+                tracing::warn!(pod = %pod.name(), uid = %pod.uid(), remedy, message = MESSAGE);
             }
         }
     }

@@ -15,7 +15,7 @@ pub enum DedicatedPoolNotice {
         /// The number of nodes.
         nodes: usize,
     },
-    /// This many nodes are to be written now.
+    /// The controller has yet to write this many nodes.
     NodesPlanned(usize),
     /// The condition `Ready` of a pool was written with another reason.
     ReadyChanged {

@@ -3,7 +3,7 @@
 use crate::time::{Mono, Span};
 
 /// For this long after the last pool all objects stay cached: pools that come and go do not cost a list each. A process
-/// that has just started waits as long to find out whether there are pools, so that pods need not be listed twice.
+/// that has just started waits as long to find out whether there are pools, so that pods are not listed twice.
 const LINGER: Span = Span::from_secs(60);
 
 /// Whether the other watches are needed.

@@ -23,7 +23,7 @@ pub struct EvictionStats {
     pub due: usize,
     /// Pods whose eviction is in progress, waits for a retry, or is being withdrawn.
     pub in_hand: usize,
-    /// The earliest due date among pods that are to be evicted and still exist.
+    /// The earliest due date among pods that must be evicted and still exist.
     pub oldest_due: Option<Mono>,
 }
 

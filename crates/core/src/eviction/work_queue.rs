@@ -123,7 +123,7 @@ fn deadline(outcome: Outcome) -> Option<Mono> {
     }
 }
 
-/// All pods that are to be evicted, at any stage.
+/// All pods that must be evicted, at any stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct WorkQueue {
     /// Marked pods, and others whose next request continues an attempt; before all others (S9).

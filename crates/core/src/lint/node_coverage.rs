@@ -1,6 +1,6 @@
 //! Checks tolerations against the taints of all nodes (TL301, TL303, TL304).
 //!
-//! - Invariant: temporary taints (MATCH-10) need not be on a node now.
+//! - Invariant: temporary taints (MATCH-10) may be missing from a node now.
 
 use super::quoted::Quoted;
 use super::{
@@ -112,7 +112,7 @@ fn unneeded(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings: &mut Fi
                 Some(near) => {
                     let reason =
                         format!("no node has a taint {}; one has {}", Quoted(&toleration.key), Quoted(near));
-                    (reason, format!("write key: {near}, if that is meant"))
+                    (reason, format!("write key: {near}, if you mean that key"))
                 }
                 None => {
                     let reason = format!("no node has a taint {}", Quoted(&toleration.key));

@@ -43,7 +43,7 @@ pub(super) fn check(node: &LintedNode, findings: &mut FindingSink<'_>) {
 fn malformed(index: usize, taint: &Taint, findings: &mut FindingSink<'_>) {
     if !is_key(&taint.key) {
         let reason = format!("{} cannot be the key of a taint: an API server refuses it", Quoted(&taint.key));
-        let fix = "write a name of letters, digits, '-', '_' and '.', perhaps after a domain and '/'";
+        let fix = "write a name of letters, digits, '-', '_' and '.', optionally after a domain and '/'";
         findings.say(Rule::Malformed, FindingPlace::Taint(index, TolerationPart::Key), reason, fix);
     }
     if !is_value(&taint.value) {

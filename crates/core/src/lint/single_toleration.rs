@@ -47,13 +47,13 @@ impl SingleToleration<'_, '_, '_> {
         if read.key.is_empty() {
             if read.operator != TolerationOperator::Exists {
                 let reason = "it has no key and not the operator Exists: an API server refuses it";
-                let fix = "name the key, or write operator: Exists if every taint is meant";
+                let fix = "name the key, or write operator: Exists to tolerate every taint";
                 self.say(Rule::EmptyKey, TolerationPart::Operator, reason, fix);
             }
         } else if !is_key(&read.key) {
             let reason =
                 format!("{} cannot be the key of a taint: an API server refuses it", Quoted(&read.key));
-            let fix = "write a name of letters, digits, '-', '_' and '.', perhaps after a domain and '/'";
+            let fix = "write a name of letters, digits, '-', '_' and '.', optionally after a domain and '/'";
             self.say(Rule::Malformed, TolerationPart::Key, reason, fix);
         }
     }

@@ -82,7 +82,7 @@ impl NodeLifecycleConfig {
                 flag: "--node-monitor-period",
                 value: seconds(flags.monitor_period_micros),
                 reason: "is shorter than 0.1s: there would be no time for anything else",
-                way_out: "give at least 0.1s".into(),
+                way_out: "set at least 0.1s".into(),
             });
         }
         if monitor_grace < monitor_period {
@@ -90,7 +90,7 @@ impl NodeLifecycleConfig {
                 flag: "--node-monitor-grace-period",
                 value: seconds(flags.monitor_grace_micros),
                 reason: "is shorter than --node-monitor-period: every node would look silent",
-                way_out: format!("give at least {}", seconds(flags.monitor_period_micros)),
+                way_out: format!("set at least {}", seconds(flags.monitor_period_micros)),
             });
         }
         let rate = rate("--node-eviction-rate", flags.eviction_rate)?;
@@ -100,7 +100,7 @@ impl NodeLifecycleConfig {
                 flag: SECONDARY,
                 value: flags.secondary_eviction_rate.to_string(),
                 reason: "is above --node-eviction-rate: unhealthy zones would be tainted faster than healthy ones",
-                way_out: format!("give at most {}", flags.eviction_rate),
+                way_out: format!("set at most {}", flags.eviction_rate),
             });
         }
         Ok(Self {
@@ -242,9 +242,9 @@ fn positive(flag: &'static str, micros: i64) -> Result<Span, InvalidFlag> {
     let error =
         |reason, way_out: &str| InvalidFlag { flag, value: seconds(micros), reason, way_out: way_out.into() };
     match micros {
-        ..=0 => Err(error("is not a positive time", "give a time such as 5s")),
+        ..=0 => Err(error("is not a positive time", "set a time such as 5s")),
         micros if micros > PERIOD_MAX_MICROS => {
-            Err(error("is longer than a year", "give a time such as 50s"))
+            Err(error("is longer than a year", "set a time such as 50s"))
         }
         micros => Ok(Span::from_micros(micros)),
     }
@@ -258,7 +258,7 @@ fn rate(flag: &'static str, value: f64) -> Result<TaintRate, InvalidFlag> {
         way_out: way_out.into(),
     };
     if !(0.0..=RATE_MAX).contains(&value) {
-        return Err(error("is not a rate between 0 and 10000 nodes a second", "give a rate such as 0.1"));
+        return Err(error("is not a rate between 0 and 10000 nodes a second", "set a rate such as 0.1"));
     }
     let millionths = (value * 1e6 + 0.5) as u64;
     if millionths == 0 && value > 0.0 {
@@ -279,7 +279,7 @@ fn threshold(value: f64) -> Result<Fraction, InvalidFlag> {
         flag: THRESHOLD,
         value: value.to_string(),
         reason: "is not a share above 0 and up to 1",
-        way_out: "give a share such as 0.55".into(),
+        way_out: "set a share such as 0.55".into(),
     })
 }
 
@@ -288,7 +288,7 @@ fn large(value: i64) -> Result<u32, InvalidFlag> {
         flag: "--large-cluster-size-threshold",
         value: value.to_string(),
         reason: "is not a number of nodes",
-        way_out: "give a number such as 50".into(),
+        way_out: "set a number such as 50".into(),
     })
 }
 

@@ -122,7 +122,7 @@ impl NodeRequests {
         self.retry_at = None;
     }
 
-    /// There is nothing to do for the node: earlier failures do not count any more.
+    /// There is nothing to do for the node: earlier failures no longer count.
     pub(crate) fn settle(&mut self) {
         if self.is_idle() {
             self.failures = 0;

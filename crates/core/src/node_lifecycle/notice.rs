@@ -17,7 +17,7 @@ pub enum NodeLifecycleNotice {
     Removed(NodeRef),
     /// A node is no longer ready (NL-17).
     BecameNotReady(NodeRef),
-    /// A pod was marked not ready (NL-17).
+    /// A pod's condition Ready was set to False (NL-17).
     PodMarked {
         /// The pod.
         pod: PodRef,

@@ -1,4 +1,4 @@
-//! Decides which pods are marked as not ready because their node is not ready (NL-17, NL-18).
+//! Decides which pods get the condition Ready False because their node is not ready (NL-17, NL-18).
 //!
 //! - Invariant: each pod is marked once per transition of its node; later updates of its kubelet stand.
 

@@ -1,4 +1,4 @@
-//! Drives an engine with scripted facts, responses and times, which need not be consistent.
+//! Drives an engine with scripted facts, responses and times, which may be inconsistent.
 
 use super::{EPOCH, seconds};
 use taintward_core::api_error::ApiFailure;

@@ -1,4 +1,4 @@
-//! Tests a DELETE without a response that has marked the pod for deletion but not removed it (P31).
+//! Tests a DELETE without a response that has made the pod terminating but not removed it (P31).
 
 use crate::common::script::{Script, at, failed, pod, well};
 use taintward_core::api_error::ApiFailure;

@@ -70,7 +70,7 @@ fn each_node_is_reported_once_and_at_the_moment_it_would_be_tainted() {
     assert!(whys.iter().all(|(name, .., why)| (name == "b0") == (*why == TaintCause::NotReady)), "{whys:?}");
 }
 
-/// A node that recovers is reported again when there is a reason again; simulated writes need not be reverted.
+/// A node that recovers is reported again when there is a reason again; simulated writes do not have to be reverted.
 #[test]
 fn a_reason_that_disappears_and_returns_is_reported_again() {
     let mut world = observer(&[("a", 8)]);

@@ -286,7 +286,7 @@ impl CredentialRenewal {
                 Ok(tls) => {
                     let (authority, identity, tls) = (authority.clone(), identity.cloned(), Arc::new(tls));
                     if self.built.replace(TlsMaterial { authority, identity, tls }).is_some() {
-                        tracing::info!("certificates have changed: new connections are made with them");
+                        tracing::info!("certificates have changed, new connections use them");
                     }
                 }
                 Err(why) => trouble = Err(TlsProblem::certificate(why)),
@@ -318,7 +318,7 @@ impl CredentialRenewal {
         }
         match (&trouble, &self.troubles[of]) {
             (Some(why), before) if before.as_ref() != Some(why) => {
-                tracing::warn!(err = why, "credentials cannot be renewed; the last ones stay in use");
+                tracing::warn!(err = why, "cannot renew credentials, keeping the last ones");
             }
             (None, Some(_)) => tracing::info!("credentials can be renewed again"),
             _ => {}

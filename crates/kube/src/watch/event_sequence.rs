@@ -316,12 +316,11 @@ impl<F: WatchedObject> Batcher<F> {
         tracing::warn!(
             resource = F::RESOURCE,
             object,
-            why = undecodable.why,
-            "an object cannot be decoded: it is skipped and the others continue; its next valid version \
-             counts again"
+            err = undecodable.why,
+            "cannot decode an object, skipping it until its next valid version"
         );
         if self.named.len() == NAMED_MOST {
-            tracing::warn!(resource = F::RESOURCE, "further unreadable objects are counted, not named");
+            tracing::warn!(resource = F::RESOURCE, "further undecodable objects are counted, not named");
         }
     }
 }

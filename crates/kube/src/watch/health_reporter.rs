@@ -65,7 +65,7 @@ impl HealthReporter {
     /// A request failed; `beside` if it was that of a list beside a watch that continues.
     pub(super) fn failed(&self, error: &WatchError, beside: bool) {
         let text = error.to_string();
-        tracing::debug!(resource = self.resource, trouble = text, "listening was interrupted");
+        tracing::debug!(resource = self.resource, err = text, "a list or watch request failed");
         self.update(|health| {
             health.last_error = Some(text);
             health.counters.failures += 1;

@@ -133,10 +133,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         self.unfinished = 0;
         self.watch_lists_refused_at = Some(Instant::now());
         self.health.update(|health| health.counters.watch_lists_refused += 1);
-        tracing::info!(
-            resource = F::RESOURCE,
-            "streamed lists don't work with this server: listing by pages"
-        );
+        tracing::info!(resource = F::RESOURCE, "the API server does not stream lists, listing by pages");
     }
 
     /// Lists again, without a watch beside it, if the last list is old (L4), or a list was requested.
@@ -148,7 +145,7 @@ impl<F: WatchedObject> ListWatchState<F> {
             let position = position.clone();
             self.events.begin_relist(position);
             self.health.update(|health| health.counters.relists_due += 1);
-            tracing::debug!(resource = F::RESOURCE, "the last list is old, or void: listing again");
+            tracing::debug!(resource = F::RESOURCE, "listing again, because a list is due or was requested");
         }
         if matches!(self.events.next_request(), NextRequest::List) {
             self.relist.begins();
@@ -166,7 +163,7 @@ impl<F: WatchedObject> ListWatchState<F> {
             health.mode = mode;
             health.counters.relists_due += 1;
         });
-        tracing::debug!(resource = F::RESOURCE, "the last list is old, or void: listing again");
+        tracing::debug!(resource = F::RESOURCE, "listing again, because a list is due or was requested");
         Some(mode)
     }
 
@@ -189,11 +186,12 @@ impl<F: WatchedObject> ListWatchState<F> {
 
     /// A relist failed: watching continues where it was.
     fn relist_failed(&mut self, retry_after: Option<Duration>, why: &str) {
-        let again = self.relist.fails(retry_after).as_secs();
+        let retry_seconds = self.relist.fails(retry_after).as_secs();
         tracing::warn!(
             resource = F::RESOURCE,
             err = why,
-            "listing again failed: the watch continues, and the list is retried in {again} s"
+            retry_seconds,
+            "cannot list again, the watch continues"
         );
     }
 

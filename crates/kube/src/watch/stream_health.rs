@@ -1,5 +1,6 @@
 //! Publishes the health of a watch for readiness, metrics and the log.
 
+use crate::api::{MissingPermission, Permission};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -41,6 +42,13 @@ pub struct MissingAccess {
     pub group: &'static str,
     /// The resource.
     pub resource: &'static str,
+}
+
+impl MissingAccess {
+    /// The permission on all objects, which displays as the refusal and the rule to add.
+    pub const fn permission(self) -> MissingPermission {
+        MissingPermission(Permission::everywhere(self.verb, self.group, self.resource))
+    }
 }
 
 /// Counters since the start.

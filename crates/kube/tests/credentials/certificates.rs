@@ -79,7 +79,7 @@ async fn another_authority_is_trusted_once_its_file_has_it() {
 }
 
 #[tokio::test]
-async fn a_plugin_may_give_a_certificate() {
+async fn a_plugin_may_return_a_certificate() {
     let (authority, setting) = (Authority::new(), Setting::new());
     let pair = authority.sign(4000);
     let server = Server::start(State { tls: Some(authority.server()), ..State::default() }).await;

@@ -105,7 +105,7 @@ fn a_node_that_leaves_loses_the_pools_marks_and_nothing_else() {
         remove(RECORD),
     ]);
     assert_eq!(steps(&leaving, &edits(&leaving, &[gone])), expected);
-    assert_eq!(read(&leaving).patch(&edits(&leaving, &[pool()])), Ok(None), "it need not leave");
+    assert_eq!(read(&leaving).patch(&edits(&leaving, &[pool()])), Ok(None), "it does not have to leave");
 }
 
 #[test]

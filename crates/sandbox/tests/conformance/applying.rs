@@ -8,7 +8,7 @@ cases![
     an_apply_creates,
     an_apply_without_manager,
     an_apply_again,
-    what_is_not_applied_any_more_goes,
+    fields_that_are_no_longer_applied_are_removed,
     a_conflict,
     a_conflict_is_forced,
     two_apply_the_same,
@@ -50,7 +50,7 @@ fn an_apply_again(play: &mut Play) {
     assert_eq!(first.version(), again.version(), "nothing changed, nothing is written");
 }
 
-fn what_is_not_applied_any_more_goes(play: &mut Play) {
+fn fields_that_are_no_longer_applied_are_removed(play: &mut Play) {
     let path = play.core("configmaps/c");
     apply(play, &path, "one", &map(&json!({"a": "b", "c": "d"}))).is(201);
     let fewer = apply(play, &path, "one", &map(&json!({"a": "b"}))).is(200);

@@ -208,7 +208,7 @@ pub(super) async fn client(
         }
     });
     if served.await.is_err() {
-        tracing::debug!("a client of metrics or health was too slow; its connection is closed");
+        tracing::debug!("closing the connection of a slow client of metrics or health");
     }
 }
 

@@ -43,7 +43,7 @@ impl ReloadingTls {
                 Ok(pair) => self.acceptor = acceptor(&pair),
                 Err(error) => tracing::warn!(
                     err = &error as &dyn std::error::Error,
-                    "the certificate cannot be renewed; the last good one stays"
+                    "cannot reload the certificate, keeping the last valid one"
                 ),
             }
         }

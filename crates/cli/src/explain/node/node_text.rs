@@ -82,7 +82,7 @@ fn taints(explanation: &NodeExplanation<'_>, view: &PrintOptions, text: &mut Str
     let writers = explanation.details.map(|details| &details.writers[..]).unwrap_or_default();
     if let [(last, at), ..] = writers {
         let at = at.map(|at| format!(", at {}", text_parts::wall(now, at))).unwrap_or_default();
-        // All taints are one field: its last writer need not have added each of them.
+        // All taints are one field: its last writer may not have added each of them.
         paragraph(text, &format!("{last} was the last to write the list{at}."), view);
     }
 }

@@ -46,7 +46,7 @@ fn walk<'v>(
         }
         if steps.contains(&PathStep::Range) {
             if loops == LOOPS_MOST {
-                return Err(format!("there are more than {LOOPS_MOST} ranges in each other"));
+                return Err(format!("more than {LOOPS_MOST} ranges are nested"));
             }
             let mut end = None;
             for value in &values {

@@ -224,8 +224,8 @@ impl<F: CachedKind> CacheUpdater<F> {
             tracing::warn!(
                 kind = F::KIND,
                 name = object.identity.as_ref().map_or("", |identity| identity.name.as_str()),
-                why = object.why.as_str(),
-                "cannot decode an object; it counts as absent"
+                err = object.why.as_str(),
+                "cannot decode an object, treating it as absent"
             );
         }
         if let Some(event) = event.into_object_event(ANY_TIME.mono) {
@@ -262,16 +262,16 @@ async fn report(resource: &'static str, mut health: watch::Receiver<StreamHealth
         if now.absent && !was_absent {
             tracing::warn!(
                 resource,
-                "the API server does not serve this resource, so the rules find no such objects; install the \
-                 CustomResourceDefinitions of Taintward"
+                remedy = "install the CustomResourceDefinitions of Taintward",
+                "the API server does not serve a resource that rules need"
             );
         }
         if let Some(missing) = now.missing.filter(|_| !was_missing) {
-            let (verb, on) = (missing.verb, missing.resource);
-            tracing::error!(verb, resource = on, "permission missing: the rules that need it are inactive");
+            let missing = missing.permission();
+            tracing::error!(%missing, "permission missing, so the rules that need it are inactive");
         }
         if let Some(why) = complaints.news(&now) {
-            tracing::warn!(resource, err = why, "watch interrupted; it is resumed");
+            tracing::warn!(resource, err = why, "watch interrupted, resuming it");
         }
         (was_absent, was_missing) = (now.absent, now.missing.is_some());
         if health.changed().await.is_err() {

@@ -86,8 +86,7 @@ impl CertificateRotator {
                     PAUSE_AGAIN
                 }
                 Err(trouble) => {
-                    tracing::warn!(err = %trouble, "certificate rotation failed; keeping the current \
-                     certificate");
+                    tracing::warn!(err = %trouble, "certificate rotation failed, keeping the current certificate");
                     self.metrics.reload_failures.inc();
                     pause = (pause * 2).min(PAUSE_LONGEST);
                     pause

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 macro_rules! reasons {
     ($($reason:ident $refuses:literal $summary:literal;)*) => {
-        /// Why something about a pool is not what its author may expect; the name is the reason of a condition.
+        /// Why a pool may not do what its author expects; the name is the reason of a condition.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Reason {
             $(#[doc = $summary] $reason,)*
@@ -105,7 +105,7 @@ fn taint(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
         );
         found.push(PoolFinding::new(Reason::BadTaint, message));
     } else if !pool.taints().iter().any(|taint| keeps_off(&taint.effect)) {
-        let message = "PreferNoSchedule keeps no pod off: add NoSchedule, if the nodes are to be dedicated";
+        let message = "PreferNoSchedule keeps no pod off: add NoSchedule, if the nodes must be dedicated";
         found.push(PoolFinding::new(Reason::TaintRepelsNoPods, message));
     }
 }

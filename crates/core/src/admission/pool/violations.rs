@@ -1,4 +1,4 @@
-//! Computes the toleration and node affinity that pools give a pod, and the pools that refuse it.
+//! Computes the toleration and node affinity that pools add to a pod, and the pools that refuse it.
 //!
 //! - Invariant: mutating twice changes nothing. A pod of unknown membership gets nothing, and a pool that denies
 //!   refuses it.

@@ -156,7 +156,7 @@ impl WorkQueue {
         Some(attempt)
     }
 
-    /// Records whether the mark was set; false if that does not matter any more.
+    /// Records whether the mark was set; false if that no longer matters.
     fn mark_answered(&mut self, pod: &PodRef, is_marked: bool, now: Mono) -> bool {
         let Some(attempt) = self.awaited(pod, InFlightRequest::Mark) else { return false };
         if is_marked {
@@ -195,7 +195,7 @@ impl WorkQueue {
         self.attempts.get(pod).is_some_and(|attempt| attempt.deleted_by_other)
     }
 
-    /// Records whether the DELETE was accepted; false if that does not matter any more.
+    /// Records whether the DELETE was accepted; false if that no longer matters.
     fn delete_answered(&mut self, pod: &PodRef, result: Result<(), ApiFailure>) -> bool {
         if result.is_ok() && self.attempts.get(pod).is_some_and(|attempt| attempt.vanished) {
             return true;

@@ -227,7 +227,7 @@ fn items(value: &Value) -> Result<&[Value], StatusError> {
     value.as_array().map(Vec::as_slice).ok_or_else(|| bad_type("a list"))
 }
 
-/// Checks that the items of a patch occur in the same sequence in the order; deletions need not.
+/// Checks that the items of a patch occur in the same sequence in the order; deletions do not have to.
 fn check_order(change: &[Value], order: &[Value], key: Option<&str>) -> Result<(), StatusError> {
     if change.is_empty() || order.is_empty() {
         return Ok(());

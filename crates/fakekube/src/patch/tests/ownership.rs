@@ -145,7 +145,7 @@ fn conflicts_name_the_other_manager() {
 }
 
 #[test]
-fn fields_not_applied_any_more_are_removed_unless_another_manager_owns_them() {
+fn fields_that_are_no_longer_applied_are_removed_unless_another_manager_owns_them() {
     let kind = of("v1", "ConfigMap");
     let live =
         apply(None, &config(json!({"a": "1", "b": "1", "c": "1"})), kind, &at("one", "1"), false).unwrap();

@@ -56,7 +56,7 @@ pub fn apply(
     refuse(applied, of, writer)?;
     let managed = live.and_then(|live| live.pointer("/metadata/managedFields"));
     let mut ledger = ManagedFields::decode(managed)
-        .ok_or_else(|| unexpected("failed to decode managed fields: they are not what they should be"))?;
+        .ok_or_else(|| unexpected("failed to decode managed fields: they have an unexpected form"))?;
     let there = live.map_or_else(|| zero(&Shape::Object(of)), super::without);
     if let (Some(_), true) = (live, ledger.lines.is_empty()) {
         let before = FieldWriter { manager: BEFORE_FIRST_APPLY, ..*writer };
