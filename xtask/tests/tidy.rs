@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 
+use proc_macro2::{TokenStream, TokenTree};
 use std::fs;
 use std::path::{Path, PathBuf};
 use xtask::files::files_below;
@@ -20,6 +21,15 @@ const HEAD_LINES_MAX: usize = 8;
 
 /// Endings of names that do not describe a type.
 const EMPTY_NAMES: [&str; 4] = ["Manager", "Helper", "Util", "Utils"];
+
+/// The macros of tracing that write a log record.
+const LOG_MACROS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "event"];
+
+/// The constants that hold the messages of log records.
+const LOG_CONSTANTS: [&str; 3] = ["MESSAGE", "PERMISSION_CHANGED", "REQUEST_FAILED"];
+
+/// The longest message of a log record, in characters.
+const LOG_MESSAGE_MAX: usize = 100;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -125,6 +135,78 @@ fn what_ships_reads_the_wall_clock_in_known_places() {
         (ships && !clock && !is_test(file)).then(|| format!("{reads}; ask kube::clock"))
     });
     assert_eq!(said, "");
+}
+
+/// Operators search logs for messages, and log pipelines group by them: a message is one short constant sentence, and
+/// its values are fields.
+#[test]
+fn log_messages_are_short_and_constant() {
+    let said = untidy(|file, text| {
+        if is_test(file) || !LOG_MACROS.iter().any(|name| text.contains(&format!("{name}!"))) {
+            return None;
+        }
+        let mut faults = Vec::new();
+        find_log_messages(text.parse().unwrap(), &mut |message| {
+            let fault = if message.contains('{') {
+                "interpolates a value; make it a field"
+            } else if message.contains("; ") || message.contains(". ") {
+                "has several sentences; move the details into fields such as reason and remedy"
+            } else if message.chars().count() > LOG_MESSAGE_MAX {
+                "is too long; move the details into fields such as reason and remedy"
+            } else {
+                return;
+            };
+            faults.push(format!("the log message {message:?} {fault}"));
+        });
+        (!faults.is_empty()).then(|| faults.join(", "))
+    });
+    assert_eq!(said, "");
+}
+
+/// Finds the literals that are messages of log records: in calls of the macros, and in constants.
+fn find_log_messages(tokens: TokenStream, found: &mut impl FnMut(&str)) {
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let named = |token: &TokenTree, names: &[&str]| names.iter().any(|name| token.to_string() == *name);
+    let mut report = |token: &TokenTree| {
+        if let TokenTree::Literal(literal) = token
+            && let syn::Lit::Str(text) = syn::Lit::new(literal.clone())
+        {
+            found(&text.value());
+        }
+    };
+    for (at, token) in tokens.iter().enumerate() {
+        match (token, &tokens[at + 1..]) {
+            (TokenTree::Ident(_), [bang, TokenTree::Group(arguments), ..])
+                if named(token, &LOG_MACROS) && named(bang, &["!"]) =>
+            {
+                let arguments: Vec<TokenTree> = arguments.stream().into_iter().collect();
+                let parts = arguments.split(|token| named(token, &[","]));
+                for part in parts {
+                    match part {
+                        [only] => report(only),
+                        [field, equals, only] if named(field, &["message"]) && named(equals, &["="]) => {
+                            report(only);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            (TokenTree::Ident(_), [name, rest @ ..])
+                if named(token, &["const"]) && named(name, &LOG_CONSTANTS) =>
+            {
+                let value = rest.iter().take_while(|token| !named(token, &[";"]));
+                if let Some(value) = value.skip_while(|token| !named(token, &["="])).nth(1) {
+                    report(value);
+                }
+            }
+            _ => {}
+        }
+    }
+    for token in tokens {
+        if let TokenTree::Group(group) = token {
+            find_log_messages(group.stream(), found);
+        }
+    }
 }
 
 #[test]
