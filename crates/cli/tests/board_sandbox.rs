@@ -9,7 +9,7 @@ mod cli {
     pub(crate) mod running;
 }
 
-use cli::running::{Running, ask};
+use cli::running::{Folder, Running, ask};
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
@@ -111,6 +111,78 @@ fn a_newcomer_sees_what_a_taint_does() {
     browser.until("it is free again", "!document.querySelector('#panel .chip')").unwrap();
     assert_eq!(browser.complaints(), [""; 0]);
     assert_eq!(browser.evaluate("document.querySelector('#link').textContent").unwrap(), Value::from("live"));
+}
+
+/// A Namespace and a Deployment of two pods.
+const FILE: &str = "
+apiVersion: v1
+kind: Namespace
+metadata: {name: team}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: app, namespace: team}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: app}}
+  template:
+    metadata: {labels: {app: app}}
+    spec: {containers: [{name: main, image: registry.example/x:1}]}
+";
+
+#[test]
+fn buttons_stop_heartbeats_cordon_load_and_scale() {
+    let Some(mut browser) = Browser::for_test("board_sandbox::buttons_stop_heartbeats_cordon_load_and_scale")
+    else {
+        return;
+    };
+    let mut sandbox = Running::start(&["--plain"]);
+    browser.open(&board_of(&mut sandbox)).unwrap();
+    browser.until("its pods", "document.querySelector('#totals').textContent.includes('18 pods')").unwrap();
+    browser.click(&button("60×")).unwrap();
+    browser
+        .until("time is faster", "document.querySelector('#speed').textContent === 'at 60× speed'")
+        .unwrap();
+    let tile = "[...document.querySelectorAll('.tile')].find(one => one.textContent.startsWith('n1'))";
+    browser.click(&format!("{tile}.querySelector('button')")).unwrap();
+    let state = |text: &str| format!("{tile}.querySelector('.health').textContent === {}", json!(text));
+    let tainted = format!("{tile}.querySelector('.chips').textContent.includes('unreachable:NoExecute')");
+    browser.until("the node is ready", &state("Ready")).unwrap();
+
+    // Its grace period of 50 s takes less than a second.
+    browser.click(&button("Stop heartbeats")).unwrap();
+    browser.until("the node is silent", &state("Unknown, silenced")).unwrap();
+    browser.until("the node is tainted", &tainted).unwrap();
+    let counted = "document.querySelector('#totals').textContent.includes('1 not ready')";
+    browser.until("the totals count it", counted).unwrap();
+    browser.click(&button("Resume heartbeats")).unwrap();
+    browser.until("the node is ready again", &state("Ready")).unwrap();
+    browser.until("the taints are gone", &format!("!{tile}.querySelector('.chip')")).unwrap();
+
+    browser.click(&button("Cordon")).unwrap();
+    browser.until("the node is cordoned", &state("Ready, cordoned")).unwrap();
+    browser.click(&button("Uncordon")).unwrap();
+    browser.until("the node is schedulable", &state("Ready")).unwrap();
+    browser.until("the button is the first one again", &button("Cordon")).unwrap();
+
+    let folder = Folder::named("board-file");
+    let file = folder.write("app.yaml", FILE);
+    browser.choose(&button("Load a file"), file.as_ref()).unwrap();
+    let app =
+        "[...document.querySelectorAll('#workloads .row')].find(one => one.textContent.includes('team/app'))";
+    let healthy = |count: usize| format!("{app}.textContent.includes('{count}/{count} healthy')");
+    browser.until("the workload is healthy", &healthy(2)).unwrap();
+    browser.click(app).unwrap();
+    let desired = "document.querySelector('#panel input[type=number]')";
+    browser.until("the panel has its number", &format!("{desired}.value === '2'")).unwrap();
+    browser.click(desired).unwrap();
+    browser.evaluate(&format!("{desired}.select()")).unwrap();
+    browser.write("3").unwrap();
+    browser.click(&button("Scale")).unwrap();
+    browser.until("the workload has three pods", &healthy(3)).unwrap();
+    let result = "document.querySelector('#said').textContent === 'deployment/app scaled to 3 pods'";
+    browser.until("the page says so", result).unwrap();
+    assert_eq!(browser.complaints(), [""; 0]);
 }
 
 const LINK: &str = "document.querySelector('#link').textContent";
