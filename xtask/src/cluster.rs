@@ -135,7 +135,7 @@ fn state() -> Result<Option<KeptCluster>> {
     Ok(is_keeper(pid).then(|| KeptCluster { pid, kubeconfigs: state["kubeconfigs"].clone() }))
 }
 
-/// Whether the process is a keeper: another process may have its id by now.
+/// Whether the process is a keeper: another process may have its id now.
 fn is_keeper(pid: u32) -> bool {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<&[u8]> = line.split(|&byte| byte == 0).collect();

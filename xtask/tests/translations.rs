@@ -1,4 +1,4 @@
-//! Tests that pages in Simplified Chinese have what their English pages have, and names those that have fallen behind.
+//! Tests that pages in Simplified Chinese have everything that their English pages have, and names those that have fallen behind.
 //!
 //! - `TRANSLATIONS=record` writes into each page that has it all which English text it was translated from, and copies
 //!   fenced blocks.
@@ -27,7 +27,7 @@ const PAGES: [&str; 9] = [
 ];
 
 #[test]
-fn translations_have_what_the_english_pages_have() {
+fn translations_have_everything_that_the_english_pages_have() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut all = Translation::all(root);
     let is_missing = |page: &&str| !all.iter().any(|translation| translation.page == Path::new(page));

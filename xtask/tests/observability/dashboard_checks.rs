@@ -77,7 +77,7 @@ fn panels_have_unique_ids_and_do_not_overlap() {
 }
 
 #[test]
-fn dashboards_have_what_grafana_needs_and_panels_have_descriptions() {
+fn dashboards_have_everything_that_grafana_needs_and_panels_have_descriptions() {
     let mut uids = BTreeSet::new();
     for (uid, dashboard) in kept() {
         assert!(uids.insert(uid), "two dashboards have the uid {uid}");
