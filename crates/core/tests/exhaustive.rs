@@ -206,7 +206,7 @@ impl State {
             while self.hear(true).is_some() || self.hear(false).is_some() {}
             match round {
                 0 => self.list(),
-                // Any mark has been removed by now.
+                // Any mark has already been removed.
                 8 => self.hold(false),
                 _ => {}
             }

@@ -151,7 +151,7 @@ impl NodeLifecycleConfig {
         self.hold_countdowns
     }
 
-    /// The maximum time between two signs of life of a stream, of the API server or of this process itself, before it
+    /// The maximum time without activity of a stream, of the API server or of this process itself, before it
     /// counts as a gap (S7): within it, no more than one heartbeat of a ten-second interval is missed.
     pub const fn gap_max(&self) -> Span {
         Span::from_micros(self.monitor_grace.as_micros() / 4)

@@ -56,7 +56,7 @@ pub struct NodeHealthExplanation<'a> {
     pub conditions: NodeConditions,
     /// The managed taints that it has.
     pub own: ManagedTaints,
-    /// When its last sign of life was observed.
+    /// When its last heartbeat was observed.
     pub last_renewal: Mono,
     /// Until when its silence is within its grace period; `None`: unknown.
     pub patience: Option<Mono>,

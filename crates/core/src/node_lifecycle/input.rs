@@ -21,7 +21,7 @@ pub enum NodeLifecycleInput {
     StreamLost {
         /// The kind.
         stream: WatchedKind,
-        /// The last sign of life.
+        /// The last activity.
         since: Mono,
     },
     /// The stream delivers events again, from where it broke off; a completed list implies the same.

@@ -1,7 +1,7 @@
 //! Stores what is known about a node and of its lease, in few bytes: of a lease two numbers, of taints and conditions a
 //! few bits.
 //!
-//! - Invariant: a sign of life is a change that this process observes, dated by its own clock (NL-10).
+//! - Invariant: a heartbeat is a change that this process observes, dated by its own clock (NL-10).
 
 use super::SilenceDeadline;
 use super::config::NodeLifecycleConfig;
@@ -36,7 +36,7 @@ impl NodeFacts {
         fact.version.is_some() && fact.version < newest
     }
 
-    /// Applies a node that has the UID of the known one, if there is one. Returns whether it shows a sign of life
+    /// Applies a node that has the UID of the known one, if there is one. Returns whether it shows a heartbeat
     /// (NL-10).
     fn apply_node(&mut self, fact: NodeHealthFact, now: Now, notices: &mut Vec<NodeLifecycleNotice>) -> bool {
         let node = NodeRef { name: fact.name.clone(), uid: fact.uid.clone() };
@@ -152,12 +152,12 @@ impl NodeFacts {
         self.lease.is_some_and(|lease| lease.renewed.is_some())
     }
 
-    /// Records a sign of life. Returns whether the node exists.
+    /// Records a heartbeat. Returns whether the node exists.
     fn set_renewed(&mut self, now: Mono) -> bool {
         self.state.as_mut().map(|known| known.probe = now).is_some()
     }
 
-    /// Until when a node's silence is no longer than its grace period: a whole grace period from its last sign of life
+    /// Until when a node's silence is no longer than its grace period: a whole grace period from its last heartbeat
     /// (NL-10, NL-11), and from when this process could have observed one (S7). `None`: unknown.
     pub(super) fn silence_deadline(
         &self,
@@ -208,7 +208,7 @@ impl NodeFacts {
         self.state.as_ref()?.version
     }
 
-    /// Returns when the last sign of life was observed, and since when `Ready` has its status, both by the local clock.
+    /// Returns when the last heartbeat was observed, and since when `Ready` has its status, both by the local clock.
     pub(super) fn times(&self) -> Option<(Mono, Mono)> {
         self.state.as_ref().map(|known| (known.probe, known.ready_since))
     }
@@ -266,7 +266,7 @@ struct NodeHealthState {
     zone: ZoneKey,
     conditions: NodeConditions,
     heartbeat: Option<Wall>,
-    /// When the last sign of life was observed, by the local clock (NL-10).
+    /// When the last heartbeat was observed, by the local clock (NL-10).
     probe: Mono,
     /// Since when `Ready` has its status, as far as is known.
     ready_since: Mono,
@@ -311,7 +311,7 @@ impl NodeHealthState {
         self.conditions.ready() == Some(ConditionStatus::True)
     }
 
-    /// Whether this shows a sign of life since `before` (NL-10): its heartbeat changed; or `Ready` appeared, unless a
+    /// Whether this shows a heartbeat since `before` (NL-10): its heartbeat time changed; or `Ready` appeared, unless a
     /// controller added it for a silent node, or disappeared (NL-11).
     fn shows_life_since(&self, before: &Self) -> bool {
         let beats = self.heartbeat.is_some() && self.heartbeat != before.heartbeat;

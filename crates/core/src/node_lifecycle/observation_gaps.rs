@@ -133,7 +133,7 @@ pub(crate) struct Observation {
     afresh: Option<Mono>,
     /// The last call.
     called: Option<Mono>,
-    /// When the last sign of life of any node was observed.
+    /// When the last heartbeat of any node was observed.
     last_renewal: Option<Mono>,
 }
 
@@ -232,13 +232,13 @@ impl Observation {
         }
     }
 
-    /// A sign of life of a node was observed.
+    /// A heartbeat of a node was observed.
     pub(crate) fn node_renewed(&mut self, now: Mono) {
         self.last_renewal = Some(now);
     }
 
-    /// Since when silence is a node's own (S7): the streams that would have delivered a sign of life, the API server
-    /// and this process were all working. A node with a lease shows a sign of life there; one without, in its object.
+    /// Since when silence is a node's own (S7): the streams that would have delivered a heartbeat, the API server
+    /// and this process were all working. A node with a lease shows a heartbeat there; one without, in its object.
     pub(crate) fn since(&self, has_lease: bool) -> Option<Mono> {
         let (leases, requests) = (self.leases.since?, self.requests?.since);
         let nodes = if has_lease { None } else { Some(self.nodes.since?) };
@@ -258,7 +258,7 @@ impl Observation {
         }
     }
 
-    /// When the last sign of life of any node will be older than this; `None`: there never was one.
+    /// When the last heartbeat of any node will be older than this; `None`: there never was one.
     pub(crate) fn all_silent_at(&self, span: Span) -> Option<Mono> {
         Some(self.last_renewal?.plus(span).plus(TICK))
     }

@@ -101,7 +101,7 @@ impl NodeLifecycleEngine {
         (self.is_synced() && modes != (self.all_down, self.holds_countdowns)).then_some(now)
     }
 
-    /// When the last sign of life of any node will be old enough to put countdowns on hold.
+    /// When the last heartbeat of any node will be old enough to put countdowns on hold.
     fn hold_at(&self) -> Option<Mono> {
         let at = self.observation.all_silent_at(self.config.hold_after())?;
         self.observation.called().filter(|called| at > *called).map(|_| at)

@@ -165,7 +165,7 @@ proptest! {
             return Ok(());
         }
         let behind = world.made(&world.with(before), &rules);
-        // Called again, a merge like upstream's drops what the tolerations for extended resources cover by now; and
+        // Called again, a merge like upstream's drops what the tolerations for extended resources cover now; and
         // these are placed before those of the namespace if upstream added them but not those.
         if !extended || (restriction.is_some() && merging == MergeMode::KeepsOwn) {
             prop_assert_eq!(&behind.tolerations, &plain.tolerations);

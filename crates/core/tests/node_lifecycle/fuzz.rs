@@ -64,7 +64,7 @@ fn name(node: usize) -> NodeName {
 }
 
 fn number(name: &NodeName) -> usize {
-    name.as_str()[1..].parse().expect("made by name()")
+    name.as_str()[1..].parse().expect("a name from name()")
 }
 
 fn taint(own: ManagedTaint) -> Taint {

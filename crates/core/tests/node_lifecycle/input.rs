@@ -11,8 +11,8 @@ use taintward_core::node_lifecycle::{
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::Wall;
 
-/// NL-10: renew times are compared, not trusted: times in the past, in the future, and steps back are still signs of
-/// life.
+/// NL-10: renew times are compared, not trusted: times in the past, in the future, and steps back are still
+/// heartbeats.
 #[test]
 fn nl_10_times_in_leases_are_not_trusted() {
     let mut world = World::new(&[("a", 4)]);
@@ -33,10 +33,10 @@ fn nl_10_times_in_leases_are_not_trusted() {
     assert!(world.own("a1").has(ManagedTaint::UnreachableNoExecute));
 }
 
-/// NL-10: a renewal that is older than the observed one is not a sign of life, from the watch or in a list: the node is
+/// NL-10: a renewal that is older than the observed one is not a heartbeat, from the watch or in a list: the node is
 /// tainted as without it.
 #[test]
-fn nl_10_an_older_lease_delivered_late_is_not_a_sign_of_life() {
+fn nl_10_an_older_lease_delivered_late_is_not_a_heartbeat() {
     for listed in [false, true] {
         let mut world = World::new(&[("a", 4)]);
         world.pass(20);
@@ -186,7 +186,7 @@ fn s6_only_certain_failures_return_the_token() {
     }
 }
 
-/// A late event is not a sign of life, however often it arrives: the dead node is tainted in time.
+/// A late event is not a heartbeat, however often it arrives: the dead node is tainted in time.
 #[test]
 fn late_and_repeated_leases_keep_no_node_alive() {
     let mut world = World::new(&[("a", 4)]);

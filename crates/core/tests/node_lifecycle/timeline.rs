@@ -171,7 +171,7 @@ fn nl_11_a_node_that_never_posted() {
     assert_eq!(conditions.len(), 4);
     assert!(conditions.iter().all(|(_, expiry)| *expiry == ConditionExpiry::NeverPosted));
     assert_eq!(world.tainted(), ["a8"]);
-    // The heartbeat that the declaration invents is the node's creation, and not a sign of life.
+    // The heartbeat time that the declaration invents is the node's creation, and not a heartbeat.
     world.pass(10);
     let engine = world.engine.as_ref().expect("it runs");
     let heard =

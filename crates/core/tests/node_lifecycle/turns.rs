@@ -154,7 +154,7 @@ fn a_late_event_of_a_node_is_dropped() {
     assert_eq!(world.commits.len(), 1);
 }
 
-/// NL-10: for a node without a lease, a posted status is a sign of life.
+/// NL-10: for a node without a lease, a posted status is a heartbeat.
 #[test]
 fn a_heartbeat_in_the_node_counts() {
     let mut world = World::new(&[("a", 3)]);

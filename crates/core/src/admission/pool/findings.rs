@@ -159,8 +159,8 @@ fn users(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
             found.push(PoolFinding::new(Reason::NoUsers, message));
         }
         Some(selector) if selector.0.is_empty() => {
-            let message = "an empty selector means the pods of all namespaces: write labels of the namespaces that are \
-                           meant";
+            let message = "an empty selector means the pods of all namespaces: write labels of the namespaces that you \
+                           need";
             found.push(PoolFinding::new(Reason::AllNamespacesMayUse, message));
         }
         _ => {}

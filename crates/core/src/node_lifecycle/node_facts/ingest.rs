@@ -1,6 +1,6 @@
 //! Applies events of watches, and live reads, of nodes, leases and pods.
 //!
-//! - See `node_facts.rs` for what is stored and what a sign of life is (NL-10), `pod_readiness.rs` for pods.
+//! - See `node_facts.rs` for what is stored and what a heartbeat is (NL-10), `pod_readiness.rs` for pods.
 
 use crate::engine::LiveRead;
 use crate::identity::{NodeName, Uid};
@@ -235,7 +235,7 @@ impl NodeLifecycleEngine {
         }
     }
 
-    /// Records a sign of life: the common case, where nothing else has changed.
+    /// Records a heartbeat: the common case, where nothing else has changed.
     fn renew(&mut self, name: &NodeName, now: Mono) {
         let Some(entry) = self.entries.get_mut(name) else { return };
         if !entry.facts.set_renewed(now) {
