@@ -6,7 +6,7 @@
 //!   id, so a viewer that loses its connection in between gets the whole state again. A later part may be newer than the first
 //!   one; the messages after the first part follow the last part, and bring all parts to the same state.
 
-use super::cluster_model::{ClusterModel, SnapshotFrame, SnapshotPart, json};
+use super::cluster_model::{ClusterModel, ModelChange, SnapshotFrame, SnapshotPart, json};
 use super::views::{Heading, seconds};
 use hyper::body::Bytes;
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ use tokio::sync::watch;
 /// The maximum number of bytes of stored messages; the last one is stored at any size.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
-/// The approximate number of pods in one part of the whole state.
+/// The approximate number of pods in one part of the whole state, and the maximum in a message.
 pub(super) const PART_PODS: usize = 10_000;
 
 /// The position of a viewer: `EPOCH-NUMBER` as text. Numbers of another process are invalid.
@@ -104,13 +104,23 @@ impl BoardState {
         let current = CurrentHeading { now: seconds(now.wall), speed, problem };
         let is_new = (&current.problem, current.speed) != (&heading.problem, heading.speed);
         *heading = current;
-        let Some(json) = model.change(now, heading.view(), is_new) else { return };
-        *number += 1;
-        let message = self.message("change", *number, &json);
-        *bytes += message.len();
-        messages.push_back((*number, message));
-        while *bytes > KEPT_BYTES_MAX && messages.len() > 1 {
-            *bytes -= messages.pop_front().map_or(0, |(_, oldest)| oldest.len());
+        match model.change(now, heading.view(), is_new, PART_PODS) {
+            ModelChange::Nothing => return,
+            ModelChange::Message(json) => {
+                *number += 1;
+                let message = self.message("change", *number, &json);
+                *bytes += message.len();
+                messages.push_back((*number, message));
+                while *bytes > KEPT_BYTES_MAX && messages.len() > 1 {
+                    *bytes -= messages.pop_front().map_or(0, |(_, oldest)| oldest.len());
+                }
+            }
+            // No message has this number, and no viewer needs the messages before it.
+            ModelChange::WholeState => {
+                *number += 1;
+                messages.clear();
+                *bytes = 0;
+            }
         }
         self.latest.send_replace(*number);
     }

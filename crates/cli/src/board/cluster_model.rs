@@ -33,6 +33,16 @@ pub(crate) struct ClusterModel {
     is_followed: bool,
 }
 
+/// What viewers that have received everything before it lack.
+#[derive(Debug, PartialEq)]
+pub(crate) enum ModelChange {
+    Nothing,
+    /// As JSON.
+    Message(String),
+    /// So many pods that viewers get the whole state, in parts: a message would take many times their memory.
+    WholeState,
+}
+
 /// The changes that viewers have not received yet.
 #[derive(Default)]
 struct PendingChange {
@@ -156,20 +166,35 @@ impl ClusterModel {
         self.pending.is_any |= !self.budgets.take_changes().is_empty();
     }
 
-    /// The changes since the last call, as JSON; `None`: there are no changes.
-    pub(crate) fn change(&mut self, now: Now, heading: Heading<'_>, is_heading_new: bool) -> Option<String> {
+    /// The changes since the last call; a message has at most `pods_max` pods.
+    pub(crate) fn change(
+        &mut self,
+        now: Now,
+        heading: Heading<'_>,
+        is_heading_new: bool,
+        pods_max: usize,
+    ) -> ModelChange {
         if !self.is_synced() {
             // The heading says why the board is still empty.
-            return is_heading_new.then(|| json(&heading));
+            return if is_heading_new { ModelChange::Message(json(&heading)) } else { ModelChange::Nothing };
         }
-        let changes = self.pods.changes(now);
+        let was_followed = std::mem::replace(&mut self.is_followed, true);
+        let mut changes = Vec::new();
+        self.pods.judge_stale(now, |change| {
+            if was_followed {
+                changes.push(change);
+            }
+        });
         let overdue = self.pods.take_overdue(now);
-        if self.is_followed {
+        if was_followed {
             self.decisions.pods(now, &changes, &overdue);
         }
-        self.is_followed = true;
         let pending = std::mem::take(&mut self.pending);
         self.pending.decision = self.decisions.next();
+        if !was_followed || changes.len() > pods_max {
+            self.limits = self.current_limits();
+            return ModelChange::WholeState;
+        }
         let mut limits = None;
         if pending.is_any || !changes.is_empty() {
             let current = self.current_limits();
@@ -196,7 +221,8 @@ impl ClusterModel {
             deleted_pods,
             deleted_workloads: pending.deleted_workloads,
         };
-        (is_heading_new || !view.is_empty()).then(|| json(&view))
+        let is_new = is_heading_new || !view.is_empty();
+        if is_new { ModelChange::Message(json(&view)) } else { ModelChange::Nothing }
     }
 
     /// The whole state after the last change: everything but the pods, and the first `most` of them.

@@ -99,28 +99,28 @@ impl PodTable {
         self.engine.handle(EvictionInput::Pods(event), now);
     }
 
-    /// Judges pods with changed facts, and returns the pods with another state.
-    pub(crate) fn changes(&mut self, now: Now) -> Vec<PodChange> {
+    /// Judges pods with changed facts, and passes on the pods with another state.
+    pub(crate) fn judge_stale(&mut self, now: Now, mut changed: impl FnMut(PodChange)) {
         // The board does not log notices.
         drop(self.engine.take_notices());
         if !self.is_synced() {
-            return Vec::new();
+            return;
         }
-        let mut changes = Vec::new();
         for node in std::mem::take(&mut self.stale) {
-            self.judge(&node, now, &mut changes);
+            self.judge(&node, now, &mut changed);
         }
-        changes
     }
 
-    fn judge(&mut self, node: &NodeName, now: Now, changes: &mut Vec<PodChange>) {
+    fn judge(&mut self, node: &NodeName, now: Now, changed: &mut impl FnMut(PodChange)) {
         let Some(pods) = self.pods.get_mut(node) else { return };
         let engine = &self.engine;
         let change =
             |id: &PodId, before, after| PodChange { id: id.clone(), node: node.clone(), before, after };
         let known: BTreeSet<Uid> = engine.pods_on(node).map(|pod| pod.uid).collect();
         for (_, entry) in pods.extract_if(.., |uid, _| !known.contains(uid)) {
-            changes.extend(entry.state.map(|before| change(&entry.id, Some(before), None)));
+            if let Some(before) = entry.state {
+                changed(change(&entry.id, Some(before), None));
+            }
         }
         for (uid, entry) in pods.iter_mut() {
             let pod = PodRef { node: node.clone(), uid: uid.clone() };
@@ -130,7 +130,7 @@ impl PodTable {
             if entry.state.as_ref() != Some(&state) {
                 entry.is_overdue &= state.at == entry.state.as_ref().and_then(|before| before.at);
                 let before = entry.state.replace(state.clone());
-                changes.push(change(&entry.id, before, Some(state)));
+                changed(change(&entry.id, before, Some(state)));
             }
         }
         if pods.is_empty() {

@@ -1,7 +1,7 @@
 //! Tests the messages to viewers about taints, countdowns and deleted pods.
 
 use super::board_state::{BoardState, PART_PODS};
-use super::cluster_model::{ClusterModel, SnapshotFrame};
+use super::cluster_model::{ClusterModel, ModelChange, SnapshotFrame};
 use super::node_object::NodeObject;
 use super::views::Heading;
 use super::workload_object::{BudgetObject, Deployment, WorkloadObject};
@@ -14,6 +14,9 @@ use taintward_kube::decode::{Decoded, DecodedPod, ObjectIdentity, WatchedObject}
 use taintward_kube::watch::WatchEvent;
 
 const HEADING: Heading<'_> = Heading { now: 0.0, speed: 1.0, problem: None };
+
+/// Of a message.
+const PODS_MAX: usize = 6;
 
 /// The moment `TAINTED` as Unix seconds.
 const START: i64 = 1_767_225_600;
@@ -70,15 +73,24 @@ fn followed(pods: &[&str]) -> ClusterModel {
     assert_eq!(change(&mut model, 0), None, "pods are not listed yet");
     let pods: Vec<Value> = pods.iter().map(|name| pod(name)).collect();
     model.pods(listed(&pods), after(0));
-    let first = change(&mut model, 0).expect("all of it is new");
+    assert_eq!(model.change(after(0), HEADING, false, PODS_MAX), ModelChange::WholeState, "all of it is new");
+    let first = whole_state(&model);
     assert_eq!(first["pods"].as_array().map_or(0, Vec::len), pods.len());
-    assert_eq!(first.get("decisions"), None, "what was there already was not seen happening");
+    assert_eq!(first["decisions"], json!([]), "the objects of the first lists are not changes");
     model
 }
 
 fn change(model: &mut ClusterModel, seconds: i64) -> Option<Value> {
-    let text = model.change(after(seconds), HEADING, false)?;
-    Some(serde_json::from_str(&text).expect("JSON"))
+    match model.change(after(seconds), HEADING, false, PODS_MAX) {
+        ModelChange::Nothing => None,
+        ModelChange::Message(text) => Some(serde_json::from_str(&text).expect("JSON")),
+        ModelChange::WholeState => panic!("a message with few pods is expected"),
+    }
+}
+
+fn whole_state(model: &ClusterModel) -> Value {
+    let frame = SnapshotFrame { cluster: "c", token: None, heading: HEADING };
+    serde_json::from_str(&model.snapshot(frame, 1_000).json).expect("JSON")
 }
 
 /// Kind, pod and text of each decision.
@@ -170,6 +182,20 @@ fn many_pods_of_a_node_share_one_line() {
 }
 
 #[test]
+fn a_change_of_more_pods_is_the_whole_state() {
+    let names = ["a", "b", "c", "d", "e", "f", "g"];
+    let mut model = followed(&names);
+    model.nodes(applied(&node("n1", "True", true)), after(0));
+    assert_eq!(model.change(after(0), HEADING, false, PODS_MAX), ModelChange::WholeState);
+    let told = whole_state(&model);
+    assert!(told["pods"].as_array().unwrap().iter().all(|pod| pod[4] == 1), "{told}");
+    assert_eq!(decisions(&told)[1], ("CountingDown", "", "7 pods count down (k=v:NoExecute)"));
+    assert_eq!(change(&mut model, 0), None);
+    gone(&mut model, "a", 1);
+    assert_eq!(change(&mut model, 1).unwrap()["deletedPods"], json!(["a"]));
+}
+
+#[test]
 fn no_more_than_two_hundred_decisions_are_kept() {
     let mut model = followed(&[]);
     for round in 0..150 {
@@ -178,8 +204,7 @@ fn no_more_than_two_hundred_decisions_are_kept() {
         model.nodes(applied(&node("n1", "False", round % 2 == 0)), after(round));
         change(&mut model, round).unwrap();
     }
-    let frame = SnapshotFrame { cluster: "c", token: None, heading: HEADING };
-    let all: Value = serde_json::from_str(&model.snapshot(frame, 10).json).unwrap();
+    let all = whole_state(&model);
     let kept = all["decisions"].as_array().unwrap();
     assert_eq!(kept.len(), 200);
     assert_eq!(kept[199]["id"].as_u64().unwrap() - kept[0]["id"].as_u64().unwrap(), 199);
@@ -193,7 +218,7 @@ fn parts_of_the_pods_have_each_pod_once() {
     let pods: Vec<Value> =
         (0..9).map(|at| pod_on(&format!("n{}", at % 3 + 1), &format!("web-{at}"))).collect();
     model.pods(listed(&pods), after(0));
-    change(&mut model, 0);
+    model.change(after(0), HEADING, false, PODS_MAX);
     let parts = |most: usize| {
         let mut part = model.snapshot(SnapshotFrame { cluster: "c", token: None, heading: HEADING }, most);
         let mut parts = Vec::new();
@@ -240,6 +265,28 @@ async fn the_whole_state_has_its_id_in_its_last_part() {
     let change = next().await;
     assert!(change.contains("-2\nevent: change\n"), "what the first part lacked follows: {}", &change[..100]);
     assert_eq!(change.matches("\"n1\",1,").count(), PART_PODS, "all pods of the node count down");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waiting_viewer_gets_the_whole_state_after_a_change_of_very_many_pods() {
+    let state = BoardState::new("a cluster".to_owned(), None, after(0));
+    let pods: Vec<Value> = (0..=PART_PODS).map(|at| pod(&format!("web-{at}"))).collect();
+    let mut early = state.viewer(None);
+    early.next(&state, || after(0)).await;
+    state.update(|model| {
+        model.nodes(listed(&[node("n1", "True", false)]), after(0));
+        model.pods(listed(&pods), after(0));
+    });
+    state.publish(after(0), 1.0, None);
+    let listed = early.next(&state, || after(0)).await;
+    assert!(listed.starts_with(b"id: 1767225600000000-1\nevent: snapshot\n"));
+    state.update(|model| model.nodes(applied(&node("n1", "True", true)), after(1)));
+    state.publish(after(1), 1.0, None);
+    let all = String::from_utf8(early.next(&state, || after(1)).await.to_vec()).unwrap();
+    assert!(all.starts_with("id: 1767225600000000-2\nevent: snapshot\n"), "{}", &all[..100]);
+    assert_eq!(all.matches("\"n1\",1,").count(), PART_PODS + 1, "all pods of the node count down");
+    let waits = tokio::time::timeout(std::time::Duration::from_secs(60), early.next(&state, || after(1)));
+    assert!(waits.await.is_err(), "once");
 }
 
 #[test]
@@ -300,7 +347,7 @@ fn texts_from_the_cluster_stay_texts() {
     let mut odd = node("n1", "False", false);
     odd["status"]["conditions"][0]["message"] = json!("</script><b>\u{202e}\u{0}\"");
     model.nodes(applied::<NodeObject>(&odd), after(0));
-    let text = model.change(after(0), HEADING, false).unwrap();
+    let ModelChange::Message(text) = model.change(after(0), HEADING, false, PODS_MAX) else { panic!() };
     assert!(!text.contains('\n') && !text.contains('\0'), "one line of an event stream: {text}");
     let told: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(told["nodes"][0]["reason"], "Ready is False: </script><b>\u{202e}\u{0}\"");
