@@ -139,6 +139,52 @@ fn explanations_and_plans_open_by_mouse_and_keys_and_are_in_the_address() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
+/// Makes the page draw everything, twenty times, each time after an answer of the server.
+const DRAWN_OFTEN: &str = "(async () => {
+    const field = document.querySelector('#query');
+    for (let time = 0; time < 20; time++) {
+        await fetch('/explain?');
+        field.oninput({target: field});
+        await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    }
+})()";
+
+#[test]
+fn a_whole_state_that_follows_another_changes_all_of_the_screen() {
+    let mut browser = browser_or_skip!("a_whole_state_that_follows_another_changes_all_of_the_screen");
+    let nodes = |taints: &[Value]| [scene::node("n1", "z1", taints), scene::node("n2", "z2", &[])];
+    let pods = |deadline| [scene::pod("web-1", "n1", deadline), scene::pod("web-2", "n2", None)];
+    let server = PageServer::start(&scene::state(&nodes(&[]), &pods(None)));
+    opened(&mut browser, &server);
+    browser.click("document.querySelector('.tile button')").unwrap();
+    browser.until("it is explained", "panel.innerText.includes('An answer to /explain?node=n1')").unwrap();
+    browser.evaluate("panel.querySelector('input').select()").unwrap();
+    browser.write("a=b:NoExecute").unwrap();
+    assert_eq!(count(&mut browser, ".chip"), 0);
+    assert_eq!(count(&mut browser, ".s1[transform]"), 0);
+
+    // The same nodes with as many pods, so that only their contents differ.
+    let state = scene::state(&nodes(&[scene::taint()]), &pods(Some(NOW + 252.0)));
+    let [mut first, mut last] = [state.clone(), json!({})];
+    (first["pods"], last["pods"]) = (json!([]), state["pods"].clone());
+    server.tell_part(&first);
+    browser.evaluate(DRAWN_OFTEN).unwrap();
+    assert_eq!(text_of(&mut browser, ".tile .foot"), "1 pod", "a part alone is not drawn");
+    assert_eq!(count(&mut browser, ".chip"), 0);
+    server.tell_whole(&last);
+    browser
+        .until("the taint, in the tile and in the panel", "document.querySelectorAll('.chip').length === 2")
+        .unwrap();
+    browser.until("its pod counts down", "document.querySelector('.tile .s1[transform]')").unwrap();
+    assert!(text_of(&mut browser, ".tile .foot").starts_with("1 pod · 1 counts down · next in 4m"));
+    let typed = browser.evaluate("document.activeElement.value").unwrap();
+    assert_eq!(typed, "a=b:NoExecute", "the text and the focus stay");
+    browser
+        .until("it is explained again", "panel.innerText.includes('An answer to /explain?node=n1')")
+        .unwrap();
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
 #[test]
 fn buttons_exist_in_the_sandbox_only() {
     let mut browser = browser_or_skip!("buttons_exist_in_the_sandbox_only");

@@ -75,7 +75,21 @@ impl PageServer {
 
     /// Sends a change to all viewers.
     pub(crate) fn tell(&self, change: &Value) {
-        let event = format!("event: change\ndata: {change}\n\n");
+        self.send("id: 1-1", "change", change);
+    }
+
+    /// Sends the last part of a whole state to all viewers, or all of it.
+    pub(crate) fn tell_whole(&self, state: &Value) {
+        self.send("id: 1-2", "snapshot", state);
+    }
+
+    /// Sends a part of a whole state to all viewers; others follow.
+    pub(crate) fn tell_part(&self, part: &Value) {
+        self.send("id", "part", part);
+    }
+
+    fn send(&self, id: &str, kind: &str, data: &Value) {
+        let event = format!("{id}\nevent: {kind}\ndata: {data}\n\n");
         for viewer in &mut self.script.lock().unwrap().viewers {
             viewer.write_all(event.as_bytes()).unwrap();
         }
@@ -114,7 +128,7 @@ fn events(snapshot: &Value) -> String {
     parts[0]["pods"] = first;
     let last = parts.pop().unwrap();
     let before: String = parts.iter().map(|part| format!("id\nevent: part\ndata: {part}\n\n")).collect();
-    format!("{before}event: snapshot\ndata: {last}\n\n")
+    format!("{before}id: 1-0\nevent: snapshot\ndata: {last}\n\n")
 }
 
 fn serve(mut stream: TcpStream, script: &Mutex<Script>) -> std::io::Result<()> {

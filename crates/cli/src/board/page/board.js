@@ -116,7 +116,7 @@ function sync(parent, wanted) {
 	}
 }
 
-/** The part of the window through which an element is seen, from top to bottom. */
+/** The top and the bottom of an element's part in the window. */
 function opening(element) {
 	const {top, bottom} = rect(element)
 	return [Math.max(top, 0), Math.min(bottom, innerHeight)]
@@ -214,7 +214,8 @@ function gridOf(cell, title, ref) {
 // The state.
 
 function site(name) {
-	if (!sites.has(name)) sites.set(name, {pods: new Map(), counts: [0, 0, 0, 0, 0], version: 0})
+	// Random: a site of a later whole state has other versions.
+	if (!sites.has(name)) sites.set(name, {pods: new Map(), counts: [0, 0, 0, 0, 0], version: Math.random()})
 	return sites.get(name)
 }
 
@@ -315,7 +316,7 @@ function podCount({pods, counts}) {
 	return dots(plural(pods.size, 'pod'), ...told)
 }
 
-/** A taint with its age and its manager; `tick` renews the age. */
+/** A taint; `tick` renews its age. */
 function chip({text, note, effect, addedAt, manager}) {
 	const since = h('span.quiet')
 	const end = `:${effect}`
@@ -755,7 +756,7 @@ function draw(least = 2) {
 	if (!drawing) requestAnimationFrame(() => {
 		const all = drawing === 2
 		drawing = 0
-		if (!anchor[0]) return
+		if (!last) return
 		put($('clock'), long.format(clock() * 1000))
 		if (all) [drawHead, drawNodes, drawLists, drawPanel].forEach(part => part())
 		fillTiles()
@@ -794,9 +795,9 @@ function listen() {
 	for (const name of ['part', 'snapshot', 'change']) source.addEventListener(name, event => {
 		last = event.lastEventId
 		apply(JSON.parse(event.data))
-		if (name === 'part') return
+		if (!last) return
 		live()
-		name === 'snapshot' ? select(selected) : draw()
+		name === 'snapshot' && panel.hidden ? select(selected) : draw()
 	})
 	source.onerror = async () => {
 		if (!lost) say('The connection to the board is lost; the page reconnects.')
