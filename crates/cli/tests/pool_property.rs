@@ -208,7 +208,7 @@ impl Run<'_> {
                 let who = by.map_or("before the pools", |by| &self.generator.plan.users[by].name);
                 let what = match action {
                     Action::Change { change, .. } => format!("{change:?} by {who:?}"),
-                    _ => format!("made by {who:?}"),
+                    _ => format!("created by {who:?}"),
                 };
                 self.history.taken(self.generator.plan, by, pod, what);
             }
