@@ -25,7 +25,7 @@ impl WritePermission {
         }
     }
 
-    /// Whether another replica may write by now. A late renewal revokes [`WritePermission::is_given`] but not this.
+    /// Whether another replica may already write. A late renewal revokes [`WritePermission::is_given`] but not this.
     pub(crate) fn is_lost(&self, now: Mono) -> bool {
         !self.is_given(now, Span::ZERO)
     }

@@ -70,7 +70,7 @@ impl Default for AdmissionDefaults {
     }
 }
 
-/// Sets what admission and creation add after the defaults. The name, namespace and UID are known by now.
+/// Sets what admission and creation add after the defaults. The name, namespace and UID are already known.
 pub fn on_create(resource: &ResourceType, new: &mut Value, admission: AdmissionDefaults) {
     if let Some(definition) = custom::of(resource) {
         return definition.begin(new);

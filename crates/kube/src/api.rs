@@ -146,7 +146,7 @@ impl ApiClient {
     /// is `now`.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID or version by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID or version now.
     pub async fn mark(
         &self,
         pod: &PodName,
@@ -167,7 +167,7 @@ impl ApiClient {
     /// terminating pod. If there is nothing to remove, that is a success.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID by now or keeps changing.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID now or keeps changing.
     pub async fn unmark(&self, pod: &PodName, uid: &Uid) -> Result<(), RequestError> {
         let read = ResourcePath::pod(pod, "")?;
         let write = ResourcePath::pod(pod, "status")?;
@@ -206,7 +206,7 @@ impl ApiClient {
     /// (S10).
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID or version by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID or version now.
     pub async fn delete(
         &self,
         pod: &PodName,

@@ -109,7 +109,7 @@ pub struct Leadership {
     pub transitions: i32,
     /// When the last successful renewal was sent.
     pub last_renew_ok: Option<Mono>,
-    /// When the renewing loop last showed a sign of life.
+    /// When the renewing loop last ran.
     pub loop_alive_at: Mono,
     /// Why the last read or write of the lease failed, until one succeeds.
     pub trouble: Option<String>,

@@ -124,7 +124,7 @@ impl ObjectClient {
     /// Replaces the whole object by `body`, at the version that it names.
     ///
     /// # Errors
-    /// A [`NodeRequestError`]; [`NodeRequestError::is_conflict`] if the object has another version by now.
+    /// A [`NodeRequestError`]; [`NodeRequestError::is_conflict`] if the object has another version now.
     pub async fn replace(
         &self,
         object: ObjectRef<'_>,

@@ -361,7 +361,7 @@ async fn a_ready_pod_becomes_not_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sign_of_life_is_a_consistent_read_of_one_lease() {
+async fn a_probe_is_a_consistent_read_of_one_lease() {
     let (act, log) = before(json!({ "kind": "LeaseList", "metadata": {}, "items": [] }));
     act.look_alive().await.unwrap();
     let [seen] = &arrived(&log)[..] else { panic!("one request") };

@@ -86,7 +86,7 @@ async fn everything_is_read_first_and_the_eviction_is_for_the_read_state() {
 #[tokio::test(start_paused = true)]
 async fn a_changed_object_prevents_the_eviction() {
     let (asked, result) = evicted(false, |_| None).await;
-    assert_eq!((asked.len(), result), (4, Err(ApiFailure::Conflict)), "it belongs to the pool by now");
+    assert_eq!((asked.len(), result), (4, Err(ApiFailure::Conflict)), "it belongs to the pool now");
     for (path, place, value) in [
         (POOL, "/metadata/generation", json!(3)),
         (POOL, "/metadata/uid", json!("another")),

@@ -47,7 +47,7 @@ impl ApiServer {
         if self.store().get(namespaces, name).is_none() {
             let on = ResourcePath::object(namespaces, "", "");
             let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            // The namespace was missing a moment ago. It is fine if it exists by now.
+            // The namespace was missing a moment ago. It is fine if it exists now.
             let _ = self.create(&on, object, &WriteOptions::by("kube-apiserver"));
         }
     }

@@ -96,7 +96,7 @@ impl ApiClient {
     /// a pool that is being deleted.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool has another UID or version by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool has another UID or version now.
     pub async fn hold_pool(&self, seen: &PoolFact, hold: bool) -> Result<Option<PoolFact>, RequestError> {
         let on = ResourcePath::pool(&seen.pool.name, "")?;
         let Some(body) = finalizer_patch(seen, hold) else { return Ok(Some(seen.clone())) };
@@ -108,7 +108,7 @@ impl ApiClient {
     /// Writes a pool's status, with a body from [`crate::pools::status_patch`].
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool has another UID or version by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool has another UID or version now.
     pub async fn write_pool_status(&self, name: &str, body: Bytes) -> Result<PoolFact, RequestError> {
         let on = ResourcePath::pool(name, "status")?;
         let answer = self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
@@ -119,7 +119,7 @@ impl ApiClient {
     /// afterwards.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool has another version by now, or the guard does not
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool has another version now, or the guard does not
     /// contain it.
     pub async fn label_pool(&self, seen: &PoolFact, has_label: bool) -> Result<PoolFact, RequestError> {
         let on = ResourcePath::pool(&seen.pool.name, "")?;

@@ -46,7 +46,7 @@ impl ApiClient {
     /// there is nothing to do, nothing is written. Returns the node's version.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node has another UID or version by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node has another UID or version now.
     pub async fn write_taints(
         &self,
         node: &NodeRef,
@@ -77,7 +77,7 @@ impl ApiClient {
     /// version, if none is given: it is a precondition in any case.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node has another UID or version by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node has another UID or version now.
     pub async fn declare(
         &self,
         node: &NodeRef,
@@ -109,7 +109,7 @@ impl ApiClient {
     /// Writes the given deprecated labels (NL-8).
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node has another UID or version by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node has another UID or version now.
     pub async fn label(
         &self,
         node: &NodeRef,
@@ -126,7 +126,7 @@ impl ApiClient {
     /// such condition, or the condition is False already.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID by now or keeps changing.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID now or keeps changing.
     pub async fn unready(&self, pod: &PodName, uid: &Uid, at: Wall) -> Result<bool, RequestError> {
         let (read, write) = (ResourcePath::pod(pod, "")?, ResourcePath::pod(pod, "status")?);
         self.with_deadline(&write, async {

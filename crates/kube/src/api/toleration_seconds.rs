@@ -67,7 +67,7 @@ impl ApiClient {
     /// Writes the progress of backfill to the status of a policy.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the policy of this name has another UID by now.
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if the policy of this name has another UID now.
     pub async fn write_policy_status(&self, write: &PolicyStatusWrite) -> Result<(), RequestError> {
         let on = ResourcePath::policy(&write.name, "status")?;
         let BackfillProgress { generation, current, pending, own } = write.progress;

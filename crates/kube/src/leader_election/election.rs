@@ -180,7 +180,7 @@ impl Election {
     }
 
     fn found(&mut self, now: Mono, record: LeaseRecord) {
-        // Only a changed record is a sign of life; the object may change without it.
+        // Only a changed record shows an active holder; the object may change without it.
         let since = match &self.observed {
             Some(observed) if observed.record == record => observed.since,
             _ => now,

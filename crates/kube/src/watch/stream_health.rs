@@ -93,7 +93,7 @@ pub struct StreamCounters {
 pub struct StreamHealth {
     /// The phase.
     pub phase: StreamPhase,
-    /// When the server last showed a sign of life: a whole event or item, accepting a list or a watch, completing a
+    /// When the server was last active: a whole event or item, accepting a list or a watch, completing a
     /// list. A watch of objects that do not change is silent for hours, and healthy: a server sends its position
     /// (bookmarks) only once it is beyond the start of the watch.
     pub last_heard: Option<Instant>,

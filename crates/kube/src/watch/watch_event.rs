@@ -40,7 +40,7 @@ pub enum WatchEvent<F> {
     ListCompleted,
     /// The list was aborted and removes nothing: every change since the watch stopped, if it did, follows in order.
     ListAborted,
-    /// A sign of life without a change: every change up to this moment has been delivered.
+    /// Activity without a change: every change up to this moment has been delivered.
     Bookmark,
 }
 

@@ -53,7 +53,7 @@ async fn an_hour_of_silence_is_an_hour_in_sync() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_kind_is_listed_and_shows_signs_of_life() {
+async fn an_empty_kind_is_listed_and_shows_activity() {
     for streams_lists in [true, false] {
         let mut rig =
             Pods::with(WatchSettings { seed: 1, ..WatchSettings::default() }, 16, move |asked, _| {

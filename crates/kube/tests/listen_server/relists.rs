@@ -98,7 +98,7 @@ async fn l4_a_lost_event_is_found_within_five_minutes_and_not_before_the_list() 
                 });
                 let version = changed.map_or(ResourceVersion(1), ResourceVersion);
                 assert_eq!(versions.take(1).collect::<Vec<_>>(), [Some(version)]);
-                // The gap in the engine's input starts at the last sign of life, not at the last list.
+                // The gap in the engine's input starts at the last activity, not at the last list.
                 let Some(WatchEvent::ListStarted { silent_for: Some(silent_for) }) =
                     heard.iter().find(|heard| matches!(heard, WatchEvent::ListStarted { .. }))
                 else {
@@ -311,7 +311,7 @@ async fn a_list_longer_than_the_interval_is_neither_interrupted_nor_repeated_at_
 async fn a_requested_list_starts_at_once_and_not_in_a_hot_loop() {
     let relist_now = RelistTrigger::default();
     let settings = WatchSettings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
-    // A watch from a version that the server's store, by now an older one, has yet to reach: it stays silent.
+    // A watch from a version that the server's store, now an older one, has yet to reach: it stays silent.
     let mut rig =
         Pods::with(settings, 16, |_, nth| streamed(Wire::Json, 2 - (nth as u64).min(1), 100).hang());
     rig.run_for(Duration::from_secs(30)).await;

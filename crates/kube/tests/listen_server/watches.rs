@@ -82,7 +82,7 @@ async fn a_watch_that_is_not_ended_in_time_is_aborted_and_continued() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bytes_without_a_complete_event_are_not_a_sign_of_life() {
+async fn bytes_without_a_complete_event_are_not_activity() {
     let mut rig = Pods::start(|_, nth| {
         let mut reply = if nth == 0 { streamed(Wire::Json, 0, 10) } else { stream(Wire::Json) };
         for _ in 0..100 {

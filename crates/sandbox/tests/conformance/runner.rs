@@ -228,7 +228,7 @@ fn keep(case: &str, target: &str, record: &[Value]) {
 }
 
 /// The failures except those in the list of cases that the sandbox does not pass yet, plus the cases in that list that
-/// it passes by now and that must be removed. So the list can only shrink.
+/// it passes now and that must be removed. So the list can only shrink.
 fn besides_those_to_come(cases: &[Chosen], failed: Vec<String>) -> Vec<String> {
     let to_come: Vec<&str> = include_str!("to_come.txt")
         .lines()
@@ -238,12 +238,12 @@ fn besides_those_to_come(cases: &[Chosen], failed: Vec<String>) -> Vec<String> {
     let right: Vec<&str> =
         to_come.iter().copied().filter(asked).filter(|name| !failed.iter().any(|one| one == name)).collect();
     println!("\n{} cases are not right yet (to_come.txt)", to_come.len() - right.len());
-    right.iter().for_each(|name| println!("{name} is right by now: remove it from to_come.txt"));
+    right.iter().for_each(|name| println!("{name} is right now: remove it from to_come.txt"));
     let others = failed.into_iter().filter(|name| !to_come.contains(&name.as_str()));
     others.chain(right.iter().map(ToString::to_string)).collect()
 }
 
-/// The cases with different responses, each with the places; also the known differences that are equal by now.
+/// The cases with different responses, each with the places; also the known differences that are equal now.
 fn compare(left: &Round, right: &Round, known: &[(&str, &str)]) -> Vec<String> {
     let (mut failed, mut places) = (Vec::new(), BTreeMap::new());
     for (name, record) in &left.records {

@@ -10,7 +10,7 @@ cases![
     an_update_of_an_old_version,
     an_update_without_version,
     an_update_of_a_missing_object,
-    a_lease_is_made_by_an_update,
+    an_update_creates_a_lease,
     another_name_than_the_path_says,
     another_uid,
     a_dry_update,
@@ -76,7 +76,7 @@ fn an_update_of_a_missing_object(play: &mut Play) {
     play.put(play.core("configmaps/c"), &map).refused(404, "NotFound");
 }
 
-fn a_lease_is_made_by_an_update(play: &mut Play) {
+fn an_update_creates_a_lease(play: &mut Play) {
     let path = play.group("coordination.k8s.io/v1", "leases/l");
     let lease = json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}});
     play.put(&path, &lease).is(201).has("/spec/holderIdentity", "me");

@@ -6,9 +6,9 @@ use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, leases, set_lease}
 use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
 use serde_json::json;
 
-/// NL-10: a changed lease is a sign of life, whatever its time: in the past, in the future, or backwards.
+/// NL-10: a changed lease is a heartbeat, whatever its time: in the past, in the future, or backwards.
 #[tokio::test(start_paused = true)]
-async fn renewals_of_any_time_are_signs_of_life() {
+async fn renewals_of_any_time_are_heartbeats() {
     let stage = Stage::still(4, 1);
     let _well = stage.heart("n4");
     ["n1", "n2", "n3"].iter().for_each(|node| beat(stage.server(), node));
@@ -32,7 +32,7 @@ async fn renewals_of_any_time_are_signs_of_life() {
     }
 }
 
-/// NL-10: a write of the same time is not a sign of life; neither is one without a time, or one that releases the
+/// NL-10: a write of the same time is not a heartbeat; neither is one without a time, or one that releases the
 /// lease.
 #[tokio::test(start_paused = true)]
 async fn writes_that_do_not_count_as_heartbeats() {
@@ -60,7 +60,7 @@ async fn writes_that_do_not_count_as_heartbeats() {
         }
     }
     for (node, began) in ["n1", "n2", "n3"].into_iter().zip(began) {
-        // Removing the time changes the kind of the value, but is not a sign of life.
+        // Removing the time changes the kind of the value, but is not a heartbeat.
         stage.bore(node, "unreachable:NoSchedule", &[after(began, GRACE)]);
     }
     stage.only(&["n1", "n2", "n3"]);

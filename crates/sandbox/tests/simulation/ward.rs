@@ -103,7 +103,7 @@ impl Ward {
         }
     }
 
-    /// A renewal that differs from the previous one is a sign of life (NL-10).
+    /// A renewal that differs from the previous one is a heartbeat (NL-10).
     fn lease(&mut self, commit: &Commit) {
         let name = commit.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let Some(renewed) = commit.object["spec"]["renewTime"].as_str().filter(|_| !commit.gone) else {

@@ -70,7 +70,7 @@ fn a_leader_renews_without_reading_and_keeps_its_acquire_time() {
 }
 
 #[test]
-fn a_foreign_lease_is_free_only_without_an_observed_change_for_its_duration() {
+fn the_lease_of_another_is_free_only_without_an_observed_change_for_its_duration() {
     let mut me = candidate();
     me.next(at(100_000));
     me.on_response(at(100_000), LeaseResponse::Found(record("you", "year 1")));
@@ -89,7 +89,7 @@ fn a_foreign_lease_is_free_only_without_an_observed_change_for_its_duration() {
 }
 
 #[test]
-fn only_a_change_of_the_record_is_a_sign_of_life() {
+fn only_a_change_of_the_record_shows_an_active_holder() {
     let mut me = candidate();
     me.next(at(0));
     me.on_response(at(0), LeaseResponse::Found(record("you", "a")));

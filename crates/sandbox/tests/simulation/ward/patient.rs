@@ -65,7 +65,7 @@ impl Patient {
         let beat = field(node, "Ready", "lastHeartbeatTime");
         let lies = |key: &String| key == "unreachable" || key == "not-ready";
         let is_belied = ready == "True" && (keeping.iter().any(lies) || !away.is_empty());
-        // A write by a controller is not a sign of life of the node.
+        // A write by a controller is not a heartbeat of the node.
         let spoke =
             before.is_none_or(|before| before.beat != beat && !beat.is_empty() && commit.by.is_none());
         Self {
