@@ -95,7 +95,7 @@ pub(crate) fn of(number: usize) -> Found {
              (SECURITY.md has the date of the last check)",
         ),
         32 => not_done(
-            "versions are locked and sources known, but no reviewer has read all of them, and no audits of others are imported",
+            "versions are locked and sources known, but no reviewer has read all of them, and no audits by other projects are imported",
         ),
         34 => by_hand(
             &[("xtask/src/release.rs", "ensure!(again == program")],

@@ -93,8 +93,8 @@ pub(crate) fn escalation(there: &Installed<'_>) -> Found {
     for (account, what, expected) in rows {
         assert_eq!(there.can(account, what), expected, "{account}: {what}");
     }
-    Ok("`kubectl auth can-i` answers no for creating pods, exec, nodes and their status, Secrets of others, impersonation, \
-            bind and escalate, tokens, roles, foreign webhook configurations, policies; and yes for what each account needs"
+    Ok("`kubectl auth can-i` answers no for creating pods, exec, nodes and their status, Secrets of other components, impersonation, \
+            bind and escalate, tokens, roles, other webhook configurations, policies; and yes for what each account needs"
         .into())
 }
 

@@ -90,7 +90,7 @@ rules! {
         "A toleration without a key and without seconds keeps the pod on every node indefinitely, dead ones \
          included.";
     DuplicateToleration "TL202" "duplicate-toleration" Info
-        "The same toleration is there twice.";
+        "The same toleration exists twice.";
     ShadowedToleration "TL203" "shadowed-toleration" Info
         "Earlier tolerations match everything that this one could match, so it is never used.";
     FirstMatchTrap "TL204" "first-match-trap" Warning
