@@ -1,4 +1,4 @@
-//! Formats error chains and foreign texts for messages: one line, bounded, without control characters.
+//! Formats error chains and untrusted texts for messages: one line, bounded, without control characters.
 
 use std::error::Error;
 use taintward_core::text::is_hazard;
@@ -25,10 +25,10 @@ pub(crate) fn essence(text: &str) -> &str {
     text
 }
 
-/// The longest foreign text that is quoted in a message, in bytes.
+/// The longest untrusted text that is quoted in a message, in bytes.
 const QUOTED_MAX: usize = 1000;
 
-/// Makes foreign text fit for a message: bounded, and without characters that move the cursor, break lines or change
+/// Makes untrusted text fit for a message: bounded, and without characters that move the cursor, break lines or change
 /// the reading direction.
 pub(crate) fn quiet(text: &str) -> String {
     bounded(text, |_, bytes| bytes >= QUOTED_MAX)

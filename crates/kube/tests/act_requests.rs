@@ -256,7 +256,7 @@ async fn the_mark_is_removed_only_in_the_state_that_was_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_foreign_condition_is_not_removed() {
+async fn a_condition_of_another_client_is_not_removed() {
     let others = [
         json!([]),
         json!([{ "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI" }]),

@@ -25,7 +25,7 @@ const SECOND: &str = "2027-01-15T08:00:00Z";
 /// The node on the server.
 type Store = Arc<Mutex<Value>>;
 
-/// A taint: managed ones, managed keys with other effects, foreign keys; with or without value, time, and an unknown
+/// A taint: managed ones, managed keys with other effects, other keys; with or without value, time, and an unknown
 /// field.
 fn taint() -> impl Strategy<Value = Value> {
     let own = proptest::sample::select(&ManagedTaint::ALL[..])

@@ -231,7 +231,7 @@ async fn a_server_that_takes_seconds_for_each_write_has_one_leader() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn foreign_fields_of_the_lease_stay_and_a_foreign_holder_is_noticed() {
+async fn other_fields_of_the_lease_stay_and_another_holder_is_noticed() {
     let (store, client, _) = Store::new();
     let clock = clock();
     let a = candidate(&client, &clock, "a");
@@ -252,7 +252,7 @@ async fn foreign_fields_of_the_lease_stay_and_a_foreign_holder_is_noticed() {
     assert!(!a.seen.borrow().leading);
     assert_eq!(a.seen.borrow().holder, "thief");
     after(20).await;
-    assert!(a.seen.borrow().leading, "a foreign holder that does not renew is outlived");
+    assert!(a.seen.borrow().leading, "another holder that does not renew is outlived");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
 //! Limits the open connections of a port and chooses which one ends when there are too many.
 //!
-//! - Invariant: one address cannot push out the clients of others. A connection of the address with the most ends:
+//! - Invariant: one address cannot push out the clients of other addresses. A connection of the address with the most ends:
 //!   useless ones first, then those that were silent for the longest.
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,4 +1,4 @@
-//! Escapes foreign text so that it cannot forge a line, control a terminal or change the direction.
+//! Escapes untrusted text so that it cannot forge a line, control a terminal or change the direction.
 
 use std::borrow::Cow;
 use taintward_core::text::{is_hazard, push_number};

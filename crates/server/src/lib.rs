@@ -1,6 +1,6 @@
 //! Holds what every port of the program has in common.
 //!
-//! That is: admin endpoints, metrics, certificates, limits on connections and time, and escaping of foreign text.
+//! That is: admin endpoints, metrics, certificates, limits on connections and time, and escaping of untrusted text.
 //! Nothing here knows Kubernetes' formats or sends requests to an API server.
 
 #![forbid(unsafe_code)]

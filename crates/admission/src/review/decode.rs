@@ -18,7 +18,7 @@ const KIND: &str = "AdmissionReview";
 /// The longest uid that is echoed. API servers send 36 characters.
 const UID_MAX: usize = 256;
 
-/// The maximum length of foreign text in messages, in characters.
+/// The maximum length of untrusted text in messages, in characters.
 const SHOWN_MAX: usize = 80;
 
 /// Decodes an AdmissionReview of `admission.k8s.io/v1`.
@@ -54,7 +54,7 @@ fn no_review(error: &serde_json::Error) -> InvalidReview {
     InvalidReview::question(format!("no {KIND} of {API_VERSION}: {}", escaped(&reason)))
 }
 
-/// Foreign text, short and harmless.
+/// Untrusted text, short and harmless.
 pub(crate) fn quoted(text: &str) -> String {
     match text {
         "" => "empty".into(),

@@ -58,7 +58,7 @@ pub(super) struct ReviewBody {
 }
 
 impl ReviewBody {
-    /// Waits until its memory is needed for others; never for a short body.
+    /// Waits until its memory is needed for other requests; never for a short body.
     pub(super) async fn is_given_up(&self) {
         match &self.share {
             Some(share) => share.is_given_up().await,

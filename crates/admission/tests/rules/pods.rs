@@ -129,7 +129,7 @@ fn ad_9_only_pods_with_a_qos_class_tolerate_memory_pressure() {
 }
 
 #[test]
-fn a_foreign_pod_with_a_pools_toleration_is_refused_or_warned_with_a_reason() {
+fn a_pod_outside_the_pool_with_its_toleration_is_refused_or_warned_with_a_reason() {
     let smuggled = |team: &str| {
         let mut pod = best_effort();
         pod["spec"]["tolerations"] = json!([{"key": "dedicated", "value": team}]);

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_host_names_and_pages_of_other_sites_are_rejected() {
+    fn unknown_host_names_and_pages_of_other_sites_are_rejected() {
         for host in ["evil.example", "127.0.0.1.evil.example:4000", "192.0.2.1:4000"] {
             assert_eq!(admission("GET", "/", &[("host", host), COOKIE]).0, 403, "{host}");
         }

@@ -73,7 +73,7 @@ impl Baseline {
         Ok(Self { known })
     }
 
-    /// Whether the finding was there before; each one of the report counts once.
+    /// Whether the finding is in the baseline; each one of the report counts once.
     pub(crate) fn takes(&mut self, reported: &ReportedFinding) -> bool {
         let object = &reported.object;
         let texts = [reported.rule.id(), &object.kind, &object.namespace, &object.name, &reported.field];

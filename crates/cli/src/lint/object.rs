@@ -1,6 +1,6 @@
 //! Extracts from an object what the rules check, with the position of each field.
 //!
-//! - Invariant: the same kind in a foreign API group is another kind.
+//! - Invariant: the same kind in another API group is another kind.
 
 use crate::manifest::{TextSpan, YamlNode, YamlValue};
 use taintward_core::lint::{LintedNode, LintedToleration, LintedWorkload, TolerationPart};

@@ -1,7 +1,7 @@
 //! Changes nodes one after the other: read, apply the edit, write, and again after a conflict (KT-9); and prints each
 //! as kubectl does (KT-8).
 //!
-//! - Invariant: a write depends on what was just read, so that no foreign edit is lost (S8); a failure ends only its
+//! - Invariant: a write depends on what was just read, so that no edit of another client is lost (S8); a failure ends only its
 //!   own node (KT-10); attempts and time are bounded.
 
 use super::node_write_error::NodeWriteError;

@@ -90,7 +90,7 @@ pub(crate) fn of_controller() -> Vec<Attempt> {
         step("an uninitialized node", NODE, ("remove", "/spec/taints/2", Value::Null), taints),
         step("another value of a taint", NODE, ("replace", "/spec/taints/2/value", json!("x")), taints),
         step("another effect", NODE, ("replace", "/spec/taints/1/effect", json!("NoExecute")), taints),
-        step("a foreign taint", NODE, ("add", "/spec/taints/-", taint("a.kubernetes.io/b", "NoExecute")), taints),
+        step("another client's taint", NODE, ("add", "/spec/taints/-", taint("a.kubernetes.io/b", "NoExecute")), taints),
         step(
             "a taint of node health with another effect",
             NODE,
@@ -369,7 +369,7 @@ pub(crate) fn beyond_roles() -> Vec<(&'static str, Attempt)> {
         json!({"apiVersion": "taintward.io/v1alpha1", "kind": "PoolGuard", "metadata": {"name": "another"}});
     let bound = json!({"metadata": {"name": "p1"}, "target": {"kind": "Node", "name": "n1"}});
     let elsewhere = merge(
-        "Secrets of others",
+        "Secrets of other components",
         "/api/v1/namespaces/kube-system/secrets/theirs",
         json!({"data": {"a": "QQ=="}}),
         "",

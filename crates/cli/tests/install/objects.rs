@@ -49,7 +49,7 @@ pub(crate) fn name(object: &Value) -> String {
 pub(crate) fn by_name(objects: Vec<Value>) -> ByName {
     let count = objects.len();
     let all: ByName = objects.into_iter().map(|object| (name(&object), object)).collect();
-    assert_eq!(all.len(), count, "no object is there twice");
+    assert_eq!(all.len(), count, "no object is a duplicate");
     all
 }
 

@@ -106,7 +106,7 @@ fn others() -> Group {
             told::its_pods_go_when_their_time_is_over,
             roles::a_follower_takes_over,
             roles::observing_writes_nothing,
-            storm::no_foreign_taint_is_lost_or_resurrected,
+            storm::no_taint_of_another_client_is_lost_or_resurrected,
         ],
     }
 }

@@ -129,7 +129,7 @@ async fn is_cordoned_and_tainted(side: &mut Side<'_>) {
     side.expect(["a4"], &SHUT);
     side.end(CALM).await;
 
-    side.begin("users add taints: a foreign one, own ones without reason, an own one with a value");
+    side.begin("users add taints: one of their own, managed ones without reason, a managed one with a value");
     let own = |key: &str, effect: &str| json!({"key": format!("node.kubernetes.io/{key}"), "effect": effect});
     let foreign = json!({"key": "example.com/mine", "value": "v", "effect": "NoSchedule"});
     let taints = [foreign, own("unschedulable", "NoSchedule"), own("unreachable", "NoExecute")];

@@ -1,4 +1,4 @@
-//! Tests that thousands of concurrent taint edits lose no foreign taint and restore none (S8).
+//! Tests that thousands of concurrent taint edits lose no taint of another client and restore none (S8).
 
 use super::fleet::{Fleet, Pace};
 use super::ours::Ours;
@@ -33,7 +33,7 @@ fn edits() -> usize {
     asked.map_or(3_000, |number| number.parse().expect("TAINTWARD_LIFECYCLE_EDITS is a number"))
 }
 
-/// The expected foreign taints at the end, by node.
+/// The expected taints of other clients at the end, by node.
 type Model = BTreeMap<String, BTreeSet<String>>;
 
 /// Random numbers with a fixed seed.
@@ -47,7 +47,7 @@ impl Dice {
 }
 
 /// S8, NL-6.
-pub(crate) async fn no_foreign_taint_is_lost_or_resurrected(
+pub(crate) async fn no_taint_of_another_client_is_lost_or_resurrected(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> Terms {

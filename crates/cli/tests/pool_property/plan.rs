@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const POOLS: usize = 8;
 pub(crate) const ACCOUNTS: [&str; 3] = ["", "default", "runner"];
 
-/// Controllers that create pods for others.
+/// Controllers that create the pods of workloads.
 pub(crate) const DAEMONS: &str = "system:serviceaccount:kube-system:daemon-set-controller";
 const REPLICAS: &str = "system:serviceaccount:kube-system:replicaset-controller";
 /// The annotation of a pod that names the pools for whose users it was made.

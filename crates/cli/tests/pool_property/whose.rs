@@ -64,11 +64,11 @@ fn inside(pool: &Pool, asked: &Asked<'_>) -> Option<Why> {
 pub(crate) fn is_user(pool: &Pool, user: &User) -> bool {
     let users = &pool.spec["users"];
     let is_in = |group: &Value| user.groups.iter().any(|own| group == own);
-    !makes_pods_for_others(&user.name)
+    !creates_pods_for_workloads(&user.name)
         && (list(users, "users").any(|one| *one == *user.name) || list(users, "groups").any(is_in))
 }
 
-fn makes_pods_for_others(user: &str) -> bool {
+fn creates_pods_for_workloads(user: &str) -> bool {
     let controllers = ["daemon-set", "replicaset", "replication", "statefulset", "job"];
     let account = |name| format!("system:serviceaccount:kube-system:{name}-controller");
     user == "system:kube-controller-manager" || controllers.iter().any(|name| user == account(name))

@@ -81,7 +81,7 @@ fn ready_changed(
     });
 }
 
-/// Records that the API server has accepted the eviction of a foreign pod.
+/// Records that the API server has accepted the eviction of a pod that does not belong to the pool.
 fn evicted(recorder: &mut EventRecorder, pool: &str, trespasser: &UnauthorizedPod, at: Wall) {
     let UnauthorizedPod { uid, pod, node } = trespasser;
     let (namespace, name) = (pod.namespace(), pod.name());

@@ -114,7 +114,7 @@ closed_label! {
         HoldPool => "hold_pool",
         /// Writing the status of a dedicated pool.
         TellPool => "tell_pool",
-        /// Evicting a pod of others from a node of a dedicated pool.
+        /// Evicting a pod that does not belong to a dedicated pool from its node.
         EvictTrespasser => "evict_trespasser",
         /// Updating what the admission policy judges pods by, from pools and nodes.
         GuardPools => "guard_pools",

@@ -34,8 +34,8 @@ pub const MAKERS: [&str; 6] = [
 ];
 
 impl Requester {
-    /// Whether it is a controller that creates pods for others.
-    pub fn makes_pods_for_others(&self) -> bool {
+    /// Whether it is a controller that creates the pods of workloads.
+    pub fn creates_pods_for_workloads(&self) -> bool {
         MAKERS.contains(&&*self.user)
     }
 

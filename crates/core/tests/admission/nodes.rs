@@ -128,7 +128,7 @@ fn strays(
     theirs(node).intersection(&labels).cloned().collect()
 }
 
-/// Runs one round of the controller, with what it has to remember. Returns the foreign marks that are lost.
+/// Runs one round of the controller, with what it has to remember. Returns the marks of other clients that are lost.
 fn round(pools: &mut [DedicatedPool], node: &mut PoolNode, trust: RecordTrust) -> BTreeSet<AppliedMark> {
     for pool in pools.iter_mut() {
         pool.applied_marks = remembered(pool, core::slice::from_ref(node));
@@ -139,7 +139,7 @@ fn round(pools: &mut [DedicatedPool], node: &mut PoolNode, trust: RecordTrust) -
     let before = node.clone();
     let outcome = reconcile(pools, &standing, node, trust);
     apply(node, &outcome.edits);
-    // Foreign marks stay, and only a pool's own were added. A pool that is refused since it was changed keeps what it
+    // Marks of other clients stay, and only a pool's own were added. A pool that is refused since it was changed keeps what it
     // had.
     let lost: BTreeSet<AppliedMark> = theirs(&before).difference(&theirs(node)).cloned().collect();
     assert!(theirs(node).is_subset(&theirs(&before)));
@@ -160,10 +160,10 @@ fn round(pools: &mut [DedicatedPool], node: &mut PoolNode, trust: RecordTrust) -
 proptest! {
     #![proptest_config(runs())]
 
-    /// From creation to deletion no trace is left, whatever was there before and whatever other clients do in between;
-    /// and no foreign mark is lost but labels that attract pods of pools to nodes outside of them.
+    /// From creation to deletion no trace is left, whatever existed before and whatever other clients do in between;
+    /// and no mark of another client is lost but labels that attract pods of pools to nodes outside of them.
     #[test]
-    fn nothing_is_left_behind_and_no_foreign_mark_is_removed(
+    fn nothing_is_left_behind_and_no_mark_of_another_client_is_removed(
         before in vec(any_foreign(), 0..4),
         mut pools in vec(any_pool(), 1..3),
         meanwhile in vec((any_foreign(), any::<bool>()), 0..6),
@@ -181,7 +181,7 @@ proptest! {
         for (foreign, rests) in &meanwhile {
             let kept = theirs(&node);
             disturb(&mut node, foreign);
-            // A foreign mark that replaces an identical one of a pool cannot be distinguished from it.
+            // Another client's mark that replaces an identical one of a pool cannot be distinguished from it.
             let mut expected = kept;
             expected.extend(theirs(&node));
             let there = marks(&node);

@@ -129,7 +129,7 @@ fn te_30_a_taint_observed_live_is_confirmed_while_the_pod_is_marked() {
     }
 }
 
-/// A taint that was found in a list, or that was there before the pod, is confirmed before anything is written.
+/// A taint that was found in a list, or that existed before the pod, is confirmed before anything is written.
 #[test]
 fn d5_a_taint_that_was_not_just_observed_is_confirmed_first() {
     let tainted =

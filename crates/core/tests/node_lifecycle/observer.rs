@@ -113,7 +113,7 @@ fn changes_without_a_wait_are_reported_at_once() {
 
 /// Beside an active controller, it reports what that one did not do.
 #[test]
-fn writes_of_others_take_precedence_over_simulated_ones() {
+fn writes_of_other_clients_take_precedence_over_simulated_ones() {
     let mut world = observer(&[("a", 8)]);
     let write = |world: &mut World, taints: &[ManagedTaint]| {
         world.edit("a1", |node| {

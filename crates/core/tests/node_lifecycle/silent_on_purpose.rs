@@ -33,7 +33,7 @@ fn act(world: &mut World, number: usize, act: Act) {
     }
 }
 
-/// Lets time pass while others act. Returns what was written to the nodes of others.
+/// Lets time pass while others act. Returns what was written to the other nodes.
 fn history(mut acts: impl FnMut(i64, &mut World)) -> (World, Vec<Commit>) {
     let mut world = World::new(&ZONES);
     for second in 0..LASTS {

@@ -111,7 +111,7 @@ fn nl_7_failed_condition_taints_are_retried() {
 /// NL-9, NL-6: cordoned and uncordoned; a managed taint that another client added without a reason is removed, others
 /// stay.
 #[test]
-fn nl_9_cordon_and_nl_6_foreign_taints() {
+fn nl_9_cordon_and_nl_6_taints_of_other_clients() {
     let mut world = World::new(&[("a", 3)]);
     let foreign = taintward_core::taint::Taint {
         key: "example.com/gpu".into(),

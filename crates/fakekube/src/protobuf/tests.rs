@@ -227,7 +227,7 @@ proptest! {
         }
     }
 
-    /// Changed, truncated and foreign bytes are rejected or decoded, and never panic.
+    /// Changed, truncated and random bytes are rejected or decoded, and never panic.
     #[test]
     fn mangled_bytes_are_harmless(seed in any::<u64>(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8), cut in any::<prop::sample::Index>()) {
         let mut random = Random::new(seed);
@@ -252,7 +252,7 @@ proptest! {
 
     /// Values of a wrong type are left out, and never panic.
     #[test]
-    fn foreign_values_are_harmless(seed in any::<u64>()) {
+    fn random_values_are_harmless(seed in any::<u64>()) {
         let mut random = Random::new(seed);
         for (api_version, kind, _) in kinds() {
             let (_, _, other) = kinds().nth(seed as usize % 100).unwrap();

@@ -21,7 +21,7 @@ impl SiteGuard {
         Self { address }
     }
 
-    /// Whether every name by which the request addresses the server is one of its own. The owner of a foreign name can
+    /// Whether every name by which the request addresses the server is one of its own. The owner of another name can
     /// make it resolve to this machine.
     pub fn is_meant(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let mut named = headers.get_all(HOST).iter().map(|host| host.to_str().ok()?.parse().ok());

@@ -183,7 +183,7 @@ fn content_types_are_recognized_with_and_without_parameters() {
 }
 
 #[test]
-fn foreign_text_is_made_harmless() {
+fn untrusted_text_is_made_harmless() {
     assert_eq!(sanitize("a\u{1b}[31m\n\u{202e}é", 100), "a\\u{1b}[31m\\n\\u{202e}é");
     assert_eq!(sanitize("äöü", 2), "äö…");
 }

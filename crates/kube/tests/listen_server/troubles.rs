@@ -197,7 +197,7 @@ async fn a_missing_permission_to_list_names_the_verb() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_compressed_or_foreign_response_is_an_error_with_a_reason() {
+async fn a_compressed_or_unknown_response_is_an_error_with_a_reason() {
     for (content_type, compression, reason) in [
         ("application/json", "gzip", "compressed (gzip)"),
         ("text/html", "identity", "text/html"),

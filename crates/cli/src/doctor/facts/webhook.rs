@@ -16,7 +16,7 @@ pub(crate) struct WebhookFacts {
 }
 
 impl WebhookFacts {
-    /// A webhook that receives an eviction or the request before it; `None` for others, and for Taintward's own.
+    /// A webhook that receives an eviction or the request before it; `None` for other webhooks, and for Taintward's own.
     pub(crate) fn of(kind: &str, configuration: &str, hook: &YamlNode) -> Option<Self> {
         if hook.text("name").ends_with(".taintward.io") {
             return None;

@@ -1,7 +1,7 @@
 //! Replaces webhook configurations and policies as a whole, so that additions of other clients do not stay.
 //!
 //! - Server-side apply would keep an additional webhook or an excluding selector. Replacing, unlike deleting and
-//!   creating, leaves no moment without them and keeps the CA bundle and foreign metadata.
+//!   creating, leaves no moment without them and keeps the CA bundle and other clients' metadata.
 
 use super::MANAGER;
 use crate::install::api_resources::place;
@@ -89,7 +89,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_ca_bundles_and_foreign_metadata_stay() {
+    fn only_ca_bundles_and_metadata_of_other_clients_stay() {
         let service = json!({"name": "taintward-webhook", "namespace": "t", "path": "/mutate", "port": 443});
         let ours = json!({
             "kind": "MutatingWebhookConfiguration",

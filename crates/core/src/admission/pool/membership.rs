@@ -78,7 +78,7 @@ pub(super) fn names(made_for: &str, pool: &DedicatedPool) -> bool {
 /// Whether the requester is one of the pool's users.
 pub(super) fn made_by_user(pool: &DedicatedPool, who: PodOwner<'_>) -> bool {
     let Some(requester) = who.requester else { return false };
-    !requester.makes_pods_for_others()
+    !requester.creates_pods_for_workloads()
         && (pool.users.users.contains(&requester.user)
             || pool.users.groups.iter().any(|group| requester.is_in(group)))
 }

@@ -1,7 +1,7 @@
 //! Reads and writes the node annotation that records which taints and labels a pool has added.
 //!
-//! - Invariant: an annotation that cannot be parsed claims nothing; a leftover taint or label is better than removing a
-//!   foreign one.
+//! - Invariant: an annotation that cannot be parsed claims nothing; a leftover taint or label is better than removing one
+//!   of another client.
 
 use super::{DedicatedPool, is_reserved};
 use crate::taint::{Taint, TaintEffect};
@@ -78,7 +78,7 @@ impl fmt::Display for AppliedMark {
 pub struct NodeRecordAnnotation {
     /// The pool's name; empty if the node belongs to no pool.
     pub pool: Box<str>,
-    /// The marks that were not there before.
+    /// The marks that the controller added.
     pub marks: Vec<AppliedMark>,
 }
 

@@ -61,7 +61,7 @@ fn a_node_joins_and_leaves() {
 }
 
 #[test]
-fn marks_that_were_there_before_stay() {
+fn marks_that_existed_before_the_pool_stay() {
     let a = pool("a", 1);
     let before = node("n", "pool=a dedicated=a", "dedicated=a:NoSchedule");
     let mut one = before.clone();
@@ -110,7 +110,7 @@ fn a_label_that_attracts_pods_to_a_node_outside_the_pool_is_removed() {
     let mut other = node("n", &alloc::format!("{own}=false"), "");
     settle(core::slice::from_ref(&a), &mut other);
     assert!(other.labels.contains_key(own));
-    // On the pool's own node it was there before, and stays when the pool is deleted.
+    // On the pool's own node it existed before, and stays when the pool is deleted.
     let mut member = stray("pool=a", "");
     assert_eq!(settle(core::slice::from_ref(&a), &mut member).pool, Some(0));
     assert!(member.labels.contains_key(own));

@@ -144,7 +144,7 @@ impl Turn<'_> {
     /// pod was judged by as preconditions (S1). If the read shows that the taint is gone, or fails, the mark is removed
     /// again like any other that no DELETE follows (S9). To keep such marks rare, only events as recent as a
     /// confirmation may be are handled this way: a taint that was just observed being added, but neither a taint that
-    /// was found nor one that was there before the pod.
+    /// was found nor one that existed before the pod.
     fn mark_meanwhile(mut self) -> Dispatch {
         if matches!(self.facts.confirmation, NodeConfirmation::InFlight { .. }) {
             return self.mark();

@@ -46,7 +46,7 @@ fn a_deleted_lease_is_created_again_and_no_other_process_used_the_gap() {
 }
 
 #[test]
-fn a_foreign_holder_of_the_lease_is_respected_and_survived() {
+fn a_holder_that_is_not_a_replica_is_respected_and_survived() {
     let mut world = World::new(7, &[TRUE, TRUE], CALM);
     world.run_until(60 * SECOND);
     let stranger = LeaseRecord {
