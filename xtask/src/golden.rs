@@ -19,7 +19,7 @@ pub(crate) fn schema() -> Result<()> {
     keep(&["./roles"], "crates/fakekube/src/bootstrap/roles.json")
 }
 
-/// Writes the rows of tables, as the API server's own printers print the sample objects beside them.
+/// Writes the rows of tables, as the API server's own printers print the sample objects next to them.
 pub(crate) fn columns() -> Result<()> {
     keep(&["./columns"], "crates/fakekube/tests/golden/columns.txt")
 }

@@ -80,7 +80,8 @@ pub(crate) fn run(arguments: &ReleaseArgs) -> Result<()> {
 
 /// Builds the program as it ships, and returns its path.
 fn build(folder: &Path, registry: &Path, profile: &str, tools: &OsStr, how: &[&str]) -> Result<PathBuf> {
-    // These flags need a separate folder: in a shared one, cargo would build everything again after each change of flags.
+    // These flags need a separate folder: in a shared one, cargo would build everything again after each change of
+    // flags.
     let target = folder.join("target/shipped");
     let flags = [(registry, "/cargo"), (folder, "/taintward")]
         .map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
@@ -142,7 +143,7 @@ fn tools() -> Result<OsString> {
     Ok(env::join_paths(path)?)
 }
 
-/// The bills that cargo-cyclonedx leaves beside each manifest.
+/// The bills that cargo-cyclonedx leaves next to each manifest.
 fn bills() -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in fs::read_dir(root().join("crates"))?.chain(fs::read_dir(root())?) {

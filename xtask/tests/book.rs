@@ -1,4 +1,5 @@
-//! Tests that the book has every page once, that readers find common topics quickly, and that drawings and numbers are right.
+//! Tests that the book has every page once, that readers find common topics quickly, and that drawings and numbers are
+//! right.
 //!
 //! - `cargo xtask book` builds it and checks the links of the built pages.
 
@@ -108,7 +109,7 @@ fn drawings_match_their_definitions() {
     assert!(strangers.is_empty(), "no definition draws {strangers:?}");
 }
 
-/// A number beside a link to a benchmark is in that benchmark.
+/// A number alongside a link to a benchmark is in that benchmark.
 #[test]
 fn numbers_of_benchmarks_are_those_of_the_benchmarks() {
     let number = Regex::new(r"\d[\d.]* (?:MB|MiB|s|%)").unwrap();

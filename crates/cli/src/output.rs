@@ -27,8 +27,8 @@ use sort::{SortError, SortKey};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-/// The version of every object that a command prints; docs/output.md says which change raises it. The version of the custom
-/// resources and of the config of `lint` is another.
+/// The version of every object that a command prints; docs/output.md says which change raises it. The version of the
+/// custom resources and of the config of `lint` is another.
 pub(crate) const API_VERSION: &str = "taintward.io/v1alpha2";
 
 /// The heading of these flags in help.
@@ -38,8 +38,8 @@ const HEADING: &str = "Output";
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct OutputArgs {
-    /// The output format: table, wide, json, yaml, name, custom-columns=SPEC, custom-columns-file=FILE, jsonpath=TEMPLATE
-    /// or jsonpath-file=FILE
+    /// The output format: table, wide, json, yaml, name, custom-columns=SPEC, custom-columns-file=FILE,
+    /// jsonpath=TEMPLATE or jsonpath-file=FILE
     #[arg(short, long, value_name = "FORM", default_value = "table", hide_default_value = true, value_parser = OutputFormat::parse)]
     output: OutputFormat,
     #[command(flatten)]
@@ -148,7 +148,7 @@ impl OutputOptions {
         Ok(Self { form, sort_by: look.sort_by, view })
     }
 
-    /// Whether the output is a table, beside which remarks may be printed.
+    /// Whether the output is a table, with which remarks may be printed.
     pub(crate) fn is_for_people(&self) -> bool {
         matches!(self.form, OutputFormat::Table | OutputFormat::Wide)
     }

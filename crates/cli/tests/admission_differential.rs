@@ -48,7 +48,7 @@ fn the_webhook_does_what_the_plugins_do() {
             table.told("pods that stood there before", touched(&worlds, old).await);
             table.told("pods", made(&worlds, &cases).await);
             table.settle();
-            policies_hold_beside_the_plugins(&worlds, &cases).await;
+            policies_hold_alongside_the_plugins(&worlds, &cases).await;
         };
         tokio::time::timeout(PATIENCE, all).await.expect("done in time");
     });
@@ -159,7 +159,7 @@ impl Table {
 }
 
 /// A policy's seconds win whether or not the plugin has set its own before.
-async fn policies_hold_beside_the_plugins(worlds: &Worlds, cases: &[Case]) {
+async fn policies_hold_alongside_the_plugins(worlds: &Worlds, cases: &[Case]) {
     let name = |list: &usize| LISTS[*list].0;
     let mut compared = 0;
     for case in cases.iter().filter(|case| name(&case.lists) == "none").take(40) {

@@ -191,7 +191,7 @@ fn what_was_tampered_with_is_put_back(there: &Installed<'_>) {
     there.done(&["--apply", IMAGE]);
 }
 
-/// Here the API server runs beside the nodes, until one has its address.
+/// Here the API server runs alongside the nodes, until one has its address.
 fn networks_of_api_servers_are_found(there: &Installed<'_>) {
     let from = || {
         let policy = there.json("get networkpolicy taintward-webhook")["spec"].clone();

@@ -110,7 +110,7 @@ fn processes() -> Group {
             flags::a_taint_is_stamped_once,
             busy::busy_pods_are_evicted_anyway,
             beside::upstreams_controller_is_noticed_pod_by_pod,
-            beside::upstreams_controller_beside_taintward_is_noticed,
+            beside::upstreams_controller_alongside_taintward_is_noticed,
         ],
     }
 }

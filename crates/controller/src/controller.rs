@@ -105,7 +105,7 @@ pub(crate) trait Controller {
         engine.next_wakeup().filter(|at| *at > ticked)
     }
 
-    /// The next input beside watch events and results. Cancel-safe.
+    /// The next input in addition to watch events and results. Cancel-safe.
     async fn side_event(&mut self, _: &ControllerContext) -> Option<InputOf<Self>> {
         std::future::pending().await
     }

@@ -1,7 +1,7 @@
 //! Connects the dedicated pools engine: sets the taints and labels of pools' nodes, and the pools' status.
 //!
 //! - Comes in: watch events of pools, nodes, namespaces and pods; whether the API server has the kind at all.
-//! - Goes out, beside requests: whether nodes, namespaces and pods have to be watched
+//! - Goes out, alongside requests: whether nodes, namespaces and pods have to be watched
 //!   (`dedicated_pools/stream_demand.rs`).
 
 mod effects;

@@ -2,7 +2,7 @@
 //!
 //! - Comes in: watch events of nodes, leases and pods; doubts about what this process observes (`StreamObserver`,
 //!   `ApiServerProbe`).
-//! - Goes out, beside requests: whether taint eviction has to hold countdowns (NL-48).
+//! - Goes out, in addition to requests: whether taint eviction has to hold countdowns (NL-48).
 //! - Invariant: whether the watches can be trusted is checked just before effects are pulled (S7).
 
 mod effects;
@@ -212,7 +212,7 @@ impl StreamObserver {
         }
         let health = self.health.borrow_and_update();
         let (in_step, before) = (health.phase == StreamPhase::Watching, self.last_activity);
-        // A failed relist beside the watch has lost no event of the watch.
+        // A failed relist alongside the watch has lost no event of the watch.
         let failures = health.counters.failures - health.counters.failures_beside;
         let failed = std::mem::replace(&mut self.failures, failures) < failures;
         if health.last_heard != self.last_heard {

@@ -28,7 +28,7 @@ pub struct ControllerSettings {
     pub numeric_operators: bool,
     /// Lease election; `None` means that this process is the only one, or that it observes and needs no lease.
     pub election: Option<ElectionSettings>,
-    /// Namespaces exempt from dedicated pools, beside kube-system and the one of the lease.
+    /// Namespaces exempt from dedicated pools, in addition to kube-system and the one of the lease.
     pub exempt_namespaces: Vec<String>,
     /// Where metrics and health are served.
     pub serving: ServingSettings,

@@ -1,7 +1,7 @@
 //! Records when countdowns were on hold because no node could be observed (NL-48, D12), and for which taints that
 //! counts.
 //!
-//! - Invariant: held time is kept beside taint starts, which never change (S4); forgetting a hold makes a deadline
+//! - Invariant: held time is kept apart from taint starts, which never change (S4); forgetting a hold makes a deadline
 //!   later, never earlier (S3).
 //! - See `node_lifecycle.rs` for when a hold begins, `verdict.rs` for its effect on deadlines.
 

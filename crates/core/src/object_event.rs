@@ -8,7 +8,7 @@ use core::convert::Infallible;
 /// An event of a watch for objects of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectEvent<F> {
-    /// A list starts. A relist runs beside the watch: events of the watch are not `listed`, and arrive between the
+    /// A list starts. A relist runs alongside the watch: events of the watch are not `listed`, and arrive between the
     /// items.
     ListStarted {
         /// The last moment at which the objects were known completely; `None` the first time.

@@ -126,7 +126,7 @@ fn an_event_costs_the_same_however_many_other_nodes_there_are() {
         })
     };
     let (few, many) = (cost(100), cost(50_000));
-    println!("{few:?} beside 100 nodes, {many:?} beside 50,000");
+    println!("{few:?} with 100 nodes, {many:?} with 50,000");
     assert!(many < few * 3, "{few:?} {many:?}");
 }
 
@@ -144,6 +144,6 @@ fn a_renewal_costs_the_same_however_many_nodes_there_are() {
         })
     };
     let (few, many) = (cost(100), cost(20_000));
-    println!("100 renewals: {few:?} beside 100 nodes, {many:?} beside 20,000");
+    println!("100 renewals: {few:?} with 100 nodes, {many:?} with 20,000");
     assert!(many < few * 4, "{few:?} {many:?}");
 }

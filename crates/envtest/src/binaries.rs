@@ -1,7 +1,8 @@
 //! Finds the binaries of a control plane, or builds the missing ones from their pinned Go modules into the user's
 //! cache.
 //!
-//! - Binaries in `KUBEBUILDER_ASSETS` come first; KWOK, Helm, promtool, Prometheus and actionlint are built only on request.
+//! - Binaries in `KUBEBUILDER_ASSETS` come first; KWOK, Helm, promtool, Prometheus and actionlint are built only on
+//!   request.
 //! - See `releases.rs` for the versions, `servers.rs` and `kwok.rs` for starting them.
 
 use crate::pinned_tool::PinnedTool;
@@ -135,7 +136,7 @@ impl Binaries {
     }
 }
 
-/// The folder that is used as it is. Its version is unknown, so no version can be chosen beside it.
+/// The folder that is used as it is. Its version is unknown, so no version can be chosen in addition to it.
 fn assets() -> Result<Option<PathBuf>> {
     let Some(folder) = env::var_os("KUBEBUILDER_ASSETS") else { return Ok(None) };
     let choice = releases::CHOICE;

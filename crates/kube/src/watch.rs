@@ -41,7 +41,7 @@ pub use watch_settings::{WatchScope, WatchSettings};
 ///
 /// A healthy watch may be silent for hours. HTTP/2 pings detect a dead connection (`config`). The server's promise to
 /// end a watch in time ([`WatchSettings::watch_timeout`]) detects one that leads nowhere. A server or proxy may still
-/// lose an event: so everything is listed again at intervals (L4), beside the watch, which continues meanwhile
+/// lose an event: so everything is listed again at intervals (L4), alongside the watch, which continues meanwhile
 /// (`background_list.rs`).
 ///
 /// ```no_run

@@ -62,7 +62,7 @@ impl Record {
     }
 }
 
-/// In the repository, beside the pins, so that the page can be written if only some versions ran.
+/// In the repository, next to the pins, so that the page can be written if only some versions ran.
 fn file(release: &Release) -> PathBuf {
     sources::root().join(format!("xtask/cluster/results/{}.json", release.name()))
 }

@@ -147,8 +147,8 @@ fn result(output: &str, skipped: &str, success: bool) -> SuiteResult {
 mod tests {
     use super::*;
 
-    /// Test programs that need Kubernetes' programs but do not test Taintward on a version of it: they test the sandbox, which
-    /// imitates one version, or the output of kubectl, or other programs beside Taintward.
+    /// Test programs that need Kubernetes' programs but do not test Taintward on a version of it: they test the
+    /// sandbox, which imitates one version, or the output of kubectl, or programs other than Taintward.
     const ELSEWHERE: [&str; 7] = [
         "cli_completion",
         "doc_pages",

@@ -1,5 +1,5 @@
-//! Tests a good client beside floods from other addresses: idle connections, new ones, endless headers, large and slow
-//! bodies.
+//! Tests a good client alongside floods from other addresses: idle connections, new ones, endless headers, large and
+//! slow bodies.
 
 use super::stage::{Client, PATIENCE, Stage, question, tcp_from, tls_over};
 use std::net::SocketAddr;

@@ -373,7 +373,7 @@ fn the_old_condition_gate_yields_to_todays_flag() {
     assert_eq!(marking("--feature-gates=PodDisruptionConditions=true"), Marking::Always);
     let both = "--feature-gates=PodDisruptionConditions=false --disruption-condition=jobs";
     assert_eq!(marking(both), Marking::Jobs);
-    assert!(notices(both)[0].1.contains("without effect beside --disruption-condition"));
+    assert!(notices(both)[0].1.contains("without effect together with --disruption-condition"));
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl DoctorScope<'_> {
         eviction.into_iter().chain(lifecycle).collect()
     }
 
-    /// Whether Taintward evicts the pods of guarded namespaces, beside kube-controller-manager.
+    /// Whether Taintward evicts the pods of guarded namespaces, alongside kube-controller-manager.
     fn guards(&self) -> bool {
         let guards = |one| taintward::carries_out(one, controllers::TOLERATION_GUARD);
         self.facts.deployments.iter().any(|one| one.is_controller() && guards(one))

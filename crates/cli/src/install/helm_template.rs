@@ -1,7 +1,7 @@
 //! Renders templates of the Helm chart in `deploy/chart`, in the part of Helm's language that they use.
 //!
-//! - Invariant: a template outside that part is an error, never rendered differently; the tests render every file of the
-//!   chart, and `install_chart` compares the objects with those that Helm itself renders.
+//! - Invariant: a template outside that part is an error, never rendered differently; the tests render every file of
+//!   the chart, and `install_chart` compares the objects with those that Helm itself renders.
 //! - `quote` adds quotes only where YAML needs them.
 
 use super::quoted;
@@ -92,7 +92,7 @@ enum TemplatePiece {
     Action(String),
 }
 
-/// Splits a template at its actions; a dash inside the braces removes the white space beside them.
+/// Splits a template at its actions; a dash inside the braces removes the white space next to them.
 fn pieces(template: &str) -> Parsed<Vec<TemplatePiece>> {
     let (mut pieces, mut rest, mut trims) = (Vec::new(), template, false);
     loop {

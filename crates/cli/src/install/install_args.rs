@@ -22,8 +22,8 @@ pub(crate) struct InstallArgs {
     /// Prints what an uninstallation deletes, in order; with --apply, deletes it
     #[arg(long)]
     uninstall: bool,
-    /// With --apply: changes nothing. client only reads; server sends every request, and the API server checks it without
-    /// storing anything
+    /// With --apply: changes nothing. client only reads; server sends every request, and the API server checks it
+    /// without storing anything
     #[arg(long, value_name = "HOW", value_enum, requires = "apply")]
     dry_run: Option<DryRunArg>,
     /// With --apply: overwrites fields that another client has changed
@@ -89,8 +89,8 @@ struct InstalledArgs {
     /// command looks for the API servers' addresses and, if it finds them, admits only these to the webhook
     #[arg(long, value_name = "NETWORK", value_delimiter = ',', value_parser = network)]
     api_server_cidr: Vec<String>,
-    /// Namespaces that are exempt from every DedicatedPool, beside kube-system and the one of --namespace: their pods may
-    /// run on any node
+    /// Namespaces that are exempt from every DedicatedPool, in addition to kube-system and the one of --namespace:
+    /// their pods may run on any node
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = object_names::namespace)]
     exempt_namespaces: Vec<String>,
 }
@@ -126,15 +126,15 @@ struct InstalledWebhookArgs {
     /// What API servers do with new pods while no webhook answers: Ignore admits them, Fail rejects them
     #[arg(long, value_name = "POLICY", default_value = "Ignore", value_parser = ["Ignore", "Fail"])]
     failure_policy: String,
-    /// A Secret of type kubernetes.io/tls with the webhook's certificate, which you or another controller renews; without
-    /// it the webhook creates and renews its own
+    /// A Secret of type kubernetes.io/tls with the webhook's certificate, which you or another controller renews;
+    /// without it the webhook creates and renews its own
     #[arg(long, value_name = "SECRET", requires = "ca_bundle", value_parser = object_names::object)]
     cert_secret: Option<String>,
     /// With --cert-secret: the CA bundle that API servers trust, PEM
     #[arg(long, value_name = "FILE", requires = "cert_secret")]
     ca_bundle: Option<PathBuf>,
-    /// A ConfigMap with CA certificates in ca.crt: the webhook accepts only clients with a certificate of one of these CAs.
-    /// API servers present a certificate if their AdmissionConfiguration names one
+    /// A ConfigMap with CA certificates in ca.crt: the webhook accepts only clients with a certificate of one of these
+    /// CAs. API servers present a certificate if their AdmissionConfiguration names one
     #[arg(long, value_name = "NAME", conflicts_with = "client_ca_secret", value_parser = object_names::object)]
     client_ca_config_map: Option<String>,
     /// A Secret with CA certificates in ca.crt, instead of --client-ca-config-map

@@ -23,7 +23,7 @@ pub(crate) struct InstallValues {
     pub(crate) replicas: u16,
     pub(crate) priority_class: String,
     pub(crate) parts: Components,
-    /// Namespaces that are exempt from every pool, beside kube-system and `namespace`.
+    /// Namespaces that are exempt from every pool, in addition to kube-system and `namespace`.
     pub(crate) exempt_namespaces: Vec<String>,
     /// The value of `taintward run --controllers`.
     pub(crate) controllers: String,

@@ -114,6 +114,9 @@ mod tests {
         assert_eq!(at(-252), "13:58:59, 4m12s ago");
         assert_eq!(at(10 * 3_600), "2026-11-22 00:03:11, in 10h");
         assert_eq!(at(-15 * 3_600), "2026-11-20 23:03:11, 15h ago");
-        assert!(when(now, Wall::from_micros(i64::MAX), &zone).starts_with("in 2"), "later than the latest supported date");
+        assert!(
+            when(now, Wall::from_micros(i64::MAX), &zone).starts_with("in 2"),
+            "later than the latest supported date"
+        );
     }
 }

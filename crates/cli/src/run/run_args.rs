@@ -87,16 +87,17 @@ struct BehaviourArgs {
     /// Which controllers run: '*', 'name', '-name'. '*' means taint-eviction-controller, which evicts pods; all others
     /// must be named. node-lifecycle-controller taints nodes because of their conditions and their silence; start
     /// kube-controller-manager without its own controller of this name. dedicated-pool-controller maintains taints and
-    /// labels on the nodes of each DedicatedPool. The other three are for clusters whose kube-controller-manager keeps its
-    /// own taint eviction; there, do not run the first three: toleration-hold-controller holds countdowns while too many
-    /// nodes are silent, toleration-backfill-controller gives running pods the tolerationSeconds that new pods get, and
-    /// toleration-guard-controller gives pods of guarded namespaces a ceiling and evicts them by their own seconds
+    /// labels on the nodes of each DedicatedPool. The other three are for clusters whose kube-controller-manager keeps
+    /// its own taint eviction; there, do not run the first three: toleration-hold-controller holds countdowns while too
+    /// many nodes are silent, toleration-backfill-controller gives running pods the tolerationSeconds that new pods
+    /// get, and toleration-guard-controller gives pods of guarded namespaces a ceiling and evicts them by their own
+    /// seconds
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = controllers::parse)]
     #[arg(env = "TAINTWARD_CONTROLLERS", hide_env = true)]
     controllers: Vec<ControllerEntry>,
-    /// Namespaces that are exempt from every DedicatedPool, beside kube-system and the namespace of the lease: their
-    /// pods may run on any node. The webhook and the admission policies need the same list; `taintward install` keeps
-    /// them equal
+    /// Namespaces that are exempt from every DedicatedPool, in addition to kube-system and the namespace of the lease:
+    /// their pods may run on any node. The webhook and the admission policies need the same list; `taintward install`
+    /// keeps them equal
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = object_names::namespace)]
     #[arg(env = "TAINTWARD_EXEMPT_NAMESPACES", hide_env = true)]
     exempt_namespaces: Vec<String>,
@@ -324,7 +325,7 @@ fn marking(args: &RunArgs, explicit: ExplicitFlags, notices: &mut Vec<FlagNotice
         return chosen;
     };
     let (marking, text) = match (on, explicit.disruption_condition) {
-        (_, true) => (chosen, "deprecated and without effect beside --disruption-condition; omit it"),
+        (_, true) => (chosen, "deprecated and without effect together with --disruption-condition; omit it"),
         (true, false) => (chosen, "deprecated; always on since Kubernetes 1.31; omit it"),
         (false, false) => (Marking::Never, "deprecated; use --disruption-condition=never instead"),
     };

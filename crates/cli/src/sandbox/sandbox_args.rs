@@ -28,8 +28,8 @@ pub(crate) struct SandboxArgs {
     /// The number of zones (default 3), at most the number of nodes; nodes of a file are in the zones of their labels
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     zones: Option<usize>,
-    /// The address on which the API server listens: a port of 127.0.0.1, or an address with a port; port 0 means any free
-    /// port
+    /// The address on which the API server listens: a port of 127.0.0.1, or an address with a port; port 0 means any
+    /// free port
     #[arg(long, default_value = "127.0.0.1:0", value_name = "[ADDRESS:]PORT", value_parser = address)]
     listen: SocketAddr,
     /// Write the kubeconfig to this file. The default is a temporary file that is deleted when the sandbox ends
@@ -41,8 +41,8 @@ pub(crate) struct SandboxArgs {
     /// The same seed gives the same names and the same sequence of events
     #[arg(long, default_value_t = 1, value_parser = seed)]
     seed: u64,
-    /// Start from the objects of this file: the output of `kubectl get nodes,pods,deploy,rs,ds,pdb -A -o yaml`, or a file
-    /// of --save
+    /// Start from the objects of this file: the output of `kubectl get nodes,pods,deploy,rs,ds,pdb -A -o yaml`, or a
+    /// file of --save
     #[arg(long, value_name = "FILE")]
     load: Option<PathBuf>,
     /// Write all objects to this file when the sandbox ends, and on each SIGUSR1
@@ -246,8 +246,8 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         stamp_taints: false,
         numeric_operators: false,
         exempt_namespaces: Vec::new(),
-        // The tour needs no election. Otherwise another Taintward may run beside this one, and the Lease shows `pending`
-        // which one evicts.
+        // The tour needs no election. Otherwise another Taintward may run alongside this one, and the Lease shows
+        // `pending` which one evicts.
         election: (!args.tour).then(ElectionSettings::default),
         serving: ServingSettings { bind_address: args.listen.ip(), metrics_port: None, secure: None },
         seed: None,

@@ -76,8 +76,8 @@ struct RulesArgs {
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = entry)]
     #[arg(env = "TAINTWARD_RULES", hide_env = true)]
     rules: Vec<RuleEntry>,
-    /// The tolerationSeconds for not-ready of pods without a toleration of their own, unless the namespace or a policy sets
-    /// them; the API server's flag of this name should have the same value
+    /// The tolerationSeconds for not-ready of pods without a toleration of their own, unless the namespace or a policy
+    /// sets them; the API server's flag of this name should have the same value
     #[arg(long, value_name = "SECONDS", default_value = "300", allow_negative_numbers = true)]
     #[arg(env = "TAINTWARD_DEFAULT_NOT_READY_TOLERATION_SECONDS", hide_env = true)]
     default_not_ready_toleration_seconds: i64,
@@ -98,8 +98,8 @@ struct RulesArgs {
     /// default is keep-own
     #[arg(long, value_name = "WHAT", value_enum, env = "TAINTWARD_RESTRICTION_MERGING", hide_env = true)]
     restriction_merging: Option<MergingArg>,
-    /// Namespaces that are exempt from every DedicatedPool, beside kube-system, if the rule dedicated-pools is on:
-    /// their pods may run on any node; as --exempt-namespaces of `taintward run`
+    /// Namespaces that are exempt from every DedicatedPool, in addition to kube-system, if the rule dedicated-pools is
+    /// on: their pods may run on any node; as --exempt-namespaces of `taintward run`
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = object_names::namespace)]
     #[arg(env = "TAINTWARD_EXEMPT_NAMESPACES", hide_env = true)]
     exempt_namespaces: Vec<String>,

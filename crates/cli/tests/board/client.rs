@@ -123,7 +123,7 @@ impl Events {
         }
     }
 
-    /// The first message that has what is looked for.
+    /// The first message that matches.
     pub(crate) fn until(&mut self, what: &str, mut is_it: impl FnMut(&Value) -> bool) -> (String, Value) {
         let began = Instant::now();
         loop {

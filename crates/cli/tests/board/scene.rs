@@ -1,4 +1,4 @@
-//! Makes states for the page: a few nodes, many, and some whose names are meant to do harm.
+//! Makes states for the page: a few nodes, many, and some with hostile names.
 
 use serde_json::{Value, json};
 

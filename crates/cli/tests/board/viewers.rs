@@ -18,7 +18,7 @@ const STALL_MAX: Duration = Duration::from_secs(30);
 const CHANGES_LAST: Duration = Duration::from_secs(3);
 
 #[test]
-fn every_viewer_receives_the_same_beside_one_that_reads_nothing() {
+fn every_viewer_receives_the_same_alongside_one_that_reads_nothing() {
     let (_running, board) = sandbox();
     board.events("").until_pods(18);
     let stopped = board.events("");

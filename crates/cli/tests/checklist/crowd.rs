@@ -1,4 +1,4 @@
-//! Checks item 17: thousands of idle, slow or flooding connections beside a well-behaved client.
+//! Checks item 17: thousands of idle, slow or flooding connections alongside a well-behaved client.
 
 use super::ground::{Found, Ground, Shown, Yardstick, at_most, demand};
 use crate::admission::client::{config, connect, question};

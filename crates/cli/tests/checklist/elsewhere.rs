@@ -106,7 +106,7 @@ pub(crate) fn of(number: usize) -> Found {
                 ("xtask/src/release.rs", "has no list of its dependencies"),
                 ("deploy/Containerfile", "cargo auditable build"),
             ],
-            "the program contains the list that `cargo audit bin` reads, and a bill of materials (CycloneDX) is beside it",
+            "the program contains the list that `cargo audit bin` reads, and a bill of materials (CycloneDX) is next to it",
         ),
         36 => not_done(
             "a proof needs an identity of the build service; there is no such identity yet, and nothing is signed",

@@ -57,7 +57,7 @@ async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
     const TEST: &str = "two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time";
     let Some(tools) = binaries::for_test(TEST) else { return };
     let mut stage = Stage::set(&tools, "toleration-hold-controller", &["--hold-limit=10,30%"]).await;
-    let why = "older ones evict only beside node-lifecycle-controller, which removes taints when it restarts";
+    let why = "older ones evict only together with node-lifecycle-controller, which removes taints when it restarts";
     if stage.cluster.is_before(33, TEST, why) {
         return;
     }

@@ -18,7 +18,7 @@ async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
     let Some(tools) = binaries::for_test("no_pod_leaves_while_it_is_held") else { return };
     let mut stage = Stage::set(&tools, CONTROLLER, &["--hold-limit=1"]).await;
     let test = "no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released";
-    let why = "older ones evict only beside node-lifecycle-controller, which removes taints when it restarts";
+    let why = "older ones evict only together with node-lifecycle-controller, which removes taints when it restarts";
     if stage.cluster.is_before(33, test, why) {
         return;
     }

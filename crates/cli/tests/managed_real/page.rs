@@ -1,4 +1,5 @@
-//! Runs the commands of docs/managed-clusters.md beside kube-controller-manager; `EXAMPLES=overwrite` writes the page.
+//! Runs the commands of docs/managed-clusters.md alongside kube-controller-manager; `EXAMPLES=overwrite` writes the
+//! page.
 
 use crate::cli::document::{files, here, play};
 use crate::stage::{NOT_READY, Stage, UNREACHABLE};

@@ -1,4 +1,5 @@
-//! Sets up a real control plane whose own taint eviction is on, and Taintward beside it with the account of `install`.
+//! Sets up a real control plane whose own taint eviction is on, and Taintward alongside it with the account of
+//! `install`.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

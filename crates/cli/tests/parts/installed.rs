@@ -30,7 +30,7 @@ impl Installed {
     pub(crate) fn at_work(place: &Place, kubectl: &Path) -> Self {
         let hands = Hands { place, kubectl };
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-        // First, because replacing the address removes the CA bundle that the webhook has written beside it.
+        // First, because replacing the address removes the CA bundle that the webhook has written next to it.
         hands.redirect(port);
         let ours = ["taintward", "taintward-webhook"].map(|name| hands.start(name, port));
         eventually("the API server to ask the webhook", || hands.is_asked().then_some(()));

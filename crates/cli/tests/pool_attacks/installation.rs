@@ -30,7 +30,7 @@ impl<'c> Installation<'c> {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let admin = cluster.api(Account::Admin).await.unwrap();
         let installed = Self { cluster, admin, port: free_port() };
-        // Before anything runs, because this removes the CA bundle beside the address.
+        // Before anything runs, because this removes the CA bundle next to the address.
         installed.redirect(authority).await;
         installed
     }

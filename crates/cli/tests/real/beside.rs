@@ -1,5 +1,5 @@
-//! Tests that kube-controller-manager's taint eviction beside Taintward's is detected, and nothing else is mistaken for it
-//! (P39).
+//! Tests that kube-controller-manager's taint eviction alongside Taintward's is detected, and nothing else is mistaken
+//! for it (P39).
 
 use super::program::Taintward;
 use super::stage::{Goes, Scene, Stays, Terms, sleep};
@@ -37,7 +37,7 @@ pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
     let original = cluster.taint_eviction().await.unwrap();
     let mut evicted = 0;
     while taintward.said(TOLD).is_empty() {
-        assert!(evicted < 240, "240 evictions beside kube-controller-manager, and no log line");
+        assert!(evicted < 240, "240 evictions alongside kube-controller-manager, and no log line");
         evict_one(&scene, &format!("both-{evicted}")).await;
         evicted += 1;
     }
@@ -50,7 +50,7 @@ pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
 }
 
 /// P39: the same for pods that leave at the same moment; pods that should stay do.
-pub(crate) async fn upstreams_controller_beside_taintward_is_noticed(
+pub(crate) async fn upstreams_controller_alongside_taintward_is_noticed(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> Terms {

@@ -146,7 +146,7 @@ impl Witness {
     }
 }
 
-/// The number of conflicts, of the mark or of the DELETE, after which a DELETE need not demand the version any more
+/// The number of conflicts, of the mark or of the DELETE, after which a DELETE no longer has to demand the version
 /// (P45).
 const CONFLICTS_MAX: u32 = 5;
 

@@ -15,7 +15,7 @@ pub(crate) fn evicted(node: &NodeName, grounds: &EvictionReason, now: Now) -> St
 /// The event of a pod whose countdown ended without a deletion.
 pub(crate) fn cancelled(node: &NodeName, pod: &PodName) -> String {
     format!(
-        "Cancelling deletion of Pod {pod}: no NoExecute taint of node {node} requires its eviction any longer"
+        "Cancelling deletion of Pod {pod}: node {node} no longer has a NoExecute taint that requires its eviction"
     )
 }
 

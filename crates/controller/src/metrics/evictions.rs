@@ -62,7 +62,7 @@ pub struct EvictionMetrics {
     early: MaxGauge,
     /// In observe mode: evictions that enforce mode would have begun.
     pub would_evict: Counter,
-    /// Signs of another controller that evicts beside this one (P39).
+    /// Signs of another controller that evicts alongside this one (P39).
     pub other_controller: ByLabel<Sign, Counter>,
     pods: Gauge,
     nodes: Gauge,
@@ -102,7 +102,7 @@ impl EvictionMetrics {
             ),
             other_controller: registry.counters(
                 names::OTHER_CONTROLLER_SEEN,
-                "Signs that another taint eviction controller is active beside this one, by kind of sign",
+                "Signs that another taint eviction controller is active alongside this one, by kind of sign",
             ),
             pods: registry.gauge(names::PODS, "Pods bound to a node, as observed"),
             nodes: registry.gauge(names::NODES, "Nodes, as observed"),

@@ -15,7 +15,8 @@ closed_label! {
         Leases => "leases",
         /// Dedicated pools; only where dedicated-pool-controller runs.
         Pools => "dedicatedpools",
-        /// Namespaces; only while there is a dedicated pool, or where toleration-backfill-controller or toleration-guard-controller runs.
+        /// Namespaces; only while there is a dedicated pool, or where toleration-backfill-controller or
+        /// toleration-guard-controller runs.
         Namespaces => "namespaces",
         /// Policies; only where toleration-backfill-controller runs.
         Policies => "taintwardpolicies",
@@ -205,7 +206,7 @@ closed_label! {
 }
 
 closed_label! {
-    /// The sign that another controller evicts beside this one (P39).
+    /// The sign that another controller evicts alongside this one (P39).
     Sign, "sign", {
         /// A condition that it added to a pod.
         Condition => "condition",
@@ -324,7 +325,7 @@ impl Method {
 }
 
 closed_label! {
-    /// The same, as client-go calls it beside durations.
+    /// The same, as client-go calls it for durations.
     Verb, "verb", {
         /// GET.
         Get => "GET",

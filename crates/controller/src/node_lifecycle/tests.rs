@@ -49,7 +49,7 @@ const fn lost(since: Mono) -> NodeLifecycleInput {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s7_a_list_that_fails_beside_the_watch_is_not_an_interruption() {
+async fn s7_a_list_that_fails_alongside_the_watch_is_not_an_interruption() {
     let mut stage = Stage::watching();
     tokio::time::advance(std::time::Duration::from_secs(60)).await;
     stage.health.send_modify(|health| {

@@ -25,7 +25,7 @@ pub fn units(resource: &str, quantity: Quantity) -> i64 {
 pub struct ContainerRequests {
     /// `resources.requests`.
     pub requests: Quantities,
-    /// Whether it is an init container that keeps running beside the others: `restartPolicy` is `Always`.
+    /// Whether it is an init container that keeps running alongside the others: `restartPolicy` is `Always`.
     pub sidecar: bool,
 }
 
@@ -43,8 +43,8 @@ pub struct PodRequests {
 }
 
 impl PodRequests {
-    /// Returns the pod's requests: containers and sidecars run together; before them, each init container runs beside
-    /// the sidecars started before it. Only the sum is rounded.
+    /// Returns the pod's requests: containers and sidecars run together; before them, each init container runs
+    /// alongside the sidecars started before it. Only the sum is rounded.
     pub fn load(&self) -> ResourceRequests {
         let requested = self.total(|container| container.requests.clone());
         let assumed = self.total(|container| {

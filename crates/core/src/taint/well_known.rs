@@ -110,7 +110,7 @@ const TABLE: [(&str, &str, &str, &str); 17] = [
         keys::CONTROL_PLANE,
         "the node runs the control plane",
         "the installer of the cluster, such as kubeadm",
-        "nothing; remove it only if ordinary pods may run beside the control plane",
+        "nothing; remove it only if ordinary pods may run alongside the control plane",
     ),
     (
         "ToBeDeletedByClusterAutoscaler",

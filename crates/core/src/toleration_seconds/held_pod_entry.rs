@@ -1,4 +1,5 @@
-//! Stores a pod compactly: 48 bytes beside its identity. Pods with the same tolerations and annotations share these.
+//! Stores a pod compactly: 48 bytes in addition to its identity. Pods with the same tolerations and annotations share
+//! these.
 
 use super::objects::{HeldPodFact, RecordAnnotations, RecordState};
 use crate::admission::policy::RequestedSeconds;

@@ -144,7 +144,7 @@ proptest! {
         prop_assert_eq!(ours, world.upstream(&world.request, all));
     }
 
-    /// Whichever of upstream's plugins run beside the default one, before us or after us or both: the result is the
+    /// Whichever of upstream's plugins run alongside the default one, before us or after us or both: the result is the
     /// same.
     #[test]
     fn ad_1_the_order_does_not_matter(

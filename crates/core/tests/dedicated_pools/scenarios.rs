@@ -164,7 +164,10 @@ fn a_status_says_why_nodes_are_not_written_yet() {
         _ => None,
     });
     let messages: Vec<String> = messages.collect();
-    assert!(messages.contains(&"1 node is still to be written: Forbidden".to_owned()), "{messages:?}");
+    assert!(
+        messages.contains(&"the controller has yet to write 1 node: Forbidden".to_owned()),
+        "{messages:?}"
+    );
 }
 
 #[test]

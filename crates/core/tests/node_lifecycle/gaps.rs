@@ -174,7 +174,7 @@ fn a_list_that_stalls_is_a_gap() {
     world.kill(&["a4"]);
     world.pass(30);
     let silent_since = Some(world.clock().mono);
-    // Without a watch beside it.
+    // Without a watch alongside it.
     world.lease_lag = NEVER;
     world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since }));
     world.pass(30);
@@ -195,10 +195,10 @@ fn a_list_that_stalls_is_a_gap() {
     assert_eq!(world.tainted(), ["a4"]);
 }
 
-/// A list beside a continuing watch is not a gap, however long it takes: a node that dies is tainted in time. If the
+/// A list alongside a continuing watch is not a gap, however long it takes: a node that dies is tainted in time. If the
 /// watch stalls meanwhile it is one: items that the list has shown prove nothing about those that it has not.
 #[test]
-fn a_list_beside_the_watch_is_a_gap_only_if_the_watch_stalls() {
+fn a_list_alongside_the_watch_is_a_gap_only_if_the_watch_stalls() {
     for watch_goes_on in [true, false] {
         let mut world = World::new(&[("a", 5)]);
         world.kill(&["a4"]);

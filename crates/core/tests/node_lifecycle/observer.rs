@@ -111,7 +111,7 @@ fn changes_without_a_wait_are_reported_at_once() {
     assert_eq!(told[1].1, ONE.with(ManagedTaint::NotReadyNoExecute));
 }
 
-/// Beside an active controller, it reports what that one did not do.
+/// Alongside an active controller, it reports what that one did not do.
 #[test]
 fn writes_of_other_clients_take_precedence_over_simulated_ones() {
     let mut world = observer(&[("a", 8)]);

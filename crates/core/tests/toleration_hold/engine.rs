@@ -1,4 +1,4 @@
-//! Tests the engine in an unreliable world, beside kube-controller-manager's own countdowns.
+//! Tests the engine in an unreliable world, alongside kube-controller-manager's own countdowns.
 
 use crate::world::{
     CEILING_MAX, CEILINGS, HOLD_FOR, NODES, OWN, PODS_PER_NODE, POLICIES, STALL, World, at, own_seconds,

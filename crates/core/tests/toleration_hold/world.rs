@@ -1,5 +1,5 @@
 //! Simulates an unreliable API server: watches that stall, patches whose response is lost, crashes; and
-//! kube-controller-manager's own countdowns beside it.
+//! kube-controller-manager's own countdowns alongside it.
 
 use crate::original::OriginalController;
 use std::collections::VecDeque;

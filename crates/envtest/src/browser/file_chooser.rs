@@ -16,7 +16,7 @@ impl Browser {
         while self.chooser.is_none() {
             ensure!(start.elapsed() < PATIENCE, "no file chooser opens after a click on {element}");
             std::thread::sleep(Duration::from_millis(20));
-            // Messages of the browser are read beside an answer only.
+            // Messages of the browser are read only together with an answer.
             self.evaluate("true")?;
         }
         let input = self.chooser.take().context("a file chooser")?;

@@ -153,7 +153,7 @@ fn end(state: &Value) -> String {
     }
 }
 
-/// An init container that is always restarted runs beside the others.
+/// An init container that is always restarted runs alongside the others.
 fn is_sidecar(pod: &Value, name: &str) -> bool {
     let mut named = list(pod, "spec.initContainers").iter().rev();
     named.find(|container| string(container, "name") == name).is_some_and(runs_always)

@@ -33,7 +33,7 @@ impl RequestTimeouts {
     }
 
     /// The same, or less, so that nothing is carried out any more after `left`. The server counts in whole seconds and
-    /// gets at least one; `None` if there is no time left beside that.
+    /// gets at least one; `None` if there is no time left in addition to that.
     #[must_use]
     pub fn within(self, left: Span) -> Option<Self> {
         let left = Duration::from_micros(u64::try_from(left.as_micros()).unwrap_or(0));

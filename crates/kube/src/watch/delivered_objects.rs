@@ -1,4 +1,4 @@
-//! Tracks the versions that a watch and a list beside it have delivered, to drop outdated ones.
+//! Tracks the versions that a watch and a list alongside it have delivered, to drop outdated ones.
 //!
 //! - Invariant: no object goes back in time. Bounded (S12): too many objects end the list, not the watch.
 //! - Versions of a resource are ordered, also across objects of the same name; if one cannot be parsed, the watch

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: no object goes back in time, unless the server's store does. Nothing is dropped: a full channel pauses
 //!   the watch.
-//! - See `delivered_objects.rs` for what is compared, `background_list.rs` for lists beside a watch.
+//! - See `delivered_objects.rs` for what is compared, `background_list.rs` for lists alongside a watch.
 
 use super::delivered_objects::DeliveredObjects;
 use super::health_reporter::HealthReporter;
@@ -32,7 +32,7 @@ pub(super) struct EventSequence<F> {
     fallback: Option<WatchPosition>,
     /// A list was started, and not ended.
     is_listing: bool,
-    /// The position of the watch when the list beside it was requested.
+    /// The position of the watch when the list alongside it was requested.
     background_since: Option<ResourceVersion>,
     delivered: DeliveredObjects,
     /// When the consumer was last known to have received everything.
@@ -86,7 +86,7 @@ impl<F: WatchedObject> EventSequence<F> {
         self.next = NextRequest::List;
     }
 
-    /// Whether a list runs although the position is known, and no watch runs beside it.
+    /// Whether a list runs although the position is known, and no watch runs alongside it.
     pub(super) fn is_relisting(&self) -> bool {
         self.fallback.is_some()
     }
@@ -100,7 +100,7 @@ impl<F: WatchedObject> EventSequence<F> {
         true
     }
 
-    /// Prepares for a list beside the watch; false if the watch's position cannot be compared with a list's.
+    /// Prepares for a list alongside the watch; false if the watch's position cannot be compared with a list's.
     pub(super) fn begin_background_list(&mut self) -> bool {
         let NextRequest::Watch(WatchPosition::Number(position)) = self.next else { return false };
         self.delivered = DeliveredObjects::default();
@@ -112,12 +112,12 @@ impl<F: WatchedObject> EventSequence<F> {
         self.background_since.is_some()
     }
 
-    /// Whether more objects changed beside the list than can be tracked.
+    /// Whether more objects changed alongside the list than can be tracked.
     pub(super) fn is_background_list_overtaken(&self) -> bool {
         self.has_background_list() && self.delivered.is_full()
     }
 
-    /// Ends the list beside the watch, whatever it has delivered.
+    /// Ends the list alongside the watch, whatever it has delivered.
     pub(super) fn end_background_list(&mut self) {
         self.background_since = None;
         if let NextRequest::Watch(WatchPosition::Number(position)) = self.next {
@@ -125,7 +125,7 @@ impl<F: WatchedObject> EventSequence<F> {
         }
     }
 
-    /// Starts a list; one beside the watch may have started with a change that it may lack.
+    /// Starts a list; one alongside the watch may have started with a change that it may lack.
     pub(super) fn begin_list(&mut self) {
         match self.background_since {
             Some(_) if self.is_listing => return,
@@ -222,8 +222,8 @@ impl<F: WatchedObject> EventSequence<F> {
         }
     }
 
-    /// Whether two requests deliver the same objects: a list and the watch beside it, or the watch that continues if it
-    /// fails; or two watches of which one follows the other.
+    /// Whether two requests deliver the same objects: a list and the watch alongside it, or the watch that continues if
+    /// it fails; or two watches of which one follows the other.
     fn compares(&self) -> bool {
         self.has_background_list() || self.is_relisting() || !self.delivered.is_empty()
     }
@@ -234,7 +234,7 @@ impl<F: WatchedObject> EventSequence<F> {
         }
         let (beside, position) = (self.has_background_list(), self.watched_up_to());
         match listed {
-            // Without the watch beside it, only the list counts.
+            // Without the watch alongside it, only the list counts.
             true => self.delivered.by_list(object, position) || !beside,
             false => self.delivered.by_watch(object, deleted, beside),
         }

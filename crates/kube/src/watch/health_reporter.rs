@@ -62,7 +62,7 @@ impl HealthReporter {
         });
     }
 
-    /// A request failed; `beside` if it was that of a list beside a watch that continues.
+    /// A request failed; `beside` if it was that of a list alongside a watch that continues.
     pub(super) fn failed(&self, error: &WatchError, beside: bool) {
         let text = error.to_string();
         tracing::debug!(resource = self.resource, err = text, "a list or watch request failed");

@@ -1,6 +1,6 @@
 //! Stores the state of a watcher between and during its requests, and chooses the next one from it.
 //!
-//! - See `list_watch/watch_loop.rs` for the requests, `list_watch/background_list.rs` for lists beside a watch,
+//! - See `list_watch/watch_loop.rs` for the requests, `list_watch/background_list.rs` for lists alongside a watch,
 //!   `event_sequence.rs` for the order of events.
 
 use super::body_stream::BodyStream;
@@ -28,8 +28,8 @@ pub(super) use watch_loop::run;
 const REFUSAL_HOLDS: Duration = Duration::from_secs(3600);
 /// This many consecutive streamed lists that do not finish, or consecutive invalid responses, change the approach.
 const ENOUGH: u32 = 3;
-/// During a relist without a watch beside it no change is received: the list gets no more than this for its first item,
-/// and from one item to the next.
+/// During a relist without a watch alongside it no change is received: the list gets no more than this for its first
+/// item, and from one item to the next.
 const RELIST_SILENCE_MAX: Duration = Duration::from_secs(20);
 /// The maximum delay of a server in ending a watch.
 const END_LATE_MAX: Duration = Duration::from_secs(10);
@@ -136,7 +136,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         tracing::info!(resource = F::RESOURCE, "the API server does not stream lists, listing by pages");
     }
 
-    /// Lists again, without a watch beside it, if the last list is old (L4), or a list was requested.
+    /// Lists again, without a watch alongside it, if the last list is old (L4), or a list was requested.
     fn relist_if_due(&mut self) {
         let is_due = self.relist.is_due();
         if let NextRequest::Watch(position) = self.events.next_request()
@@ -152,7 +152,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         }
     }
 
-    /// Prepares for a list beside the watch; `None` if the watch's position cannot be compared with a list's.
+    /// Prepares for a list alongside the watch; `None` if the watch's position cannot be compared with a list's.
     fn begin_background_list(&mut self) -> Option<ListMode> {
         if !self.events.begin_background_list() {
             return None;
@@ -167,7 +167,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         Some(mode)
     }
 
-    /// The list beside the watch failed; the watch has continued all the while.
+    /// The list alongside the watch failed; the watch has continued all the while.
     fn background_list_failed(&mut self, error: &WatchError, is_stream: bool, is_later_page: bool) {
         self.events.end_background_list();
         self.events.abort_list();
@@ -274,7 +274,7 @@ impl<F: WatchedObject> ListWatchState<F> {
         self.received_beside(received);
     }
 
-    /// Records what was received of a list beside the watch.
+    /// Records what was received of a list alongside the watch.
     fn received_beside(&mut self, received: &StreamCounters) {
         if received.items > 0 {
             self.malformed = 0;

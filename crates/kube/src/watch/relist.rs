@@ -1,4 +1,4 @@
-//! Schedules complete lists beside a healthy watch ([`RelistTrigger`]).
+//! Schedules complete lists alongside a healthy watch ([`RelistTrigger`]).
 //!
 //! - Invariant: a lost event is found within the interval: jitter and the duration of a list are subtracted, never
 //!   added (L4).

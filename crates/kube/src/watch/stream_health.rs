@@ -80,7 +80,7 @@ pub struct StreamCounters {
     pub stalls: u64,
     /// Attempts that failed in any way, including all of the above.
     pub failures: u64,
-    /// Of these, lists beside a watch that delivered every change all the while.
+    /// Of these, lists alongside a watch that delivered every change all the while.
     pub failures_beside: u64,
     /// Bytes received in bodies.
     pub bytes: u64,

@@ -11,8 +11,8 @@ use taintward_core::time::{Mono, Span};
 /// An event of a watch or a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchEvent<F> {
-    /// A list starts, from nothing or again. A relist runs beside the watch: events of the watch are not `listed`, and
-    /// arrive between the items.
+    /// A list starts, from nothing or again. A relist runs alongside the watch: events of the watch are not `listed`,
+    /// and arrive between the items.
     ListStarted {
         /// How long ago the stream was last known to be complete, on a clock that may stop while the machine sleeps;
         /// `None` the first time.

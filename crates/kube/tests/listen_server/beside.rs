@@ -1,4 +1,4 @@
-//! Tests lists beside a running watch: changes meanwhile are sent at once, in order, and not lost.
+//! Tests lists alongside a running watch: changes meanwhile are sent at once, in order, and not lost.
 //!
 //! - See `relists.rs` for when lists are due, `interleaved.rs` for random orders.
 

@@ -142,7 +142,7 @@ pub(super) fn page(sizes: &LifecycleSizes, rounds: usize, table: &str) -> String
          ({} s; {} s for the big fleet) and the client limits of kube-controller-manager, which are lifted. They take turns on \
          the same nodes of one API server with etcd 3.6.16; rounds: {rounds}. {} nodes in {} zones, with a status of about \
          4 KB, each renew their lease every {} s. {} nodes each renew it every {} s, because two cores cannot process more \
-         writes beside the rest. {}\n\nProcessor time is the time that the process used in {} s at rest, divided by the \
+         writes in addition to the rest. {}\n\nProcessor time is the time that the process used in {} s at rest, divided by the \
          renewals that the API server answered in that time. The delay counts from the last renewal that the API server \
          answered.\n\n{table}",
         command(),

@@ -8,8 +8,8 @@ pub(super) fn alerts() -> Vec<Alert> {
     vec![absent(), no_leader(), two_leaders(), other_evictor()]
 }
 
-/// The leaders of an installation. An observer never leads, and other components export the metric too. The sample of a process
-/// without leader election has no label `name`.
+/// The leaders of an installation. An observer never leads, and other components export the metric too. The sample of a
+/// process without leader election has no label `name`.
 fn leaders() -> String {
     let (status, about, enforce) =
         (names::LEADER_ELECTION_MASTER_STATUS, names::BUILD_INFO, WriteMode::Enforce.as_str());
@@ -93,7 +93,7 @@ fn other_evictor() -> Alert {
         severity: Severity::Critical,
         hold_seconds: 60,
         expr: format!("{signs} > 0"),
-        summary: "Another controller evicts pods beside Taintward.",
+        summary: "Another controller evicts pods alongside Taintward.",
         description: "Signs of another taint eviction controller: {{ $labels.sign }}, about {{ $value | humanize }} in ten minutes (job \
                       {{ $labels.job }} in {{ $labels.namespace }}).",
         runbook: Runbook {
@@ -105,7 +105,7 @@ fn other_evictor() -> Alert {
                         that evicts.\n\
                         - The log of the leader names one of the pods.",
             action: "Switch the taint eviction of kube-controller-manager off: [switch-off.md](../switch-off.md) says how on each \
-                     distribution. If you cannot, use holds and the guard, which work beside it \
+                     distribution. If you cannot, use holds and the guard, which work alongside it \
                      ([managed-clusters.md](../managed-clusters.md)).",
             silence: "While both evict on purpose: with `--mode=observe`, or with the guard on a managed cluster.",
         },

@@ -1,4 +1,4 @@
-//! Alerts about holds and the guard, which work beside kube-controller-manager's own eviction.
+//! Alerts about holds and the guard, which work alongside kube-controller-manager's own eviction.
 
 use super::super::alert::{Alert, Runbook, Severity, max, seconds};
 use taintward_controller::metrics::names;

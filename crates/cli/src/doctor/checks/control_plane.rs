@@ -1,4 +1,5 @@
-//! Checks the control plane: distribution, `--controllers` of every replica, the controllers that it must disable and enable.
+//! Checks the control plane: distribution, `--controllers` of every replica, the controllers that it must disable and
+//! enable.
 
 use super::DoctorScope;
 use crate::doctor::check::{CheckVerdict, DoctorCheck, DoctorGroup};
@@ -165,11 +166,11 @@ fn switched_off(scope: &DoctorScope<'_>, controller: UpstreamController) -> Doct
         return DoctorCheck::new(id, CheckVerdict::Note, finding)
             .fix(match controller {
                 UpstreamController::NodeLifecycle => {
-                    "use the features that work beside it: plan, explain, pending, lint, --mode=observe, dedicated pools and \
+                    "use the features that work alongside it: plan, explain, pending, lint, --mode=observe, dedicated pools and \
                      the webhook"
                 }
                 _ => {
-                    "use the features that work beside it: backfill, holds and the guard (docs/managed-clusters.md), plan, \
+                    "use the features that work alongside it: backfill, holds and the guard (docs/managed-clusters.md), plan, \
                      explain, pending, lint, --mode=observe, dedicated pools and the webhook"
                 }
             })

@@ -37,7 +37,7 @@ fn a_request_of_zero_is_zero() {
 }
 
 #[test]
-fn init_containers_run_one_by_one_beside_their_sidecars() {
+fn init_containers_run_one_by_one_alongside_their_sidecars() {
     let cpu = |text| [("cpu", text)];
     for (containers, init, expected) in [
         (vec![container(&cpu("1"))], vec![container(&cpu("3")), container(&cpu("2"))], 3_000),

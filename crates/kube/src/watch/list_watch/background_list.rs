@@ -1,4 +1,4 @@
-//! Lists everything again beside a running watch, and then replaces the watch.
+//! Lists everything again alongside a running watch, and then replaces the watch.
 //!
 //! - Invariant: the watch continues and is not affected if the list fails; `event_sequence.rs` keeps both in order. At
 //!   most one more connection is open.
@@ -13,7 +13,7 @@ use crate::watch::stream_health::ListMode;
 use crate::watch::{NextPage, WatchError, WatchPosition};
 use std::time::Duration;
 
-/// A list that runs beside the watch.
+/// A list that runs alongside the watch.
 ///
 /// The list counts as started before the first watch event that it may not include, so that no object that was added or
 /// deleted meanwhile is lost or comes back.

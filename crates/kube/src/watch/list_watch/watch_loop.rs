@@ -1,6 +1,6 @@
 //! Runs the list and watch loop of one kind: sends one request after the other and receives the responses.
 //!
-//! - See `list_watch.rs` for what is requested next, `background_list.rs` for lists beside a watch.
+//! - See `list_watch.rs` for what is requested next, `background_list.rs` for lists alongside a watch.
 
 use super::ListWatchState;
 use super::background_list::BackgroundList;
@@ -60,7 +60,7 @@ pub(in crate::watch) async fn run<F: WatchedObject>(
 struct WatchLoop<F> {
     requests: ListerWatcher,
     state: ListWatchState<F>,
-    /// A list that is being made beside the watch.
+    /// A list that is being made alongside the watch.
     background: Option<BackgroundList>,
     /// The timeout of its silence.
     background_silence: Duration,
@@ -254,7 +254,7 @@ impl<F: WatchedObject> WatchLoop<F> {
         }
     }
 
-    /// Requests a list beside the watch; false if the watch's position cannot be compared with a list's.
+    /// Requests a list alongside the watch; false if the watch's position cannot be compared with a list's.
     fn begin_background_list(&mut self) -> bool {
         let Some(mode) = self.state.begin_background_list() else { return false };
         let list = BackgroundList::start(mode, self.background_silence, &self.state, &self.requests);
