@@ -111,12 +111,14 @@ pub struct Connected {
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ConnectError {
     /// The file is missing, unreadable or not a kubeconfig.
-    #[error("cannot read kubeconfig {place}: {reason}; correct it, or pass another one with --kubeconfig")]
+    #[error("cannot read kubeconfig {place}: {reason}; {remedy}")]
     Unreadable {
         /// Path of the file.
         place: String,
         /// The error of the system or the parser.
         reason: String,
+        /// What the user can do about this cause.
+        remedy: &'static str,
     },
     /// The file can be read and is empty.
     #[error("the kubeconfig {place} is empty: it names no cluster; name another file with --kubeconfig")]

@@ -9,6 +9,7 @@ use kube::Config;
 use kube::config::{Cluster, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
+use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -157,8 +158,11 @@ async fn from_files(
 ) -> Result<ConfigSource, ConnectError> {
     let mut merged = Kubeconfig::default();
     for path in paths {
-        let unreadable =
-            |why: KubeconfigError| ConnectError::Unreadable { place: name(path), reason: reason(&why) };
+        let unreadable = |why: KubeconfigError| ConnectError::Unreadable {
+            place: name(path),
+            reason: reason(&why),
+            remedy: remedy(&why),
+        };
         merged =
             Kubeconfig::read_from(path).and_then(|next| merged.clone().merge(next)).map_err(unreadable)?;
     }
@@ -244,6 +248,18 @@ fn reason(why: &KubeconfigError) -> String {
         // The message has the path already.
         KubeconfigError::ReadConfig(why, _) => one_line(&why.to_string()),
         other => one_line(&other.to_string()),
+    }
+}
+
+/// What the user can do about a kubeconfig that cannot be read.
+fn remedy(why: &KubeconfigError) -> &'static str {
+    match why {
+        KubeconfigError::ReadConfig(why, _) => match why.kind() {
+            io::ErrorKind::PermissionDenied => "fix its mode, or name another file with --kubeconfig",
+            io::ErrorKind::InvalidData => "correct the file, or name another with --kubeconfig",
+            _ => "name an existing file with --kubeconfig or KUBECONFIG",
+        },
+        _ => "correct the file, or name another with --kubeconfig",
     }
 }
 

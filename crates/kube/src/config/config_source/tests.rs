@@ -125,6 +125,9 @@ async fn an_error_of_a_file_is_one_clear_sentence() {
     let around = around(&folder);
     let missing = error_of(&settings(Some(folder.0.join("nix")), None), &around).await.to_string();
     assert!(missing.contains("nix: ") && missing.contains("No such file"), "{missing}");
+    assert!(missing.ends_with("; name an existing file with --kubeconfig or KUBECONFIG"), "{missing}");
+    let denied = KubeconfigError::ReadConfig(io::ErrorKind::PermissionDenied.into(), "config".into());
+    assert_eq!(remedy(&denied), "fix its mode, or name another file with --kubeconfig");
     for empty in ["", "\n\n", "---\n", "# nothing\n", "apiVersion: v1\nkind: Config\n", "clusters: null\n"] {
         let path = folder.write("empty", empty);
         let error = error_of(&settings(Some(path), None), &around).await;
@@ -135,6 +138,10 @@ async fn an_error_of_a_file_is_one_clear_sentence() {
         let path = folder.write("broken", broken);
         let error = error_of(&settings(Some(path), None), &around).await;
         assert!(matches!(error, ConnectError::Unreadable { .. }), "{broken:?}: {error}");
+        assert!(
+            error.to_string().ends_with("; correct the file, or name another with --kubeconfig"),
+            "{error}"
+        );
     }
     let path = folder.write("good", GOOD);
     let unknown = error_of(&settings(Some(path.clone()), Some("three")), &around).await.to_string();
