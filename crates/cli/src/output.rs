@@ -19,6 +19,7 @@ pub(crate) use terminal::{Terminal, harmless, harmless_lines, width, wrap};
 pub(crate) use time::{age, dated, when, zone_name};
 
 use crate::color::ColorChoice;
+use crate::manifest::files::remedy;
 use clap::Args;
 use custom_columns::CustomColumns;
 use jsonpath::{JsonPathTemplate, TemplateError};
@@ -96,9 +97,9 @@ pub(crate) struct OutputOptions {
 /// Why a file named by a format cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputError {
-    #[error("cannot read the file of -o, {}: {why}; check its name and its mode", file.display())]
+    #[error("cannot read the file of -o, {}: {why}; {}", file.display(), remedy(why))]
     Unreadable { file: PathBuf, why: io::Error },
-    #[error("cannot use the file of -o, {}: {why}", file.display())]
+    #[error("cannot use the file of -o, {}: {why}; correct its template", file.display())]
     Wrong { file: PathBuf, why: String },
 }
 

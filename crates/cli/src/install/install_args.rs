@@ -7,6 +7,7 @@ use crate::args::kube_args::ServerArgs;
 use crate::args::object_names;
 use crate::args::restriction_config::{RestrictionConfigError, checked};
 use crate::args::write_mode::ModeArg;
+use crate::manifest::files::remedy;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
@@ -170,7 +171,7 @@ enum ComponentArg {
 /// Why the flags, or a file that they name, cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InstallArgsError {
-    #[error("cannot read the file of --ca-bundle, {}: {why}; check its name and its mode", file.display())]
+    #[error("cannot read the file of --ca-bundle, {}: {why}; {}", file.display(), remedy(why))]
     Unreadable { file: PathBuf, why: std::io::Error },
     #[error(
         "cannot use the file of --ca-bundle, {}: it contains no certificate; name a file in PEM format", file.display()

@@ -3,6 +3,7 @@
 //! - Invariant: a new finding is never mistaken for an old one; one that moved within its object is reported again.
 
 use super::finding::ReportedFinding;
+use crate::manifest::files::remedy;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,7 +22,7 @@ pub(crate) struct Baseline {
 /// Why the baseline cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BaselineError {
-    #[error("cannot read the baseline {file}: {why}; check --baseline")]
+    #[error("cannot read the baseline {file}: {why}; {}, or name another with --baseline", remedy(why))]
     Unreadable { file: String, why: std::io::Error },
     #[error(
         "cannot use the baseline {file}, which is not a report: {why}; write one with taintward lint -o json, without \

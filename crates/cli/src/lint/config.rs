@@ -4,8 +4,9 @@
 
 use super::finding::ReportedFinding;
 use super::glob;
-use crate::manifest::{self, TextPosition, YamlNode, YamlValue};
+use crate::manifest::{self, TextPosition, YamlNode, YamlValue, files};
 use std::fmt;
+use std::io;
 use std::path::Path;
 use std::str::FromStr;
 use taintward_core::lint::Rule;
@@ -49,9 +50,9 @@ impl fmt::Display for SilencedRule {
 /// Why the config is invalid, and how to fix it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ConfigError {
-    #[error("cannot read the config {file}: {why}; name another with --config")]
-    Unreadable { file: String, why: String },
-    #[error("{file}:{}:{}: {why}", at.line, at.column)]
+    #[error("cannot read the config {file}: {why}; {remedy}, or name another with --config")]
+    Unreadable { file: String, why: String, remedy: &'static str },
+    #[error("cannot use the config {file}:{}:{}: {why}", at.line, at.column)]
     Wrong { file: String, at: TextPosition, why: String },
 }
 
@@ -99,12 +100,13 @@ impl LintConfig {
         if named.is_none() && !path.exists() {
             return Ok(Self::default());
         }
-        let unreadable = |why: String| ConfigError::Unreadable { file: file.clone(), why };
-        let length = std::fs::metadata(path).map_err(|why| unreadable(why.to_string()))?.len();
+        let unreadable = |why: String, remedy| ConfigError::Unreadable { file: file.clone(), why, remedy };
+        let failed = |why: io::Error| unreadable(why.to_string(), files::remedy(&why));
+        let length = std::fs::metadata(path).map_err(failed)?.len();
         if length > BYTES_MOST {
-            return Err(unreadable(format!("it is larger than {} MB", BYTES_MOST >> 20)));
+            return Err(unreadable(format!("it is larger than {} MB", BYTES_MOST >> 20), "shorten it"));
         }
-        let text = std::fs::read_to_string(path).map_err(|why| unreadable(why.to_string()))?;
+        let text = std::fs::read_to_string(path).map_err(failed)?;
         text.parse().map_err(|(at, why)| ConfigError::Wrong { file, at, why })
     }
 

@@ -30,7 +30,7 @@ pub(crate) struct ManifestFile {
 /// Why a text could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ManifestFileError {
-    #[error("cannot be read: {why}; {}", way_out(why))]
+    #[error("cannot be read: {why}; {}", remedy(why))]
     System { why: io::Error },
     #[error("is larger than {} MB, which is the limit; split it", BYTES_MOST >> 20)]
     TooLong,
@@ -44,9 +44,11 @@ pub(crate) enum ManifestFileError {
     TooDeep,
 }
 
-fn way_out(why: &io::Error) -> &'static str {
+/// What the user can do about a file that cannot be read.
+pub(crate) fn remedy(why: &io::Error) -> &'static str {
     match why.kind() {
         io::ErrorKind::PermissionDenied => "fix its mode",
+        io::ErrorKind::IsADirectory => "name a file",
         _ => "check the name",
     }
 }

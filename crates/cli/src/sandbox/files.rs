@@ -2,6 +2,7 @@
 //!
 //! - Invariant: a file is written whole or not at all.
 
+use crate::manifest::files::remedy;
 use crate::say;
 use fakekube::api::ApiServer;
 use fakekube::object_file::{BYTES_MOST, FileReadError};
@@ -16,11 +17,11 @@ use taintward_sandbox::world::World;
 /// Why a file could not be read or written, and what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
-    #[error("cannot read {path}: {why}; check its name and its mode")]
+    #[error("cannot read {path}: {why}; {}", remedy(why))]
     Read { path: String, why: io::Error },
     #[error("cannot load {path}: {why}")]
     Load { path: String, why: SnapshotError },
-    #[error("cannot take the nodes from {path}: {why}")]
+    #[error("cannot create the nodes of {path}: {why}")]
     Nodes { path: String, why: NodeFileError },
     #[error("cannot save to {path}: {why}; choose another place with --save")]
     Save { path: String, why: io::Error },
