@@ -25,6 +25,8 @@ pub enum OpenError {
     #[error(transparent)]
     Certificate(#[from] CertificateError),
     /// The certificate has expired, or is not valid yet.
-    #[error("the certificate given with --tls-cert-file is not valid now: {0}")]
+    #[error(
+        "the certificate given with --tls-cert-file is not valid now: {0}; replace it, or correct the clock of this machine"
+    )]
     NotNow(String),
 }

@@ -66,7 +66,7 @@ pub(crate) enum SandboxError {
          for any free one"
     )]
     Board { port: u16, why: io::Error },
-    #[error("the tour failed: {0}")]
+    #[error("the tour failed: {0}; run it again, and report a bug if it fails again")]
     Tour(String),
     #[error("cannot write to standard output: {0}")]
     Closed(io::Error),

@@ -136,7 +136,8 @@ fn what_others_changed_is_theirs(there: &Installed<'_>) {
     there.kubectl("-n taintward-system scale deployment taintward --replicas=5");
     let (said, refused) = there.failed(&["--apply", IMAGE]);
     assert!(
-        refused.starts_with("error: deployment.apps/taintward: ") && refused.contains("--force-conflicts"),
+        refused.starts_with("error: cannot apply deployment.apps/taintward: ")
+            && refused.contains("--force-conflicts"),
         "{refused}"
     );
     assert!(!said.contains("webhookconfiguration"), "later objects stay unchanged: {said}");

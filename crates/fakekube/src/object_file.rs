@@ -33,7 +33,8 @@ pub enum FileReadError {
     },
     /// Neither JSON nor YAML, or cut off.
     #[error(
-        "the document that begins in line {line} is neither JSON nor YAML (lines count from there): {why}"
+        "the document that begins in line {line} is neither JSON nor YAML (lines count from there): {why}; \
+         correct it"
     )]
     Syntax {
         /// The document's first line.

@@ -136,7 +136,7 @@ enum WatchError {
     #[error("the server has not kept the history since the last event, so everything is listed again: {0}")]
     Expired(ApiStatus),
     #[error(
-        "the server went back from version {from} to {to}, so everything is listed again: was it restored?"
+        "the server went back from version {from} to {to}, as after a restore from a backup, so everything is listed again"
     )]
     ResourceVersionWentBack { from: u64, to: u64 },
     #[error("the server refuses the request: {0}")]

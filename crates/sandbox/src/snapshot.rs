@@ -23,7 +23,7 @@ pub enum SnapshotError {
     #[error(transparent)]
     Unread(#[from] FileReadError),
     /// None of its objects can be used.
-    #[error("none of its {count} objects can be used; the first: {first}")]
+    #[error("none of its {count} objects can be used; the first: {first}; correct them, or load another file")]
     NothingUsable {
         /// The number of objects.
         count: usize,

@@ -116,7 +116,11 @@ async fn a_server_does_not_start_with_an_unusable_certificate() {
     assert!(said.ends_with("--tls-cert-file must name a PEM file"), "{said}");
     files.renew(90, -1);
     let said = open().await.unwrap_err();
-    assert_eq!(said, "the certificate given with --tls-cert-file is not valid now: it has expired");
+    let (cause, remedy) = ("it has expired", "replace it, or correct the clock of this machine");
+    assert_eq!(
+        said,
+        format!("the certificate given with --tls-cert-file is not valid now: {cause}; {remedy}")
+    );
     files.renew(1, 1);
     assert_eq!(open().await, Ok(()));
 }

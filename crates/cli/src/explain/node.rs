@@ -31,7 +31,7 @@ pub(super) fn explain<'s>(context: &'s ExplainContext, name: &str) -> Explanatio
     match context.snapshot().node_at(name) {
         Some(at) => Ok(Box::new(NodeExplanation::of(context, at))),
         None if context.controllers.is_some() && !context.related.absent.contains(name) => {
-            Err(format!("node {name} could not be read, so it is not explained"))
+            Err(format!("cannot explain node {name}, because it could not be read; fix the errors above"))
         }
         None => Err(not_found::describe(context, TargetKind::Node, name)),
     }

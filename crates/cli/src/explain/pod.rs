@@ -73,7 +73,7 @@ pub(super) fn explain<'s>(context: &'s ExplainContext, target: &'s Target) -> Ex
     match named[..] {
         [details] => Ok(Box::new(PodExplanation::of(context, details))),
         [] if context.related.gone.contains(name) => missing_pod::explain(context, name),
-        [] => Err(format!("pod {name} could not be read, so it is not explained")),
+        [] => Err(format!("cannot explain pod {name}, because it could not be read; fix the errors above")),
         _ => {
             let spaces: Vec<&str> = named.iter().map(|pod| pod.namespace.as_str()).collect();
             Err(format!(

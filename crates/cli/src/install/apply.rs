@@ -36,7 +36,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Why an object could not be applied.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApplyError {
-    #[error("{object}: {why}{}", way_out(why))]
+    #[error("cannot apply {object}: {why}{}", remedy(why))]
     Refused { object: String, why: NodeRequestError },
     #[error(
         "{object} is not established after {waited:?}: {said}; run the command again, or wait longer with --timeout"
@@ -52,7 +52,7 @@ pub(super) enum ApplyError {
 }
 
 /// What the user can do about it.
-fn way_out(why: &NodeRequestError) -> &'static str {
+fn remedy(why: &NodeRequestError) -> &'static str {
     match why {
         NodeRequestError::Status(said) if said.code == 409 => {
             "; --force-conflicts overwrites these fields, which another client manages; add --dry-run=server to try it"

@@ -38,7 +38,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Why the removal is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UninstallError {
-    #[error("{object}: {why}")]
+    #[error("cannot delete {object}: {why}{}", remedy(why))]
     Refused { object: String, why: NodeRequestError },
     #[error(
         "nothing was deleted: dedicated pools exist ({pools}), and only the controller removes their taints from the \
@@ -54,6 +54,17 @@ pub(super) enum UninstallError {
     Lingering { pools: String, waited: Duration, namespace: String },
     #[error(transparent)]
     Print(#[from] PrintError),
+}
+
+/// What the user can do about it.
+fn remedy(why: &NodeRequestError) -> &'static str {
+    match why {
+        NodeRequestError::Status(said) if said.code == 403 => {
+            "; use an account that may delete these objects"
+        }
+        NodeRequestError::Status(_) => "",
+        NodeRequestError::NoAnswer(_) => "; run the command again",
+    }
 }
 
 /// The objects to delete, in this order.

@@ -54,7 +54,7 @@ fn edit(file: &str, tree: &YamlNode) -> Result<NodeEdit, String> {
     }
     let name = tree.at(&["metadata", "name"]).map(YamlNode::as_text).unwrap_or_default();
     if name.is_empty() {
-        return Err("the node has no metadata.name".to_owned());
+        return Err("the node has no metadata.name; add it".to_owned());
     }
     let spec = tree.get("spec");
     let listed = spec.and_then(|spec| spec.get("taints")).map(YamlNode::items).unwrap_or_default();
@@ -69,7 +69,7 @@ fn edit(file: &str, tree: &YamlNode) -> Result<NodeEdit, String> {
 fn taint(tree: &YamlNode) -> Result<Taint, String> {
     let (key, effect) = (tree.text("key"), TaintEffect::new(tree.text("effect")));
     match effect {
-        _ if key.is_empty() => Err("a taint has no key".to_owned()),
+        _ if key.is_empty() => Err("a taint has no key; add it".to_owned()),
         TaintEffect::Unknown(effect) => Err(format!(
             "{key}: {effect:?} is not an effect; the effects are NoSchedule, PreferNoSchedule and NoExecute"
         )),

@@ -60,7 +60,7 @@ pub(crate) enum NodeFailure {
 pub(crate) enum NodeEditError {
     #[error("node \"{name}\" does not exist{hint}")]
     NoNode { name: String, hint: String },
-    #[error("no node matches the label selector {0}")]
+    #[error("no node matches the label selector {0}; kubectl get nodes --show-labels shows the labels")]
     NoLabels(String),
     #[error("zone \"{zone}\" does not exist; the zones are: {known}")]
     NoZone { zone: String, known: String },
@@ -127,7 +127,8 @@ fn at(snapshot: &ClusterSnapshot, name: &str) -> Result<usize, NodeEditError> {
         let hint = match known[..] {
             [] => "; the cluster has no nodes".to_owned(),
             ref few if few.len() <= 8 => format!("; there are: {}", few.join(", ")),
-            _ => near(name, &known).map(|near| format!("; did you mean {near}?")).unwrap_or_default(),
+            _ => near(name, &known)
+                .map_or_else(|| "; check the name".to_owned(), |near| format!("; did you mean {near}?")),
         };
         NodeEditError::NoNode { name: name.to_owned(), hint }
     })

@@ -90,7 +90,10 @@ fn an_edit_that_selects_nothing_is_an_error() {
     let (snapshot, _) = snapshot(CLUSTER);
     let why = |edit: NodeEdit| edited(&snapshot, &[edit]).expect_err("it selects nothing").to_string();
     assert_eq!(why(taint("n9", "a:NoExecute")), "node \"n9\" does not exist; there are: n1, n2, n3");
-    assert_eq!(why(taint("pool=none", "a:NoExecute")), "no node matches the label selector pool=none");
+    assert_eq!(
+        why(taint("pool=none", "a:NoExecute")),
+        "no node matches the label selector pool=none; kubectl get nodes --show-labels shows the labels"
+    );
     assert_eq!(why(taint("n1", "a-")), "cannot change node n1: it has no taint a");
     let zone = NodeEdit::Silence(NodeFailure::Zone("c".into()));
     assert_eq!(why(zone), "zone \"c\" does not exist; the zones are: a, b");

@@ -65,7 +65,7 @@ pub(crate) enum NodeFaultError {
     NoSandbox { place: String, version: String },
     #[error("node {missing} does not exist, so nothing was changed; the nodes are {present}")]
     NoSuchNode { missing: String, present: String },
-    #[error("{what}: {why}")]
+    #[error("{what}: {why}; check that the sandbox is still running, and run the command again")]
     Refused { what: String, why: String },
     #[error(transparent)]
     Print(#[from] PrintError),

@@ -38,7 +38,10 @@ impl EditableNode {
         let object: Value = serde_json::from_slice(body).map_err(|why| why.to_string())?;
         let listed = object["spec"]["taints"].as_array().map_or(0, Vec::len);
         if listed != fact.taints.len() {
-            return Err("its taints are not what they should be".to_owned());
+            let valid = fact.taints.len();
+            return Err(format!(
+                "spec.taints has {listed} entries, but only {valid} are valid; correct them"
+            ));
         }
         Ok(Self { object, fact, taints_changed: taints_changed(body) })
     }

@@ -21,7 +21,7 @@ pub struct PoolNodeBody {
 
 /// The edits are for another state of the node: it has to be read again.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("the node is not what its edits were worked out for: {0}")]
+#[error("the node changed after its edits were computed: {0}")]
 pub struct PoolNodeMismatch(String);
 
 impl PoolNodeBody {
@@ -96,14 +96,16 @@ impl PoolNodeBody {
     fn place(&self, gone: &Taint) -> Result<usize, PoolNodeMismatch> {
         let mut listed = self.seen.node.taints.iter();
         let same = |one: &Taint| one.is_same(gone) && one.value == gone.value;
-        listed.position(same).ok_or_else(|| PoolNodeMismatch(format!("it has no taint {gone}")))
+        listed.position(same).ok_or_else(|| PoolNodeMismatch(format!("it no longer has the taint {gone}")))
     }
 
     fn add_taints(&self, edits: &NodeEdits, steps: &mut Vec<Value>) -> Result<(), PoolNodeMismatch> {
         let gone = |one: &Taint| edits.remove_taints.iter().any(|gone| one.is_same(gone));
         let stays = |new: &&Taint| self.seen.node.taints.iter().any(|one| one.is_same(new) && !gone(one));
         if let Some(taken) = edits.add_taints.iter().find(stays) {
-            return Err(PoolNodeMismatch(format!("something is in the place of the taint {taken}")));
+            return Err(PoolNodeMismatch(format!(
+                "it already has the taint {taken}, or another value of it"
+            )));
         }
         let new: Vec<Value> = edits.add_taints.iter().map(written).collect();
         match (self.object["spec"].is_object(), self.object["spec"]["taints"].is_array()) {

@@ -48,7 +48,9 @@ pub(super) fn explain<'s>(
         ([one], _) => (*one).to_owned(),
         ([], Some(namespace)) if related.present.contains(&(maker, name.clone())) => namespace.to_owned(),
         ([], _) if context.controllers.is_some() && !related.state.gaps.is_empty() => {
-            return Err(format!("no pod of {kind} {name} could be read, so it is not explained"));
+            return Err(format!(
+                "cannot explain {kind} {name}, because none of its pods could be read; fix the errors above"
+            ));
         }
         ([], _) => return Err(not_found::describe(context, target.kind, name)),
         (several, _) => {
