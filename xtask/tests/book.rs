@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use xtask::book::{SUMMARY, chapters, pages_of_docs};
 use xtask::diagrams;
+use xtask::files::files_below;
 use xtask::markdown::{Link, links};
 
 const START: &str = "README.md";
@@ -50,6 +51,22 @@ fn pages_of_the_book_link_pages_of_the_book() {
         }
     }
     assert_eq!(strangers, "");
+}
+
+/// Only files that a page of the book links to are in the book.
+#[test]
+fn every_picture_is_on_a_page_of_the_book() {
+    let pages = chapters(root()).unwrap();
+    let shown: BTreeSet<PathBuf> =
+        pages.iter().flat_map(|page| links(page, &text(page))).map(|link| link.file).collect();
+    let pictures = files_below(&root().join("docs"), &["png", "svg"]).unwrap();
+    assert!(pictures.len() > 10, "the pictures were not found");
+    let missing: Vec<&Path> = pictures
+        .iter()
+        .map(|picture| picture.strip_prefix(root()).unwrap())
+        .filter(|picture| !shown.contains(*picture))
+        .collect();
+    assert!(missing.is_empty(), "no page of the book shows {missing:?}");
 }
 
 /// How many clicks lead from the first page to each page and heading, by links in the text alone.
