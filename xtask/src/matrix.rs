@@ -15,7 +15,8 @@ use taintward_envtest::{Binaries, Release, binaries};
 
 #[derive(clap::Args, Default)]
 pub(crate) struct MatrixArgs {
-    /// Run only this version, such as 1.34; repeat the flag for several. The page keeps the recorded results of the others
+    /// Run only this version, such as 1.34; repeat the flag for several. The page keeps the recorded results of the
+    /// others
     #[arg(long = "version", value_name = "VERSION", value_parser = Release::named)]
     versions: Vec<&'static Release>,
     /// Run only this test program; repeat the flag for several. The page keeps the recorded results of the others
@@ -43,8 +44,8 @@ pub(crate) async fn run(arguments: &MatrixArgs) -> Result<()> {
     Ok(())
 }
 
-/// Runs the suites on one version, all if none is named, and returns the failed tests. Each result is written at once, so
-/// that an interrupted run is not lost.
+/// Runs the suites on one version, all if none is named, and returns the failed tests. Each result is written
+/// immediately, so that an interrupted run is not lost.
 async fn try_release(release: &Release, programs: &Programs, only: &[&str]) -> Result<Vec<String>> {
     let tools = Binaries::build(release)?;
     let mut record = Record::read(release)?;

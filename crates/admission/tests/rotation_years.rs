@@ -38,7 +38,7 @@ impl Cluster {
                     self.secret = Some(data.collect());
                 }
                 RotationStep::Keep { trust, show, next } => {
-                    assert!(next > now, "there is something to do at once");
+                    assert!(next > now, "there is something to do immediately");
                     if configured.iter().all(|bundle| *bundle == trust) {
                         return show;
                     }

@@ -168,8 +168,8 @@ fn as_json(names: &[String], counts: &PodCounts) -> String {
 const fn in_words(reason: UncoveredReason) -> &'static str {
     match reason {
         UncoveredReason::Untolerated => {
-            "it does not tolerate not-ready or unreachable, so it is evicted at \
-         once"
+            "it does not tolerate not-ready or unreachable, so it is evicted \
+         immediately"
         }
         UncoveredReason::EveryKey => {
             "its toleration matches every key; without seconds it would tolerate every taint"

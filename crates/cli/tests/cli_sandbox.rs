@@ -45,7 +45,7 @@ fn the_tour_passes_without_a_terminal() {
 }
 
 #[test]
-fn plain_lines_tell_what_happens_and_ctrl_c_ends_it_at_once() {
+fn plain_lines_tell_what_happens_and_ctrl_c_ends_it_immediately() {
     let mut sandbox = Running::start(&["--plain"]);
     let address = sandbox.address();
     let kubeconfig = sandbox.kubeconfig();

@@ -76,7 +76,7 @@ fn a_file_of_nodes_that_is_wrong_is_named_with_the_place() {
 }
 
 #[test]
-fn unsuitable_files_are_rejected_at_once() {
+fn unsuitable_files_are_rejected_immediately() {
     let folder = Folder::named("load");
     // Sparse: longer than the limit, without using disk space.
     fs::File::create(folder.file("huge")).unwrap().set_len(600 << 20).unwrap();

@@ -167,7 +167,7 @@ fn nodes_are_listed_and_missing_ones_are_reported() {
 }
 
 #[test]
-fn many_at_once_lose_nothing() {
+fn many_at_the_same_time_lose_nothing() {
     const EACH: usize = 40;
     let stage = Stage::set("taint-many");
     std::thread::scope(|scope| {

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_takes_its_time_gets_no_more_at_once() {
+    fn a_server_that_takes_its_time_gets_no_more_at_the_same_time() {
         let mut limit = AimdLimit::new();
         for _ in 0..10_000 {
             limit.answered(false, Span::from_millis(251), limit.all(), Mono::from_secs(1));

@@ -154,7 +154,7 @@ impl ClusterAccess {
 pub struct RequestLimit {
     /// Requests per second; finite and above zero.
     pub qps: f64,
-    /// How many requests may be sent at once after a pause; at least 1.
+    /// How many requests may be sent immediately after a pause; at least 1.
     pub burst: u32,
 }
 

@@ -26,7 +26,7 @@ mod toleration_coverage;
 pub use label_selector::LabelSelector;
 
 /// For how long a pod tolerates a lost node, unless the pod itself says (AD-3). Any number is legal; with zero and
-/// negative numbers the pod is evicted at once.
+/// negative numbers the pod is evicted immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DefaultSeconds {
     /// A node that is not ready.

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 /// 1. Feed each input with [`Engine::handle`], at a time that never goes backwards.
 /// 2. After inputs, and when [`Engine::next_wakeup`] has come, call [`Engine::tick`]; extra calls change nothing.
 /// 3. While there is capacity and the permission to write, pull with [`Engine::next_effect`]. An effect was decided
-///    just now, from all inputs so far; send it at once or not at all. Not pulling is how a follower or an observer
+///    just now, from all inputs so far; send it immediately or not at all. Not pulling is how a follower or an observer
 ///    waits: nothing is lost, and all due effects are returned at the first pull (P34).
 /// 4. Every pulled effect must come back as an input, also if it was never sent
 ///    ([`ApiFailure::Unavailable`](crate::api_error::ApiFailure::Unavailable)).

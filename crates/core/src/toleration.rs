@@ -52,7 +52,7 @@ impl TolerationOperator {
 /// How long a pod may stay once a taint counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TolerationPeriod {
-    /// For this long; zero means that the pod is evicted at once.
+    /// For this long; zero means that the pod is evicted immediately.
     For(Span),
     /// Indefinitely.
     Forever,

@@ -56,7 +56,7 @@ pub enum StayReason {
     Tolerated,
     /// A taint would evict it except for a toleration that is not understood; no other taint evicts it (D11).
     UnsupportedToleration,
-    /// A taint evicts it, at once or after a while, but its time is on hold; no other taint evicts it (NL-48).
+    /// A taint evicts it, immediately or after a while, but its time is on hold; no other taint evicts it (NL-48).
     OnHold,
     /// It is exempt.
     Exempt(EvictionExemption),
@@ -89,7 +89,7 @@ pub struct TaintReason {
     pub counts_from: Mono,
     /// How much of the time since then did not count, in holds that are over (NL-48).
     pub held: Span,
-    /// It would evict the pod, at once or after a while, but its time is on hold: the due date is unknown (NL-48).
+    /// It would evict the pod, immediately or after a while, but its time is on hold: the due date is unknown (NL-48).
     pub is_held: bool,
     /// When it evicts the pod; `None`: never, or it is on hold.
     pub due: Option<Mono>,

@@ -155,7 +155,7 @@ impl State {
         state
     }
 
-    /// Lists everything, at once and completely.
+    /// Lists everything, immediately and completely.
     fn list(&mut self) {
         self.cluster.news.clear();
         self.nodes.clear();

@@ -157,8 +157,8 @@ impl TestApi {
     }
 }
 
-/// A client that sends small requests at once. The default client leaves them to Nagle's algorithm, which delays some
-/// by 40 ms: too long for measurements in milliseconds.
+/// A client that sends small requests immediately. The default client leaves them to Nagle's algorithm, which delays
+/// some by 40 ms: too long for measurements in milliseconds.
 fn client(config: &Config) -> Result<Client, kube::Error> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);

@@ -1,6 +1,6 @@
 //! Creates nodes, pods and taints for tests, demo and benchmarks.
 //!
-//! - There is no kubelet: a pod has no grace period by default, so that a DELETE removes it at once.
+//! - There is no kubelet: a pod has no grace period by default, so that a DELETE removes it immediately.
 
 use crate::api::{PatchType, TestApi, TestApiError};
 use anyhow::{Context as _, Result};

@@ -93,7 +93,7 @@ impl ChildProcess {
         self.signal(Signal::CONT)
     }
 
-    /// Kills it at once (SIGKILL) and waits until it is gone.
+    /// Kills it immediately (SIGKILL) and waits until it is gone.
     pub fn kill(&mut self) -> Result<ExitStatus> {
         self.child.kill()?;
         Ok(self.child.wait()?)

@@ -33,7 +33,10 @@ async fn objects_accounts_and_audit_log_are_real() {
     assert_eq!((&found["metadata"]["uid"], &found["spec"]["nodeName"]), (&json!(uid), &json!("n1")));
     assert_eq!(found["spec"]["tolerations"][0]["tolerationSeconds"], 60);
     delete_pod(&ours, "web").await.unwrap();
-    assert!(find_pod(&ours, "web").await.unwrap().is_none(), "a pod without grace period is gone at once");
+    assert!(
+        find_pod(&ours, "web").await.unwrap().is_none(),
+        "a pod without grace period is gone immediately"
+    );
     delete_pod(&ours, "slow").await.unwrap();
     assert!(find_pod(&ours, "slow").await.unwrap().unwrap()["metadata"]["deletionTimestamp"].is_string());
     assert_eq!(pods_on(&ours, "n1").await.unwrap(), Vec::<String>::new());

@@ -238,7 +238,7 @@ async fn a_client_that_vanishes_without_closing_is_detected() {
     let mut told = Vec::new();
     while !String::from_utf8_lossy(&told).contains("ADDED") {
         let count = timeout(PATIENCE, gone.read(&mut said)).await.expect("the watch does not begin").unwrap();
-        assert!(count > 0, "it ended at once");
+        assert!(count > 0, "it ended immediately");
         told.extend_from_slice(&said[..count]);
     }
     let waited = stage.answers().await;

@@ -266,7 +266,7 @@ async fn a_watch_is_sent_in_small_pieces() {
     }
     let (mut pieces, mut told) = (0, 0);
     while let Some(piece) = heard(&mut watch) {
-        assert!(piece.len() < 400_000, "{} bytes at once", piece.len());
+        assert!(piece.len() < 400_000, "{} bytes in one piece", piece.len());
         (pieces, told) = (pieces + 1, told + piece.len());
     }
     assert!(pieces >= 10 && told > 4_000_000, "{pieces} pieces, {told} bytes");

@@ -32,7 +32,7 @@ fn decode_guard(text: &str) -> Option<GuardRecord> {
     GuardRecord::recorded(json.guarded.iter().map(HeldTolerationJson::decoded).collect::<Option<Vec<_>>>()?)
 }
 
-/// Parses the annotations of a pod, that of a hold and that of a guarded pod; both at once are undecodable.
+/// Parses the annotations of a pod, that of a hold and that of a guarded pod; both at the same time are undecodable.
 pub fn decode_records(held: Option<&str>, guard: Option<&str>) -> (RecordState, RecordAnnotations) {
     let annotations = RecordAnnotations { hold: held.is_some(), guard: guard.is_some() };
     let record = match (held, guard) {

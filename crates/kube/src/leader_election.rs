@@ -203,7 +203,7 @@ const RELEASE_MAX: Duration = Duration::from_millis(1_500);
 /// Takes part in the election until `stop` completes, then releases the lease. Never gives up before: any outage heals
 /// by itself (L8).
 ///
-/// The caller's requests must have ended before `stop` completes: the next holder may start at once.
+/// The caller's requests must have ended before `stop` completes: the next holder may start immediately.
 pub async fn run(
     client: Client,
     clock: Clock,

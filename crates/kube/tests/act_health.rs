@@ -70,7 +70,7 @@ fn arrived(log: &Log) -> Vec<Seen> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_and_its_lease_are_read_live_and_at_once() {
+async fn a_node_and_its_lease_are_read_live_and_at_the_same_time() {
     let (client, log) = server(|seen| match seen.path.as_str() {
         NODE => {
             let mut node = node(&json!([]));

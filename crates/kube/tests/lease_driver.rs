@@ -26,9 +26,9 @@ enum Mood {
     Silent,
     Forbidding,
     Garbled,
-    /// Carries out every write at once, and responds after three seconds.
+    /// Carries out every write immediately, and responds after three seconds.
     Slow,
-    /// Carries out every write at once, and never responds.
+    /// Carries out every write immediately, and never responds.
     Mute,
 }
 
@@ -223,7 +223,7 @@ async fn a_server_that_takes_seconds_for_each_write_has_one_leader() {
         for _ in 0..6000 {
             tokio::time::sleep(Duration::from_millis(100)).await;
             let leading = [&a, &b].map(|candidate| u32::from(candidate.seen.borrow().leading));
-            assert!(leading != [1, 1], "{mood:?}: two lead at once");
+            assert!(leading != [1, 1], "{mood:?}: two lead at the same time");
             led += leading[0] + leading[1];
         }
         assert!(led / 10 >= 590, "{mood:?}: there is a leader for {} of 600 s", led / 10);

@@ -65,7 +65,7 @@ pub(crate) async fn run(quick: bool, rounds: usize) -> Result<()> {
     )?;
     writeln!(
         text,
-        "- {pods} pods on {nodes} nodes that fall silent at once are held after {:.1} s (goal: {} s; {})",
+        "- {pods} pods on {nodes} nodes that fall silent at the same time are held after {:.1} s (goal: {} s; {})",
         all.as_secs_f64(),
         GOAL.as_secs(),
         met(all <= GOAL)
@@ -98,7 +98,8 @@ const HEAD: &str = "| round | bare loop, patches/s | hold, patches/s | ratio |\n
 const REST: &str = "\nThe time of a hold counts from the first taint until the last pod is held. It includes the writes of the taints, their \
                     watch events and the decisions. Its patches are those of the pods, and one for the taints of each node.\n";
 
-/// The bare loop: how long it takes to remove the seconds of the pods of these nodes, with an annotation of the size that a hold writes.
+/// The bare loop: how long it takes to remove the seconds of the pods of these nodes, with an annotation of the size
+/// that a hold writes.
 async fn floor(fleet: &LoadGenerator, nodes: &[String]) -> Result<Duration> {
     let pods = pods(fleet, nodes).await?;
     let record = "x".repeat(420);

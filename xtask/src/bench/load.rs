@@ -52,7 +52,7 @@ impl LoadGenerator {
         Ok(all.buffer_unordered(IN_FLIGHT).try_for_each(async |_| Ok(())).await?)
     }
 
-    /// Taints all nodes at once; returns when the API server has answered all requests.
+    /// Taints all nodes at the same time; returns when the API server has answered all requests.
     pub(crate) async fn taint(&self, nodes: &[String]) -> Result<(), TestApiError> {
         self.set(nodes, &[no_execute(KEY, "")]).await
     }
@@ -79,7 +79,7 @@ impl LoadGenerator {
     }
 }
 
-/// A pod as a Deployment creates it, about 4 KB on the server, without a grace period: a DELETE removes it at once.
+/// A pod as a Deployment creates it, about 4 KB on the server, without a grace period: a DELETE removes it immediately.
 fn pod(number: &str, node: &str) -> Value {
     let name = format!("web-frontend-7d9c5b8f6b-{number}");
     let environment: Vec<Value> = (0..12)

@@ -116,7 +116,8 @@ pub(crate) async fn latency(
     fleet.delete_nodes(&node).await
 }
 
-/// The floor evicts as soon as the API server has answered the request for the taint: no controller can observe it earlier.
+/// The floor evicts as soon as the API server has answered the request for the taint: no controller can observe it
+/// earlier.
 async fn time_to_gone(
     fleet: &LoadGenerator,
     node: &[String],
@@ -149,7 +150,7 @@ async fn time_to_gone(
     Ok(elapsed)
 }
 
-/// Taints all nodes at once.
+/// Taints all nodes at the same time.
 pub(crate) async fn throughput(
     cluster: &Cluster,
     fleet: &LoadGenerator,
@@ -188,8 +189,8 @@ pub(crate) async fn throughput(
     fleet.delete_nodes(&nodes).await
 }
 
-/// The same with fewer nodes and more rounds, while every core has other work, too: single readings then depend on which
-/// process gets a core first.
+/// The same with fewer nodes and more rounds, while every core has other work, too: single readings then depend on
+/// which process gets a core first.
 pub(crate) async fn contended(
     cluster: &Cluster,
     fleet: &LoadGenerator,
@@ -215,8 +216,8 @@ pub(crate) async fn contended(
     fleet.delete_nodes(&nodes).await
 }
 
-/// Taints the nodes and waits until the last of their pods is gone. Returns pods per second, and the contender's processor
-/// time in seconds.
+/// Taints the nodes and waits until the last of their pods is gone. Returns pods per second, and the contender's
+/// processor time in seconds.
 async fn emptied(
     cluster: &Cluster,
     fleet: &LoadGenerator,

@@ -181,7 +181,7 @@ fn head(arguments: &BenchArgs) -> String {
          contenders take turns against the same API server on the same machine.\n\n\
          - machine: {}, {} cores\n- {}; kube-apiserver and kube-controller-manager v1.36.3 (only \
          taint-eviction-controller and, for the index it needs, daemonset-controller; client limits lifted), etcd 3.6.16\n\
-         - {} pods of about 4 KB for memory; {nodes} tainted at once for evictions\n- floor: a loop \
+         - {} pods of about 4 KB for memory; {nodes} tainted at the same time for evictions\n- floor: a loop \
          that sends only the PATCH of the condition and the DELETE for known pods, 32 at a time\n- busy cores: in addition to the API \
          server, etcd and the contender, one thread for each core keeps it busy; {} nodes, {} rounds\n",
         command(),

@@ -41,7 +41,7 @@ fn taint_from(
 }
 
 #[test]
-fn a_command_for_all_nodes_at_once_is_guarded() {
+fn a_command_for_all_nodes_at_the_same_time_is_guarded() {
     let rules = rules();
     // Four nodes, of which half may be tainted: the responses are faster than the watch events of the changes they
     // allowed.

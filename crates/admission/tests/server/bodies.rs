@@ -159,7 +159,7 @@ async fn a_client_that_does_not_read_is_cut_off() {
 }
 
 #[tokio::test]
-async fn reviews_of_many_clients_at_once_are_all_answered() {
+async fn reviews_of_many_clients_at_the_same_time_are_all_answered() {
     let stage = Arc::new(Stage::set(limits()).await);
     let asked = (0..200).map(|_| {
         let stage = Arc::clone(&stage);

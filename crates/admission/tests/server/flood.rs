@@ -107,7 +107,7 @@ async fn attack(on: Arc<Attack>, rest: oneshot::Receiver<()>, end: oneshot::Rece
 }
 
 #[tokio::test]
-async fn good_reviews_are_answered_under_all_attacks_at_once() {
+async fn good_reviews_are_answered_under_all_attacks_at_the_same_time() {
     let limits = ServerLimits::default();
     let stage = Stage::set(limits).await;
     let on = Arc::new(Attack {

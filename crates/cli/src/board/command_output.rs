@@ -1,6 +1,6 @@
 //! Runs another command of this program and returns its output, so that the board and the command show the same text.
 //!
-//! - Invariant: a command is bounded in time and output, and few run at once.
+//! - Invariant: a command is bounded in time and output, and few run at the same time.
 
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
 
-/// The maximum number of commands that run at once; others wait.
+/// The maximum number of commands that run at the same time; others wait.
 const AT_ONCE_MAX: usize = 4;
 
 /// How long a command may take.

@@ -213,7 +213,7 @@ fn listing(group: &'static str, plural: &'static str) -> ListRequest<'static> {
     ListRequest { group, plural, namespace: "", selector: "", fields: "" }
 }
 
-/// The largest number of nodes whose pods are listed node by node; above it, all pods are listed at once.
+/// The largest number of nodes whose pods are listed node by node; above it, all pods are listed with one request.
 const NODE_BY_NODE: usize = 8;
 
 /// Reads all nodes, and the pods on some of them.

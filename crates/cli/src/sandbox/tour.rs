@@ -166,7 +166,7 @@ impl Tour {
         self.until("the eviction of web from the node", SOON, |tour| tour.of("web", Some(node)).is_empty())
             .await?;
         say(&format!(
-            "   web does not tolerate the taint, so Taintward evicts it at once: {}.",
+            "   web does not tolerate the taint, so Taintward evicts it immediately: {}.",
             listed(&web)
         ))?;
         self.until("the restart of web on other nodes", SOON, |tour| tour.of("web", None).len() == 6).await?;

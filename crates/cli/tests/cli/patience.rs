@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// On a busy machine, everything arrives within this if it arrives at all.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The output of a program, read at once, so that the program never blocks on a full pipe. Behind a lock, because
+/// The output of a program, read immediately, so that the program never blocks on a full pipe. Behind a lock, because
 /// threads of tests share it.
 pub(crate) struct Said(Mutex<Receiver<Vec<u8>>>);
 

@@ -24,7 +24,10 @@ const ANYWHERE: &[&str] = &[];
 const ROWS: &[(&str, &[Shows])] = &[
     ("NL-1", &[Elsewhere("both sides name their controller: crates/cli/src/args/controllers.rs")]),
     ("NL-2", &[Elsewhere("flags: health/flags.rs")]),
-    ("NL-5, AD-6", &[Elsewhere("nodes of the script speak at once: crates/core/tests/node_lifecycle")]),
+    (
+        "NL-5, AD-6",
+        &[Elsewhere("nodes of the script speak at the same time: crates/core/tests/node_lifecycle")],
+    ),
     (
         "NL-7",
         &[In(

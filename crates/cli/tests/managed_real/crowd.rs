@@ -14,7 +14,7 @@ const NODES: usize = 40;
 const PODS: usize = 2_000;
 /// Pods that are skipped because of their annotation.
 const NOT_HELD: usize = 10;
-/// The range of the pods' own seconds, so that not all are due at once.
+/// The range of the pods' own seconds, so that not all are due at the same time.
 const OWN_MIN: usize = 35;
 const OWN_MAX: usize = 85;
 /// Each pod leaves within this many seconds of the time in its record.

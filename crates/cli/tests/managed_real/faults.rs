@@ -184,7 +184,7 @@ async fn throttled(stage: &Stage) {
 
 /// An operator gives a pod its seconds back as soon as they are cleared, until the operator is stopped.
 async fn reconciled(stage: &Stage) {
-    /// The first write is answered at once, each other one 5 s after the previous answer.
+    /// The first write is answered immediately, each other one 5 s after the previous answer.
     const WRITES: u32 = 3;
     const PAUSE: Duration = Duration::from_secs(5);
     create_node(&stage.admin, "reconciled", &[]).await.unwrap();

@@ -137,7 +137,7 @@ async fn ask(look: &Look<'_>, pod: &Value) -> bool {
 }
 
 /// A budget that allows no disruption keeps all pods; one that keeps four keeps four, however many evictions are
-/// requested at once.
+/// requested at the same time.
 async fn evict(look: &Look<'_>, answers: &mut Answers) {
     let pods = look.pods("web").await.unwrap();
     let asked = join_all(pods.iter().map(|pod| ask(look, pod))).await;

@@ -45,8 +45,8 @@ pub(crate) async fn a_toleration_added_in_time_counts_where_it_stands(scene: &Sc
     scene.meet(done, &[(last, Goes(4.0)), (first, Stays)], 4.0).await;
 }
 
-/// D2 (TE-18 today): with more seconds a pod leaves later, with fewer earlier, with less than the elapsed time at once;
-/// without any (indefinitely) it stays.
+/// D2 (TE-18 today): with more seconds a pod leaves later, with fewer earlier, with less than the elapsed time
+/// immediately; without any (indefinitely) it stays.
 pub(crate) async fn changed_seconds_change_the_deadline(scene: &Scene<'_>) {
     scene.node("cd-seconds").await;
     let named = |name: &str, seconds| {
@@ -95,7 +95,7 @@ pub(crate) async fn a_second_taint_moves_the_deadline_and_its_end_moves_it_back(
 }
 
 /// MATCH-1, D1, D2: a changed value does not start a new instance, so the deadline stays. A pod that does not tolerate
-/// the new value goes at once, and one that was going to leave may stay.
+/// the new value goes immediately, and one that was going to leave may stay.
 pub(crate) async fn another_value_is_the_same_taint(scene: &Scene<'_>) {
     scene.node("cd-value").await;
     let equal = |name: &str, value: &str, seconds: Option<i64>| {

@@ -117,7 +117,7 @@ pub(crate) async fn an_expired_certificate_that_is_replaced_is_used(
     Terms::default()
 }
 
-/// A token is revoked, and its file replaced before, at once, or twenty seconds later.
+/// A token is revoked, and its file replaced before, immediately, or twenty seconds later.
 pub(crate) async fn a_revoked_token_whose_file_is_replaced_is_used(
     cluster: &mut Cluster,
     witness: &Witness,

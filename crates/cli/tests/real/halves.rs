@@ -8,7 +8,7 @@ use std::time::Duration;
 use taintward_envtest::fixtures::{no_execute, pod};
 use taintward_envtest::{Cluster, wait};
 
-/// The number of pods that leave a node at once.
+/// The number of pods that leave a node at the same time.
 const PODS: usize = 90;
 
 /// The maximum number of tries to interrupt a DELETE: about every other one succeeds, with a few pods.

@@ -79,7 +79,7 @@ pub(crate) async fn a_deleted_node_takes_its_countdowns_along(scene: &Scene<'_>)
 }
 
 /// TE-47, D1: a pod that is bound to a tainted node later gets its full time from then on; one without a toleration
-/// goes at once.
+/// goes immediately.
 pub(crate) async fn a_pod_bound_later_has_its_full_time(scene: &Scene<'_>) {
     create_node(&scene.admin, "id-later", &[no_execute("id", "v")]).await.unwrap();
     let bound = scene.pod(pod("id-later-bound", "").bearing("id", Some(4))).await;

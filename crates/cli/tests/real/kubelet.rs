@@ -12,9 +12,9 @@ use taintward_envtest::{binaries, kwok};
 /// Longer than the scenario: no pod is removed because its grace period has ended.
 const GRACE: i64 = 120;
 
-/// TE-13, TE-17, TE-19, TE-32: on a node with a kubelet all pods run. Evicted pods, at once and after their seconds,
-/// are ended and removed, each with one DELETE; pods that tolerate the taint, or were saved in time, keep running. On a
-/// node without a kubelet the same eviction leaves the pod terminating.
+/// TE-13, TE-17, TE-19, TE-32: on a node with a kubelet all pods run. Evicted pods, immediately and after their
+/// seconds, are ended and removed, each with one DELETE; pods that tolerate the taint, or were saved in time, keep
+/// running. On a node without a kubelet the same eviction leaves the pod terminating.
 pub(crate) async fn evicted_pods_are_ended_and_removed(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let kubelets = cluster.kwok(&binaries::find_kwok().unwrap()).await.unwrap();
     let scene = Scene::of(cluster, witness).await;

@@ -152,8 +152,8 @@ pub(crate) async fn evictions_continue_when_etcd_resumes(cluster: &mut Cluster, 
     TERMS
 }
 
-/// L4: etcd is killed and restarted, while the API servers stay alive. Pods that became due meanwhile leave at once,
-/// those with longer seconds get their full time, and those that tolerate the taint indefinitely stay.
+/// L4: etcd is killed and restarted, while the API servers stay alive. Pods that became due meanwhile leave
+/// immediately, those with longer seconds get their full time, and those that tolerate the taint indefinitely stay.
 pub(crate) async fn evictions_continue_when_etcd_is_killed(
     cluster: &mut Cluster,
     witness: &Witness,

@@ -13,7 +13,7 @@ use taintward_envtest::{Cluster, wait};
 /// control plane.
 const LATER_MAX: f64 = 2.5;
 
-/// A process without election, which starts to act at once.
+/// A process without election, which starts to act immediately.
 const ALONE: [&str; 1] = ["--leader-elect=false"];
 
 /// Pods that count down while the process dies, twice.
@@ -125,7 +125,7 @@ fn learning(witness: &Witness, since: Timestamp) -> usize {
 }
 
 /// D1, L8, S5, P34: a follower takes over a killed leader's countdowns without a list, moves no deadline, and evicts
-/// pods that became due meanwhile at once. It does not mistake the leader's marks for another controller's (P39).
+/// pods that became due meanwhile immediately. It does not mistake the leader's marks for another controller's (P39).
 pub(crate) async fn a_follower_takes_over_warm(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let began = Timestamp::now();
@@ -159,7 +159,7 @@ pub(crate) async fn a_follower_takes_over_warm(cluster: &mut Cluster, witness: &
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/taintward";
 
-/// L8: SIGTERM ends the leader within 5 s with 0; the lease is released, and the next leader follows at once.
+/// L8: SIGTERM ends the leader within 5 s with 0; the lease is released, and the next leader follows immediately.
 pub(crate) async fn sigterm_hands_over(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     // The lease of a killed leader, if there is one, must expire first.

@@ -1,4 +1,4 @@
-//! Runs many waiting scenarios at once and prints how each ended.
+//! Runs many waiting scenarios at the same time and prints how each ended.
 //!
 //! - Scenarios of a shared group use one Taintward, each on its own nodes; those of a lone group have the cluster to
 //!   themselves.

@@ -11,7 +11,7 @@ use taintward_envtest::{Account, wait};
 
 const OBSERVE: &str = "--mode=observe";
 
-/// Errors that end it at once: exit code 1, and the last line says what failed, why, and what to do.
+/// Errors that end it immediately: exit code 1, and the last line says what failed, why, and what to do.
 pub(crate) async fn what_waiting_cannot_heal_ends_it_with_one_sentence(scene: &Scene<'_>) {
     let folder = scene.cluster.folder();
     let good = fs::read_to_string(scene.cluster.kubeconfig(Account::Taintward, 0)).unwrap();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use taintward_envtest::Release;
 use taintward_envtest::fixtures::{create_node, no_execute, pod};
 
-/// TE-17a, TE-30, TE-31, TE-34, D4, D5, D8, S1, S10: an untolerated taint evicts at once: condition, DELETE with
+/// TE-17a, TE-30, TE-31, TE-34, D4, D5, D8, S1, S10: an untolerated taint evicts immediately: condition, DELETE with
 /// preconditions, event. One read of the node serves all its pods.
 pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_reported(scene: &Scene<'_>) {
     scene.node("who-plain").await;

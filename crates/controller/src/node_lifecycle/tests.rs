@@ -163,7 +163,7 @@ async fn s7_without_a_lease_the_controller_sends_a_request_and_only_a_response_i
     let answer = witness.result().await;
     assert_eq!(witness.on_result(answer), None, "a refusal proves nothing");
     witness.start(&api, Mono::from_micros(1_900_000));
-    assert!(!witness.is_in_flight(), "not at once again");
+    assert!(!witness.is_in_flight(), "not immediately again");
     witness.start(&api, at(2));
     drop(witness.result().await);
     assert_eq!(asked.load(Ordering::Relaxed), 2);

@@ -46,8 +46,8 @@ pub enum RecreationPolicy {
     Anywhere,
     /// It is recreated under the same name once it is gone, and scheduled like any pod.
     SameName,
-    /// It belongs to its node: it is not recreated while the node's taints forbid it, and at once if they do not (DS-3,
-    /// DS-4).
+    /// It belongs to its node: it is not recreated while the node's taints forbid it, and immediately if they do not
+    /// (DS-3, DS-4).
     SameNode,
     /// The Job recreates it, unless its failure policy or backoff limit says otherwise (NB-3).
     AsJob,

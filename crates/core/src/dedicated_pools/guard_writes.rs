@@ -44,7 +44,7 @@ impl PoolGuardWrites {
         self.written = None;
     }
 
-    /// When the next check is due; `now` means at once.
+    /// When the next check is due; `now` means immediately.
     pub(crate) fn check_at(&self, now: Mono) -> Mono {
         let rewrite = self.written.as_ref().map_or(now, |(_, at)| at.plus(REWRITE_PERIOD));
         let recheck = self.checked.map_or(now, |at| at.plus(CHECK_PERIOD));

@@ -1,7 +1,7 @@
-//! Computes the object by which the API server judges pods for all pools at once.
+//! Computes the object by which the API server judges pods for all pools together.
 //!
-//! - Invariant: a known node and the pool that owns or takes it are in one write; so at no moment do the policies admit a
-//!   pod that does not belong to the pool.
+//! - Invariant: a known node and the pool that owns or takes it are in one write; so at no moment do the policies admit
+//!   a pod that does not belong to the pool.
 //! - See `guard_writes.rs` for when it is written, and when a pool relies on it.
 
 use super::reconcile::PoolPlan;

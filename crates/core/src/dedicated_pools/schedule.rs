@@ -38,7 +38,7 @@ impl ReconcileSchedule {
         self.last.is_some()
     }
 
-    /// When it is due; `now` means at once.
+    /// When it is due; `now` means immediately.
     pub(crate) fn due_at(&self, now: Mono) -> Option<Mono> {
         if !(self.is_stale || self.are_pods_stale) {
             return None;

@@ -162,8 +162,8 @@ impl WorkQueue {
     }
 
     /// A pod with an attempt was judged again. An attempt that waits for a retry and no longer matches the outcome
-    /// ends, so that the pod is planned again at once: returns when it was known to be due, if it was. A pod whose turn
-    /// it is, or whose request is in flight, is decided again at its turn.
+    /// ends, so that the pod is planned again immediately: returns when it was known to be due, if it was. A pod whose
+    /// turn it is, or whose request is in flight, is decided again at its turn.
     pub(super) fn reconsider(
         &mut self,
         pod: &PodRef,

@@ -34,7 +34,7 @@ fn one(snapshot: &ClusterSnapshot, node: usize, change: Option<&PlannedNodeChang
 }
 
 /// A drain evicts pods now that would stay or be evicted later; neither exempt pods, nor a DaemonSet's, which would be
-/// recreated at once.
+/// recreated immediately.
 fn drain(snapshot: &ClusterSnapshot, pod_forecast: &mut PodForecast) {
     let (pod, now) = (&snapshot.pods()[pod_forecast.pod as usize], snapshot.now().mono);
     let is_left = snapshot.workloads()[pod.workload as usize].kind.returns() == RecreationPolicy::SameNode;

@@ -102,7 +102,7 @@ rules! {
     ValueForValueless "TL207" "value-for-valueless-taint" Warning
         "The taints of Kubernetes have no value, so a toleration with a value never matches them.";
     NoTimeAtAll "TL208" "no-time-at-all" Warning
-        "Zero or fewer seconds evict the pod at once, as if it had no toleration.";
+        "Zero or fewer seconds evict the pod immediately, as if it had no toleration.";
     TooManySeconds "TL209" "too-many-seconds" Warning
         "More than 9223372036 seconds overflow in kube-controller-manager.";
     ControlPlaneUntolerated "TL210" "control-plane-untolerated" Warning

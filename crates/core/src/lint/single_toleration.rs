@@ -138,16 +138,16 @@ impl SingleToleration<'_, '_, '_> {
         match read.seconds {
             Some(seconds) if seconds <= 0 => {
                 let reason = format!(
-                    "{seconds} seconds: the pod is evicted at once, as if it did not tolerate the \
+                    "{seconds} seconds: the pod is evicted immediately, as if it did not tolerate the \
                      taint"
                 );
-                let fix = "leave the toleration out to evict at once; leave tolerationSeconds out to stay \
+                let fix = "leave the toleration out to evict immediately; leave tolerationSeconds out to stay \
                      indefinitely";
                 self.say(Rule::NoTimeAtAll, TolerationPart::Seconds, reason, fix);
             }
             Some(seconds) if seconds > SECONDS_MOST => {
                 let reason = format!(
-                    "{seconds} seconds overflow in kube-controller-manager: it may evict the pod at once or \
+                    "{seconds} seconds overflow in kube-controller-manager: it may evict the pod immediately or \
                      never"
                 );
                 let fix = "leave tolerationSeconds out to stay indefinitely";

@@ -26,9 +26,9 @@ pub struct NodeSituation {
 /// The changes of one node's taints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TaintPlan {
-    /// Added at once.
+    /// Added immediately.
     pub add: ManagedTaints,
-    /// Removed at once.
+    /// Removed immediately.
     pub remove: ManagedTaints,
     /// Added when it is the node's turn in its zone (NL-16).
     pub queue: Option<ManagedTaint>,
@@ -55,7 +55,8 @@ pub fn plan(situation: &NodeSituation) -> TaintPlan {
 
 /// Returns the NoSchedule taints that conditions and `spec.unschedulable` require (NL-5, NL-9); if a condition is not
 /// understood, the existing ones stay (D11). A node that has not reported `Ready` yet keeps the taint that every node
-/// is created with (AD-6, D12): upstream removes it at once, and pods are scheduled to a node that does not run yet.
+/// is created with (AD-6, D12): upstream removes it immediately, and pods are scheduled to a node that does not run
+/// yet.
 fn keeping_off(situation: &NodeSituation) -> ManagedTaints {
     use ConditionKind::{DiskPressure, MemoryPressure, NetworkUnavailable, PidPressure};
     let conditions = &situation.conditions;

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 /// Why a hold cannot stop a countdown of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UncoveredReason {
-    /// No toleration matches the taint: the pod is evicted at once, and tolerations of a running pod cannot change
+    /// No toleration matches the taint: the pod is evicted immediately, and tolerations of a running pod cannot change
     /// that.
     Untolerated,
     /// The toleration with the seconds is for every key: without seconds it would tolerate every taint indefinitely.

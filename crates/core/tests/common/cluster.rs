@@ -43,7 +43,7 @@ pub struct Pod {
     pub fact: PodFact,
     pub arrived: i64,
     pub unreadable: bool,
-    /// It stays terminating after its DELETE, instead of vanishing at once.
+    /// It stays terminating after its DELETE, instead of vanishing immediately.
     pub lingers: bool,
     /// Its DELETE was interrupted: it is terminating, and nothing is waited for (P31).
     pub half_deleted: bool,

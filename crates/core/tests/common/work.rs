@@ -1,4 +1,4 @@
-//! Carries out each effect at once, with the faults that a test has ordered.
+//! Carries out each effect immediately, with the faults that a test has ordered.
 //!
 //! - Panics if a deletion was not justified at that moment.
 

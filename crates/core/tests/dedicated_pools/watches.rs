@@ -37,7 +37,7 @@ fn watches_are_needed_until_it_is_known_that_there_are_no_pools_and_a_while_afte
     let mut none = engine();
     assert!(needs_others(&mut none, 0) && needs_others(&mut none, 1), "the first list may be needed");
     pools(&mut none, &[], 2);
-    assert!(!needs_others(&mut none, 2), "at once: no watch was ever needed");
+    assert!(!needs_others(&mut none, 2), "immediately: no watch was ever needed");
     pools(&mut none, &["a"], 100);
     assert!(needs_others(&mut none, 100));
     assert!(needs_others(&mut none, 159));

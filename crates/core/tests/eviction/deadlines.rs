@@ -9,7 +9,7 @@ use taintward_core::taint::TaintEffect;
 use taintward_core::time::Span;
 
 #[test]
-fn te_17_an_untolerated_taint_evicts_at_once_and_a_tolerated_one_never() {
+fn te_17_an_untolerated_taint_evicts_immediately_and_a_tolerated_one_never() {
     let mut world = one_node();
     world.add_pod("goes", "n1", &[]);
     world.add_pod("stays", "n1", &[bears("k", None)]);

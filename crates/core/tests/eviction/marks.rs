@@ -124,7 +124,7 @@ fn te_30_a_taint_observed_live_is_confirmed_while_the_pod_is_marked() {
         });
         assert_eq!(kinds(&script), "cmd");
         let times: Vec<_> = script.asked.iter().map(|(when, _)| *when).collect();
-        assert_eq!(times[0], times[1], "at once");
+        assert_eq!(times[0], times[1], "immediately");
         assert!((times[2] - times[0] - f64::max(read, mark)).abs() < 0.02, "{times:?}");
     }
 }
@@ -150,7 +150,7 @@ fn d5_a_taint_that_was_not_just_observed_is_confirmed_first() {
 
 /// The read shows that the taint is gone, before or after the mark is set: the mark is removed, and no pod is deleted.
 #[test]
-fn s9_an_unfounded_mark_is_removed_at_once() {
+fn s9_an_unfounded_mark_is_removed_immediately() {
     for (read, mark) in [(0.05, 0.2), (0.2, 0.05), (0.1, 0.1)] {
         let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
         script.run(60.0, |when, effect| match effect {

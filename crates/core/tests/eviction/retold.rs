@@ -352,9 +352,9 @@ fn l2_a_pod_that_appears_again_while_a_request_is_in_flight_is_not_gone() {
     assert_eq!(evict(&mut engine, at(60.0)), 1);
 }
 
-/// D2: a removed toleration counts at once, and so does a shorter one than any other of the node.
+/// D2: a removed toleration counts immediately, and so does a shorter one than any other of the node.
 #[test]
-fn d2_fewer_and_shorter_tolerations_are_judged_at_once() {
+fn d2_fewer_and_shorter_tolerations_are_judged_immediately() {
     let mut engine = tainted(Some(100));
     engine.handle(live(pod(11, None)), at(2.0));
     assert_eq!((engine.stats().due, evict(&mut engine, at(2.0))), (1, 1));

@@ -1,4 +1,4 @@
-//! Tests many silent nodes at once: part of a zone, a zone, all nodes; and their return.
+//! Tests many silent nodes at the same time: part of a zone, a zone, all nodes; and their return.
 
 use crate::world::{Commit, SECOND, What, World};
 use taintward_core::api_error::ApiFailure;
@@ -347,9 +347,10 @@ fn nl_48_short_grace_periods_hold_nothing_while_all_nodes_are_healthy() {
     }
 }
 
-/// 10,000 nodes disappear at once: from the list, with all their leases. No node is written to, and nothing is left.
+/// 10,000 nodes disappear at the same time: from the list, with all their leases. No node is written to, and nothing is
+/// left.
 #[test]
-fn ten_thousand_nodes_disappear_at_once() {
+fn ten_thousand_nodes_disappear_at_the_same_time() {
     let mut world = World::unsettled(&[("a", 10_000)], NodeLifecycleFlags::default());
     world.pass(60);
     world.stored.clear();
@@ -364,9 +365,10 @@ fn ten_thousand_nodes_disappear_at_once() {
     world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
 }
 
-/// 10,000 nodes become silent at once, ten do not: all are declared silent, and tainted at the secondary rate only.
+/// 10,000 nodes become silent at the same time, ten do not: all are declared silent, and tainted at the secondary rate
+/// only.
 #[test]
-fn ten_thousand_nodes_become_silent_at_once() {
+fn ten_thousand_nodes_become_silent_at_the_same_time() {
     let mut world = World::unsettled(&[("a", 10_010)], NodeLifecycleFlags::default());
     world.pass(110);
     kill(&mut world, &names("a", 0..10_000));

@@ -189,7 +189,7 @@ impl History {
             };
             self.tell(input);
             if self.dice.percent(10) {
-                // It is aborted; at once, or later.
+                // It is aborted; immediately, or later.
                 if self.dice.percent(50) {
                     self.tell(list_aborted(stream));
                 }

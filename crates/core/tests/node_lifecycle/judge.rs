@@ -39,7 +39,7 @@ impl Judge {
         };
         assert_eq!(foreign(before), foreign(after), "S8");
         let both = ManagedTaints::NO_EXECUTE;
-        assert_ne!(is.no_execute(), both, "NL-21: both NoExecute taints at once");
+        assert_ne!(is.no_execute(), both, "NL-21: both NoExecute taints at the same time");
         if is.has(ManagedTaint::UnreachableNoExecute) && was.no_execute().is_empty() {
             let heard = self.heard.get(after.name.as_str()).copied().unwrap_or(i64::MIN / 2);
             let silent = now - heard;

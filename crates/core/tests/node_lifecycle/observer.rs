@@ -85,10 +85,10 @@ fn a_reason_that_disappears_and_returns_is_reported_again() {
     assert_eq!((declared(&world), away(&world).len(), would(&world).len()), (2, 2, 4));
 }
 
-/// NL-9: conditions and cordons are reported at once and once each time; a label that would be written delays nothing,
-/// and neither does a pod.
+/// NL-9: conditions and cordons are reported immediately and once each time; a label that would be written delays
+/// nothing, and neither does a pod.
 #[test]
-fn changes_without_a_wait_are_reported_at_once() {
+fn changes_without_a_wait_are_reported_immediately() {
     let mut world = observer(&[("a", 4)]);
     world.bind("p", "a1");
     for round in 1..4 {

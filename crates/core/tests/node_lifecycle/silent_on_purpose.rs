@@ -66,7 +66,7 @@ fn all(world: &mut World, what: Act) {
 /// The moments that are best for them: when the first of the others dies, before, when it is declared silent, when it
 /// is its turn.
 #[test]
-fn a_zone_that_becomes_silent_at_once_hastens_and_stops_nothing_elsewhere() {
+fn a_zone_that_becomes_silent_at_the_same_time_hastens_and_stops_nothing_elsewhere() {
     for moment in [0, 39, 40, 41, 80, 89, 90, 91, 100, 399, 450] {
         for what in [Act::Silence, Act::NotReady] {
             let world = assert_no_other_node_pays(&format!("{what:?} at {moment}"), |second, world| {

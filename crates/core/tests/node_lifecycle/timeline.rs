@@ -14,7 +14,7 @@ fn at(world: &World, which: impl Fn(&Commit) -> bool) -> Option<f64> {
     world.commits.iter().find(|commit| which(commit)).map(|commit| commit.at as f64 / SECOND as f64)
 }
 
-/// NL-46: a node dies; 50 s after its last heartbeat its conditions are Unknown, and both taints are added at once.
+/// NL-46: a node dies; 50 s after its last heartbeat its conditions are Unknown, and both taints are added immediately.
 #[test]
 fn nl_46_the_timeline_to_the_second() {
     let mut world = World::new(&[("a", 4)]);
@@ -33,7 +33,7 @@ fn nl_46_the_timeline_to_the_second() {
     assert!((tainted - last - 50.0).abs() < 0.001, "{tainted}");
     assert_eq!(world.commits.len(), 3, "conditions, both taints in one write, the pod: {:?}", world.commits);
     assert_eq!(world.commits[2].what, What::Mark("web".into()));
-    // NL-49, L7: it recovers, and both are removed at once, in one write.
+    // NL-49, L7: it recovers, and both are removed immediately, in one write.
     world.pass(100);
     assert_eq!(world.commits.len(), 3, "nothing is written while nothing changes");
     let back = world.now;
@@ -44,7 +44,7 @@ fn nl_46_the_timeline_to_the_second() {
     assert_eq!((lifted.at, &lifted.what), (back, &What::Taint { add: ManagedTaints::NONE, remove: both }));
 }
 
-/// NL-23: the first at once, then one every ten seconds.
+/// NL-23: the first immediately, then one every ten seconds.
 #[test]
 fn nl_23_one_node_in_ten_seconds() {
     let mut world = World::new(&[("a", 12)]);

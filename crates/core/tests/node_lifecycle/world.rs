@@ -174,7 +174,7 @@ impl World {
         names.iter().for_each(|name| self.kubelets.get_mut(*name).expect("it exists").alive = false);
     }
 
-    /// The node runs again, and sends a heartbeat at once if it can.
+    /// The node runs again, and sends a heartbeat immediately if it can.
     pub fn revive(&mut self, names: &[&str]) {
         for name in names {
             let kubelet = self.kubelets.get_mut(*name).expect("it exists");

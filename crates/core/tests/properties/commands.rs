@@ -177,7 +177,7 @@ pub(crate) fn wrong_clocks() -> BoxedStrategy<Vec<Command>> {
     with_nodes(prop_oneof![5 => ordinary(false), 2 => restart, 1 => clock()].boxed(), 40)
 }
 
-/// Any client may do anything to objects, but every event arrives at once and every request succeeds.
+/// Any client may do anything to objects, but every event arrives immediately and every request succeeds.
 pub(crate) fn calm() -> BoxedStrategy<Vec<Command>> {
     let marks = (0..PODS, any::<bool>()).prop_map(|(pod, on)| Command::Mark { pod, on });
     let readable =

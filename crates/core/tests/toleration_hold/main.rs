@@ -1,8 +1,8 @@
 //! Tests holds and releases against a model of kube-controller-manager's own taint eviction.
 //!
-//! kube-controller-manager may observe a change of the pod at once or seconds later, either side may crash, the node
-//! may become silent and recover, holds may begin and end. In each history no pod is evicted before its own seconds,
-//! none stays without a limit, and nothing is left once the node has recovered.
+//! kube-controller-manager may observe a change of the pod immediately or seconds later, either side may crash, the
+//! node may become silent and recover, holds may begin and end. In each history no pod is evicted before its own
+//! seconds, none stays without a limit, and nothing is left once the node has recovered.
 
 mod backfill;
 mod engine;

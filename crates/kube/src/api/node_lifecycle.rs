@@ -24,8 +24,9 @@ mod node_bodies;
 const TRIES: usize = 3;
 
 impl ApiClient {
-    /// Reads the current node and its lease, both at once, past all caches of the server (S7, P16). If the API server
-    /// itself responds that one does not exist, that is [`LiveRead::NotFound`]; a 404 from elsewhere is an error.
+    /// Reads the current node and its lease, both at the same time, past all caches of the server (S7, P16). If the API
+    /// server itself responds that one does not exist, that is [`LiveRead::NotFound`]; a 404 from elsewhere is an
+    /// error.
     ///
     /// # Errors
     /// A [`RequestError`]; then neither is known.

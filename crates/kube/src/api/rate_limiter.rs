@@ -63,7 +63,7 @@ mod tests {
             pace.turn(Span::from_secs(10)).await.unwrap();
             left.push(clock.now().mono.as_micros());
         }
-        assert_eq!(left[29], 0, "thirty at once");
+        assert_eq!(left[29], 0, "thirty immediately");
         // Timers of the runtime end on whole milliseconds.
         assert!((50_000..52_000).contains(&left[30]), "{}", left[30]);
         assert!((1_000_000..1_002_000).contains(&left[49]), "{}", left[49]);

@@ -18,7 +18,7 @@ use taintward_core::toleration_seconds::{
 };
 
 impl ApiClient {
-    /// Writes seconds and annotation at once, if the pod has the observed UID and tolerations. Returns the pod
+    /// Writes seconds and annotation in one write, if the pod has the observed UID and tolerations. Returns the pod
     /// afterwards.
     ///
     /// # Errors

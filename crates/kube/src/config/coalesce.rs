@@ -1,6 +1,6 @@
-//! Delays reads of a busy stream for a moment, so that many small records are read at once.
+//! Delays reads of a busy stream for a moment, so that many small records are read together.
 //!
-//! - Invariant: data that arrives after a silence is read at once, and no delay exceeds the connection's limit.
+//! - Invariant: data that arrives after a silence is read immediately, and no delay exceeds the connection's limit.
 
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
@@ -41,7 +41,7 @@ pub(super) struct CoalescingStream<T> {
 }
 
 impl<T> CoalescingStream<T> {
-    /// Waits for at most `longest`; with zero everything is read at once.
+    /// Waits for at most `longest`; with zero everything is read immediately.
     pub(super) fn new(inner: T, longest: Duration) -> Self {
         let capacity = if longest.is_zero() { 0 } else { BUFFER_SIZE };
         Self {
@@ -66,7 +66,7 @@ impl<T: Read + Unpin> CoalescingStream<T> {
         }
         let mut read_buf = ReadBuf::new(&mut self.buffer);
         let Poll::Ready(read) = Pin::new(&mut self.inner).poll_read(cx, read_buf.unfilled()) else {
-            // There was no data: what arrives next is read at once, and the delay after it is short.
+            // There was no data: what arrives next is read immediately, and the delay after it is short.
             (self.length, self.rested) = (MOMENT, false);
             return Poll::Pending;
         };

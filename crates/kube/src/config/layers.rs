@@ -131,7 +131,7 @@ fn tcp(limit: Duration) -> HttpConnector {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_connect_timeout(Some(limit));
-    // Small requests are sent at once.
+    // Small requests are sent immediately.
     tcp.set_nodelay(true);
     // For HTTP/1, in whole seconds: the server's kernel responds.
     tcp.set_keepalive(Some(Duration::from_secs(2)));

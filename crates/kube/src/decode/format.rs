@@ -43,7 +43,7 @@ pub(super) trait ObjectFormat: Sized {
     /// Type of a watch event, and the body of its object.
     fn event(frame: &[u8]) -> Result<(Cow<'_, str>, &[u8]), DecodeError>;
 
-    /// The bytes of an event's object; an error if the encoding shows at once that it is of another kind.
+    /// The bytes of an event's object; an error if the encoding shows immediately that it is of another kind.
     fn event_object<'a>(body: &'a [u8], kind: &str) -> Result<&'a [u8], DecodeError>;
 
     /// The version of a bookmark, and whether it ends the initial events.

@@ -73,7 +73,8 @@ pub(super) struct Election {
 }
 
 impl Election {
-    /// A candidate that starts at once. `chance` is the seed of its waiting times; it should differ between candidates.
+    /// A candidate that starts immediately. `chance` is the seed of its waiting times; it should differ between
+    /// candidates.
     pub(super) fn new(rules: ElectionTimings, identity: &str, chance: u64) -> Self {
         Self {
             rules,
@@ -116,7 +117,7 @@ impl Election {
         self.observed.as_ref().map(|observed| &observed.record)
     }
 
-    /// Stops leading at once and releases the lease.
+    /// Stops leading immediately and releases the lease.
     pub(super) fn stop(&mut self) {
         self.stopping = true;
         self.valid_until = None;
@@ -157,7 +158,7 @@ impl Election {
             (LeaseResponse::Written, Some(claim)) => self.written(now.mono, sent, claim.record),
             (LeaseResponse::Conflict, Some(claim)) => {
                 self.doubt(claim, sent);
-                // The lease changed meanwhile: read it at once; but only once per attempt.
+                // The lease changed meanwhile: read it immediately; but only once per attempt.
                 self.phase = if looked { self.rest(now.mono) } else { ElectionPhase::Look };
             }
             // An unexpected response proves nothing. The next attempt is due a while after this one started: the time

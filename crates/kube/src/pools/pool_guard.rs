@@ -1,4 +1,4 @@
-//! Builds the merge patch of the `PoolGuard`, by which the API server judges pods for all pools at once.
+//! Builds the merge patch of the `PoolGuard`, by which the API server judges pods for all pools together.
 //!
 //! - Invariant: its pools have the form of `DedicatedPool`s, so that one CEL expression judges by both.
 //! - Invariant: the patch applies only to the version that was read.

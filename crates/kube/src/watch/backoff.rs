@@ -1,13 +1,13 @@
 //! Computes the pause before the next attempt, from how the last one ended.
 //!
-//! - Invariant: a server that comes back is found at once, however long it was unavailable; an overloaded one gets ever
-//!   fewer requests (P26); no kind of failure becomes a hot loop.
+//! - Invariant: a server that comes back is found immediately, however long it was unavailable; an overloaded one gets
+//!   ever fewer requests (P26); no kind of failure becomes a hot loop.
 
 use crate::split_mix::SplitMix64;
 use std::time::Duration;
 
-/// A stream that was in sync for this long was successful: the next one may start at once. The same holds if no server
-/// responded for this long: the one that does may be another, and had no load meanwhile.
+/// A stream that was in sync for this long was successful: the next one may start immediately. The same holds if no
+/// server responded for this long: the one that does may be another, and had no load meanwhile.
 const LASTED: Duration = Duration::from_secs(5);
 /// The longest interval between attempts without a response: they cost the server nothing while it is unavailable, and
 /// all events meanwhile wait for the attempt that succeeds.
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    /// A load balancer with a dead server and one that ends each stream at once.
+    /// A load balancer with a dead server and one that ends each stream immediately.
     #[test]
     fn short_streams_between_refused_connections_cause_no_hot_loop() {
         let mut backoff = backoff();

@@ -18,9 +18,9 @@ const AGAIN_FIRST: Duration = Duration::from_secs(10);
 /// However often lists are requested, this much time is between the end of one and the start of the next.
 const ASKED_DISTANCE: Duration = Duration::from_secs(1);
 
-/// Makes all watchers that have it in their settings list everything again at once; clones are equivalent. For callers
-/// that detect that the watches' events are void, as after the server's store was replaced by an older one: a watch
-/// from a version in the future is silent and looks healthy.
+/// Makes all watchers that have it in their settings list everything again immediately; clones are equivalent. For
+/// callers that detect that the watches' events are void, as after the server's store was replaced by an older one: a
+/// watch from a version in the future is silent and looks healthy.
 #[derive(Clone, Debug, Default)]
 pub struct RelistTrigger(watch::Sender<()>);
 
@@ -87,7 +87,7 @@ impl RelistSchedule {
         }
     }
 
-    /// A relist is requested at once.
+    /// A relist is requested immediately.
     fn ask(&mut self) {
         let now = Instant::now();
         let at = self.ended.map_or(now, |ended| now.max(ended + ASKED_DISTANCE));
@@ -100,7 +100,7 @@ impl RelistSchedule {
         self.requests.mark_unchanged();
     }
 
-    /// The list is complete. One that takes longer than the interval is not followed by another at once.
+    /// The list is complete. One that takes longer than the interval is not followed by another immediately.
     pub(super) fn ends(&mut self) {
         self.failed = 0;
         let now = Instant::now();

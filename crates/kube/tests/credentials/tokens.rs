@@ -20,7 +20,7 @@ async fn whitespace_around_a_token_is_removed() {
 /// The first 401 is returned to its request; it makes the client read the file, and so does every later one until it
 /// helps.
 #[tokio::test]
-async fn a_token_that_was_revoked_at_once_is_replaced_by_the_next_request() {
+async fn a_token_that_was_revoked_immediately_is_replaced_by_the_next_request() {
     let server = Server::start(State { tokens: vec!["first"], ..State::default() }).await;
     let setting = Setting::new();
     setting.write("token", "first");

@@ -1,4 +1,4 @@
-//! Tests lists alongside a running watch: changes meanwhile are sent at once, in order, and not lost.
+//! Tests lists alongside a running watch: changes meanwhile are sent immediately, in order, and not lost.
 //!
 //! - See `relists.rs` for when lists are due, `interleaved.rs` for random orders.
 
@@ -48,7 +48,7 @@ fn slow_stream(pods: &[(u64, u64)], version: u64) -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l1_events_during_a_list_of_thirty_pages_are_sent_at_once() {
+async fn l1_events_during_a_list_of_thirty_pages_are_sent_immediately() {
     let start = Instant::now();
     let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
         (0, _) => page(WIRE, 0..30, 100, ""),

@@ -61,7 +61,7 @@ async fn l4_a_stream_recovers_with_the_server_after_an_outage_of_any_length() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_returns_without_its_history_is_listed_at_once() {
+async fn a_server_that_returns_without_its_history_is_listed_immediately() {
     for seed in 0..10 {
         let back = Instant::now() + Duration::from_secs(90);
         let settings = WatchSettings { seed, ..without_lists_again() };

@@ -218,7 +218,7 @@ async fn a_refused_list_loses_no_event_of_the_watch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_streamed_list_is_replaced_by_pages_at_once() {
+async fn a_refused_streamed_list_is_replaced_by_pages_immediately() {
     let mut rig = Pods::with(settings(true, 7), 16, |asked, nth| match (nth, asked.is_watch_list()) {
         (0, _) => beats(streamed(Wire::Json, 1, 90), Wire::Json, asked),
         (_, true) => refusal(Wire::Json, 422, "Invalid", None),
@@ -287,7 +287,7 @@ async fn lists_that_are_always_refused_cause_no_storm() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_longer_than_the_interval_is_neither_interrupted_nor_repeated_at_once() {
+async fn a_list_longer_than_the_interval_is_neither_interrupted_nor_repeated_immediately() {
     let slow = |wire| {
         let mut reply = stream(wire);
         for number in 0..20 {
@@ -308,7 +308,7 @@ async fn a_list_longer_than_the_interval_is_neither_interrupted_nor_repeated_at_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_requested_list_starts_at_once_and_not_in_a_hot_loop() {
+async fn a_requested_list_starts_immediately_and_not_in_a_hot_loop() {
     let relist_now = RelistTrigger::default();
     let settings = WatchSettings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
     // A watch from a version that the server's store, now an older one, has yet to reach: it stays silent.

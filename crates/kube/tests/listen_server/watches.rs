@@ -14,7 +14,7 @@ use taintward_kube::watch::{StreamPhase, WatchEvent};
 type Pods = Rig<PodFact>;
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_ends_continues_at_once_where_it_was() {
+async fn a_watch_that_ends_continues_immediately_where_it_was() {
     for wire in BOTH {
         let mut rig = Pods::start(move |asked, nth| match nth {
             0 => streamed(wire, 1, 10).bytes(event(wire, "MODIFIED", 0, 12)).pause(Duration::from_secs(60)),
@@ -40,7 +40,7 @@ async fn a_watch_that_ends_continues_at_once_where_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_closes_at_once_causes_no_hot_loop() {
+async fn a_server_that_closes_immediately_causes_no_hot_loop() {
     let mut rig = Pods::start(|asked, _| match asked.is_watch_list() {
         true => streamed(Wire::Json, 1, 10),
         false => stream(Wire::Json),

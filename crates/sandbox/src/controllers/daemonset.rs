@@ -68,8 +68,8 @@ fn generation(set: &Value) -> Option<&str> {
     set["metadata"]["annotations"][GENERATION.0].as_str()
 }
 
-/// Whether a pod has the present template: by this controller's own hash, or, for pods from another cluster, whose controller hashes
-/// differently, by the generation of the template.
+/// Whether a pod has the present template: by this controller's own hash, or, for pods from another cluster, whose
+/// controller hashes differently, by the generation of the template.
 fn is_updated(set: &Value, hash: &str, pod: &PodSummary) -> bool {
     let has = |label: &str, value: &str| pod.labels.get(label).is_some_and(|of| **of == *value);
     has(HASH, hash) || generation(set).is_some_and(|generation| has(GENERATION.1, generation))
@@ -177,7 +177,7 @@ fn tend_node(
     }
 }
 
-/// Deletes pods of older templates, as many at once as may be unavailable.
+/// Deletes pods of older templates, as many at the same time as may be unavailable.
 fn renew(view: &ReconcileContext<'_>, set: &Value, count: &DaemonSetCounts, old: &[DaemonPod<'_>]) {
     if set["spec"]["updateStrategy"]["type"] == "OnDelete" {
         return;

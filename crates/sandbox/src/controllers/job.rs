@@ -161,7 +161,7 @@ fn tend(view: &ReconcileContext<'_>, job: &Arc<Value>, book: &mut JobState) -> O
         began.saturating_add(SignedDuration::from_secs(seconds)).ok()
     });
     let verdict = judge(spec, book, active.len(), deadline.is_some_and(|at| at <= view.now), suspended);
-    // A terminating pod is replaced at once unless the Job waits for its end.
+    // A terminating pod is replaced immediately unless the Job waits for its end.
     let waits = if spec["podReplacementPolicy"] == "Failed" { terminating } else { 0 };
     let (now_active, goes) =
         (i64::try_from(active.len()).unwrap_or(i64::MAX), i64::try_from(waits).unwrap_or(0));

@@ -5,15 +5,15 @@ use super::play::{Ask, MERGE, Play};
 use serde_json::{Value, json};
 
 cases![
-    a_map_is_gone_at_once,
-    a_node_is_gone_at_once,
+    a_map_is_gone_immediately,
+    a_node_is_gone_immediately,
     deleting_a_missing_object,
     for_this_uid,
     for_this_version,
     a_bound_pod_without_grace,
     a_bound_pod_terminates,
-    a_pod_that_is_nowhere_goes_at_once,
-    a_finished_pod_goes_at_once,
+    a_pod_that_is_nowhere_goes_immediately,
+    a_finished_pod_goes_immediately,
     grace_may_become_shorter,
     a_pod_of_zero_grace_by_query,
     grace_that_is_none,
@@ -45,7 +45,7 @@ fn map(play: &mut Play, name: &str, metadata: &Value) -> String {
     format!("{path}/{name}")
 }
 
-fn a_map_is_gone_at_once(play: &mut Play) {
+fn a_map_is_gone_immediately(play: &mut Play) {
     let path = map(play, "c", &json!({}));
     play.delete(&path)
         .is(200)
@@ -55,7 +55,7 @@ fn a_map_is_gone_at_once(play: &mut Play) {
     play.get(&path).refused(404, "NotFound");
 }
 
-fn a_node_is_gone_at_once(play: &mut Play) {
+fn a_node_is_gone_immediately(play: &mut Play) {
     let node = play.node("n", &json!({}));
     play.delete(format!("/api/v1/nodes/{node}")).is(200).has("/status", "Success");
 }
@@ -107,14 +107,14 @@ fn a_bound_pod_terminates(play: &mut Play) {
     play.get(&path).is(200).has("/metadata/generation", 2);
 }
 
-fn a_pod_that_is_nowhere_goes_at_once(play: &mut Play) {
+fn a_pod_that_is_nowhere_goes_immediately(play: &mut Play) {
     play.pod("web", &json!({"terminationGracePeriodSeconds": 30}));
     let path = play.core("pods/web");
     play.delete(&path).is(200).has("/kind", "Pod").has("/metadata/deletionGracePeriodSeconds", 0);
     play.get(&path).refused(404, "NotFound");
 }
 
-fn a_finished_pod_goes_at_once(play: &mut Play) {
+fn a_finished_pod_goes_immediately(play: &mut Play) {
     play.pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
     play.arranged(&play.core("pods/web/status"), MERGE, &json!({"status": {"phase": "Succeeded"}}));
     play.delete(play.core("pods/web")).is(200);

@@ -12,8 +12,8 @@ cases![
     one_group,
     the_core_resources,
     the_resources_of_known_groups,
-    all_at_once,
-    all_at_once_of_the_core,
+    all_in_one_response,
+    all_of_the_core_in_one_response,
     forms_of_discovery,
     the_version,
     the_version_is_recent,
@@ -133,7 +133,7 @@ fn aggregated(play: &mut Play, path: &str) -> Answer {
     all.has("/kind", "APIGroupDiscoveryList").has("/apiVersion", "apidiscovery.k8s.io/v2")
 }
 
-fn all_at_once(play: &mut Play) {
+fn all_in_one_response(play: &mut Play) {
     aggregated(play, "/apis");
     let groups = GROUPS.map(|(group, _)| group.split('/').next().unwrap());
     only(play, "/items", "/metadata/name", &groups);
@@ -145,7 +145,7 @@ fn all_at_once(play: &mut Play) {
     }
 }
 
-fn all_at_once_of_the_core(play: &mut Play) {
+fn all_of_the_core_in_one_response(play: &mut Play) {
     aggregated(play, "/api");
     let parents: Vec<&str> = CORE.iter().filter(|name| !name.contains('/')).copied().collect();
     only(play, "/items/0/versions/0/resources", "/resource", &parents);

@@ -88,7 +88,7 @@ async fn a_second_taint() {
 }
 
 /// MATCH-1: a changed value does not start a new instance, so the deadline stays. A pod that does not tolerate the new
-/// value goes at once.
+/// value goes immediately.
 #[tokio::test(start_paused = true)]
 async fn another_value() {
     let stage = Stage::new(1);

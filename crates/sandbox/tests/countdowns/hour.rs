@@ -49,7 +49,7 @@ async fn an_hour_of_countdowns() {
     assert!(work < WORK_MAX && wall < WALL_MAX, "an hour took {wall:.2} s, {work:.2} s of a processor");
 }
 
-/// TE-19, TE-20, D7: absent, zero and negative seconds mean at once; very large ones are very long.
+/// TE-19, TE-20, D7: absent, zero and negative seconds mean immediately; very large ones are very long.
 #[tokio::test(start_paused = true)]
 async fn odd_seconds() {
     let stage = Stage::new(1);

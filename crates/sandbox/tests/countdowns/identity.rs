@@ -78,7 +78,8 @@ async fn a_deleted_node_takes_its_countdowns_along() {
     stage.went(&pod, after(came, 600.0), LATE);
 }
 
-/// TE-47, D1: a pod that is bound to a node tainted long ago gets its full time; one without a toleration goes at once.
+/// TE-47, D1: a pod that is bound to a node tainted long ago gets its full time; one without a toleration goes
+/// immediately.
 #[tokio::test(start_paused = true)]
 async fn a_pod_bound_later_has_its_full_time() {
     let stage = Stage::new(1);

@@ -4,8 +4,8 @@ use super::stage::{LATE, RESOLUTION, Stage, after, alone, bears, no_execute, sle
 use serde_json::json;
 use std::sync::atomic::Ordering;
 
-/// D1, S4: a controller that crashes and is away for a while moves no deadline. Pods that became due meanwhile leave at
-/// once; pods whose eviction was cancelled meanwhile stay.
+/// D1, S4: a controller that crashes and is away for a while moves no deadline. Pods that became due meanwhile leave
+/// immediately; pods whose eviction was cancelled meanwhile stay.
 #[tokio::test(start_paused = true)]
 async fn a_crash_moves_no_deadline() {
     let stage = Stage::alive(3);

@@ -6,8 +6,8 @@ use serde_json::json;
 use taintward_core::node_lifecycle::NodeLifecycleFlags;
 use taintward_core::taint::keys;
 
-/// NL-27, NL-47: all nodes fall silent at once. Their conditions say so, new pods are kept off, and no pod is evicted.
-/// After their return there is no trace of it; a node that stays dead has a full grace period from then on.
+/// NL-27, NL-47: all nodes fall silent at the same time. Their conditions say so, new pods are kept off, and no pod is
+/// evicted. After their return there is no trace of it; a node that stays dead has a full grace period from then on.
 #[tokio::test(start_paused = true)]
 async fn everything_at_once() {
     let stage = Stage::lively(4, 2);

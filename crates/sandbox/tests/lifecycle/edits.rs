@@ -47,7 +47,7 @@ async fn foreign_taints_stay() {
 }
 
 /// NL-6: a user's value on a managed key stays as long as the taint has a reason, and is removed with it. A managed
-/// taint that a user adds without reason is removed at once.
+/// taint that a user adds without reason is removed immediately.
 #[tokio::test(start_paused = true)]
 async fn a_value_on_an_own_key() {
     let stage = Stage::lively(4, 1);

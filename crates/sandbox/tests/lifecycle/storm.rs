@@ -1,4 +1,4 @@
-//! Tests thousands of nodes that disappear at once (S6, S7, L10); ten thousand with `CI=true`.
+//! Tests thousands of nodes that disappear at the same time (S6, S7, L10); ten thousand with `CI=true`.
 
 use super::stage::{LATE, Stage, after, nodes, sleep};
 use super::words::{GRACE, UNREACHABLE, beat, both};
@@ -32,9 +32,9 @@ fn turns(stage: &Stage) -> Vec<(Timestamp, bool)> {
     turns
 }
 
-/// All but a few nodes fall silent at once. They are declared silent, new pods are kept off, and one node in a hundred
-/// seconds gets a NoExecute taint, as in any large zone of which most is down. Then the rest falls silent, too, and the
-/// taints are removed.
+/// All but a few nodes fall silent at the same time. They are declared silent, new pods are kept off, and one node in a
+/// hundred seconds gets a NoExecute taint, as in any large zone of which most is down. Then the rest falls silent, too,
+/// and the taints are removed.
 #[tokio::test(start_paused = true)]
 async fn a_cluster_vanishes() {
     let began = Instant::now();

@@ -96,8 +96,8 @@ async fn a_heartbeat_in_time() {
     assert_eq!(stage.said("n1", "Ready").len(), 1);
 }
 
-/// NL-10, NL-15, NL-49: the node comes back while its pods count down. All taints are removed at once, in one write;
-/// its pods stay, and its kubelet sets them ready again.
+/// NL-10, NL-15, NL-49: the node comes back while its pods count down. All taints are removed immediately, in one
+/// write; its pods stay, and its kubelet sets them ready again.
 #[tokio::test(start_paused = true)]
 async fn back_in_time() {
     let stage = Stage::lively(3, 1);

@@ -38,7 +38,7 @@ fn took_turns(stage: &Stage, nodes: &[&str], first: Timestamp, pause: f64) -> Ve
 }
 
 /// NL-22, NL-23, NL-25: half a zone is not a disruption: one node in ten seconds is tainted, the longest silent first.
-/// The NoSchedule taints are added at once, for all of them.
+/// The NoSchedule taints are added immediately, for all of them.
 #[tokio::test(start_paused = true)]
 async fn half_a_zone() {
     let stage = Stage::still(7, 1);

@@ -279,7 +279,7 @@ impl Stage {
         self.server().change(&ResourcePath::object(pods(), "default", &pod.name), HAND, change).unwrap();
     }
 
-    /// Deletes the pod at once, by hand.
+    /// Deletes the pod immediately, by hand.
     pub(crate) fn delete_pod(&self, pod: &Subject) {
         let how = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
         self.server()

@@ -76,7 +76,7 @@ pub(crate) struct Judge {
     /// By the node's name; a recreated node has new taints.
     taints: BTreeMap<String, Vec<Instance>>,
     pods: BTreeMap<String, Pod>,
-    /// Nothing fails in this world: due pods leave at once.
+    /// Nothing fails in this world: due pods leave immediately.
     peaceful: bool,
     pub(crate) faults: Vec<String>,
     pub(crate) deletions: u64,

@@ -24,7 +24,7 @@ fn not_tainted() -> Alert {
                         smaller one, no node gets it.\n\
                         - `taintward explain node/NAME` says what one node waits for.\n\
                         - `taintward_nodes_retrying` above 0: requests fail, and the log has the reason.",
-            action: "Find out why many nodes of the zone fail at once: network, power, a bad upgrade. If the machines are gone, delete \
+            action: "Find out why many nodes of the zone fail at the same time: network, power, a bad upgrade. If the machines are gone, delete \
                      their Node objects. Flags change the rates ([node-lifecycle.md](../node-lifecycle.md)).",
             silence: "During a planned outage of a zone.",
         },
@@ -63,7 +63,7 @@ fn everything_down() -> Alert {
         summary: "All zones are down, and Taintward taints no node.",
         description: "No zone has a ready node (job {{ $labels.job }} in {{ $labels.namespace }}).",
         runbook: Runbook {
-            meaning: "Every node of every zone is silent or not ready. The likely cause is the control plane, not every node at once. \
+            meaning: "Every node of every zone is silent or not ready. The likely cause is the control plane, not every node at the same time. \
                       Therefore Taintward removes its NoExecute taints and adds none.",
             impact: "Until a node is ready again, no countdown for `not-ready` or `unreachable` runs, and no pod is evicted for them.",
             diagnosis: "- `kubectl get nodes` shows the conditions.\n\
@@ -91,7 +91,7 @@ fn out_of_service_stale() -> Alert {
                       removes this taint by itself.",
             impact: "With the effect `NoExecute` or `NoSchedule`, the node gets no pods that do not tolerate it. With any effect, data can be \
                      damaged: the next time the node is not ready, even for a minute, kube-controller-manager force-deletes the \
-                     node's pods that are being deleted, and detaches their volumes at once, although the node may still write to them.",
+                     node's pods that are being deleted, and detaches their volumes immediately, although the node may still write to them.",
             diagnosis: "- This command lists the nodes, whether they are ready, and their taints:\n\n\
                         ```sh\n\
                         kubectl get nodes -o custom-columns='NAME:.metadata.name,READY:.status.conditions[?(@.type==\"Ready\")].status,TAINTS:.spec.taints[*].key'\n\

@@ -174,7 +174,7 @@ fn default_toleration_seconds(scope: &DoctorScope<'_>) -> DoctorCheck {
     });
     if let Some(program) = disabled {
         let finding = format!(
-            "{} switches {DEFAULT_TOLERATION_SECONDS} off: pods without own tolerations are evicted at once from nodes \
+            "{} switches {DEFAULT_TOLERATION_SECONDS} off: pods without own tolerations are evicted immediately from nodes \
              that are not ready or unreachable",
             program.place
         );
@@ -194,8 +194,8 @@ fn default_toleration_seconds(scope: &DoctorScope<'_>) -> DoctorCheck {
         (_, count) => DoctorCheck::new(
             ID,
             CheckVerdict::Note,
-            format!("{count} pods do not tolerate not-ready and unreachable, so such nodes evict them at \
-             once: {}", without.names()),
+            format!("{count} pods do not tolerate not-ready and unreachable, so such nodes evict them \
+             immediately: {}", without.names()),
         ),
     }
 }

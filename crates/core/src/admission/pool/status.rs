@@ -24,7 +24,8 @@ use alloc::vec::Vec;
 /// At most this many unauthorized pods, and this many exempt pods, are named.
 pub const NAMED_MOST: usize = 10;
 
-/// At most this many pods of a pool are returned for eviction at once: more than disruption budgets block for long.
+/// At most this many pods of a pool are returned for eviction at the same time: more than disruption budgets block for
+/// long.
 const EVICTED_MOST: usize = 1_000;
 
 /// A pod that has a node and has not terminated.
@@ -95,7 +96,7 @@ pub struct PoolStatus {
     pub offenders: u32,
     /// The first of them, by node and name.
     pub offending_pods: Vec<NamedPod>,
-    /// Pods that are certainly unauthorized and to be evicted, at most as many as are handled at once.
+    /// Pods that are certainly unauthorized and to be evicted, at most as many as are handled at the same time.
     pub evicted: Vec<UnauthorizedPod>,
 }
 

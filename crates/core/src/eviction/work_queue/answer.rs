@@ -225,8 +225,8 @@ impl WorkQueue {
     fn request_failed(&mut self, pod: &PodRef, failure: ApiFailure, now: Mono) -> bool {
         let Some(attempt) = self.attempts.get_mut(pod) else { return false };
         attempt.last_failure = Some(failure);
-        // If removing the mark failed, the retry does not start by removing it: that would repeat the same request at
-        // once (D3).
+        // If removing the mark failed, the retry does not start by removing it: that would repeat the same request
+        // immediately (D3).
         let unmark_failed = matches!(attempt.step, NextStep::Unmark | NextStep::Rest);
         let conflict = failure == ApiFailure::Conflict;
         let tries = if conflict { &mut attempt.conflicts } else { &mut attempt.failures };

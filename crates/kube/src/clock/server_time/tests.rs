@@ -35,7 +35,7 @@ fn asked(ahead: i64, until: i64) -> ServerTime {
 }
 
 #[test]
-fn three_dates_are_accepted_at_once_and_two_are_not() {
+fn three_dates_are_accepted_immediately_and_two_are_not() {
     let mut known = ServerTime::default();
     for at in [0, 1000] {
         assert_eq!((answer(&mut known, at, 0), known.at(mono(at))), (Ok(()), None));

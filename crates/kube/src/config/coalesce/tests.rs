@@ -28,7 +28,7 @@ async fn read(ours: &mut Ours, most: usize) -> Vec<u8> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_silence_bytes_are_read_at_once() {
+async fn after_silence_bytes_are_read_immediately() {
     let (mut server, mut ours) = pair();
     for _ in 0..3 {
         server.write_all(b"event").await.unwrap();
@@ -40,7 +40,7 @@ async fn after_silence_bytes_are_read_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn data_that_follows_at_once_is_read_together_after_a_moment() {
+async fn data_that_follows_immediately_is_read_together_after_a_moment() {
     let (mut server, mut ours) = pair();
     server.write_all(b"one").await.unwrap();
     assert_eq!(read(&mut ours, 64).await, b"one");

@@ -117,7 +117,7 @@ fn a_record_is_respected_for_its_own_duration() {
 }
 
 #[test]
-fn a_released_lease_is_taken_at_once_and_read_within_the_retry_period() {
+fn a_released_lease_is_taken_immediately_and_read_within_the_retry_period() {
     for chance in 0..200 {
         let mut me = Election::new(RULES, "me", chance);
         me.next(at(0));
@@ -131,11 +131,11 @@ fn a_released_lease_is_taken_at_once_and_read_within_the_retry_period() {
 }
 
 #[test]
-fn a_stolen_lease_ends_leading_at_once() {
+fn a_stolen_lease_ends_leading_immediately() {
     let mut me = leader();
     assert!(matches!(me.next(at(2000)), ElectionAction::Replace(_)));
     me.on_response(at(2010), LeaseResponse::Conflict);
-    assert_eq!(me.next(at(2010)), ElectionAction::Read, "reads at once");
+    assert_eq!(me.next(at(2010)), ElectionAction::Read, "reads immediately");
     me.on_response(at(2020), LeaseResponse::Found(record("you", "a")));
     assert_eq!(me.valid_until(), None);
     assert!(matches!(me.next(at(2020)), ElectionAction::Wait(_)));
@@ -199,7 +199,7 @@ fn tries_in_an_hour(given_up_after: i64) -> (Election, i64, i64) {
             now = (until.as_micros() + 999) / 1000;
             assert_eq!(me.next(at(now)), ElectionAction::Read, "after an unknown outcome it reads first");
         } else {
-            assert_eq!(step, ElectionAction::Read, "after a long wait for a response it reads at once");
+            assert_eq!(step, ElectionAction::Read, "after a long wait for a response it reads immediately");
         }
         tries += 1;
     }
@@ -208,7 +208,8 @@ fn tries_in_an_hour(given_up_after: i64) -> (Election, i64, i64) {
 
 #[test]
 fn without_responses_leading_ends_at_the_deadline_and_attempts_continue() {
-    // Refused at once: the pause of 0.9 to 2 s between two attempts; a longer wait for a response replaces the pause.
+    // Refused immediately: the pause of 0.9 to 2 s between two attempts; a longer wait for a response replaces the
+    // pause.
     for (given_up_after, expected) in [(0, 2300..=2700), (500, 2300..=2700), (5000, 719..=720)] {
         let (mut me, tries, now) = tries_in_an_hour(given_up_after);
         assert!(expected.contains(&tries), "no hot loop and no giving up: {given_up_after} {tries}");
@@ -244,7 +245,7 @@ fn unanswered() -> (Election, LeaseRecord, i64) {
     let ElectionAction::Create(claim) = me.next(at(0)) else { panic!("no claim") };
     me.on_response(at(5000), LeaseResponse::Unknown);
     assert_eq!(me.valid_until(), None);
-    assert_eq!(me.next(at(5000)), ElectionAction::Read, "at once");
+    assert_eq!(me.next(at(5000)), ElectionAction::Read, "immediately");
     (me, claim, 5000)
 }
 
@@ -253,7 +254,7 @@ fn a_claim_without_a_response_is_proven_by_reading_it_and_counts_from_when_it_wa
     let (mut me, claim, look) = unanswered();
     me.on_response(at(look), LeaseResponse::Found(claim));
     assert_eq!((me.valid_until(), me.renewed), (Some(Mono::from_secs(10)), Some(Mono::from_secs(0))));
-    assert!(matches!(me.next(at(look)), ElectionAction::Replace(_)), "and is renewed at once");
+    assert!(matches!(me.next(at(look)), ElectionAction::Replace(_)), "and is renewed immediately");
     me.on_response(at(look + 5), LeaseResponse::Written);
     assert_eq!(me.valid_until(), Some(Mono::from_micros(look * 1000).plus(RULES.renew)));
 }

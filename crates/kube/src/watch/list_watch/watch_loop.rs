@@ -25,7 +25,7 @@ use tokio::time::{Instant, sleep};
 enum AttemptEnd {
     /// The server closed the stream.
     Closed,
-    /// The last list is old, or there is more to request at once.
+    /// The last list is old, or there is more to request immediately.
     Onward,
 }
 
@@ -132,7 +132,7 @@ impl<F: WatchedObject> WatchLoop<F> {
             }
         }
         let why = error.map_or_else(|| "the server closed the stream".to_owned(), |error| error.to_string());
-        // A relist must not be worse than the watch: watching continues at once.
+        // A relist must not be worse than the watch: watching continues immediately.
         if self.state.events.resume_watch() {
             self.state.relist_failed(retry_after, &why);
             return None;

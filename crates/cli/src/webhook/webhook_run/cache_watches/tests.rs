@@ -62,7 +62,7 @@ fn an_incomplete_first_list_is_not_used() {
 }
 
 #[test]
-fn objects_missing_in_a_later_list_are_gone_and_new_ones_apply_at_once() {
+fn objects_missing_in_a_later_list_are_gone_and_new_ones_apply_immediately() {
     let mut world = World::new();
     world.begins();
     world.seen("a", "1");

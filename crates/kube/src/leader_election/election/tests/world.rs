@@ -251,7 +251,7 @@ impl World {
         }
     }
 
-    /// Terms of different peers in which two led at once.
+    /// Terms of different peers in which two led at the same time.
     fn overlaps(&self) -> Vec<((i64, i64), (i64, i64))> {
         let mut terms: Vec<_> = self
             .peers
@@ -302,7 +302,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// S5: whatever is lost, delayed, paused or restarted, with clocks whose rates differ by a fifth, no two lead at
-    /// once. L8: when the faults end, one soon leads, and continues to.
+    /// the same time. L8: when the faults end, one soon leads, and continues to.
     #[test]
     fn never_two_leaders_and_in_the_end_one(seed: u64, clocks in clocks(), faults in faults()) {
         let mut world = World::new(seed, &clocks, faults);
