@@ -43,7 +43,7 @@ pub(crate) async fn nodes_that_kube_controller_manager_declares_silent(
     let original = original(cluster, &flags).await;
     let mut silent: BTreeMap<Still, usize> = BTreeMap::new();
     for still in [Still::Original, Still::Connection, Still::ApiServer].repeat(ROUNDS) {
-        // By now it has observed all of them.
+        // Now it has observed all of them.
         tokio::time::sleep(PACE.grace).await;
         let mark = fleet.record.mark();
         match still {

@@ -77,7 +77,7 @@ pub(super) async fn report_lease(
     }
 }
 
-/// Alive unless the election is stuck (it always does something, even if it only waits), or leads beyond its lease
+/// Alive unless the election is stuck (it always does something, even if it only waits), or is the leader beyond its lease
 /// (client-go's `HealthzAdaptor`).
 pub(super) fn is_alive(
     leadership: watch::Receiver<Leadership>,
