@@ -233,12 +233,12 @@ fn wrong_commands_are_found() {
     for right in ["taintward plan --drain", "taintward plan --taint n1 x:NoExecute > a", "taintward hold"] {
         assert_eq!(wrong_flag(right, None), None, "{right}");
     }
-    for wrong in ["taintward plan --nonsense", "taintward nonsense", "taintward guard nonsense on --of"] {
+    for wrong in ["taintward plan --unknown", "taintward unknown", "taintward guard unknown on --of"] {
         assert!(wrong_flag(wrong, None).is_some(), "{wrong}");
     }
     assert_eq!(wrong_target("cargo test -p taintward --test doc_pages -- x"), None);
     for wrong in
-        ["cargo test -p taintward --test nonsense", "cargo run -p nonsense", "cargo run -p xtask --example x"]
+        ["cargo test -p taintward --test unknown", "cargo run -p unknown", "cargo run -p xtask --example x"]
     {
         assert!(wrong_target(wrong).is_some(), "{wrong}");
     }
