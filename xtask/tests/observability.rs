@@ -14,7 +14,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use taintward_admission::metrics::WebhookMetrics;
-use taintward_controller::metrics::{BuildInfo, ControllerMetrics, Exposition, describe};
+use taintward_controller::metrics::{
+    BuildInfo, ControllerMetrics, Exposition, MonoClock, Registry, describe, register_client,
+};
 use taintward_core::node_lifecycle::{TaintRate, ZoneKey, ZoneLabels, ZoneReport, ZoneState};
 use taintward_core::time::{Mono, Wall};
 use taintward_envtest::binaries;
@@ -62,8 +64,8 @@ fn each_alert_has_a_page_a_row_of_the_index_and_a_case() {
 fn registered() -> BTreeSet<String> {
     let (version, mode, started) = ("", "", Wall::from_secs(0));
     let about = BuildInfo { version, mode, lease: String::new(), started, host: String::new() };
-    let clock = || Mono::from_secs(0);
-    let run = ControllerMetrics::new(Arc::new(clock), &about);
+    let clock: MonoClock = Arc::new(|| Mono::from_secs(0));
+    let run = ControllerMetrics::new(Arc::clone(&clock), &about);
     // Series of zones begin with the first zone.
     let zone = &ZoneKey::of(ZoneLabels::default());
     let (state, rate) = (ZoneState::Normal, TaintRate::ZERO);
@@ -80,8 +82,10 @@ fn registered() -> BTreeSet<String> {
     };
     run.node_health.zones([empty].into_iter());
     let run = run.render(Exposition::Prometheus);
+    let mut registry = Registry::default();
+    register_client(&mut registry, &clock, "");
     let webhook =
-        WebhookMetrics::new(Arc::new(clock), version, started, &["brake"]).render(Exposition::Prometheus);
+        WebhookMetrics::new(registry, clock, version, started, &["brake"]).render(Exposition::Prometheus);
     describe(&(run + &webhook)).into_iter().map(|metric| metric.name).collect()
 }
 

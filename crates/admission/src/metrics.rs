@@ -7,12 +7,11 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
 use std::time::Duration;
 use taintward_core::time::Wall;
 use taintward_server::closed_label;
 use taintward_server::metrics::{
-    ByLabel, ClosedLabel, Exposition, MetricsRegistry, MonoClock, ProcessCollector, Render,
+    ByLabel, ClosedLabel, Exposition, MetricsRegistry, MonoClock, ProcessCollector, Registry, Render,
 };
 
 /// The mode of a webhook in `taintward_build_info`.
@@ -79,9 +78,14 @@ pub struct WebhookMetrics {
 }
 
 impl WebhookMetrics {
-    /// All series, at zero; `rules` are those that are counted separately.
-    pub fn new(clock: MonoClock, version: &'static str, started: Wall, rules: &[&'static str]) -> Self {
-        let mut registry = Registry::default();
+    /// All series, at zero, with those of `registry`; `rules` are those that are counted separately.
+    pub fn new(
+        mut registry: Registry,
+        clock: MonoClock,
+        version: &'static str,
+        started: Wall,
+        rules: &[&'static str],
+    ) -> Self {
         let mut metrics = MetricsRegistry::new(&mut registry, clock);
         let reviews =
             metrics.counters(names::WEBHOOK_REVIEWS, "AdmissionReviews of API servers, by path and outcome");

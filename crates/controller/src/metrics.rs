@@ -34,18 +34,30 @@ pub use queues::QueueMetrics;
 pub use requests::RequestMetrics;
 pub use server_time::ServerTimeMetrics;
 pub use taintward_server::metrics::{
-    ByLabel, ClosedLabel, Exposition, MetricDescription, MonoClock, TimeDirection, TimeGauge, describe,
+    ByLabel, ClosedLabel, Exposition, MetricDescription, MonoClock, Registry, TimeDirection, TimeGauge,
+    describe,
 };
 pub use watches::WatchMetrics;
 
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::registry::Registry;
 use std::sync::{Arc, LazyLock};
 use taintward_core::time::Wall;
 use taintward_server::metrics::{MetricsRegistry, ProcessCollector, Render};
 
 /// Log records shown so far, by level: one log for the whole process.
 pub(crate) static LOG_MESSAGES: LazyLock<ByLabel<LogLevel, Counter>> = LazyLock::new(ByLabel::counters);
+
+/// Registers the metrics of every process that is a client of an API server at `host`: its requests, and the records of its
+/// log.
+pub fn register_client(registry: &mut Registry, clock: &MonoClock, host: &str) -> RequestMetrics {
+    MetricsRegistry::new(registry, Arc::clone(clock)).shared(
+        names::LOG_MESSAGES,
+        "Records shown in the log, by level; failures without a metric of their own show here",
+        &LOG_MESSAGES,
+    );
+    let of_host = registry.sub_registry_with_label(("host".into(), host.to_owned().into()));
+    RequestMetrics::new(&mut MetricsRegistry::new(of_host, Arc::clone(clock)))
+}
 
 /// What a process is, for the labels that never change.
 #[derive(Clone, Debug)]
@@ -96,8 +108,7 @@ impl ControllerMetrics {
     /// All series, at zero.
     pub fn new(clock: MonoClock, about: &BuildInfo) -> Self {
         let mut registry = Registry::default();
-        let of_host = registry.sub_registry_with_label(("host".into(), about.host.clone().into()));
-        let requests = RequestMetrics::new(&mut MetricsRegistry::new(of_host, Arc::clone(&clock)));
+        let requests = register_client(&mut registry, &clock, &about.host);
         let mut metrics = MetricsRegistry::new(&mut registry, clock);
         let evictions = EvictionMetrics::new(&mut metrics);
         let effects = EffectMetrics::new(&mut metrics);
@@ -110,11 +121,6 @@ impl ControllerMetrics {
         let lease = LeaseMetrics::new(&mut metrics, &about.lease);
         let server_time = ServerTimeMetrics::new(&mut metrics);
         let queues = QueueMetrics::new(&mut metrics);
-        metrics.shared(
-            names::LOG_MESSAGES,
-            "Records shown in the log, by level; failures without a metric of their own show here",
-            &LOG_MESSAGES,
-        );
         metrics.constant(
             names::BUILD_INFO,
             "Always 1; the labels say which version runs in which mode",

@@ -15,6 +15,7 @@ pub use exposition::{Exposition, MetricDescription, describe};
 pub use labels::ClosedLabel;
 pub use process::ProcessCollector;
 pub use prometheus_client::encoding::{EncodeLabel, EncodeLabelSet, LabelSetEncoder};
+pub use prometheus_client::registry::Registry;
 pub use registry::{ByLabel, MetricsRegistry, TimeGauges};
 pub use time_gauge::{TimeDirection, TimeGauge};
 

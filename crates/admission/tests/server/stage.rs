@@ -19,7 +19,7 @@ use taintward_admission::review::{
 use taintward_admission::server::{WallClock, WebhookListener, WebhookService};
 use taintward_admission::settings::*;
 use taintward_core::time::{Mono, Wall};
-use taintward_server::metrics::Exposition;
+use taintward_server::metrics::{Exposition, Registry};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::oneshot;
@@ -177,7 +177,8 @@ impl Stage {
         let listening = WebhookListener::open(&settings, clock).await.unwrap();
         let (address, metrics_address) = (listening.address().unwrap(), listening.metrics_address());
         let started = Wall::from_secs(NOW);
-        let metrics = Arc::new(WebhookMetrics::new(Arc::new(|| Mono::from_secs(0)), "0", started, &["pool"]));
+        let clock = Arc::new(|| Mono::from_secs(0));
+        let metrics = Arc::new(WebhookMetrics::new(Registry::default(), clock, "0", started, &["pool"]));
         let service = WebhookService {
             reviewer: Arc::new(Rules::default()),
             metrics: Arc::clone(&metrics),

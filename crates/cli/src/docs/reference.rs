@@ -7,7 +7,9 @@ use std::sync::Arc;
 use taintward_admission::metrics::WebhookMetrics;
 use taintward_admission::rules::RuleReviewer;
 use taintward_controller::logging::KEYS;
-use taintward_controller::metrics::{BuildInfo, ControllerMetrics, Exposition, describe};
+use taintward_controller::metrics::{
+    BuildInfo, ControllerMetrics, Exposition, MonoClock, Registry, describe, register_client,
+};
 use taintward_core::time::{Mono, Wall};
 
 const OPENING: &str = "# Reference
@@ -134,9 +136,11 @@ fn metrics() -> String {
         started: Wall::from_secs(0),
         host: String::new(),
     };
-    let clock = || Mono::from_secs(0);
-    let run = ControllerMetrics::new(Arc::new(clock), &about);
-    let webhook = WebhookMetrics::new(Arc::new(clock), "", about.started, &RuleReviewer::names());
+    let clock: MonoClock = Arc::new(|| Mono::from_secs(0));
+    let run = ControllerMetrics::new(Arc::clone(&clock), &about);
+    let mut registry = Registry::default();
+    register_client(&mut registry, &clock, "");
+    let webhook = WebhookMetrics::new(registry, clock, "", about.started, &RuleReviewer::names());
     let mut text = String::new();
     for (command, series) in
         [("run", run.render(Exposition::Prometheus)), ("webhook", webhook.render(Exposition::Prometheus))]

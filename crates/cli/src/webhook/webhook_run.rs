@@ -14,12 +14,12 @@ use taintward_admission::metrics::WebhookMetrics;
 use taintward_admission::rules::{ClusterCache, RuleReviewer, UntilReady};
 use taintward_admission::server::{OpenError, WebhookListener, WebhookService};
 use taintward_admission::settings as server;
+use taintward_controller::metrics::{MonoClock, Registry, register_client};
 use taintward_controller::settings::ClusterAccess;
 use taintward_controller::shutdown::Shutdown;
 use taintward_core::admission::review;
-use taintward_core::time::Mono;
 use taintward_kube::clock::Clock;
-use taintward_kube::config::{ConnectError, connect};
+use taintward_kube::config::{ConnectError, RequestObserver, connect};
 use taintward_kube::webhook_config::WebhookConfigClient;
 use taintward_server::admin::{Check, Scope};
 use tokio::task::JoinSet;
@@ -79,7 +79,8 @@ pub(crate) async fn run(settings: WebhookSettings, mut shutdown: Shutdown) -> Re
         let cluster = connected.where_from.as_str();
         tracing::info!(%address, cluster, rules = names::of_rules(&settings.rules), "the webhook serves requests");
     }
-    let metrics = metrics(&clock);
+    let (metrics, requests) = metrics(&clock, &connected.host);
+    let connected = connected.observed(&clock, &requests);
     let around = Arc::new(ClusterCache::default());
     let mut tasks = JoinSet::new();
     let streams =
@@ -122,10 +123,14 @@ async fn broken(tasks: &mut JoinSet<()>) {
     std::future::pending().await
 }
 
-fn metrics(clock: &Clock) -> Arc<WebhookMetrics> {
+/// The metrics, and the observer that counts requests to `host` in them.
+fn metrics(clock: &Clock, host: &str) -> (Arc<WebhookMetrics>, Arc<dyn RequestObserver>) {
     let (now, mono) = (clock.now(), clock.clone());
-    let mono: Arc<dyn Fn() -> Mono + Send + Sync> = Arc::new(move || mono.now().mono);
-    Arc::new(WebhookMetrics::new(mono, env!("CARGO_PKG_VERSION"), now.wall, &RuleReviewer::names()))
+    let mono: MonoClock = Arc::new(move || mono.now().mono);
+    let mut registry = Registry::default();
+    let requests = register_client(&mut registry, &mono, host);
+    let (version, rules) = (env!("CARGO_PKG_VERSION"), RuleReviewer::names());
+    (Arc::new(WebhookMetrics::new(registry, mono, version, now.wall, &rules)), Arc::new(requests))
 }
 
 /// Ready after all lists were complete once. If a watch breaks later, the cache keeps its state, and the log reports it.

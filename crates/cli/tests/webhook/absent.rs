@@ -55,4 +55,9 @@ pub(crate) async fn without_definitions(stage: &Stage) {
     let patch = answer["patch"].as_str().unwrap_or_default();
     assert!(answer["allowed"] == true && !patch.is_empty(), "{answer}");
     assert_eq!(answer["warnings"], Value::Null);
+    // Its own requests: the lists of the two definitions, and the other lists.
+    for (code, least) in [("404", 2.0), ("200", 2.0)] {
+        hook.reaches("rest_client_requests_total", &format!("code=\"{code}\",method=\"GET\""), least).await;
+    }
+    hook.reaches("taintward_log_messages_total", "level=\"warning\"", 2.0).await;
 }
