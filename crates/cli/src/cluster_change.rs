@@ -63,6 +63,22 @@ impl ClusterChange {
     }
 }
 
+impl ClusterChange {
+    /// The sentence about a pod, which follows its name, with the seconds until its deadline and the taint that decides.
+    pub(crate) fn of_pod(self, left: i64, taint: &str) -> String {
+        match self {
+            Self::CountingDown if left <= 0 => format!("is due now because of {taint}"),
+            Self::CountingDown | Self::Changed => {
+                format!("is evicted in {}s because of {taint}", left.max(0))
+            }
+            Self::Overdue => format!("is overdue: its deadline was {}s ago", -left),
+            Self::Cancelled => "stays".to_owned(),
+            Self::Finished => "is finished".to_owned(),
+            _ => format!("is gone because of {taint}"),
+        }
+    }
+}
+
 impl fmt::Display for ClusterChange {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.pad(self.as_str())

@@ -9,6 +9,7 @@ mod row_table;
 mod watch;
 
 pub(crate) use pending_args::{PendingArgs, PendingOptions};
+pub(crate) use watch::PendingTracker;
 
 use crate::cluster_state::{ClusterStateError, NO_UID};
 use crate::messages::{self, stamp};
@@ -69,14 +70,14 @@ fn empty_list(namespace: &str) -> String {
 
 /// A pod with a deadline. Times are wall-clock times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct PendingRow {
-    namespace: String,
-    pod: String,
+pub(crate) struct PendingRow {
+    pub(crate) namespace: String,
+    pub(crate) pod: String,
     uid: String,
-    node: String,
+    pub(crate) node: String,
     /// Its deadline.
-    evicted_at: Mono,
-    taint: String,
+    pub(crate) evicted_at: Mono,
+    pub(crate) taint: String,
     /// The toleration that lets it stay until then, and for how long; `None`: no toleration.
     toleration: Option<(usize, TolerationPeriod)>,
     /// The text of that toleration, if it is known.

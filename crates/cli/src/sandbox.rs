@@ -5,6 +5,7 @@
 mod board_buttons;
 mod cluster_view;
 mod dashboard;
+mod deadline_watch;
 mod event_log;
 mod files;
 mod node_fault_args;
@@ -222,12 +223,11 @@ async fn show(
             () = ending.come() => Err(SandboxError::Tour("a signal ended it".to_owned())),
         };
     }
-    let speed = plan.world.speed;
     let introduction = opening(plan, world.server(), (url, kubeconfig, board));
     let watching = async {
         match terminal {
             true => {
-                dashboard::run(world, &introduction, speed).await;
+                dashboard::run(world, &introduction).await;
                 Ok(())
             }
             false => event_log::run(world, &introduction).await,

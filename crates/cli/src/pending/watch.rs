@@ -5,6 +5,8 @@
 mod terminal_screen;
 mod tracker;
 
+pub(crate) use tracker::PendingTracker;
+
 use super::pending_args::PendingOptions;
 use super::row_table::{event_table, table};
 use super::{PendingError, empty_list};
@@ -27,7 +29,6 @@ use taintward_kube::watch::{
 use terminal_screen::Screen;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
-use tracker::PendingTracker;
 
 /// The interval between two checks and drawings of countdowns.
 const TICK: Duration = Duration::from_secs(1);

@@ -1,29 +1,51 @@
 //! Describes the changes of the sandbox that matter to users, a line each.
 
+use super::deadline_watch::DeadlineWatch;
 use crate::board::NodeChange;
 use crate::cluster_change::ClusterChange;
 use crate::output::harmless;
+use crate::pending::PendingRow;
 use fakekube::resource::{ResourceId, known};
 use fakekube::store::{ChangeKind, StoreEvent, StoredObject};
 use serde::Deserialize;
 use serde_json::Value;
 use std::io::{self, Write as _};
+use taintward_core::time::Now;
 use taintward_sandbox::world::World;
 use tokio::sync::mpsc;
 
 /// The maximum number of lines that wait to be shown; further lines are dropped.
 const WAITING_MOST: usize = 10_000;
 
-/// Follows the changes of a world from now on.
-pub(crate) fn follow(world: &World) -> mpsc::Receiver<String> {
-    let (out, lines) = mpsc::channel(WAITING_MOST);
-    world.server().store().follow(Box::new(move |number, event| {
-        // A reader that is far behind misses lines; the cluster does not wait for it.
-        if out.capacity() > 0 {
-            words(number, event).into_iter().for_each(|line| _ = out.try_send(line));
+/// The changes of a sandbox from now on.
+pub(crate) struct EventLog {
+    changes: mpsc::Receiver<String>,
+    pub(crate) deadlines: DeadlineWatch,
+}
+
+impl EventLog {
+    pub(crate) fn follow(world: &World) -> Self {
+        let (out, changes) = mpsc::channel(WAITING_MOST);
+        world.server().store().follow(Box::new(move |number, event| {
+            // A reader that is far behind misses lines; the cluster does not wait for it.
+            if out.capacity() > 0 {
+                words(number, event).into_iter().for_each(|line| _ = out.try_send(line));
+            }
+        }));
+        Self { changes, deadlines: DeadlineWatch::new(world.server()) }
+    }
+
+    /// Waits for the next lines, if there are any.
+    pub(crate) async fn next(&mut self) -> Vec<String> {
+        tokio::select! {
+            biased;
+            Some(line) = self.changes.recv() => vec![line],
+            changed = self.deadlines.next() => {
+                let now = self.deadlines.now();
+                changed.into_iter().map(|(kind, row)| of_deadline(kind, &row, now)).collect()
+            }
         }
-    }));
-    lines
+    }
 }
 
 /// Prints plain lines until the reader closes the pipe (`| head`).
@@ -31,17 +53,19 @@ pub(crate) fn follow(world: &World) -> mpsc::Receiver<String> {
 /// # Errors
 /// If they cannot be written for another reason.
 pub(crate) async fn run(world: &World, introduction: &[String]) -> io::Result<()> {
-    let mut lines = follow(world);
+    let mut log = EventLog::follow(world);
     let mut out = io::stdout();
     let mut say = |line: &str| writeln!(out, "{}", harmless(line)).and_then(|()| out.flush());
-    let said = async {
+    let said: io::Result<()> = async {
         introduction.iter().try_for_each(|line| say(line))?;
-        while let Some(line) = lines.recv().await {
-            say(&format!("{}  {line}", jiff::Zoned::now().strftime("%H:%M:%S")))?;
+        loop {
+            for line in log.next().await {
+                say(&format!("{}  {line}", jiff::Zoned::now().strftime("%H:%M:%S")))?;
+            }
         }
-        io::Result::Ok(())
-    };
-    match said.await {
+    }
+    .await;
+    match said {
         Err(why) if why.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         said => said,
     }
@@ -71,8 +95,14 @@ fn of_node(event: &StoreEvent) -> Vec<String> {
     changes.map(|NodeChange { kind, text }| line(kind, &format!("node {node} {text}"))).collect()
 }
 
+/// The line for a change of a deadline, with the board's sentence.
+fn of_deadline(kind: ClusterChange, row: &PendingRow, now: Now) -> String {
+    let left = (row.evicted_at.as_micros() - now.mono.as_micros()).div_euclid(1_000_000);
+    line(kind, &format!("pod {}/{} {}", row.namespace, row.pod, kind.of_pod(left, &row.taint)))
+}
+
 fn line(kind: ClusterChange, text: &str) -> String {
-    format!("{kind:<10}  {text}")
+    format!("{kind:<12}  {text}")
 }
 
 /// The fields of a pod that lines show.
@@ -125,7 +155,7 @@ fn of_pod(event: &StoreEvent) -> Vec<String> {
     let pod = format!("{}/{}", after.metadata.namespace, after.metadata.name);
     let node = after.spec.node.as_deref().unwrap_or("the cluster");
     if event.change == ChangeKind::Deleted {
-        return vec![line(ClusterChange::Deleted, &format!("pod {pod} left {node}"))];
+        return Vec::new();
     }
     let before = event.before.as_deref().map(ObjectSummary::at).unwrap_or_default();
     if before.spec.node.is_none() && after.spec.node.is_some() {
@@ -145,12 +175,9 @@ fn of_event(event: &Value) -> Vec<String> {
     let about = format!("{}/{}", involved("namespace"), involved("name"));
     let message = event["message"].as_str().unwrap_or_default();
     match event["reason"].as_str() {
-        Some("TaintManagerEviction") => {
+        Some("TaintManagerEviction") if message.starts_with("Marking") => {
             let why = message.split_once(": ").map_or(message, |(_, why)| why);
-            vec![match message.starts_with("Marking") {
-                true => line(ClusterChange::Evicted, &format!("pod {about} is evicted: {why}")),
-                false => line(ClusterChange::Cancelled, &format!("pod {about} stays: {why}")),
-            }]
+            vec![line(ClusterChange::Evicted, &format!("pod {about} is evicted: {why}"))]
         }
         Some("FailedScheduling") => {
             vec![line(ClusterChange::FailedScheduling, &format!("pod {about} is unschedulable: {message}"))]

@@ -25,7 +25,7 @@ struct TrackedPod {
 }
 
 /// The engine, and the rows that were shown last.
-pub(super) struct PendingTracker {
+pub(crate) struct PendingTracker {
     engine: EvictionEngine,
     namespace: String,
     shown: BTreeMap<Uid, TrackedPod>,
@@ -33,35 +33,35 @@ pub(super) struct PendingTracker {
 
 impl PendingTracker {
     /// Tracks the pods of one namespace; all if empty.
-    pub(super) fn new(numeric: NumericOperators, namespace: &str) -> Self {
+    pub(crate) fn new(numeric: NumericOperators, namespace: &str) -> Self {
         let engine = EvictionEngine::new(EvictionConfig { numeric, ..EvictionConfig::default() });
         Self { engine, namespace: namespace.to_owned(), shown: BTreeMap::new() }
     }
 
-    pub(super) fn nodes(&mut self, batch: Vec<WatchEvent<NodeFact>>, now: Now) {
+    pub(crate) fn nodes(&mut self, batch: Vec<WatchEvent<NodeFact>>, now: Now) {
         let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
         events.for_each(|event| self.engine.handle(EvictionInput::Nodes(event), now));
     }
 
-    pub(super) fn pods(&mut self, batch: Vec<WatchEvent<PodFact>>, now: Now) {
+    pub(crate) fn pods(&mut self, batch: Vec<WatchEvent<PodFact>>, now: Now) {
         let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
         events.for_each(|event| self.engine.handle(EvictionInput::Pods(event), now));
     }
 
     /// Whether both lists were complete once; before, the verdicts are incomplete.
-    pub(super) fn is_synced(&self) -> bool {
+    pub(crate) fn is_synced(&self) -> bool {
         self.engine.is_synced()
     }
 
     /// All rows, the next one due first.
-    pub(super) fn rows(&mut self, now: Now) -> Vec<PendingRow> {
+    pub(crate) fn rows(&mut self, now: Now) -> Vec<PendingRow> {
         let mut rows: Vec<PendingRow> = self.current(now).into_values().map(|tracked| tracked.row).collect();
         rows.sort_by(|a, b| a.order().cmp(&b.order()));
         rows
     }
 
     /// The changes since the last call, in the order of names.
-    pub(super) fn changes(&mut self, now: Now) -> Vec<(ClusterChange, PendingRow)> {
+    pub(crate) fn changes(&mut self, now: Now) -> Vec<(ClusterChange, PendingRow)> {
         let mut current = self.current(now);
         let before = std::mem::take(&mut self.shown);
         let mut changes = Vec::new();
