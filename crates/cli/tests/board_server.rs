@@ -72,7 +72,7 @@ fn only_the_printed_address_lets_in() {
 }
 
 #[test]
-fn the_board_and_pending_tell_the_same_changes_in_the_same_order() {
+fn the_board_pending_and_the_terminal_tell_the_same_changes_in_the_same_order() {
     // Nothing evicts, so a pod can be overdue.
     let mut running = Running::start(&["--plain", "--empty", "--nodes", "3", "--without", "taintward"]);
     let board = BoardAddress::of(&running.until("The board, in a browser:"));
@@ -106,14 +106,23 @@ fn the_board_and_pending_tell_the_same_changes_in_the_same_order() {
             format!("{} {}/{}", word(&event["event"]), word(&event["namespace"]), word(&event["pod"]))
         });
         assert_eq!(printed.collect::<Vec<_>>(), expected, "pending");
-        let mut shown = Vec::new();
+        let (mut shown, mut told) = (Vec::new(), Vec::new());
         while shown.len() < pods.len() {
             let (_, message) = events.until("a decision", |message| message["decisions"].is_array());
-            let decisions = message["decisions"].as_array().unwrap().iter();
-            let of_pods = decisions.filter(|one| one["pod"] != "");
-            shown.extend(of_pods.map(|one| format!("{} {}", word(&one["kind"]), word(&one["pod"]))));
+            for one in message["decisions"].as_array().unwrap().iter().filter(|one| one["pod"] != "") {
+                shown.push(format!("{} {}", word(&one["kind"]), word(&one["pod"])));
+                told.push(format!("{kind:<12}  pod {} {}", word(&one["pod"]), word(&one["text"])));
+            }
         }
         assert_eq!(shown, expected, "the board");
+        // The times of two watches differ a little.
+        let without_digits = |line: &str| line.replace(|letter: char| letter.is_ascii_digit(), "");
+        let printed = pods.iter().map(|_| {
+            let line = running.until(&format!("  {kind:<12}  pod "));
+            without_digits(line.split_once("  ").unwrap().1)
+        });
+        let told: Vec<String> = told.iter().map(|line| without_digits(line)).collect();
+        assert_eq!(printed.collect::<Vec<_>>(), told, "the terminal");
     };
     let taint = |keys: &[&str]| {
         let taints: Vec<Value> = keys.iter().map(|key| json!({"key": key, "effect": "NoExecute"})).collect();

@@ -55,7 +55,7 @@ fn plain_lines_tell_what_happens_and_ctrl_c_ends_it_immediately() {
     std::thread::sleep(Duration::from_secs(2));
     let taint = r#"{"spec":{"taints":[{"key":"k","value":"v","effect":"NoExecute"}]}}"#;
     ask(&kubeconfig, "PATCH", "/api/v1/nodes/n1", taint);
-    sandbox.until("Tainted     node n1 got the taint k=v:NoExecute");
+    sandbox.until("Tainted       node n1 got the taint k=v:NoExecute");
     let line = sandbox.until("is evicted:");
     assert!(line.contains("k=v:NoExecute"), "{line}");
     sandbox.signal(rustix::process::Signal::INT);

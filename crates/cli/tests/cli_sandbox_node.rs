@@ -78,7 +78,7 @@ fn a_silent_node_is_tainted_and_comes_back() {
     sandbox.until("is scheduled to n");
     assert_eq!(node(&folder, "silence n3").1, "node/n3 silenced\n");
     let line = sandbox.until("node n3 is not ready: ");
-    assert!(line.contains("  NotReady    node n3"), "the word of the board: {line}");
+    assert!(line.contains("  NotReady      node n3"), "the word of the board: {line}");
     sandbox.until("node n3 got the taint node.kubernetes.io/unreachable:NoExecute");
     assert_eq!(node(&folder, "recover n3").1, "node/n3 recovered\n");
     sandbox.until("node n3 is ready");
