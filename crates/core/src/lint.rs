@@ -32,7 +32,7 @@ pub use rule::{Rule, Severity};
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 /// The message for a non-text value.
-const NOT_TEXT: &str = "YAML reads this as a number, a truth value or a list: an API server refuses it";
+const NOT_TEXT: &str = "YAML reads this as a number, a truth value or a list: an API server rejects it";
 const QUOTE_IT: &str = "put it in quotes";
 
 /// The labels of control plane nodes; some nodes still have the old name.
@@ -261,7 +261,7 @@ pub fn lint(facts: &LintInput) -> Vec<LintFinding> {
 
 /// Returns reason and fix for an unknown effect.
 fn unknown_effect(text: &str) -> (String, String) {
-    let reason = format!("there is no effect {}: an API server refuses it", Quoted(text));
+    let reason = format!("there is no effect {}: an API server rejects it", Quoted(text));
     let fix = match meant(text, EFFECTS) {
         Some(meant) => format!("write effect: {meant}"),
         None => format!("write one of {}", EFFECTS.join(", ")),

@@ -89,7 +89,7 @@ fn nodes(
             }
             None => patch.replace_terms(written, &terms()),
         },
-        // A required affinity without terms: an API server refuses it, and there is nothing to narrow.
+        // A required affinity without terms: an API server rejects it, and there is nothing to narrow.
         (Some(_), None) => {}
         (None, _) if shape.node_affinity => {
             patch.require_terms(AffinityShapeOfPod::WithoutRequired, &terms())

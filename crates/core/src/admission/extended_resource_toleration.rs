@@ -1,6 +1,6 @@
 //! Adds tolerations for the extended resources that a pod requests, as ExtendedResourceToleration does (AD-7).
 //!
-//! - Invariant: an existing toleration keeps its seconds; upstream strips them, but an API server refuses such a
+//! - Invariant: an existing toleration keeps its seconds; upstream strips them, but an API server rejects such a
 //!   toleration anyway (VAL-2).
 
 use super::exists;

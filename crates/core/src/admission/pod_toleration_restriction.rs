@@ -62,7 +62,7 @@ pub enum MergeMode {
     /// It stays, before the default, and is the one that applies (MATCH-9).
     #[default]
     KeepsOwn,
-    /// It is removed when the pod is created, exactly as AD-10 says. On update it stays here too: an API server refuses
+    /// It is removed when the pod is created, exactly as AD-10 says. On update it stays here too: an API server rejects
     /// an update that removes a toleration (VAL-6).
     AsUpstream,
 }

@@ -23,7 +23,7 @@ pub(super) fn check(node: &LintedNode, findings: &mut FindingSink<'_>) {
         effect(index, taint, findings);
         if let Some(first) = seen.get(&(&*taint.key, &taint.effect)) {
             let reason =
-                format!("taint {first} has this key and effect already: an API server refuses the node");
+                format!("taint {first} has this key and effect already: an API server rejects the node");
             let fix = "keep only one of the two";
             findings.say(
                 Rule::DuplicateTaint,
@@ -42,13 +42,13 @@ pub(super) fn check(node: &LintedNode, findings: &mut FindingSink<'_>) {
 
 fn malformed(index: usize, taint: &Taint, findings: &mut FindingSink<'_>) {
     if !is_key(&taint.key) {
-        let reason = format!("{} cannot be the key of a taint: an API server refuses it", Quoted(&taint.key));
+        let reason = format!("{} cannot be the key of a taint: an API server rejects it", Quoted(&taint.key));
         let fix = "write a name of letters, digits, '-', '_' and '.', optionally after a domain and '/'";
         findings.say(Rule::Malformed, FindingPlace::Taint(index, TolerationPart::Key), reason, fix);
     }
     if !is_value(&taint.value) {
         let reason =
-            format!("{} cannot be the value of a taint: an API server refuses it", Quoted(&taint.value));
+            format!("{} cannot be the value of a taint: an API server rejects it", Quoted(&taint.value));
         let fix = "write at most 63 letters, digits, '-', '_' and '.'";
         findings.say(Rule::Malformed, FindingPlace::Taint(index, TolerationPart::Value), reason, fix);
     }
@@ -58,7 +58,7 @@ fn effect(index: usize, taint: &Taint, findings: &mut FindingSink<'_>) {
     let TaintEffect::Unknown(text) = &taint.effect else { return };
     let (reason, fix) = match &**text {
         "" => {
-            let reason = String::from("a taint needs an effect: an API server refuses it");
+            let reason = String::from("a taint needs an effect: an API server rejects it");
             (reason, format!("write one of {}", EFFECTS.join(", ")))
         }
         other => unknown_effect(other),

@@ -9,7 +9,7 @@ pub enum Severity {
     Info,
     /// An API server accepts it, but it does not do what it appears to do.
     Warning,
-    /// An API server refuses it.
+    /// An API server rejects it.
     Error,
 }
 
@@ -60,7 +60,7 @@ macro_rules! rules {
 }
 
 rules! {
-    // TL1: an API server refuses it.
+    // TL1: an API server rejects it.
     ExistsWithValue "TL101" "exists-with-value" Error
         "Exists matches any value, so the toleration must not have a value.";
     EmptyKey "TL102" "empty-key" Error

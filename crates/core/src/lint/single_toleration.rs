@@ -46,13 +46,13 @@ impl SingleToleration<'_, '_, '_> {
         let read = &self.toleration.read;
         if read.key.is_empty() {
             if read.operator != TolerationOperator::Exists {
-                let reason = "it has no key and not the operator Exists: an API server refuses it";
+                let reason = "it has no key and not the operator Exists: an API server rejects it";
                 let fix = "name the key, or write operator: Exists to tolerate every taint";
                 self.say(Rule::EmptyKey, TolerationPart::Operator, reason, fix);
             }
         } else if !is_key(&read.key) {
             let reason =
-                format!("{} cannot be the key of a taint: an API server refuses it", Quoted(&read.key));
+                format!("{} cannot be the key of a taint: an API server rejects it", Quoted(&read.key));
             let fix = "write a name of letters, digits, '-', '_' and '.', optionally after a domain and '/'";
             self.say(Rule::Malformed, TolerationPart::Key, reason, fix);
         }
@@ -64,21 +64,21 @@ impl SingleToleration<'_, '_, '_> {
         match &read.operator {
             TolerationOperator::Unset | TolerationOperator::Equal if !is_value(&read.value) => {
                 let value = Quoted(&read.value);
-                let reason = format!("{value} cannot be the value of a taint: an API server refuses it");
+                let reason = format!("{value} cannot be the value of a taint: an API server rejects it");
                 let fix = "write at most 63 letters, digits, '-', '_' and '.'";
                 self.say(Rule::Malformed, TolerationPart::Value, reason, fix);
             }
             TolerationOperator::Exists if !read.value.is_empty() => {
                 let value = Quoted(&read.value);
                 let reason =
-                    format!("Exists matches any value, and {value} is given: an API server refuses it");
+                    format!("Exists matches any value, and {value} is given: an API server rejects it");
                 let fix = "leave the value out, or write operator: Equal to match only this value";
                 self.say(Rule::ExistsWithValue, TolerationPart::Value, reason, fix);
             }
             TolerationOperator::Lt | TolerationOperator::Gt => self.comparison(numeric),
             TolerationOperator::Unknown(text) => {
                 let reason =
-                    format!("the operator {} does not exist: an API server refuses it", Quoted(text));
+                    format!("the operator {} does not exist: an API server rejects it", Quoted(text));
                 let fix = match meant(text, ["Exists", "Equal", "Lt", "Gt"]) {
                     Some(meant) => format!("write operator: {meant}"),
                     None => String::from("write Equal for one value, or Exists for any"),
@@ -96,7 +96,7 @@ impl SingleToleration<'_, '_, '_> {
             let operator = read.operator.as_str();
             let reason = format!(
                 "{operator} compares numbers only where TaintTolerationComparisonOperators is on: elsewhere an API \
-                 server refuses it"
+                 server rejects it"
             );
             let fix = "turn the gate on and say so with --feature-gates, or name the values with Equal";
             self.say(Rule::NumericGateOff, TolerationPart::Operator, reason, fix);
@@ -119,7 +119,7 @@ impl SingleToleration<'_, '_, '_> {
     fn seconds(&mut self) {
         let read = &self.toleration.read;
         if let Some(text) = &self.toleration.odd_seconds {
-            let reason = format!("{} is not a 64-bit whole number: an API server refuses it", Quoted(text));
+            let reason = format!("{} is not a 64-bit whole number: an API server rejects it", Quoted(text));
             let fix = "write a whole number without quotes; leave tolerationSeconds out to stay indefinitely";
             self.say(Rule::UnreadableSeconds, TolerationPart::Seconds, reason, fix);
         }
@@ -129,7 +129,7 @@ impl SingleToleration<'_, '_, '_> {
                 "" => String::from("no effect"),
                 other => format!("the effect {}", Quoted(other)),
             };
-            let reason = format!("it has seconds and {effect}: an API server refuses it");
+            let reason = format!("it has seconds and {effect}: an API server rejects it");
             let fix = "write effect: NoExecute, or leave tolerationSeconds out: only NoExecute counts \
              seconds";
             self.say(Rule::SecondsWithoutNoExecute, TolerationPart::Seconds, reason, fix);

@@ -18,7 +18,7 @@ const LOOKED_AT_MOST: usize = 200;
 /// Which warnings are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LintAdvice {
-    /// The lowest severity. What an API server refuses, it reports itself.
+    /// The lowest severity. What an API server rejects, it reports itself.
     pub least: Severity,
     /// The silenced rules.
     pub silenced: Vec<Rule>,

@@ -50,7 +50,7 @@ fn ad_7_only_an_identical_toleration_replaces_it() {
         ("a.com/y Exists - NoExecute", 1),
         ("a.com/y Equal - NoSchedule", 1),
         ("a.com/y - - NoSchedule", 1),
-        // An API server refuses it and tells its author; it stays as written.
+        // An API server rejects it and tells its author; it stays as written.
         ("a.com/y Exists - NoSchedule 5", 0),
     ] {
         assert_eq!(extended_tolerations(&tolerations(there), ["a.com/y"]).len(), expected, "{there}");

@@ -154,7 +154,7 @@ fn ad_10_a_pods_own_toleration_is_removed_only_as_upstream_and_only_on_creation(
     let exact = merged(MergeMode::AsUpstream, Create, true);
     assert_eq!(exact.tolerations, tolerations("a Exists | nr Exists - NoExecute 400"));
     assert_eq!((exact.added, exact.dropped), (2, 3));
-    // An API server refuses an update that removes one.
+    // An API server rejects an update that removes one.
     let updated = merged(MergeMode::AsUpstream, Update, false).tolerations;
     assert_eq!(updated, tolerations(&alloc::format!("{own} | {PRESSURE}")));
     // Nothing to merge: duplicates are not searched for either.

@@ -115,7 +115,7 @@ proptest! {
         }
     }
 
-    /// Whatever an API server refuses (VAL-1 to VAL-5) gets an error; whatever it accepts gets none.
+    /// Whatever an API server rejects (VAL-1 to VAL-5) gets an error; whatever it accepts gets none.
     #[test]
     fn errors_are_exactly_what_an_api_server_refuses(one in written()) {
         let read = &one.read;
