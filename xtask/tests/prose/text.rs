@@ -35,12 +35,17 @@ impl Format {
     /// The form of a file by its name; `None` for files without text for people.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next()?;
+        if name == "devcontainer.json" {
+            // It has comments.
+            return Some(Self::Plain);
+        }
         match name.rsplit_once('.').map_or(name, |(_, extension)| extension) {
             "md" => Some(Self::Markdown),
             "rs" | "go" => Some(Self::Rust),
             "json" => Some(Self::Json),
             "yaml" | "yml" | "tpl" | "txt" | "html" | "js" | "css" | "toml" | "trycmd" => Some(Self::Plain),
-            "run" | "Containerfile" => Some(Self::Plain),
+            "run" | "Containerfile" | "CODEOWNERS" | "stdout" | "stderr" => Some(Self::Plain),
+            "editorconfig" | "dockerignore" | "gitignore" => Some(Self::Plain),
             _ => None,
         }
     }
