@@ -5,6 +5,7 @@
 
 mod built_links;
 
+use crate::files::cache_folder;
 use crate::markdown::{links, pages};
 use anyhow::{Context as _, Result, bail};
 use std::collections::BTreeSet;
@@ -104,10 +105,7 @@ pub fn pages_of_docs(root: &Path) -> Result<Vec<PathBuf>> {
 
 /// mdBook of the pinned version: from `PATH`, or from the folder where `.ci/run` keeps its tools, where it is built if missing.
 fn mdbook() -> Result<PathBuf> {
-    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache =
-        cache.or_else(|| env::home_dir().map(|home| home.join(".cache"))).context("no cache folder")?;
-    let tools = cache.join("taintward/ci");
+    let tools = cache_folder()?.join("ci");
     let kept = tools.join("bin/mdbook");
     for program in [PathBuf::from("mdbook"), kept.clone()] {
         let said = Command::new(&program).arg("--version").output();

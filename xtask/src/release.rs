@@ -10,6 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
+use xtask::files::cache_folder;
 
 #[derive(Args)]
 pub(crate) struct ReleaseArgs {
@@ -122,22 +123,26 @@ impl Drop for Copy {
     }
 }
 
-/// A PATH with the tools, each in a folder of its version.
+/// The programs of the tools, each in a folder of its version.
+pub(crate) fn programs() -> Result<Vec<PathBuf>> {
+    let cache = cache_folder()?.join("release");
+    Ok(TOOLS.map(|(name, version)| cache.join(format!("{name}-{version}/bin/{name}"))).into())
+}
+
+/// A PATH with the tools.
 fn tools() -> Result<OsString> {
-    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache =
-        cache.or_else(|| env::home_dir().map(|home| home.join(".cache"))).context("no cache folder")?;
     let mut path = Vec::new();
-    for (name, version) in TOOLS {
-        let folder = cache.join(format!("taintward/release/{name}-{version}"));
-        if !folder.join("bin").join(name).exists() {
+    for ((name, version), program) in TOOLS.iter().zip(programs()?) {
+        let bin = program.parent().context("a program is in a folder")?.to_owned();
+        if !program.exists() {
+            let folder = bin.parent().context("bin is in a folder")?;
             let mut install = sources::cargo();
             install
                 .args(["install", name, "--version", version, "--locked", "--debug", "--root"])
-                .arg(&folder);
+                .arg(folder);
             sources::run(&mut install)?;
         }
-        path.push(folder.join("bin"));
+        path.push(bin);
     }
     path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
     Ok(env::join_paths(path)?)

@@ -2,11 +2,13 @@
 //!
 //! - It installs nothing and does not use the network.
 
-use crate::sources;
+use crate::{release, sources};
 use anyhow::{Result, bail};
 use std::env;
+use std::path::PathBuf;
 use std::process::Command;
 use taintward_envtest::{Binaries, binaries, browser};
+use xtask::files::cache_folder;
 
 /// Something that some developer commands need.
 struct Requirement {
@@ -39,6 +41,7 @@ fn requirements() -> Vec<Requirement> {
     let mut all = machine();
     all.extend(built_programs());
     all.extend(installed_programs());
+    all.extend(cargo_programs());
     all
 }
 
@@ -75,7 +78,7 @@ fn machine() -> Vec<Requirement> {
         Requirement {
             name: "Go",
             found: version("go", &["env", "GOVERSION"], "install Go 1.21 or newer: https://go.dev/dl"),
-            needed_for: "building the next five, once; `cargo xtask golden`, `schema`, `columns`",
+            needed_for: "building the next six, once; `cargo xtask golden`, `schema`, `columns`",
             without: "tests that need a program that is not built are skipped; KUBEBUILDER_ASSETS may name a folder with a \
                       control plane, and `taintward sandbox` needs none",
         },
@@ -110,6 +113,12 @@ fn built_programs() -> Vec<Requirement> {
             without: "these tests are skipped; `cargo xtask observability` works",
         },
         Requirement {
+            name: "Prometheus",
+            found: built(binaries::find_prometheus()),
+            needed_for: "`cargo xtask observability test`, `cargo xtask picture dashboards`",
+            without: "both commands build it if Go is installed; promtool tests the alerts",
+        },
+        Requirement {
             name: "actionlint",
             found: built(binaries::find_actionlint()),
             needed_for: "the test of the workflows in .github",
@@ -124,8 +133,8 @@ fn installed_programs() -> Vec<Requirement> {
         Requirement {
             name: "Chromium",
             found: browser::find().map(|program| program.display().to_string()),
-            needed_for: "tests of the board, `cargo xtask picture board`",
-            without: "these tests are skipped",
+            needed_for: "tests of the board, `cargo xtask picture board` and `dashboards`",
+            without: "these tests are skipped; the other pictures work",
         },
         Requirement {
             name: "zsh and fish",
@@ -133,6 +142,12 @@ fn installed_programs() -> Vec<Requirement> {
                 .and_then(|_| version("fish", &["--version"], "install fish")),
             needed_for: "tests of completion in these shells",
             without: "these tests are skipped; bash is tested",
+        },
+        Requirement {
+            name: "groff",
+            found: version("groff", &["--version"], "install groff"),
+            needed_for: "the test that reads the man pages",
+            without: "this test is skipped",
         },
         Requirement {
             name: "C++ compiler",
@@ -147,6 +162,42 @@ fn installed_programs() -> Vec<Requirement> {
             without: "everything else works, including `cargo xtask fuzz` and `nightly`",
         },
     ]
+}
+
+/// The programs that cargo builds at their first use.
+fn cargo_programs() -> Vec<Requirement> {
+    let ci = |names: &[&str]| -> Result<Vec<PathBuf>> {
+        let bin = cache_folder()?.join("ci/bin");
+        Ok(names.iter().map(|name| bin.join(name)).collect())
+    };
+    vec![
+        Requirement {
+            name: "mdBook",
+            found: kept(ci(&["mdbook"]), "cargo xtask book"),
+            needed_for: "`cargo xtask book`, .ci/run",
+            without: "the first use builds it, with a network; the pages of docs can be read as they are",
+        },
+        Requirement {
+            name: "cargo-deny and cargo-machete",
+            found: kept(ci(&["cargo-deny", "cargo-machete"]), ".ci/run"),
+            needed_for: ".ci/run",
+            without: "the first use builds them, with a network; everything else works",
+        },
+        Requirement {
+            name: "cargo-auditable and cargo-cyclonedx",
+            found: kept(release::programs(), "cargo xtask release"),
+            needed_for: "`cargo xtask release`",
+            without: "the first use builds them, with a network; `cargo build --release` builds the program",
+        },
+    ]
+}
+
+/// Whether the cache has programs, which the first use of `command` builds.
+fn kept(programs: Result<Vec<PathBuf>>, command: &str) -> Result<String> {
+    match programs?.iter().all(|program| program.is_file()) {
+        true => Ok("built".to_owned()),
+        false => bail!("not built yet; the first `{command}` does so"),
+    }
 }
 
 fn built<T>(program: Result<T>) -> Result<String> {

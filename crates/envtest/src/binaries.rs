@@ -213,6 +213,11 @@ pub fn find_or_build_actionlint() -> Result<PathBuf> {
     )
 }
 
+/// Finds Prometheus without building anything.
+pub fn find_prometheus() -> Result<PathBuf> {
+    find_on_request(&PROMETHEUS, "Prometheus")
+}
+
 /// Finds Prometheus, or builds it: about 4 minutes on two cores, once.
 pub fn find_or_build_prometheus() -> Result<PathBuf> {
     let package = "github.com/prometheus/prometheus/cmd/prometheus";
