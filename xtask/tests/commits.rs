@@ -1,11 +1,13 @@
 //! Tests the subjects of new commits: imperative, at most 60 characters, no full stop.
 //!
-//! - The test skips merges and Dependabot's commits, whose subjects are written by tools.
+//! - The test skips merges and Dependabot's commits, whose subjects are written by tools. It needs the history since the
+//!   rule: a shallow clone fails, and with `CI=true` a checkout without history fails, too.
 
 #![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 
 use std::path::Path;
 use std::process::Command;
+use taintward_envtest::binaries::skipped;
 
 /// The rule holds for commits after this one.
 const SINCE: &str = "4c12d583";
@@ -53,14 +55,24 @@ fn fault(subject: &str) -> Option<String> {
     }
 }
 
+/// Fails if a command can fetch the history, and in CI.
+fn without_history(why: &str) {
+    let is_shallow = git(&["rev-parse", "--is-shallow-repository"]).is_ok_and(|said| said.trim() == "true");
+    assert!(
+        !is_shallow,
+        "this clone is shallow and does not include {SINCE}; `git fetch --unshallow` fetches the history"
+    );
+    let is_ci = std::env::var("CI").as_deref() == Ok("true");
+    assert!(!is_ci, "the history does not include {SINCE}: {why}; check out a full clone");
+    skipped("subjects_of_new_commits_are_short_and_imperative", why);
+}
+
 #[test]
 fn subjects_of_new_commits_are_short_and_imperative() {
     let range = format!("{SINCE}..HEAD");
     let commits = match git(&["log", "--no-merges", "--format=%h%x09%an%x09%s", &range]) {
         Ok(commits) => commits,
-        Err(why) => {
-            return eprintln!("skipped: the history of this checkout does not include {SINCE} ({why})");
-        }
+        Err(why) => return without_history(&why),
     };
     let mut wrong = String::new();
     for line in commits.lines() {
