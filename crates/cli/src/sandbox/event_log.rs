@@ -97,7 +97,7 @@ fn of_node(event: &StoreEvent) -> Vec<String> {
 
 /// The line for a change of a deadline, with the board's sentence.
 fn of_deadline(kind: ClusterChange, row: &PendingRow, now: Now) -> String {
-    let left = (row.evicted_at.as_micros() - now.mono.as_micros()).div_euclid(1_000_000);
+    let left = row.evicted_at.as_micros().saturating_sub(now.mono.as_micros()) / 1_000_000;
     line(kind, &format!("pod {}/{} {}", row.namespace, row.pod, kind.of_pod(left, &row.taint)))
 }
 
