@@ -139,8 +139,8 @@ impl Stage {
         if is_lasting || typed.ends_with(" -w") {
             // It has started when it prints its first line. This panics if it ends before.
             println!("{typed}");
-            Running::of(self.bash(&format!("exec {typed} 2>&1"))).until("");
-            return None;
+            let line = Running::of(self.bash(&format!("exec {typed} 2>&1"))).until("");
+            return line.starts_with("error: ").then_some(line);
         }
         let done = self.bash(&typed).output().unwrap();
         let errors = text(&done.stderr);
