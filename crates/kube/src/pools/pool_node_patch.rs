@@ -132,7 +132,7 @@ impl PoolNodeBody {
         }
         for new in &edits.add_labels {
             if had.contains_key(&new.key) && !edits.remove_labels.iter().any(|gone| gone.key == new.key) {
-                return Err(PoolNodeMismatch(format!("something is in the place of the label {}", new.key)));
+                return Err(PoolNodeMismatch(format!("it already has the label {}", new.key)));
             }
             steps.push(add(&member("/metadata/labels", &new.key), &json!(new.value)));
         }
