@@ -120,7 +120,7 @@ fn mdbook() -> Result<PathBuf> {
     install.args(["--no-default-features", "--features", "search", "--root"]).arg(&tools);
     install.arg("--target-dir").arg(tools.join("target")).current_dir(&tools);
     if !install.status().context("starting cargo install")?.success() {
-        bail!("cargo install mdbook --version {MDBOOK} failed");
+        bail!("cargo install mdbook --version {MDBOOK} failed; the first use needs a network");
     }
     Ok(kept)
 }
