@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::{self, ScopedJoinHandle};
 
 #[derive(clap::Args)]
 pub(crate) struct FuzzArgs {
@@ -45,11 +46,21 @@ pub(crate) fn run(arguments: &FuzzArgs) -> Result<()> {
         ensure!(known.contains(name), "there is no fuzz target {name:?}; there are {}", known.join(", "));
     }
     let wanted = if arguments.targets.is_empty() { &known } else { &arguments.targets };
-    let programs = build()?;
+    let programs = &build()?;
+    let cores = thread::available_parallelism().map_or(1, Into::into);
     let mut failed = Vec::new();
-    for name in wanted {
-        if !fuzz(name, &programs, arguments.seconds)? {
-            failed.push(name.as_str());
+    // A target uses one core.
+    for names in wanted.chunks(cores) {
+        let done: Vec<Result<bool>> = thread::scope(|scope| {
+            let start = |name| scope.spawn(move || fuzz(name, programs, arguments.seconds));
+            let running: Vec<_> = names.iter().map(String::as_str).map(start).collect();
+            let join = |target: ScopedJoinHandle<'_, _>| target.join().expect("no target panics");
+            running.into_iter().map(join).collect()
+        });
+        for (name, done) in names.iter().zip(done) {
+            if !done? {
+                failed.push(name.as_str());
+            }
         }
     }
     ensure!(
