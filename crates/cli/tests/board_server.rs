@@ -335,3 +335,22 @@ fn a_port_in_use_is_named_with_the_remedy() {
     assert!(!done.status.success() && said.contains("--board-port"), "{said}");
     assert!(!kubeconfig.0.exists(), "no kubeconfig leads to a sandbox that never ran");
 }
+
+#[test]
+fn a_pod_that_is_evicted_immediately_has_decisions() {
+    let (_running, board) = sandbox();
+    let mut events = board.events("");
+    events.until_pods(18);
+    // The pods of the Deployment web do not tolerate it.
+    let answer = board.act(&json!({"verb": "taint", "node": "n1", "taint": "maintenance=now:NoExecute"}));
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let mut kinds = Vec::new();
+    events.until("both decisions", |message| {
+        let decisions = message["decisions"].as_array().into_iter().flatten();
+        let of_web =
+            decisions.filter(|one| one["pod"].as_str().is_some_and(|pod| pod.starts_with("shop/web-")));
+        kinds.extend(of_web.map(|one| one["kind"].as_str().unwrap().to_owned()));
+        kinds.len() >= 2
+    });
+    assert_eq!(kinds, ["CountingDown", "Deleted"]);
+}

@@ -72,7 +72,7 @@ impl BoardState {
     pub(crate) fn new(cluster: String, token: Option<String>, now: Now) -> Self {
         let heading = CurrentHeading { now: seconds(now.wall), speed: 1.0, problem: None };
         let shared = SharedState {
-            model: ClusterModel::new(),
+            model: ClusterModel::new(PART_PODS),
             messages: VecDeque::new(),
             bytes: 0,
             number: 0,
@@ -104,7 +104,7 @@ impl BoardState {
         let current = CurrentHeading { now: seconds(now.wall), speed, problem };
         let is_new = (&current.problem, current.speed) != (&heading.problem, heading.speed);
         *heading = current;
-        match model.change(now, heading.view(), is_new, PART_PODS) {
+        match model.change(now, heading.view(), is_new) {
             ModelChange::Nothing => return,
             ModelChange::Message(json) => {
                 *number += 1;

@@ -6,7 +6,7 @@ use super::decision_log::DecisionLog;
 use super::limits::{self, ZoneCounts};
 use super::node_object::NodeObject;
 use super::object_table::{ObjectTable, TableChange};
-use super::pod_table::{PodPart, PodTable};
+use super::pod_table::{PodChange, PodPart, PodTable};
 use super::views::{
     ChangeView, Heading, LimitView, NodeHealth, NodeStatusView, PodPhase, PodView, SnapshotView, WorkloadView,
 };
@@ -29,6 +29,8 @@ pub(crate) struct ClusterModel {
     limits: Vec<LimitView>,
     decisions: DecisionLog,
     pending: PendingChange,
+    /// The maximum number of pods in a message.
+    pods_max: usize,
     /// The log begins after the first complete state, whose objects are not changes.
     is_followed: bool,
 }
@@ -50,10 +52,27 @@ struct PendingChange {
     deleted_nodes: Vec<String>,
     workloads: BTreeSet<Uid>,
     deleted_workloads: Vec<String>,
+    pods: BTreeMap<Uid, PodChange>,
+    /// The pods are too many for a message, and are not listed above.
+    is_whole: bool,
     /// Whether limits may have changed.
     is_any: bool,
     /// The first decision that viewers have not received.
     decision: u64,
+}
+
+impl PendingChange {
+    /// Adds changes of pods: of several changes of a pod, viewers get the last state.
+    fn add_pods(&mut self, changes: Vec<PodChange>, pods_max: usize) {
+        if self.is_whole {
+            return;
+        }
+        self.pods.extend(changes.into_iter().map(|change| (change.id.uid().clone(), change)));
+        self.is_whole = self.pods.len() > pods_max;
+        if self.is_whole {
+            self.pods.clear();
+        }
+    }
 }
 
 /// The header of a snapshot: the cluster, and the token for its buttons.
@@ -80,7 +99,8 @@ pub(crate) struct SnapshotPart {
 }
 
 impl ClusterModel {
-    pub(crate) fn new() -> Self {
+    /// A message to viewers has at most `pods_max` pods.
+    pub(crate) fn new(pods_max: usize) -> Self {
         Self {
             pods: PodTable::new(),
             nodes: ObjectTable::default(),
@@ -89,6 +109,7 @@ impl ClusterModel {
             limits: Vec::new(),
             decisions: DecisionLog::default(),
             pending: PendingChange::default(),
+            pods_max,
             is_followed: false,
         }
     }
@@ -108,6 +129,7 @@ impl ClusterModel {
                 self.node(change, now);
             }
         }
+        self.judge(now);
     }
 
     fn node(&mut self, change: TableChange<NodeStatusView>, now: Now) {
@@ -138,6 +160,27 @@ impl ClusterModel {
     pub(crate) fn pods(&mut self, batch: Vec<WatchEvent<DecodedPod>>, now: Now) {
         let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
         events.for_each(|event| self.pods.handle_pod(event, now));
+        self.judge(now);
+    }
+
+    /// Judges pods after each batch, so that the log has also the states that end before viewers get a message.
+    fn judge(&mut self, now: Now) {
+        if !self.is_synced() {
+            return;
+        }
+        let was_followed = std::mem::replace(&mut self.is_followed, true);
+        let mut changes = Vec::new();
+        self.pods.judge_stale(now, |change| {
+            if was_followed {
+                changes.push(change);
+            }
+        });
+        self.decisions.pods(now, &changes, &[]);
+        self.pending.add_pods(changes, self.pods_max);
+        if !was_followed {
+            self.pending.is_whole = true;
+            self.pods.take_overdue(now);
+        }
     }
 
     pub(crate) fn workloads<K>(&mut self, batch: Vec<WatchEvent<WorkloadObject<K>>>, now: Now) {
@@ -166,37 +209,22 @@ impl ClusterModel {
         self.pending.is_any |= !self.budgets.take_changes().is_empty();
     }
 
-    /// The changes since the last call; a message has at most `pods_max` pods.
-    pub(crate) fn change(
-        &mut self,
-        now: Now,
-        heading: Heading<'_>,
-        is_heading_new: bool,
-        pods_max: usize,
-    ) -> ModelChange {
+    /// The changes since the last call.
+    pub(crate) fn change(&mut self, now: Now, heading: Heading<'_>, is_heading_new: bool) -> ModelChange {
         if !self.is_synced() {
             // The heading says why the board is still empty.
             return if is_heading_new { ModelChange::Message(json(&heading)) } else { ModelChange::Nothing };
         }
-        let was_followed = std::mem::replace(&mut self.is_followed, true);
-        let mut changes = Vec::new();
-        self.pods.judge_stale(now, |change| {
-            if was_followed {
-                changes.push(change);
-            }
-        });
         let overdue = self.pods.take_overdue(now);
-        if was_followed {
-            self.decisions.pods(now, &changes, &overdue);
-        }
+        self.decisions.pods(now, &[], &overdue);
         let pending = std::mem::take(&mut self.pending);
         self.pending.decision = self.decisions.next();
-        if !was_followed || changes.len() > pods_max {
+        if pending.is_whole {
             self.limits = self.current_limits();
             return ModelChange::WholeState;
         }
         let mut limits = None;
-        if pending.is_any || !changes.is_empty() {
+        if pending.is_any || !pending.pods.is_empty() {
             let current = self.current_limits();
             if current != self.limits {
                 self.limits = current;
@@ -204,7 +232,7 @@ impl ClusterModel {
             }
         }
         let (mut pods, mut deleted_pods) = (Vec::new(), Vec::new());
-        for change in changes {
+        for change in pending.pods.into_values() {
             match change.after {
                 Some(state) => pods.push(PodView { id: change.id, node: change.node, state }),
                 None => deleted_pods.push(change.id.uid().to_string()),

@@ -75,8 +75,7 @@ impl DecisionLog {
             }
         }
         for PodView { id, node, state } in overdue {
-            let late = now.wall.as_micros() / 1_000_000 - state.at.unwrap_or_default();
-            let text = format!("is overdue: its deadline was {late}s ago");
+            let text = ClusterChange::Overdue.of_pod(seconds_left(state, now), "");
             let decision = PodDecision { pod: id.name(), text, state: Some(state) };
             groups.entry((node, ClusterChange::Overdue)).or_default().push(decision);
         }
@@ -111,33 +110,29 @@ impl DecisionLog {
 
 /// The line for a change of a pod; `None`: the change does not concern an eviction.
 fn told(change: &PodChange, now: Now) -> Option<(ClusterChange, String)> {
-    let left = |state: &PodState| state.at.unwrap_or_default() - now.wall.as_micros() / 1_000_000;
-    let because = |state: &PodState| state.taint.as_deref().unwrap_or_default().to_owned();
-    let (before, after) = (change.before.as_ref(), change.after.as_ref());
-    match (before.filter(|state| state.leaves()), after) {
-        (None, Some(state)) if state.phase == PodPhase::Counting => Some((
-            ClusterChange::CountingDown,
-            format!("is evicted in {}s because of {}", left(state).max(0), because(state)),
-        )),
-        (None, Some(state)) if state.phase == PodPhase::Due => {
-            Some((ClusterChange::CountingDown, format!("is due now because of {}", because(state))))
-        }
+    let line = |kind: ClusterChange, state: &PodState| {
+        let taint = state.taint.as_deref().unwrap_or_default();
+        Some((kind, kind.of_pod(seconds_left(state, now), taint)))
+    };
+    match (change.before.as_ref().filter(|state| state.leaves()), change.after.as_ref()) {
+        (None, Some(state)) if state.leaves() => line(ClusterChange::CountingDown, state),
         (None, _) => None,
-        (Some(old), Some(new)) if new.leaves() => ((old.at, &old.taint) != (new.at, &new.taint)).then(|| {
-            (
-                ClusterChange::Changed,
-                format!("is evicted in {}s because of {}", left(new).max(0), because(new)),
-            )
-        }),
+        (Some(old), Some(new)) if new.leaves() => ((old.at, &old.taint) != (new.at, &new.taint))
+            .then(|| line(ClusterChange::Changed, new))
+            .flatten(),
         (Some(_), Some(new)) if new.phase == PodPhase::Held => {
             Some((ClusterChange::Cancelled, "is held: its countdown is paused".to_owned()))
         }
-        (Some(_), Some(new)) if new.is_finished => Some((ClusterChange::Finished, "is finished".to_owned())),
-        (Some(_), Some(new)) if new.phase == PodPhase::Stays => {
-            Some((ClusterChange::Cancelled, "stays".to_owned()))
-        }
-        (Some(old), _) => Some((ClusterChange::Deleted, format!("is gone because of {}", because(old)))),
+        (Some(_), Some(new)) if new.is_finished => line(ClusterChange::Finished, new),
+        (Some(_), Some(new)) if new.phase == PodPhase::Stays => line(ClusterChange::Cancelled, new),
+        (Some(old), _) => line(ClusterChange::Deleted, old),
     }
+}
+
+/// The whole seconds until the deadline of a pod; negative: since it.
+fn seconds_left(state: &PodState, now: Now) -> i64 {
+    let at = state.at.unwrap_or_default().saturating_mul(1_000_000);
+    at.saturating_sub(now.wall.as_micros()) / 1_000_000
 }
 
 /// The words for several pods.

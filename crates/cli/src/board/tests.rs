@@ -68,12 +68,12 @@ fn pod_on(node: &str, name: &str) -> Value {
 
 /// A model that received a node and these pods, and sent them to viewers.
 fn followed(pods: &[&str]) -> ClusterModel {
-    let mut model = ClusterModel::new();
+    let mut model = ClusterModel::new(PODS_MAX);
     model.nodes(listed(&[node("n1", "True", false)]), after(0));
     assert_eq!(change(&mut model, 0), None, "pods are not listed yet");
     let pods: Vec<Value> = pods.iter().map(|name| pod(name)).collect();
     model.pods(listed(&pods), after(0));
-    assert_eq!(model.change(after(0), HEADING, false, PODS_MAX), ModelChange::WholeState, "all of it is new");
+    assert_eq!(model.change(after(0), HEADING, false), ModelChange::WholeState, "all of it is new");
     let first = whole_state(&model);
     assert_eq!(first["pods"].as_array().map_or(0, Vec::len), pods.len());
     assert_eq!(first["decisions"], json!([]), "the objects of the first lists are not changes");
@@ -81,7 +81,7 @@ fn followed(pods: &[&str]) -> ClusterModel {
 }
 
 fn change(model: &mut ClusterModel, seconds: i64) -> Option<Value> {
-    match model.change(after(seconds), HEADING, false, PODS_MAX) {
+    match model.change(after(seconds), HEADING, false) {
         ModelChange::Nothing => None,
         ModelChange::Message(text) => Some(serde_json::from_str(&text).expect("JSON")),
         ModelChange::WholeState => panic!("a message with few pods is expected"),
@@ -127,6 +127,28 @@ fn viewers_get_the_begin_and_the_end_of_a_countdown_only() {
     let told = change(&mut model, 61).unwrap();
     assert_eq!(told["deletedPods"], json!(["web"]));
     assert_eq!(decisions(&told), [("Deleted", "shop/web", "is gone because of k=v:NoExecute")]);
+}
+
+#[test]
+fn a_pod_that_is_evicted_before_the_next_message_is_in_the_log() {
+    let mut model = followed(&["web"]);
+    let mut now = pod("now");
+    now["spec"]["tolerations"] = json!([]);
+    model.pods(applied(&now), after(0));
+    change(&mut model, 0).unwrap();
+    model.nodes(applied(&node("n1", "True", true)), after(1));
+    now["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:01Z");
+    model.pods(applied(&now), after(1));
+    gone(&mut model, "now", 1);
+    let told = change(&mut model, 1).unwrap();
+    let expected = [
+        ("Tainted", "", "got the taint k=v:NoExecute"),
+        ("CountingDown", "shop/now", "is due now because of k=v:NoExecute"),
+        ("CountingDown", "shop/web", "is evicted in 20s because of k=v:NoExecute"),
+        ("Deleted", "shop/now", "is gone because of k=v:NoExecute"),
+    ];
+    assert_eq!(decisions(&told), expected);
+    assert_eq!(told["deletedPods"], json!(["now"]));
 }
 
 #[test]
@@ -186,7 +208,7 @@ fn a_change_of_more_pods_is_the_whole_state() {
     let names = ["a", "b", "c", "d", "e", "f", "g"];
     let mut model = followed(&names);
     model.nodes(applied(&node("n1", "True", true)), after(0));
-    assert_eq!(model.change(after(0), HEADING, false, PODS_MAX), ModelChange::WholeState);
+    assert_eq!(model.change(after(0), HEADING, false), ModelChange::WholeState);
     let told = whole_state(&model);
     assert!(told["pods"].as_array().unwrap().iter().all(|pod| pod[4] == 1), "{told}");
     assert_eq!(decisions(&told)[1], ("CountingDown", "", "7 pods count down (k=v:NoExecute)"));
@@ -213,12 +235,12 @@ fn no_more_than_two_hundred_decisions_are_kept() {
 
 #[test]
 fn parts_of_the_pods_have_each_pod_once() {
-    let mut model = ClusterModel::new();
+    let mut model = ClusterModel::new(PODS_MAX);
     model.nodes(listed(&["n1", "n2", "n3"].map(|name| node(name, "True", false))), after(0));
     let pods: Vec<Value> =
         (0..9).map(|at| pod_on(&format!("n{}", at % 3 + 1), &format!("web-{at}"))).collect();
     model.pods(listed(&pods), after(0));
-    model.change(after(0), HEADING, false, PODS_MAX);
+    model.change(after(0), HEADING, false);
     let parts = |most: usize| {
         let mut part = model.snapshot(SnapshotFrame { cluster: "c", token: None, heading: HEADING }, most);
         let mut parts = Vec::new();
@@ -347,7 +369,7 @@ fn texts_from_the_cluster_stay_texts() {
     let mut odd = node("n1", "False", false);
     odd["status"]["conditions"][0]["message"] = json!("</script><b>\u{202e}\u{0}\"");
     model.nodes(applied::<NodeObject>(&odd), after(0));
-    let ModelChange::Message(text) = model.change(after(0), HEADING, false, PODS_MAX) else { panic!() };
+    let ModelChange::Message(text) = model.change(after(0), HEADING, false) else { panic!() };
     assert!(!text.contains('\n') && !text.contains('\0'), "one line of an event stream: {text}");
     let told: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(told["nodes"][0]["reason"], "Ready is False: </script><b>\u{202e}\u{0}\"");
