@@ -5,6 +5,7 @@
 mod board {
     pub(crate) mod page_server;
     pub(crate) mod scene;
+    pub(crate) mod scripts;
 }
 #[allow(dead_code, reason = "each test binary uses some of it")]
 mod cli {
@@ -13,6 +14,7 @@ mod cli {
 
 use board::page_server::{PageServer, page_length};
 use board::scene::{self, HOSTILE, NOW};
+use board::scripts::{DRAWN_OFTEN, PALE};
 use cli::patience::eventually;
 use serde_json::{Value, json};
 use taintward_envtest::browser::{Browser, PageLoad};
@@ -138,16 +140,6 @@ fn explanations_and_plans_open_by_mouse_and_keys_and_are_in_the_address() {
     );
     assert_eq!(browser.complaints(), [""; 0]);
 }
-
-/// Makes the page draw everything, twenty times, each time after an answer of the server.
-const DRAWN_OFTEN: &str = "(async () => {
-    const field = document.querySelector('#query');
-    for (let time = 0; time < 20; time++) {
-        await fetch('/explain?');
-        field.oninput({target: field});
-        await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-    }
-})()";
 
 #[test]
 fn a_whole_state_that_follows_another_changes_all_of_the_screen() {
@@ -330,23 +322,6 @@ fn hostile_names_are_text() {
     assert!(command.as_str().unwrap().starts_with("taintward explain node/'"), "{command}");
     assert_eq!(browser.complaints(), [""; 0]);
 }
-
-/// The contrast of each visible text with its background, where it is too low.
-const PALE: &str = "(() => {
-    const light = ([r, g, b]) => [r, g, b].map(one => one / 255).map(one => one <= .04045 ? one / 12.92 : ((one + .055) / 1.055) ** 2.4)
-        .reduce((sum, one, index) => sum + one * [.2126, .7152, .0722][index], 0);
-    const parts = color => color.match(/[\\d.]+/g).map(Number);
-    const ground = element => {
-        for (let one = element; one; one = one.parentElement) {
-            const parted = parts(getComputedStyle(one).backgroundColor);
-            if (parted.length === 3 || parted[3] === 1) return parted;
-        }
-    };
-    return [...document.body.querySelectorAll('*')].filter(one => one.offsetParent && [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim())).map(one => {
-        const [above, below] = [light(parts(getComputedStyle(one).color)), light(ground(one))].sort((a, b) => b - a);
-        return [one.textContent, (above + .05) / (below + .05)];
-    }).filter(([, ratio]) => !(ratio >= 4.5));
-})()";
 
 #[test]
 fn both_color_schemes_stand_out_at_every_width() {

@@ -1,0 +1,28 @@
+//! Keeps scripts that tests run in the board's page.
+
+/// Makes the page draw everything, twenty times, each time after an answer of the server.
+pub(crate) const DRAWN_OFTEN: &str = "(async () => {
+    const field = document.querySelector('#query');
+    for (let time = 0; time < 20; time++) {
+        await fetch('/explain?');
+        field.oninput({target: field});
+        await new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    }
+})()";
+
+/// The contrast of each visible text with its background, where it is too low.
+pub(crate) const PALE: &str = "(() => {
+    const light = ([r, g, b]) => [r, g, b].map(one => one / 255).map(one => one <= .04045 ? one / 12.92 : ((one + .055) / 1.055) ** 2.4)
+        .reduce((sum, one, index) => sum + one * [.2126, .7152, .0722][index], 0);
+    const parts = color => color.match(/[\\d.]+/g).map(Number);
+    const ground = element => {
+        for (let one = element; one; one = one.parentElement) {
+            const parted = parts(getComputedStyle(one).backgroundColor);
+            if (parted.length === 3 || parted[3] === 1) return parted;
+        }
+    };
+    return [...document.body.querySelectorAll('*')].filter(one => one.offsetParent && [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim())).map(one => {
+        const [above, below] = [light(parts(getComputedStyle(one).color)), light(ground(one))].sort((a, b) => b - a);
+        return [one.textContent, (above + .05) / (below + .05)];
+    }).filter(([, ratio]) => !(ratio >= 4.5));
+})()";
