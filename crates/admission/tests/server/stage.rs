@@ -176,8 +176,7 @@ impl Stage {
         };
         let listening = WebhookListener::open(&settings, clock).await.unwrap();
         let (address, metrics_address) = (listening.address().unwrap(), listening.metrics_address());
-        let started = Wall::from_secs(NOW);
-        let clock = Arc::new(|| Mono::from_secs(0));
+        let (started, clock) = (Wall::from_secs(NOW), Arc::new(|| Mono::from_secs(0)));
         let metrics = Arc::new(WebhookMetrics::new(Registry::default(), clock, "0", started, &["pool"]));
         let service = WebhookService {
             reviewer: Arc::new(Rules::default()),
