@@ -243,9 +243,7 @@ fn positive(flag: &'static str, micros: i64) -> Result<Span, InvalidFlag> {
         |reason, way_out: &str| InvalidFlag { flag, value: seconds(micros), reason, way_out: way_out.into() };
     match micros {
         ..=0 => Err(error("is not a positive time", "set a time such as 5s")),
-        micros if micros > PERIOD_MAX_MICROS => {
-            Err(error("is longer than a year", "set a time such as 50s"))
-        }
+        micros if micros > PERIOD_MAX_MICROS => Err(error("is longer than a year", "set a time such as 50s")),
         micros => Ok(Span::from_micros(micros)),
     }
 }
