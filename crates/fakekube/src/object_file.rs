@@ -92,10 +92,8 @@ fn check_text(text: &[u8]) -> Result<(), FileReadError> {
         return Err(FileReadError::Compressed);
     }
     let control = |byte: &u8| *byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c);
-    let wrong = match std::str::from_utf8(text) {
-        Ok(_) => text.iter().position(control),
-        Err(why) => Some(why.valid_up_to()),
-    };
+    let valid = std::str::from_utf8(text).map_or_else(|why| why.valid_up_to(), str::len);
+    let wrong = text[..valid].iter().position(control).or((valid < text.len()).then_some(valid));
     wrong.map_or(Ok(()), |at| Err(FileReadError::Binary { at, byte: text[at] }))
 }
 
