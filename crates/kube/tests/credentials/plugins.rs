@@ -110,7 +110,9 @@ async fn a_missing_plugin_is_reported_with_its_install_hint() {
     let setting = Setting::new();
     let user = setting.plugin("true").replace("./plugin.sh", "./none, installHint: 'Get it\n from there'");
     let error = ask(&setting.connect("http://127.0.0.1:1", "", &user).await).await.unwrap_err().to_string();
-    assert!(error.contains("none is not there; Get it from there"), "{error}");
+    let remedy =
+        "none does not exist; install it, or correct the command in the kubeconfig; Get it from there";
+    assert!(error.contains(remedy), "{error}");
 }
 
 /// Its credentials are used as soon as it returns any, whatever it did before.

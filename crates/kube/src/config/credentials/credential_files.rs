@@ -66,10 +66,15 @@ impl CredentialFiles {
         let token_file = user.token_file.filter(|path| !path.as_os_str().is_empty());
         if let Some(provider) = user.auth_provider {
             let Some(id_token) = provider.config.id_token.filter(|_| provider.name == "oidc") else {
-                let name = one_line(&provider.name);
-                return Err(TlsProblem::credentials(format!(
-                    "the auth-provider \"{name}\" is none that Kubernetes still has; use its exec plugin"
-                )));
+                return Err(TlsProblem::credentials(match provider.name.as_str() {
+                    "oidc" => {
+                        "the auth-provider oidc has no id-token; log in again, or use an exec plugin".into()
+                    }
+                    other => format!(
+                        "Kubernetes no longer supports the auth-provider \"{}\"; use its exec plugin",
+                        one_line(other)
+                    ),
+                }));
             };
             token = token.or(Some(DataSource::Data(id_token.into_bytes())));
         }

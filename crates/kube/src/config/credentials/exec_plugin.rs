@@ -123,8 +123,12 @@ impl ExecPlugin {
         match command.spawn() {
             Ok(child) => Ok(ExecProcess { child, group: !interactive }),
             Err(why) if why.kind() == ErrorKind::NotFound => {
-                let hint = self.exec.install_hint.as_deref().map(one_line).unwrap_or_default();
-                Err(format!("the exec plugin {} is not there; {hint}", one_line(&self.command)))
+                let hint = self.exec.install_hint.as_deref().map(|hint| format!("; {}", one_line(hint)));
+                Err(format!(
+                    "the exec plugin {} does not exist; install it, or correct the command in the kubeconfig{}",
+                    one_line(&self.command),
+                    hint.unwrap_or_default()
+                ))
             }
             Err(why) => Err(self.blame(&format!("cannot be started: {why}"))),
         }
