@@ -178,8 +178,7 @@ impl ApiClient {
                 let seen =
                     bodies::marking(&answer.body).map_err(|why| RequestError::unreadable(&read, &why))?;
                 if Uid::new(&seen.uid) != *uid {
-                    let message =
-                        format!("{read} is another pod by now (UID {}, not {uid})", quiet(&seen.uid));
+                    let message = format!("{read} was replaced: its UID is {}, not {uid}", quiet(&seen.uid));
                     return Err(RequestError::ours(ApiFailure::Conflict, message));
                 }
                 if !seen.ours {

@@ -172,10 +172,10 @@ async fn another_node_or_version_is_a_conflict_and_nothing_is_written() {
         }),
     ];
     for (uid, version, words) in [
-        ("another", "7", "is another one by now (UID another"),
-        (UID, "8", "has changed since it was decided about (version 8, not 7)"),
-        (UID, "6", "(version 6, not 7)"),
-        (UID, "odd", "(version odd, not 7)"),
+        ("another", "7", "was replaced: its UID is another, not "),
+        (UID, "8", "has changed since the decision: its version is 8, not 7"),
+        (UID, "6", "its version is 6, not 7"),
+        (UID, "odd", "its version is odd, not 7"),
     ] {
         for (name, call) in calls {
             let (client, log) = server(move |_| Reply::json(200, &object(uid, version)));

@@ -86,7 +86,7 @@ impl ApiClient {
         match same {
             true => Ok(()),
             false => {
-                let message = format!("{on} is not any more what was decided by");
+                let message = format!("{on} has changed since the decision");
                 Err(RequestError::ours(ApiFailure::Conflict, message))
             }
         }
@@ -207,7 +207,8 @@ impl ApiClient {
             let seen: DecodedPod = self.as_it_is(&of_pod).await?;
             let same = *seen.pod.id.uid() == *uid && seen.pod.node == *node && !seen.over;
             if !same || seen.pod.standing != PodLifePhase::Live || !is_still(&member, &namespace, &seen) {
-                let message = format!("{of_pod} is not any more what was decided by");
+                let message =
+                    format!("{of_pod}, its namespace or its node has changed since the decision to evict it");
                 return Err(RequestError::ours(ApiFailure::Conflict, message));
             }
             let body = bodies::evict(pod, uid, seen.pod.version);

@@ -47,12 +47,12 @@ impl ObjectMeta {
     ) -> Result<(), RequestError> {
         let conflict = |message| Err(RequestError::ours(ApiFailure::Conflict, message));
         if Uid::new(&self.uid) != *uid {
-            return conflict(format!("{on} is another one by now (UID {}, not {uid})", quiet(&self.uid)));
+            return conflict(format!("{on} was replaced: its UID is {}, not {uid}", quiet(&self.uid)));
         }
         match version {
             Some(version) if ResourceVersion::parse(&self.resource_version) != Some(version) => {
                 let (now, then) = (quiet(&self.resource_version), version.0);
-                conflict(format!("{on} has changed since it was decided about (version {now}, not {then})"))
+                conflict(format!("{on} has changed since the decision: its version is {now}, not {then}"))
             }
             _ => Ok(()),
         }
