@@ -133,10 +133,13 @@ enum NextRequest {
 /// Why an attempt failed.
 #[derive(Debug, Error)]
 enum WatchError {
-    #[error("the server has not kept the history since the last event, so everything is listed again: {0}")]
+    #[error(
+        "the server no longer has the changes since the last event, so Taintward lists all objects again: {0}"
+    )]
     Expired(ApiStatus),
     #[error(
-        "the server went back from version {from} to {to}, as after a restore from a backup, so everything is listed again"
+        "the server went back from version {from} to {to}, as after a restore from a backup, so Taintward lists all \
+         objects again"
     )]
     ResourceVersionWentBack { from: u64, to: u64 },
     #[error("the server refuses the request: {0}")]
@@ -154,7 +157,7 @@ enum WatchError {
     Forbidden(MissingAccess, ApiStatus),
     #[error(
         "the response that there are no {resource} ({status}) does not come from the API server; check for a proxy \
-         between that cannot reach it",
+         between Taintward and the API server that responds because it cannot reach the API server",
         resource = .0, status = .1
     )]
     Foreign(&'static str, ApiStatus),

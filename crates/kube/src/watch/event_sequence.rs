@@ -317,10 +317,13 @@ impl<F: WatchedObject> Batcher<F> {
             resource = F::RESOURCE,
             object,
             err = undecodable.why,
-            "cannot decode an object, skipping it until its next valid version"
+            "cannot decode an object, skipping it until it has a version that can be decoded"
         );
         if self.named.len() == NAMED_MOST {
-            tracing::warn!(resource = F::RESOURCE, "further undecodable objects are counted, not named");
+            tracing::warn!(
+                resource = F::RESOURCE,
+                "further undecodable objects are counted in the metrics, but not logged"
+            );
         }
     }
 }
