@@ -33,9 +33,12 @@ async fn each_response_has_its_message() {
     let (client, log) = server(move |_| ok());
     assert_eq!(probe(&client, LIMIT).await, Ok("v1.36.3".to_owned()));
     assert_eq!(log.lock().unwrap()[0].line(), "GET /version");
-    for (code, word) in
-        [(401, "renew"), (403, "bind them to a role"), (500, "not a healthy API server"), (404, "404")]
-    {
+    for (code, word) in [
+        (401, "renew"),
+        (403, "bind the user to a ClusterRole"),
+        (500, "not a healthy API server"),
+        (404, "404"),
+    ] {
         let (client, log) = server(move |_| Reply::status(code, "Any", "because"));
         let error = probe(&client, LIMIT).await.unwrap_err();
         let fits = match code {
@@ -166,6 +169,7 @@ async fn unusable_credentials_certificates_and_proxies_are_distinguished() {
     for useless in [
         "tokenFile: /nowhere/at/all",
         "auth-provider: {name: gcp}",
+        "auth-provider: {name: oidc}",
         "exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: a}",
         "exec: {apiVersion: client.authentication.k8s.io/v1}",
     ] {

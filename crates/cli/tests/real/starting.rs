@@ -78,7 +78,7 @@ pub(crate) async fn a_certificate_that_does_not_fit_is_waited_for(scene: &Scene<
     let file = folder.join("start-other-ca.kubeconfig");
     fs::write(&file, good.replace(&ca.display().to_string(), &other.display().to_string())).unwrap();
     let mut taintward = Taintward::start(scene.cluster, &file, &[OBSERVE]);
-    taintward.says("certificate and the configuration do not fit").await;
+    taintward.says("rejected the other's certificate").await;
     sleep(4.0).await;
     assert_eq!(status(&taintward, "/livez"), Some(200));
     assert_eq!(status(&taintward, "/readyz"), Some(500));

@@ -25,7 +25,7 @@ pub enum ProbeError {
     Unreachable(String),
     /// One side does not accept the other's certificate.
     #[error(
-        "the API server's certificate and the configuration do not fit: {0}; check certificate-authority and \
+        "the API server or this client rejected the other's certificate: {0}; check certificate-authority and \
          client-certificate"
     )]
     Certificate(String),
@@ -36,7 +36,9 @@ pub enum ProbeError {
     #[error("the API server does not accept the credentials (401): {0}; renew them")]
     Unauthorized(String),
     /// 403.
-    #[error("the API server accepts these credentials and permits nothing (403): {0}; bind them to a role")]
+    #[error(
+        "the API server accepts these credentials but forbids the request (403): {0}; bind the user to a ClusterRole"
+    )]
     Forbidden(String),
     /// The response is not from an API server.
     #[error("the server at this address is not a healthy API server: {0}; check the address")]
