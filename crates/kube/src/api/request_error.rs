@@ -112,7 +112,8 @@ impl RequestError {
     /// No response in time: the server may have carried it out or not (P31).
     pub(crate) fn silence(method: &Method, on: &ResourcePath<'_>, limit: Duration) -> Self {
         // A read leaves nothing unknown.
-        let unknown = if *method == Method::GET { "" } else { "; whether it was carried out is unknown" };
+        let unknown =
+            if *method == Method::GET { "" } else { "; it is unknown whether the API server executed it" };
         let message =
             format!("{} {on}: no answer from the API server within {limit:?}{unknown}", verb(method, on));
         Self { failure: ApiFailure::Unavailable, message, overload: true }
@@ -132,7 +133,7 @@ impl RequestError {
     /// The client's own rate limit leaves no turn within the request's timeout: nothing was sent.
     pub(crate) fn paced(method: &Method, on: &ResourcePath<'_>, wait: Span) -> Self {
         let message = format!(
-            "{} {on}: nothing was sent: the next turn within --kube-api-qps is in {:.1} s",
+            "{} {on}: nothing was sent: --kube-api-qps allows the next request in {:.1} s",
             verb(method, on),
             wait.as_secs_f64()
         );
