@@ -72,8 +72,9 @@ impl Controller for DedicatedPoolController {
     const NAME: &'static str = "dedicated-pool-controller";
     const LIMITED_AS: Option<metrics::Controller> = None;
     const RECORDER_LIMITS: RecorderLimits = RecorderLimits { waiting: 100, in_flight: 1, trickle: None };
-    const PERMISSION_CHANGED: &'static str = "the right to dedicate nodes changed";
-    const REQUEST_FAILED: &'static str = "request about a dedicated pool failed, retrying while it is needed";
+    const PERMISSION_CHANGED: &'static str = "permission to dedicate nodes changed";
+    const REQUEST_FAILED: &'static str =
+        "request about a dedicated pool failed, retrying until it succeeds or is no longer needed";
 
     fn before_tick(&mut self, _: bool, _: &ControllerContext, _: Now) -> Vec<DedicatedPoolInput> {
         vec![DedicatedPoolInput::DefinitionAbsent(self.definition.borrow().absent)]

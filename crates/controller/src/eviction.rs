@@ -93,8 +93,8 @@ impl Controller for EvictionController {
     const LIMITED_AS: Option<metrics::Controller> = Some(metrics::Controller::TaintEviction);
     const RECORDER_LIMITS: RecorderLimits =
         RecorderLimits { waiting: 1_000, in_flight: 4, trickle: Some(Span::from_millis(200)) };
-    const PERMISSION_CHANGED: &'static str = "the right to evict changed";
-    const REQUEST_FAILED: &'static str = "request failed, retrying while it is needed";
+    const PERMISSION_CHANGED: &'static str = "permission to evict changed";
+    const REQUEST_FAILED: &'static str = "request failed, retrying until it succeeds or is no longer needed";
 
     fn before_tick(&mut self, _: bool, context: &ControllerContext, now: Now) -> Vec<EvictionInput> {
         if let Some(time_added) = self.time_added.as_mut().filter(|_| context.may_write()) {

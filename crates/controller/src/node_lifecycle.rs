@@ -84,8 +84,9 @@ impl Controller for NodeLifecycleController {
     const NAME: &'static str = "node-lifecycle-controller";
     const LIMITED_AS: Option<metrics::Controller> = Some(metrics::Controller::NodeLifecycle);
     const RECORDER_LIMITS: RecorderLimits = RecorderLimits { waiting: 1_000, in_flight: 2, trickle: None };
-    const PERMISSION_CHANGED: &'static str = "the right to taint nodes changed";
-    const REQUEST_FAILED: &'static str = "request about a node failed, retrying while it is needed";
+    const PERMISSION_CHANGED: &'static str = "permission to taint nodes changed";
+    const REQUEST_FAILED: &'static str =
+        "request about a node failed, retrying until it succeeds or is no longer needed";
 
     fn before_tick(
         &mut self,
@@ -289,7 +290,7 @@ impl ApiServerProbe {
                 Some(NodeLifecycleInput::OwnRequestSucceeded { sent })
             }
             Err(refusal) => {
-                tracing::debug!(err = %refusal.message, "the API server did not answer a probe");
+                tracing::debug!(err = %refusal.message, "a probe of the API server failed");
                 None
             }
         }

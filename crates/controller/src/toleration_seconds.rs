@@ -70,9 +70,9 @@ impl Controller for TolerationSecondsController {
     const LIMITED_AS: Option<metrics::Controller> = Some(metrics::Controller::TolerationSeconds);
     const RECORDER_LIMITS: RecorderLimits =
         RecorderLimits { waiting: 1_000, in_flight: 2, trickle: Some(Span::from_millis(200)) };
-    const PERMISSION_CHANGED: &'static str = "the right to change toleration seconds changed";
+    const PERMISSION_CHANGED: &'static str = "permission to change tolerationSeconds changed";
     const REQUEST_FAILED: &'static str =
-        "cannot change tolerationSeconds of a pod, retrying while it is needed";
+        "cannot change tolerationSeconds, retrying until it succeeds or is no longer needed";
 
     fn before_tick(&mut self, _: bool, _: &ControllerContext, _: Now) -> Vec<TolerationSecondsInput> {
         Vec::new()

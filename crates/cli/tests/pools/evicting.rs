@@ -66,7 +66,8 @@ pub(crate) async fn pods_that_run_there_already_are_evicted(plot: &Plot<'_>, tai
     })
     .await;
     plot.until("the refusal by the budget", async || {
-        let refused = taintward.said("request about a dedicated pool failed, retrying while it is needed");
+        let refused = taintward
+            .said("request about a dedicated pool failed, retrying until it succeeds or is no longer needed");
         refused.iter().any(|line| line["err"].to_string().contains("disruption budget")).then_some(())
     })
     .await;
