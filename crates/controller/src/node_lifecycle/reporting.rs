@@ -104,7 +104,7 @@ fn log(notice: &NodeLifecycleNotice, lines: &mut WriteLogLimits, now: Now, metri
             log_node(lines, node, "node is no longer ready", now.mono)
         }
         NodeLifecycleNotice::PodMarked { pod, name } => {
-            tracing::debug!(pod = name.as_str(), uid = %pod.uid, "pod marked not ready because its node is not ready");
+            tracing::debug!(pod = name.as_str(), uid = %pod.uid, "pod condition Ready set to False because its node is not ready");
         }
     }
 }
@@ -169,7 +169,10 @@ pub(super) fn zones(engine: &NodeLifecycleEngine, now: Now) {
         tracing::info!(more = zones - ZONES_NAMED, "further zones are not logged");
     }
     if let Some(doubt) = engine.doubt(now.mono) {
-        tracing::info!(?doubt, "observation is incomplete, so no node counts as silent yet");
+        tracing::info!(
+            ?doubt,
+            "observation is incomplete, so the controller does not declare nodes silent yet"
+        );
     }
 }
 

@@ -32,7 +32,8 @@ pub(super) fn report(
             const MESSAGE: &str =
                 "another writer changed tolerationSeconds or the annotation of a held or guarded pod";
             if sink.lines.admit(MESSAGE, now.mono) {
-                let remedy = "keep the other writer from these pods";
+                let remedy = "stop that writer from changing these pods; the controller undoes each change after a pause \
+                              of 5 s to 30 s";
                 tracing::warn!(pod = %pod.name(), uid = %pod.uid(), node = %node, remedy, message = MESSAGE);
             }
         }
@@ -66,11 +67,14 @@ pub(super) fn report(
                 nodes,
                 allowed,
                 until,
-                "too many nodes are silent: their pods are held"
+                "more nodes are silent than --hold-limit allows, so the controller holds their pods"
             );
         }
         TolerationSecondsNotice::LimitChanged(LimitChange::Kept(scope)) => {
-            tracing::info!(scope = scope_name(&scope), "no more nodes are silent than the limit allows");
+            tracing::info!(
+                scope = scope_name(&scope),
+                "the number of silent nodes is within --hold-limit again"
+            );
         }
         TolerationSecondsNotice::RecordUndecodable(pod) => {
             const MESSAGE: &str = "cannot decode an annotation of a held or guarded pod, skipping the pod";
