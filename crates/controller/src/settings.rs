@@ -47,8 +47,8 @@ impl ControllerSettings {
 
 /// How to disable kube-controller-manager's own controller, wherever that is recommended. Never a complete value for
 /// its flag: a list that omits controllers which only run if named keeps new nodes from joining.
-pub const ORIGINAL_OFF: &str = "add -taint-eviction-controller to what kube-controller-manager's --controllers lists \
-                                already (docs/switch-off.md)";
+pub const ORIGINAL_OFF: &str = "append -taint-eviction-controller to the current --controllers of \
+                                kube-controller-manager (docs/switch-off.md)";
 
 /// Which controllers run.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -348,7 +348,7 @@ fn old_switches_name_their_replacements() {
         (
             "--feature-gates=SeparateTaintEvictionController=false",
             "--feature-gates=SeparateTaintEvictionController",
-            "add -taint-eviction-controller to what kube-controller-manager's --controllers lists already",
+            "append -taint-eviction-controller to the current --controllers of kube-controller-manager",
         ),
         (
             "--feature-gates=PodDisruptionConditions=false",

@@ -10,7 +10,7 @@ use taintward_envtest::{Cluster, wait};
 
 const SEEN: &str = "taintward_other_controller_seen_total";
 
-const TOLD: &str = "another taint eviction controller is at work beside this one";
+const TOLD: &str = "another taint eviction controller also evicts pods";
 
 /// Evicts one untolerated pod on a node of its own, by the quicker of the two controllers.
 async fn evict_one(scene: &Scene<'_>, name: &str) {

@@ -59,7 +59,7 @@ impl<'a> EvictionReport<'a> {
                 tracing::warn!(
                     pods,
                     held_seconds = held.as_secs_f64(),
-                    "countdowns resumed with later deadlines"
+                    "countdowns resumed, deadlines are later by at most held_seconds"
                 )
             }
             EvictionNotice::UnsupportedToleration { pod } => self.report_not_understood(&pod, now),
@@ -206,7 +206,7 @@ impl<'a> EvictionReport<'a> {
                     %uid,
                     node,
                     withheld,
-                    "another taint eviction controller marked a pod for deletion"
+                    "another taint eviction controller is evicting a pod"
                 );
             }
             WriteMode::Enforce => tracing::warn!(
@@ -215,7 +215,7 @@ impl<'a> EvictionReport<'a> {
                 node,
                 withheld,
                 remedy = format!("{ORIGINAL_OFF}, or start this controller with --mode=observe"),
-                "another taint eviction controller is at work beside this one"
+                "another taint eviction controller also evicts pods"
             ),
         }
     }
