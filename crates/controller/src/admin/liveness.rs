@@ -36,7 +36,7 @@ impl LoopHeartbeat {
             return Ok(());
         }
         let (silent, limit) = (silent.as_secs_f64(), self.limit.as_secs_f64());
-        Err(format!("no sign of life for {silent:.1} s, at most {limit:.1} s are normal"))
+        Err(format!("the control loop has not run for {silent:.1} s (limit {limit:.1} s)"))
     }
 }
 

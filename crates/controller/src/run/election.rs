@@ -87,11 +87,13 @@ pub(super) fn is_alive(
         let (now, known) = (clock.now().mono, leadership.borrow());
         let silent = now.since(known.loop_alive_at);
         if silent > LOOP_SILENCE_MAX {
-            return Err(format!("the lease loop gave no sign of life for {:.0} s", silent.as_secs_f64()));
+            return Err(format!("the leader election loop has not run for {:.0} s", silent.as_secs_f64()));
         }
         let over = now.since(known.valid_until);
         match known.leading && over > EXPIRED_MAX {
-            true => Err(format!("leads though the lease ended {:.0} s ago", over.as_secs_f64())),
+            true => {
+                Err(format!("still the leader, although the lease expired {:.0} s ago", over.as_secs_f64()))
+            }
             false => Ok(()),
         }
     }
@@ -152,7 +154,7 @@ mod tests {
             }
         }
         tokio::time::sleep(Duration::from_secs(31)).await;
-        assert!(alive().unwrap_err().contains("no sign of life for 32 s"), "{:?}", alive());
+        assert!(alive().unwrap_err().contains("has not run for 32 s"), "{:?}", alive());
     }
 
     #[tokio::test(start_paused = true)]
@@ -165,6 +167,6 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(20)).await;
         assert_eq!(alive(), Ok(()));
         tokio::time::sleep(Duration::from_secs(1)).await;
-        assert_eq!(alive(), Err("leads though the lease ended 21 s ago".to_owned()));
+        assert_eq!(alive(), Err("still the leader, although the lease expired 21 s ago".to_owned()));
     }
 }
