@@ -172,7 +172,7 @@ async fn stamp(api: &ApiClient, clock: &Clock, stamp: &PendingTimestamp) -> Resu
         return Ok(());
     };
     let Some(hurried) = api.within(over.since(clock.now().mono)) else {
-        let message = format!("the read of node {} left no time for the patch", stamp.node);
+        let message = format!("reading node {} took too long: no time is left for the patch", stamp.node);
         return Err(RequestError::ours(ApiFailure::Conflict, message));
     };
     match hurried.stamp(&node, index, now.wall_of(stamp.at)).await? {

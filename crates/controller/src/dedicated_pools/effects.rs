@@ -140,7 +140,7 @@ impl PoolRequestContext {
     fn still_may(&self) -> Result<(), RequestError> {
         match self.permission.is_given(self.clock.now().mono, self.api.longest_request()) {
             true => Ok(()),
-            false => Err(conflict("nothing was written: the lease may be another's by now".to_owned())),
+            false => Err(conflict("nothing was written: another replica may hold the lease now".to_owned())),
         }
     }
 }
