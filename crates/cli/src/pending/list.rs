@@ -191,9 +191,11 @@ impl<'s> PendingList<'s> {
         let pods =
             |count: usize| if count == 1 { "1 pod is".to_owned() } else { format!("{count} pods are") };
         let marked = match marked {
-            0 => "no controller has marked any of them for deletion".to_owned(),
+            0 => "no controller has set the condition DisruptionTarget on any of them".to_owned(),
+            1 => "1 of them has the condition DisruptionTarget, but its deletion has not been accepted yet"
+                .to_owned(),
             count => format!(
-                "a controller has marked {count} of them for deletion, which the API server has not accepted yet"
+                "{count} of them have the condition DisruptionTarget, but the API server has not accepted their deletion yet"
             ),
         };
         Some(format!(
