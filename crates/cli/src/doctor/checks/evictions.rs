@@ -44,13 +44,14 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
             ID,
             CheckVerdict::Warning,
             format!(
-                "Taintward leads, and the flags switch kube-controller-manager's taint eviction off, but it evicted \
-                 pods recently{trace_text}"
+                "a replica of Taintward is the leader, and kube-controller-manager's flags switch its taint eviction \
+                 off, but it evicted pods recently{trace_text}"
             ),
         )
         .fix("run this command again in ten minutes; if the warning stays, a replica of kube-controller-manager has other flags"),
         (true, Some(false)) => {
-            DoctorCheck::new(ID, CheckVerdict::Passed, "Taintward is the only controller that evicts for taints")
+            let finding = "Taintward is the only controller that evicts pods because of taints";
+            DoctorCheck::new(ID, CheckVerdict::Passed, finding)
         }
         (true, Some(true)) => DoctorCheck::new(
             ID,
@@ -75,13 +76,14 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
         (false, Some(true)) => DoctorCheck::new(
             ID,
             CheckVerdict::Warning,
-            format!("kube-controller-manager evicts, and Taintward does not lead{trace_text}"),
+            format!("kube-controller-manager evicts, and no replica of Taintward is the leader{trace_text}"),
         )
         .fix("see taintward/installation and taintward/leader"),
         (false, Some(false)) => DoctorCheck::new(
             ID,
             CheckVerdict::Failed,
-            "no controller evicts: Taintward does not lead, and kube-controller-manager's taint eviction is off",
+            "no controller evicts: no replica of Taintward is the leader, and kube-controller-manager's taint eviction is \
+             off",
         )
         .fix(
             "start Taintward, see taintward/installation; or switch kube-controller-manager's taint eviction on again",
@@ -93,7 +95,7 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
                 CheckVerdict::Unknown,
                 format!(
                     "{evicts}; it is unknown whether kube-controller-manager does: its flags cannot be read, \
-                     {}, and no object shows an eviction by it",
+                     {}, and no object shows that it evicted a pod",
                     upstream_lease(scope)
                 ),
             )

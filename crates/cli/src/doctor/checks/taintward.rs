@@ -120,7 +120,10 @@ fn leader(scope: &DoctorScope<'_>) -> DoctorCheck {
         return DoctorCheck::new(
             ID,
             CheckVerdict::Failed,
-            format!("lease {}/{LEASE} does not exist: Taintward does not lead", scope.namespace),
+            format!(
+                "lease {}/{LEASE} does not exist: no replica of Taintward is the leader",
+                scope.namespace
+            ),
         )
         .fix(format!("kubectl --namespace {} logs deployment/taintward", scope.namespace));
     };
@@ -149,7 +152,7 @@ fn leader(scope: &DoctorScope<'_>) -> DoctorCheck {
     DoctorCheck::new(
         ID,
         CheckVerdict::Failed,
-        format!("lease {namespace}/{name} {since}: Taintward does not lead"),
+        format!("lease {namespace}/{name} {since}: no replica of Taintward is the leader"),
     )
     .fix(format!("kubectl --namespace {namespace} logs deployment/taintward"))
 }
