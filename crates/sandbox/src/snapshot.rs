@@ -23,7 +23,9 @@ pub enum SnapshotError {
     #[error(transparent)]
     Unread(#[from] FileReadError),
     /// None of its objects can be used.
-    #[error("none of its {count} objects can be used; the first: {first}; correct them, or load another file")]
+    #[error(
+        "none of its {count} objects can be used; the first: {first}; correct them, or load another file"
+    )]
     NothingUsable {
         /// The number of objects.
         count: usize,
@@ -82,11 +84,13 @@ fn take(server: &ApiServer, item: Value, seen: &mut HashSet<(ResourceId, String)
         return Err(format!("{called}: kind {kind_shown} of {version} is not known here"));
     };
     if name.is_empty() || number.get().namespaced == namespace.is_empty() {
-        return Err(format!("{called}: its name or namespace is missing, or it has one too many"));
+        return Err(format!(
+            "{called}: it has no name, lacks the namespace that its kind needs, or has one that its kind does not allow"
+        ));
     }
     let place = (number.home(), key(&namespace, &name));
     if seen.contains(&place) {
-        return Err(format!("{called}: it is there twice; the first one counts"));
+        return Err(format!("{called}: it is a duplicate; the sandbox uses the first one"));
     }
     server.restore(number, item).map_err(|why| format!("{called}: {why}"))?;
     seen.insert(place);

@@ -127,7 +127,7 @@ fn objects_that_cannot_be_are_left_out_and_named() {
     let world = empty();
     let done = load(world.server(), text.as_bytes()).unwrap();
     assert_eq!((done.objects, done.left_out_count), (1, 9), "{:#?}", done.left_out);
-    assert!(done.left_out[0].contains("item 2: Node good: it is there twice"), "{:#?}", done.left_out);
+    assert!(done.left_out[0].contains("item 2: Node good: it is a duplicate"), "{:#?}", done.left_out);
     assert!(done.left_out.iter().all(|why| !why.contains(char::is_control) && why.len() < 700));
     let node = world.server().get(known("", "nodes"), "", "good").unwrap();
     assert!(node["metadata"]["labels"]["second"].is_null(), "the first one counts");
