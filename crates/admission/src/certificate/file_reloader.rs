@@ -95,7 +95,9 @@ fn valid(pair: CertificatePair, clock: &WallClock) -> Result<CertificatePair, Op
     match pair.validity() {
         None => Err(OpenError::NotNow("its validity period cannot be read".into())),
         Some(validity) if validity.until < now => Err(OpenError::NotNow("it has expired".into())),
-        Some(validity) if now < validity.from => Err(OpenError::NotNow("its validity period has not begun".into())),
+        Some(validity) if now < validity.from => {
+            Err(OpenError::NotNow("its validity period has not begun".into()))
+        }
         Some(_) => Ok(pair),
     }
 }

@@ -23,7 +23,10 @@ pub(crate) async fn a_pool_dedicates_its_nodes(plot: &Plot<'_>) {
     let own = json!({"key": "example.com/pool", "value": "a", "effect": "NoSchedule"});
     assert_eq!(*taints, json!([{"key": "mine", "effect": "NoSchedule"}, own]));
     let now = plot.read("open").await;
-    assert_eq!(now["metadata"]["resourceVersion"], open["metadata"]["resourceVersion"], "a node outside the pool");
+    assert_eq!(
+        now["metadata"]["resourceVersion"], open["metadata"]["resourceVersion"],
+        "a node outside the pool"
+    );
     let text = plot.kubectl(&["get", "dedicatedpool", "a", "--no-headers"]);
     let row: Vec<&str> = text.split_whitespace().collect();
     assert_eq!(row[..7], ["a", "example.com/pool", "a", "2", "0", "0", "True"]);
