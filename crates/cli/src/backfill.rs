@@ -30,13 +30,7 @@ enum BackfillError {
 }
 
 pub(crate) fn run(options: &BackfillOptions) -> ExitCode {
-    match show(options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            say::error(why);
-            ExitCode::FAILURE
-        }
-    }
+    say::exit_code(show(options))
 }
 
 fn show(options: &BackfillOptions) -> Result<(), BackfillError> {

@@ -37,13 +37,7 @@ enum BoardError {
 }
 
 pub(crate) fn run(options: &BoardOptions) -> ExitCode {
-    match serve(options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            say::error(why);
-            ExitCode::FAILURE
-        }
-    }
+    say::exit_code(serve(options))
 }
 
 fn serve(options: &BoardOptions) -> Result<(), BoardError> {

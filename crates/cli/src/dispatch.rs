@@ -73,21 +73,9 @@ fn lint_summary(options: &DoctorOptions) -> LintCounts {
 }
 
 fn docs(plan: &DocsOptions) -> ExitCode {
-    match docs::write(plan, &cli::program()) {
-        Ok(text) => print(&text),
-        Err(why) => {
-            say::error(why);
-            ExitCode::FAILURE
-        }
-    }
+    say::exit_code(docs::write(plan, &cli::program()).map(|text| print(&text)))
 }
 
 fn print(text: &str) -> ExitCode {
-    match output::print(text) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            say::error(why);
-            ExitCode::FAILURE
-        }
-    }
+    say::exit_code(output::print(text))
 }

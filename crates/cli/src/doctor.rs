@@ -61,16 +61,11 @@ pub(crate) struct LintCounts {
 pub(crate) type Lint<'l> = &'l dyn Fn(&DoctorOptions) -> LintCounts;
 
 pub(crate) fn run(options: &DoctorOptions, lint: Lint<'_>) -> ExitCode {
-    match examine(options, lint) {
-        Ok(code) => code,
-        Err(why) => {
-            if let DoctorError::Files(faults) = &why {
-                faults.iter().for_each(say::error);
-            }
-            say::error(why);
-            ExitCode::FAILURE
-        }
+    let done = examine(options, lint);
+    if let Err(DoctorError::Files(faults)) = &done {
+        faults.iter().for_each(say::error);
     }
+    say::exit_code(done)
 }
 
 fn examine(options: &DoctorOptions, lint: Lint<'_>) -> Result<ExitCode, DoctorError> {

@@ -51,16 +51,11 @@ enum ExplainError {
 }
 
 pub(crate) fn run(options: &ExplainOptions) -> ExitCode {
-    match answer(options) {
-        Ok(code) => code,
-        Err(why) => {
-            if let ExplainError::ClusterState(why) = &why {
-                why.gaps().iter().for_each(say::error);
-            }
-            say::error(why);
-            ExitCode::FAILURE
-        }
+    let done = answer(options);
+    if let Err(ExplainError::ClusterState(why)) = &done {
+        why.gaps().iter().for_each(say::error);
     }
+    say::exit_code(done)
 }
 
 fn answer(options: &ExplainOptions) -> Result<ExitCode, ExplainError> {

@@ -66,13 +66,7 @@ enum GuardError {
 }
 
 pub(crate) fn run(options: &GuardOptions) -> ExitCode {
-    match carry_out(options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            say::error(why);
-            ExitCode::FAILURE
-        }
-    }
+    say::exit_code(carry_out(options))
 }
 
 fn carry_out(options: &GuardOptions) -> Result<(), GuardError> {

@@ -64,13 +64,7 @@ enum HoldError {
 }
 
 pub(crate) fn run(options: &HoldOptions) -> ExitCode {
-    match carry_out(options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            crate::say::error(why);
-            ExitCode::FAILURE
-        }
-    }
+    crate::say::exit_code(carry_out(options))
 }
 
 fn carry_out(options: &HoldOptions) -> Result<(), HoldError> {

@@ -80,13 +80,7 @@ pub(crate) fn run(plan: &InstallOptions) -> ExitCode {
             "no registry has the default image, so its pods cannot start; name your image with --image",
         );
     }
-    match carry_out(plan) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            say::error(why);
-            ExitCode::FAILURE
-        }
-    }
+    say::exit_code(carry_out(plan))
 }
 
 fn carry_out(plan: &InstallOptions) -> Result<(), InstallError> {

@@ -81,21 +81,9 @@ impl Printable for LintReportData {
 
 pub(crate) fn run(plan: &LintOptions) -> ExitCode {
     if let (LintSource::Nothing, LintForm::Common(output)) = (&plan.from, &plan.form) {
-        return match output.print(&rules::RuleTable) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(why) => {
-                say::error(why);
-                ExitCode::FAILURE
-            }
-        };
+        return say::exit_code(output.print(&rules::RuleTable));
     }
-    match look(plan) {
-        Ok(report) => print(plan, &report),
-        Err(why) => {
-            say::error(why);
-            ExitCode::FAILURE
-        }
-    }
+    say::exit_code(look(plan).map(|report| print(plan, &report)))
 }
 
 /// Counts the findings of the rules, without config and baseline: errors, and warnings.

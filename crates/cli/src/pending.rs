@@ -48,16 +48,10 @@ enum PendingError {
 pub(crate) fn run(options: &PendingOptions) -> ExitCode {
     let done =
         if options.watch { watch::run(options).map(|()| ExitCode::SUCCESS) } else { list::run(options) };
-    match done {
-        Ok(code) => code,
-        Err(why) => {
-            if let PendingError::ClusterState(why) = &why {
-                why.gaps().iter().for_each(say::error);
-            }
-            say::error(why);
-            ExitCode::FAILURE
-        }
+    if let Err(PendingError::ClusterState(why)) = &done {
+        why.gaps().iter().for_each(say::error);
     }
+    say::exit_code(done)
 }
 
 /// The sentence for a namespace without countdowns; for all namespaces if it is empty.

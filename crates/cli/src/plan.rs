@@ -60,16 +60,11 @@ struct EditedNodes {
 }
 
 pub(crate) fn run(options: PlanOptions) -> ExitCode {
-    match answer(options) {
-        Ok(code) => code,
-        Err(why) => {
-            if let PlanError::ClusterState(why) = &why {
-                why.gaps().iter().for_each(say::error);
-            }
-            say::error(why);
-            ExitCode::FAILURE
-        }
+    let done = answer(options);
+    if let Err(PlanError::ClusterState(why)) = &done {
+        why.gaps().iter().for_each(say::error);
     }
+    say::exit_code(done)
 }
 
 fn answer(options: PlanOptions) -> Result<ExitCode, PlanError> {

@@ -84,13 +84,7 @@ pub(crate) fn run(command: SandboxCommand) -> ExitCode {
             }
         })
     };
-    match done() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            say::error(why);
-            ExitCode::FAILURE
-        }
-    }
+    say::exit_code(done())
 }
 
 /// Runs the sandbox to its end.

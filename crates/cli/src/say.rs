@@ -5,6 +5,18 @@
 use crate::output::harmless;
 use std::fmt::Display;
 use std::io::{self, Write as _};
+use std::process::{ExitCode, Termination};
+
+/// The exit code of a command's result. Prints an error.
+pub(crate) fn exit_code(result: Result<impl Termination, impl Display>) -> ExitCode {
+    match result {
+        Ok(done) => done.report(),
+        Err(why) => {
+            error(why);
+            ExitCode::FAILURE
+        }
+    }
+}
 
 /// `error: ...`
 pub(crate) fn error(why: impl Display) {
