@@ -88,16 +88,16 @@ pub(crate) async fn run(arguments: ClusterArgs) -> Result<()> {
     match arguments.action {
         Action::Build { version, kwok, helm, promtool, prometheus, actionlint } => {
             if helm {
-                binaries::find_or_build_helm()?;
+                binaries::HELM.find_or_build()?;
             }
             if promtool {
-                binaries::find_or_build_promtool()?;
+                binaries::PROMTOOL.find_or_build()?;
             }
             if prometheus {
-                binaries::find_or_build_prometheus()?;
+                binaries::PROMETHEUS.find_or_build()?;
             }
             if actionlint {
-                binaries::find_or_build_actionlint()?;
+                binaries::ACTIONLINT.find_or_build()?;
             }
             build(version, kwok).map(drop)
         }
@@ -112,7 +112,7 @@ pub(crate) async fn run(arguments: ClusterArgs) -> Result<()> {
 fn build(version: Option<&Release>, kwok: bool) -> Result<Binaries> {
     let tools = version.map_or_else(Binaries::find_or_build, Binaries::build)?;
     if kwok {
-        binaries::find_or_build_kwok()?;
+        binaries::KWOK.find_or_build()?;
     }
     Ok(tools)
 }
@@ -234,7 +234,7 @@ async fn keep(servers: usize, kwok: bool) -> Result<()> {
     let cluster =
         Cluster::start(&Binaries::find()?, ClusterConfig { servers, ..ClusterConfig::default() }).await?;
     let kubelets = match kwok {
-        true => Some(cluster.kwok(&binaries::find_kwok()?).await?),
+        true => Some(cluster.kwok(&binaries::KWOK.find()?).await?),
         false => None,
     };
     let paths = |account| -> Vec<String> {

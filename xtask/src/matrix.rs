@@ -25,8 +25,8 @@ pub(crate) struct MatrixArgs {
 }
 
 pub(crate) async fn run(arguments: &MatrixArgs) -> Result<()> {
-    binaries::find_or_build_kwok()?;
-    binaries::find_or_build_helm()?;
+    binaries::KWOK.find_or_build()?;
+    binaries::HELM.find_or_build()?;
     let programs = Programs::build()?;
     let mut failed = Vec::new();
     for release in &RELEASES {

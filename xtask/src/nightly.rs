@@ -91,6 +91,6 @@ fn simulation() -> Result<()> {
 }
 
 fn control_plane() -> Result<()> {
-    binaries::find_or_build_kwok()?;
+    binaries::KWOK.find_or_build()?;
     Binaries::find_or_build().map(drop)
 }

@@ -17,10 +17,10 @@ pub(crate) struct TestArgs {
 pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
     let all = env::var("CI").as_deref() == Ok("true");
     if all {
-        binaries::find_or_build_kwok()?;
-        binaries::find_or_build_helm()?;
-        binaries::find_or_build_promtool()?;
-        binaries::find_or_build_actionlint()?;
+        binaries::KWOK.find_or_build()?;
+        binaries::HELM.find_or_build()?;
+        binaries::PROMTOOL.find_or_build()?;
+        binaries::ACTIONLINT.find_or_build()?;
     }
     if let Err(why) = Binaries::find_or_build() {
         if all {

@@ -148,7 +148,7 @@ const END: u32 = 1800;
 #[test]
 fn promtool_accepts_the_rules_and_each_alert_fires_exactly_when_it_should() {
     const TEST: &str = "promtool_accepts_the_rules_and_each_alert_fires_exactly_when_it_should";
-    let Some(promtool) = binaries::promtool_for_test(TEST) else { return };
+    let Some(promtool) = binaries::PROMTOOL.for_test(TEST) else { return };
     let (alerts, cases) = (alerts(), alert_case::all());
     let tests: String = alerts
         .iter()

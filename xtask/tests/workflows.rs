@@ -33,7 +33,7 @@ fn values<'t>(text: &'t str, key: &str) -> Vec<&'t str> {
 #[test]
 fn actionlint_finds_nothing_in_the_workflows() {
     const TEST: &str = "actionlint_finds_nothing_in_the_workflows";
-    let Some(actionlint) = binaries::actionlint_for_test(TEST) else { return };
+    let Some(actionlint) = binaries::ACTIONLINT.for_test(TEST) else { return };
     // With optional programs, it would find more on some machines than on others.
     let check = |files: &[PathBuf]| {
         let mut command = Command::new(&actionlint);

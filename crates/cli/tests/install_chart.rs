@@ -187,7 +187,7 @@ fn rendered(helm: &Path, chart: &Path, home: &Folder, namespace: &str, sets: &[&
 
 #[test]
 fn the_chart_renders_to_what_is_printed() {
-    let Some(helm) = binaries::helm_for_test("the_chart_renders_to_what_is_printed") else { return };
+    let Some(helm) = binaries::HELM.for_test("the_chart_renders_to_what_is_printed") else { return };
     let folder = Folder::named("install-helm");
     let chart = deploy("chart");
     for (choice, sets) in CHOICES.into_iter().chain([NAMED]) {
@@ -210,7 +210,7 @@ fn the_chart_renders_to_what_is_printed() {
 
 #[test]
 fn the_chart_refuses_what_the_flags_refuse() {
-    let Some(helm) = binaries::helm_for_test("the_chart_refuses_what_the_flags_refuse") else { return };
+    let Some(helm) = binaries::HELM.for_test("the_chart_refuses_what_the_flags_refuse") else { return };
     let folder = Folder::named("install-helm-refuses");
     let rows = [
         "controller.controllers=*\\,node-health",

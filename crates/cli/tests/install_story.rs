@@ -36,8 +36,8 @@ const TEST: &str = "the_page_leads_from_nothing_to_a_pool_and_back";
 /// Everything that the page needs, or why there is none.
 fn needed() -> Option<(Binaries, PathBuf)> {
     let tools = binaries::for_test(TEST)?;
-    binaries::kwok_for_test(TEST)?;
-    Some((tools, binaries::helm_for_test(TEST)?))
+    binaries::KWOK.for_test(TEST)?;
+    Some((tools, binaries::HELM.for_test(TEST)?))
 }
 
 #[test]

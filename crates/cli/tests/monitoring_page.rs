@@ -39,7 +39,7 @@ const TEST: &str = "the_page_leads_to_scraped_metrics_and_back";
 /// Everything that the page needs, or why there is none.
 fn needed() -> Option<(Binaries, PathBuf, PathBuf)> {
     let tools = binaries::for_test(TEST)?;
-    Some((tools, binaries::helm_for_test(TEST)?, binaries::promtool_for_test(TEST)?))
+    Some((tools, binaries::HELM.for_test(TEST)?, binaries::PROMTOOL.for_test(TEST)?))
 }
 
 #[test]

@@ -36,7 +36,7 @@ const REFUSED: &str = "kubectl apply -f smuggler.yaml";
 fn dedicated_nodes_as_the_page_tells_it() {
     let test = "dedicated_nodes_as_the_page_tells_it";
     let Some(tools) = binaries::for_test(test) else { return };
-    if binaries::kwok_for_test(test).is_none() {
+    if binaries::KWOK.for_test(test).is_none() {
         return;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

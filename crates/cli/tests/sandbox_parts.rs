@@ -83,7 +83,7 @@ async fn they_work_as_well_on_a_real_server() {
     let test = "they_work_as_well_on_a_real_server";
     let programs = ["kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"];
     let Some(tools) = tools(test, &programs) else { return };
-    if let Err(why) = binaries::find_kwok() {
+    if let Err(why) = binaries::KWOK.find() {
         assert!(env::var("CI").as_deref() != Ok("true"), "{test}: {why:#}");
         return binaries::skipped(test, &format!("{why:#}"));
     }

@@ -14,32 +14,70 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const KWOK: PinnedTool = PinnedTool {
-    name: "kwok",
-    go_mod: include_str!("../../../xtask/kwok/go.mod"),
-    go_sum: include_str!("../../../xtask/kwok/go.sum"),
+/// A program that some tests need in addition to the control plane, built once from its pinned Go module.
+pub struct OptionalProgram {
+    tool: PinnedTool,
+    title: &'static str,
+    package: &'static str,
+    /// How long a build takes on two cores.
+    build_time: &'static str,
+}
+
+/// Runs pods without containers.
+pub const KWOK: OptionalProgram = OptionalProgram {
+    tool: PinnedTool {
+        name: "kwok",
+        go_mod: include_str!("../../../xtask/kwok/go.mod"),
+        go_sum: include_str!("../../../xtask/kwok/go.sum"),
+    },
+    title: "KWOK",
+    package: "sigs.k8s.io/kwok/cmd/kwok",
+    build_time: "2 minutes",
 };
 
-const HELM: PinnedTool = PinnedTool {
-    name: "helm",
-    go_mod: include_str!("../../../xtask/helm/go.mod"),
-    go_sum: include_str!("../../../xtask/helm/go.sum"),
+/// Renders charts.
+pub const HELM: OptionalProgram = OptionalProgram {
+    tool: PinnedTool {
+        name: "helm",
+        go_mod: include_str!("../../../xtask/helm/go.mod"),
+        go_sum: include_str!("../../../xtask/helm/go.sum"),
+    },
+    title: "Helm",
+    package: "helm.sh/helm/v3/cmd/helm",
+    build_time: "4 minutes",
 };
 
-const PROMTOOL: PinnedTool = PinnedTool {
-    name: "promtool",
-    go_mod: include_str!("../../../xtask/promtool/go.mod"),
-    go_sum: include_str!("../../../xtask/promtool/go.sum"),
+/// Checks and tests alerts and queries.
+pub const PROMTOOL: OptionalProgram = OptionalProgram {
+    tool: PinnedTool {
+        name: "promtool",
+        go_mod: include_str!("../../../xtask/promtool/go.mod"),
+        go_sum: include_str!("../../../xtask/promtool/go.sum"),
+    },
+    title: "promtool",
+    package: "github.com/prometheus/prometheus/cmd/promtool",
+    build_time: "5 minutes",
 };
 
-const ACTIONLINT: PinnedTool = PinnedTool {
-    name: "actionlint",
-    go_mod: include_str!("../../../xtask/actionlint/go.mod"),
-    go_sum: include_str!("../../../xtask/actionlint/go.sum"),
+/// Checks the workflows in `.github`.
+pub const ACTIONLINT: OptionalProgram = OptionalProgram {
+    tool: PinnedTool {
+        name: "actionlint",
+        go_mod: include_str!("../../../xtask/actionlint/go.mod"),
+        go_sum: include_str!("../../../xtask/actionlint/go.sum"),
+    },
+    title: "actionlint",
+    package: "github.com/rhysd/actionlint/cmd/actionlint",
+    build_time: "a minute",
 };
 
-/// Of the same module; what the two have in common is not built twice.
-const PROMETHEUS: PinnedTool = PinnedTool { name: "prometheus", ..PROMTOOL };
+/// Of the same module as promtool; what the two have in common is not built twice.
+pub const PROMETHEUS: OptionalProgram = OptionalProgram {
+    tool: PinnedTool { name: "prometheus", ..PROMTOOL.tool },
+    title: "Prometheus",
+    package: "github.com/prometheus/prometheus/cmd/prometheus",
+    build_time: "4 minutes",
+};
 
 /// Kubernetes' programs, the Go package of each, and what they are needed for. The biggest comes first, because the
 /// others reuse what they share with it.
@@ -163,99 +201,27 @@ pub fn skipped(test: &str, why: &str) {
     }
 }
 
-/// Finds KWOK without building anything.
-pub fn find_kwok() -> Result<PathBuf> {
-    find_on_request(&KWOK, "KWOK")
-}
-
-/// Finds KWOK, or builds it: about 2 minutes on two cores, once.
-pub fn find_or_build_kwok() -> Result<PathBuf> {
-    find_or_build_on_request(&KWOK, "KWOK", "sigs.k8s.io/kwok/cmd/kwok", "2 minutes")
-}
-
-/// Finds Helm without building anything.
-pub fn find_helm() -> Result<PathBuf> {
-    find_on_request(&HELM, "Helm")
-}
-
-/// Finds Helm, or builds it: about 4 minutes on two cores, once.
-pub fn find_or_build_helm() -> Result<PathBuf> {
-    find_or_build_on_request(&HELM, "Helm", "helm.sh/helm/v3/cmd/helm", "4 minutes")
-}
-
-/// Finds promtool without building anything.
-pub fn find_promtool() -> Result<PathBuf> {
-    find_on_request(&PROMTOOL, "promtool")
-}
-
-/// Finds promtool, or builds it: about 5 minutes on two cores, once.
-pub fn find_or_build_promtool() -> Result<PathBuf> {
-    find_or_build_on_request(
-        &PROMTOOL,
-        "promtool",
-        "github.com/prometheus/prometheus/cmd/promtool",
-        "5 minutes",
-    )
-}
-
-/// Finds actionlint without building anything.
-pub fn find_actionlint() -> Result<PathBuf> {
-    find_on_request(&ACTIONLINT, "actionlint")
-}
-
-/// Finds actionlint, or builds it: about a minute on two cores, once.
-pub fn find_or_build_actionlint() -> Result<PathBuf> {
-    find_or_build_on_request(
-        &ACTIONLINT,
-        "actionlint",
-        "github.com/rhysd/actionlint/cmd/actionlint",
-        "a minute",
-    )
-}
-
-/// Finds Prometheus without building anything.
-pub fn find_prometheus() -> Result<PathBuf> {
-    find_on_request(&PROMETHEUS, "Prometheus")
-}
-
-/// Finds Prometheus, or builds it: about 4 minutes on two cores, once.
-pub fn find_or_build_prometheus() -> Result<PathBuf> {
-    let package = "github.com/prometheus/prometheus/cmd/prometheus";
-    find_or_build_on_request(&PROMETHEUS, "Prometheus", package, "4 minutes")
-}
-
-/// Finds the one program of a tool, which has the tool's name.
-fn find_on_request(tool: &PinnedTool, what: &str) -> Result<PathBuf> {
-    let program = tool.folder()?.join("bin").join(tool.name);
-    if !program.is_file() {
-        bail!("{what} has not been built yet; `cargo xtask cluster build --{}` builds it", tool.name);
+impl OptionalProgram {
+    /// Finds the program without building anything.
+    pub fn find(&self) -> Result<PathBuf> {
+        let program = self.tool.folder()?.join("bin").join(self.tool.name);
+        if !program.is_file() {
+            let Self { tool, title, .. } = self;
+            bail!("{title} has not been built yet; `cargo xtask cluster build --{}` builds it", tool.name);
+        }
+        Ok(program)
     }
-    Ok(program)
-}
 
-fn find_or_build_on_request(tool: &PinnedTool, what: &str, package: &str, long: &str) -> Result<PathBuf> {
-    find_on_request(tool, what)
-        .or_else(|_| Ok(tool.build(&[(tool.name, package)], what, long)?.join(tool.name)))
-}
+    /// Finds the program, or builds it, which takes minutes, once.
+    pub fn find_or_build(&self) -> Result<PathBuf> {
+        let Self { tool, title, package, build_time } = self;
+        self.find().or_else(|_| Ok(tool.build(&[(tool.name, package)], title, build_time)?.join(tool.name)))
+    }
 
-/// Helm for a test, or `None` if it was not built, as with [`for_test`].
-pub fn helm_for_test(test: &str) -> Option<PathBuf> {
-    had_for_test(test, "Helm", find_helm())
-}
-
-/// promtool for a test, or `None` if it was not built, as with [`for_test`].
-pub fn promtool_for_test(test: &str) -> Option<PathBuf> {
-    had_for_test(test, "promtool", find_promtool())
-}
-
-/// actionlint for a test, or `None` where it was not built, as with [`for_test`].
-pub fn actionlint_for_test(test: &str) -> Option<PathBuf> {
-    had_for_test(test, "actionlint", find_actionlint())
-}
-
-/// KWOK for a test, or `None` if it was not built, as with [`for_test`].
-pub fn kwok_for_test(test: &str) -> Option<PathBuf> {
-    had_for_test(test, "KWOK", find_kwok())
+    /// The program for a test, or `None` if it was not built, as with [`for_test`].
+    pub fn for_test(&self, test: &str) -> Option<PathBuf> {
+        had_for_test(test, self.title, self.find())
+    }
 }
 
 pub(crate) fn had_for_test<T>(test: &str, what: &str, found: Result<T>) -> Option<T> {

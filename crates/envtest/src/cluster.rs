@@ -262,7 +262,7 @@ impl Cluster {
         Ok(program)
     }
 
-    /// Starts KWOK (`tools::find_kwok`). From then on, nodes that it adopts ([`kwok::adopt`]) are Ready, their pods
+    /// Starts KWOK ([`binaries::KWOK`](crate::binaries::KWOK)). From then on, nodes that it adopts ([`kwok::adopt`]) are Ready, their pods
     /// run, and pods deleted there are gone within moments, whatever their grace period.
     pub async fn kwok(&self, program: &Path) -> Result<ChildProcess> {
         let port = servers::free_port()?;

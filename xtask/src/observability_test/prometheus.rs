@@ -28,7 +28,7 @@ pub(crate) fn unix_now() -> Result<f64> {
 impl PrometheusServer {
     /// Starts it in a folder of programs, with a file of rules; it does not scrape a process yet.
     pub(crate) async fn start(folder: &ProcessFolder, rules: &str) -> Result<Self> {
-        let program = binaries::find_or_build_prometheus()?;
+        let program = binaries::PROMETHEUS.find_or_build()?;
         let own = folder.path().join("prometheus");
         fs::create_dir_all(own.join("targets"))?;
         fs::write(own.join("rules.yaml"), rules)?;

@@ -112,7 +112,7 @@ fn assert_by_shown_labels(uid: &str, target: &Value) {
 #[test]
 fn promtool_accepts_each_expression_of_the_dashboards() {
     const TEST: &str = "promtool_accepts_each_expression_of_the_dashboards";
-    let Some(promtool) = binaries::promtool_for_test(TEST) else { return };
+    let Some(promtool) = binaries::PROMTOOL.for_test(TEST) else { return };
     let all = kept();
     let expressions: Vec<&str> = all.iter().flat_map(|(_, dashboard)| expressions(dashboard)).collect();
     let rules: String = expressions.iter().enumerate().map(|(index, expr)| rule(index, expr)).collect();

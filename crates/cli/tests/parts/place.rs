@@ -88,7 +88,7 @@ impl Place {
         let folder = folder("real");
         let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
         let cluster = Cluster::start(tools, options).await.unwrap();
-        let kubelets = cluster.kwok(&binaries::find_kwok().unwrap()).await.unwrap();
+        let kubelets = cluster.kwok(&binaries::KWOK.find().unwrap()).await.unwrap();
         let api = cluster.api(Account::Admin).await.unwrap();
         let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
         let nodes: Vec<String> = (1..=NODES).map(|number| format!("n{number}")).collect();

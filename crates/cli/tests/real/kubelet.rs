@@ -16,7 +16,7 @@ const GRACE: i64 = 120;
 /// seconds, are ended and removed, each with one DELETE; pods that tolerate the taint, or were saved in time, keep
 /// running. On a node without a kubelet the same eviction leaves the pod terminating.
 pub(crate) async fn evicted_pods_are_ended_and_removed(cluster: &mut Cluster, witness: &Witness) -> Terms {
-    let kubelets = cluster.kwok(&binaries::find_kwok().unwrap()).await.unwrap();
+    let kubelets = cluster.kwok(&binaries::KWOK.find().unwrap()).await.unwrap();
     let scene = Scene::of(cluster, witness).await;
     let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     for node in ["kubelet", "kubelet-none"] {

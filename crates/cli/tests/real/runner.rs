@@ -147,7 +147,7 @@ pub(crate) fn run(mut groups: Vec<Group>) -> ExitCode {
 
 /// With `CI=true` no scenario may be skipped.
 fn kwok_is_there(group: &Group) -> bool {
-    let Err(why) = binaries::find_kwok() else { return true };
+    let Err(why) = binaries::KWOK.find() else { return true };
     assert!(std::env::var("CI").as_deref() != Ok("true"), "CI=true: {why:#}");
     group.names().iter().for_each(|name| binaries::skipped(name, &format!("{why:#}")));
     false
