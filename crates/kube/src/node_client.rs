@@ -37,6 +37,20 @@ pub struct PatchOptions {
     pub dry_run: bool,
 }
 
+impl PatchOptions {
+    pub(crate) fn uri(&self, on: &ResourcePath<'_>) -> String {
+        let mut uri = on.path() + "?fieldManager=";
+        push_encoded(&mut uri, &self.field_manager);
+        if !self.field_validation.is_empty() {
+            uri = uri + "&fieldValidation=" + self.field_validation;
+        }
+        if self.dry_run {
+            uri += "&dryRun=All";
+        }
+        uri
+    }
+}
+
 /// The server's response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchResponse {
@@ -147,21 +161,8 @@ impl NodeClient {
     ) -> Result<PatchResponse, NodeRequestError> {
         let name = NodeName::new(name);
         let on = ResourcePath::node(&name, "")?;
-        let mut uri = on.path() + "?fieldManager=";
-        push_encoded(&mut uri, &how.field_manager);
-        if !how.field_validation.is_empty() {
-            uri = uri + "&fieldValidation=" + how.field_validation;
-        }
-        if how.dry_run {
-            uri += "&dryRun=All";
-        }
-        self.send(
-            Method::PATCH,
-            &on,
-            uri,
-            RequestSpec { content: JSON_PATCH, body, ..RequestSpec::default() },
-        )
-        .await
+        let what = RequestSpec { content: JSON_PATCH, body, ..RequestSpec::default() };
+        self.send(Method::PATCH, &on, how.uri(&on), what).await
     }
 
     async fn send(
@@ -171,22 +172,29 @@ impl NodeClient {
         uri: String,
         what: RequestSpec,
     ) -> Result<PatchResponse, NodeRequestError> {
-        let response = match tokio::time::timeout(self.limit, exchange(&self.client, &method, on, uri, what))
-            .await
-        {
-            Ok(response) => response.map_err(NodeRequestError::NoAnswer)?,
-            Err(_) => return Err(NodeRequestError::NoAnswer(RequestError::silence(&method, on, self.limit))),
-        };
-        if response.head.status.is_success() {
-            let warnings = warnings(&response);
-            return Ok(PatchResponse { body: response.body, warnings });
-        }
-        Err(NodeRequestError::Status(Box::new(failure_status(&response))))
+        let response = exchange(&self.client, &method, on, uri, what);
+        successful(&method, on, self.limit, response).await
+    }
+}
+
+/// Waits at most `limit` for a response; one with a status of failure is an error.
+pub(crate) async fn successful(
+    method: &Method,
+    on: &ResourcePath<'_>,
+    limit: Duration,
+    response: impl Future<Output = Result<RawResponse, RequestError>>,
+) -> Result<PatchResponse, NodeRequestError> {
+    let response = tokio::time::timeout(limit, response).await;
+    let response = response.unwrap_or_else(|_| Err(RequestError::silence(method, on, limit)));
+    let response = response.map_err(NodeRequestError::NoAnswer)?;
+    match response.head.status.is_success() {
+        true => Ok(PatchResponse { warnings: warnings(&response), body: response.body }),
+        false => Err(NodeRequestError::Status(Box::new(failure_status(&response)))),
     }
 }
 
 /// A response without a `NodeStatusBody` does not come from an API server.
-pub(crate) fn failure_status(response: &RawResponse) -> ApiFailureStatus {
+fn failure_status(response: &RawResponse) -> ApiFailureStatus {
     let code = response.head.status.as_u16();
     let status: NodeStatusBody = serde_json::from_slice(&response.body).unwrap_or_default();
     let details = status.details.unwrap_or_default();
@@ -206,7 +214,7 @@ pub(crate) fn failure_status(response: &RawResponse) -> ApiFailureStatus {
 const WARNINGS_MOST: usize = 20;
 
 /// `Warning: 299 - "text"`, as in RFC 7234; text may be quoted with backslashes.
-pub(crate) fn warnings(response: &RawResponse) -> Vec<String> {
+fn warnings(response: &RawResponse) -> Vec<String> {
     let lines = response.head.headers.get_all(http::header::WARNING).iter().take(WARNINGS_MOST);
     lines
         .filter_map(|line| {

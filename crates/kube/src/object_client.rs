@@ -1,7 +1,7 @@
 //! Reads, applies, replaces and deletes any object by its path, for interactive commands.
 
 use crate::api::{RawResponse, RequestError, RequestSpec, ResourcePath, exchange, push_encoded};
-use crate::node_client::{NodeRequestError, PatchOptions, PatchResponse, failure_status, warnings};
+use crate::node_client::{NodeRequestError, PatchOptions, PatchResponse, successful};
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kube::Client;
@@ -48,6 +48,11 @@ impl<'a> ObjectRef<'a> {
         let named = ResourcePath::named(group, plural, namespace, name)?;
         Ok(ResourcePath { version, ..named })
     }
+
+    fn collection(self) -> Result<ResourcePath<'a>, NodeRequestError> {
+        let Self { group, version, plural, namespace, .. } = self;
+        Ok(ResourcePath { version, ..ResourcePath::collection(group, plural, namespace)? })
+    }
 }
 
 impl ObjectClient {
@@ -70,13 +75,9 @@ impl ObjectClient {
     /// # Errors
     /// A [`NodeRequestError`].
     pub async fn all(&self, object: ObjectRef<'_>) -> Result<Option<PatchResponse>, NodeRequestError> {
-        let ObjectRef { group, version, plural, namespace, .. } = object;
-        let on = ResourcePath::collection(group, plural, namespace)?;
-        let on = ResourcePath { version, ..on };
-        present(
-            self.send(Method::GET, &on, on.path(), RequestSpec { most: LIST_MOST, ..RequestSpec::default() })
-                .await,
-        )
+        let on = object.collection()?;
+        let what = RequestSpec { most: LIST_MOST, ..RequestSpec::default() };
+        present(self.send(Method::GET, &on, on.path(), what).await)
     }
 
     /// Lists the objects of this kind that have these labels.
@@ -88,14 +89,11 @@ impl ObjectClient {
         object: ObjectRef<'_>,
         selector: &str,
     ) -> Result<Option<PatchResponse>, NodeRequestError> {
-        let ObjectRef { group, version, plural, namespace, .. } = object;
-        let on = ResourcePath::collection(group, plural, namespace)?;
-        let on = ResourcePath { version, ..on };
+        let on = object.collection()?;
         let mut uri = on.path() + "?labelSelector=";
         push_encoded(&mut uri, selector);
-        present(
-            self.send(Method::GET, &on, uri, RequestSpec { most: LIST_MOST, ..RequestSpec::default() }).await,
-        )
+        let what = RequestSpec { most: LIST_MOST, ..RequestSpec::default() };
+        present(self.send(Method::GET, &on, uri, what).await)
     }
 
     /// Applies the fields of `body` (server-side apply), whatever else the object has. `force` takes fields from other
@@ -111,14 +109,9 @@ impl ObjectClient {
         force: bool,
     ) -> Result<PatchResponse, NodeRequestError> {
         let on = object.resource()?;
-        let uri = written(&on, how) + if force { "&force=true" } else { "" };
-        self.send(
-            Method::PATCH,
-            &on,
-            uri,
-            RequestSpec { content: APPLY, body: Bytes::from(body), ..RequestSpec::default() },
-        )
-        .await
+        let uri = how.uri(&on) + if force { "&force=true" } else { "" };
+        let what = RequestSpec { content: APPLY, body: Bytes::from(body), ..RequestSpec::default() };
+        self.send(Method::PATCH, &on, uri, what).await
     }
 
     /// Replaces the whole object by `body`, at the version that it names.
@@ -132,9 +125,8 @@ impl ObjectClient {
         how: &PatchOptions,
     ) -> Result<PatchResponse, NodeRequestError> {
         let on = object.resource()?;
-        let uri = written(&on, how);
-        self.send(Method::PUT, &on, uri, RequestSpec { body: Bytes::from(body), ..RequestSpec::default() })
-            .await
+        let what = RequestSpec { body: Bytes::from(body), ..RequestSpec::default() };
+        self.send(Method::PUT, &on, how.uri(&on), what).await
     }
 
     /// Deletes the object; `false` if it did not exist. With finalizers it is gone only later.
@@ -174,29 +166,9 @@ impl ObjectClient {
         uri: String,
         what: RequestSpec,
     ) -> Result<PatchResponse, NodeRequestError> {
-        let response =
-            tokio::time::timeout(self.limit, self.exchange_unless_throttled(&method, on, uri, what)).await;
-        let response = match response {
-            Ok(response) => response.map_err(NodeRequestError::NoAnswer)?,
-            Err(_) => return Err(NodeRequestError::NoAnswer(RequestError::silence(&method, on, self.limit))),
-        };
-        match response.head.status.is_success() {
-            true => Ok(PatchResponse { warnings: warnings(&response), body: response.body }),
-            false => Err(NodeRequestError::Status(Box::new(failure_status(&response)))),
-        }
+        let response = self.exchange_unless_throttled(&method, on, uri, what);
+        successful(&method, on, self.limit, response).await
     }
-}
-
-fn written(on: &ResourcePath<'_>, how: &PatchOptions) -> String {
-    let mut uri = on.path() + "?fieldManager=";
-    push_encoded(&mut uri, &how.field_manager);
-    if !how.field_validation.is_empty() {
-        uri = uri + "&fieldValidation=" + how.field_validation;
-    }
-    if how.dry_run {
-        uri += "&dryRun=All";
-    }
-    uri
 }
 
 /// A missing object is not an error.
