@@ -157,8 +157,7 @@ impl ApiClient {
     ) -> Result<Option<ResourceVersion>, RequestError> {
         let resource = ResourcePath::pod(pod, "status")?;
         let body = bodies::mark(uid, version, generation, now);
-        let (content, caution) = (STRATEGIC, ErrorHints::Absence);
-        let ask = RequestSpec { content, accept: ACCEPT_METADATA, body, caution, ..RequestSpec::default() };
+        let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::patch(STRATEGIC, body) };
         let answer = self.send(Method::PATCH, &resource, MANAGED, ask).await?;
         Ok(bodies::version_of(&answer.body))
     }
@@ -185,12 +184,7 @@ impl ApiClient {
                     return Ok(());
                 }
                 let body = bodies::unmark(uid, &seen.version);
-                let ask = RequestSpec {
-                    content: STRATEGIC,
-                    accept: ACCEPT_METADATA,
-                    body,
-                    ..RequestSpec::default()
-                };
+                let ask = RequestSpec::patch(STRATEGIC, body);
                 tries -= 1;
                 match self.send(Method::PATCH, &write, MANAGED, ask).await {
                     Err(RequestError { failure: ApiFailure::Conflict, .. }) if tries > 0 => {}
@@ -270,13 +264,7 @@ impl ApiClient {
     ) -> Result<TimeAddedResult, RequestError> {
         let Some(body) = time_added::patch(node, index, when) else { return Ok(TimeAddedResult::NotNeeded) };
         let resource = ResourcePath::node(&node.name, "")?;
-        let ask = RequestSpec {
-            content: JSON_PATCH,
-            accept: ACCEPT_METADATA,
-            body,
-            caution: ErrorHints::Tests,
-            ..RequestSpec::default()
-        };
+        let ask = RequestSpec { caution: ErrorHints::Tests, ..RequestSpec::patch(JSON_PATCH, body) };
         let answer = self.send(Method::PATCH, &resource, MANAGED, ask).await?;
         Ok(TimeAddedResult::Done(bodies::version_of(&answer.body)))
     }

@@ -7,7 +7,6 @@ use super::request_error::ErrorHints;
 use super::time_added::JSON_PATCH;
 use super::{ApiClient, MANAGED, RequestError, RequestSpec, ResourcePath, reading, whole};
 use crate::decode::{DecodedNode, Encoding, NODE_LEASES, WatchedObject, foreign_type};
-use bytes::Bytes;
 use http::Method;
 use node_bodies::NodeBody;
 use taintward_core::api_error::ApiFailure;
@@ -60,13 +59,7 @@ impl ApiClient {
         self.with_deadline(&resource, async {
             let seen = self.look(&resource, RequestSpec::default(), &node.uid, version).await?;
             let Some(body) = seen.taint_patch(add, remove, at) else { return Ok(seen.version()) };
-            let ask = RequestSpec {
-                content: JSON_PATCH,
-                accept: ACCEPT_METADATA,
-                body,
-                caution: ErrorHints::Tests,
-                ..RequestSpec::default()
-            };
+            let ask = RequestSpec { caution: ErrorHints::Tests, ..RequestSpec::patch(JSON_PATCH, body) };
             self.write(&resource, ask).await
         })
         .await
@@ -102,7 +95,7 @@ impl ApiClient {
                 }
             };
             let body = node_bodies::declare(&node.uid, &demanded, conditions, created.as_deref(), at);
-            self.write(&status, patch(STRATEGIC, body)).await
+            self.write(&status, RequestSpec::patch(STRATEGIC, body)).await
         })
         .await
     }
@@ -120,7 +113,7 @@ impl ApiClient {
     ) -> Result<Option<ResourceVersion>, RequestError> {
         let resource = ResourcePath::node(&node.name, "")?;
         let Some(body) = node_bodies::label(&node.uid, version, os, arch) else { return Ok(version) };
-        self.write(&resource, patch(MERGE_PATCH, body)).await
+        self.write(&resource, RequestSpec::patch(MERGE_PATCH, body)).await
     }
 
     /// Sets the condition `Ready` of this pod to False, keeping its reason and message (NL-17). `Ok(false)`: it has no
@@ -137,7 +130,7 @@ impl ApiClient {
                 let patched = node_bodies::not_ready_patch(&answer.body, &read, uid, at)?;
                 let Some(body) = patched else { return Ok(false) };
                 tries -= 1;
-                match self.write(&write, patch(STRATEGIC, body)).await {
+                match self.write(&write, RequestSpec::patch(STRATEGIC, body)).await {
                     Err(RequestError { failure: ApiFailure::Conflict, .. }) if tries > 0 => {}
                     other => return other.map(|_| true),
                 }
@@ -193,8 +186,4 @@ impl ApiClient {
         let answer = self.send(Method::PATCH, on, MANAGED, ask).await?;
         Ok(version_of(&answer.body))
     }
-}
-
-fn patch(content: &'static str, body: Bytes) -> RequestSpec {
-    RequestSpec { content, accept: ACCEPT_METADATA, body, ..RequestSpec::default() }
 }

@@ -1,5 +1,6 @@
 //! Sends one request and reads its response with a size limit.
 
+use super::bodies::ACCEPT_METADATA;
 use super::path::ResourcePath;
 use super::request_error::{ErrorHints, RequestError};
 use crate::decode::Encoding;
@@ -32,6 +33,13 @@ pub(crate) struct RequestSpec {
 impl Default for RequestSpec {
     fn default() -> Self {
         Self { content: JSON, accept: JSON, body: Bytes::new(), caution: ErrorHints::None, most: BODY_MAX }
+    }
+}
+
+impl RequestSpec {
+    /// A patch whose response has only metadata.
+    pub(crate) fn patch(content: &'static str, body: Bytes) -> Self {
+        Self { content, accept: ACCEPT_METADATA, body, ..Self::default() }
     }
 }
 
