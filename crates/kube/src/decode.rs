@@ -126,7 +126,7 @@ pub trait WatchedObject: Sized + Send + 'static {
     /// Whether only JSON is requested, never protobuf: for fields that only the mirrors in `wire` have.
     const JSON_ONLY: bool = false;
     /// The server's filter.
-    const FIELD_SELECTOR: Option<&'static str>;
+    const FIELD_SELECTOR: Option<&'static str> = None;
 
     /// Decodes one message, without envelope.
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self>;

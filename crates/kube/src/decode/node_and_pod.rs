@@ -49,7 +49,6 @@ impl WatchedObject for DecodedNode {
     const PATH: &'static str = "/api/v1/nodes";
     const RESOURCE: &'static str = "nodes";
     const KIND: &'static str = "Node";
-    const FIELD_SELECTOR: Option<&'static str> = None;
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
         Protobuf::decode(bytes)
@@ -73,7 +72,6 @@ impl WatchedObject for NodeForAllControllers {
     const PATH: &'static str = DecodedNode::PATH;
     const RESOURCE: &'static str = DecodedNode::RESOURCE;
     const KIND: &'static str = DecodedNode::KIND;
-    const FIELD_SELECTOR: Option<&'static str> = DecodedNode::FIELD_SELECTOR;
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
         DecodedNode::from_protobuf(bytes)
@@ -98,7 +96,6 @@ impl WatchedObject for NodeFact {
     const PATH: &'static str = DecodedNode::PATH;
     const RESOURCE: &'static str = DecodedNode::RESOURCE;
     const KIND: &'static str = DecodedNode::KIND;
-    const FIELD_SELECTOR: Option<&'static str> = DecodedNode::FIELD_SELECTOR;
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
         DecodedNode::from_protobuf(bytes).map(|decoded| decoded.taints)
@@ -207,7 +204,6 @@ impl WatchedObject for LeaseFact {
     const PATH: &'static str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
     const RESOURCE: &'static str = "leases";
     const KIND: &'static str = "Lease";
-    const FIELD_SELECTOR: Option<&'static str> = None;
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
         Protobuf::decode(bytes)

@@ -58,7 +58,6 @@ impl WatchedObject for PoolFact {
     const PATH: &'static str = "/apis/taintward.io/v1alpha1/dedicatedpools";
     const RESOURCE: &'static str = "dedicatedpools";
     const KIND: &'static str = "DedicatedPool";
-    const FIELD_SELECTOR: Option<&'static str> = None;
 
     fn from_protobuf(_: &[u8]) -> Decoded<Self> {
         never_binary(Self::KIND)
@@ -83,7 +82,6 @@ impl WatchedObject for PolicyObject {
     const PATH: &'static str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
     const RESOURCE: &'static str = "taintwardpolicies";
     const KIND: &'static str = "TaintwardPolicy";
-    const FIELD_SELECTOR: Option<&'static str> = None;
 
     fn from_protobuf(_: &[u8]) -> Decoded<Self> {
         never_binary(Self::KIND)
@@ -107,7 +105,6 @@ impl WatchedObject for NamespaceObject {
     const PATH: &'static str = "/api/v1/namespaces";
     const RESOURCE: &'static str = "namespaces";
     const KIND: &'static str = "Namespace";
-    const FIELD_SELECTOR: Option<&'static str> = None;
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
         Protobuf::decode(bytes)
@@ -131,7 +128,6 @@ impl WatchedObject for PoolNodeFact {
     const PATH: &'static str = "/api/v1/nodes";
     const RESOURCE: &'static str = "nodes";
     const KIND: &'static str = "Node";
-    const FIELD_SELECTOR: Option<&'static str> = None;
 
     fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
         Protobuf::decode(bytes)
