@@ -3,6 +3,7 @@
 use taintward_core::api_error::ApiFailure;
 use taintward_kube::clock::IgnoredDate;
 use taintward_server::closed_label;
+use taintward_server::metrics::{ClosedLabel, EncodeLabel as _, EncodeLabelSet, LabelSetEncoder};
 
 closed_label! {
     /// What is listed and watched.
@@ -324,32 +325,19 @@ impl Method {
     }
 }
 
-closed_label! {
-    /// The same, as client-go calls it for durations.
-    Verb, "verb", {
-        /// GET.
-        Get => "GET",
-        /// POST.
-        Post => "POST",
-        /// PUT.
-        Put => "PUT",
-        /// PATCH.
-        Patch => "PATCH",
-        /// DELETE.
-        Delete => "DELETE",
+/// The method, as client-go calls it for durations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Verb(pub Method);
+
+impl ClosedLabel for Verb {
+    fn all() -> Vec<Self> {
+        Method::all().into_iter().map(Self).collect()
     }
 }
 
-impl Verb {
-    /// That of a request; nothing else is ever asked.
-    pub fn of(method: &str) -> Self {
-        match method {
-            "POST" => Self::Post,
-            "PUT" => Self::Put,
-            "PATCH" => Self::Patch,
-            "DELETE" => Self::Delete,
-            _ => Self::Get,
-        }
+impl EncodeLabelSet for Verb {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> std::fmt::Result {
+        ("verb", self.0.as_str()).encode(encoder.encode_label())
     }
 }
 

@@ -46,8 +46,9 @@ impl RequestMetrics {
 
 impl RequestObserver for RequestMetrics {
     fn answered(&self, method: &str, status: Option<u16>, took: Span) {
-        self.total.of((Code::of(status), Method::of(method))).inc();
-        self.duration.of(Verb::of(method)).observe(took.as_secs_f64());
+        let method = Method::of(method);
+        self.total.of((Code::of(status), method)).inc();
+        self.duration.of(Verb(method)).observe(took.as_secs_f64());
     }
 
     fn date_ignored(&self, why: IgnoredDate) {
