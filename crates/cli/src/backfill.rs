@@ -7,22 +7,18 @@ mod preview;
 
 pub(crate) use backfill_command_args::{BackfillCommandArgs, BackfillOptions};
 
+use crate::cluster_state::{ClusterStateError, open};
 use crate::messages::counted;
 use crate::output::PrintError;
-use crate::runtime::Runtime;
 use crate::say;
 use preview::{BackfillPreview, PreviewError};
-use std::io;
 use std::process::ExitCode;
-use taintward_kube::config::{ConnectError, connect};
 
 /// Why the command failed.
 #[derive(Debug, thiserror::Error)]
 enum BackfillError {
     #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error("cannot start the async runtime: {0}")]
-    Start(#[from] io::Error),
+    ClusterState(#[from] ClusterStateError),
     #[error(transparent)]
     Preview(#[from] PreviewError),
     #[error(transparent)]
@@ -34,8 +30,7 @@ pub(crate) fn run(options: &BackfillOptions) -> ExitCode {
 }
 
 fn show(options: &BackfillOptions) -> Result<(), BackfillError> {
-    let runtime = Runtime::new()?;
-    let connected = runtime.block_on(connect(&options.cluster.settings))?;
+    let (runtime, connected) = open(&options.cluster.settings)?;
     let preview = runtime.block_on(BackfillPreview::read(&connected.streams, options))?;
     if !options.output.is_for_people() {
         return Ok(options.output.print(&preview)?);

@@ -12,7 +12,7 @@ pub(crate) mod related;
 mod selected_pods;
 
 pub(crate) use clock::ServerClock;
-pub(crate) use cluster::{ClusterReader, of_nodes};
+pub(crate) use cluster::{ClusterReader, greeted, of_nodes, open};
 #[cfg(test)]
 pub(crate) use files::tests;
 pub(crate) use files::{NO_UID, sort};

@@ -25,7 +25,6 @@ use checks::DoctorScope;
 use distribution::RecognizedDistribution;
 use facts::ClusterFacts;
 use report::DoctorReport;
-use std::io;
 use std::process::ExitCode;
 
 /// Exit codes of `taintward doctor`.
@@ -42,8 +41,6 @@ enum DoctorError {
     ClusterState(#[from] ClusterStateError),
     #[error(transparent)]
     Print(#[from] PrintError),
-    #[error("cannot start the async runtime: {0}")]
-    Start(#[from] io::Error),
     #[error("cannot read some files, see above; fix them, or omit them")]
     Files(Vec<ReadError>),
 }
@@ -79,12 +76,11 @@ fn examine(options: &DoctorOptions, lint: Lint<'_>) -> Result<ExitCode, DoctorEr
     })
 }
 
-fn read(options: &DoctorOptions) -> Result<ClusterFacts, DoctorError> {
-    let runtime = Runtime::new()?;
-    Ok(runtime.block_on(async {
+fn read(options: &DoctorOptions) -> Result<ClusterFacts, ClusterStateError> {
+    Runtime::new()?.block_on(async {
         let reader = ClusterReader::of(&options.cluster).await?;
-        Ok::<_, ClusterStateError>(collect::from_cluster(&reader, options).await)
-    })?)
+        Ok(collect::from_cluster(&reader, options).await)
+    })
 }
 
 fn diagnose(facts: &ClusterFacts, options: &DoctorOptions, lint: &LintCounts) -> DoctorReport {

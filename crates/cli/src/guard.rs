@@ -9,18 +9,17 @@ mod guard_report;
 
 pub(crate) use guard_command_args::{GuardCommandArgs, GuardOptions};
 
+use crate::cluster_state::{ClusterStateError, open};
 use crate::messages::counted;
 use crate::output::PrintError;
-use crate::runtime::Runtime;
 use crate::say;
 use guard_command_args::{GuardAction, GuardTargets, InvalidGuardTargets};
 use guard_report::{GuardReport, GuardRow};
-use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use taintward_core::toleration_guard::GuardCeiling;
 use taintward_kube::api::{ApiClient, RequestError};
-use taintward_kube::config::{ConnectError, Connected, connect};
+use taintward_kube::config::Connected;
 
 /// The pause between two checks of the pods.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
@@ -37,9 +36,7 @@ enum GuardError {
     #[error(transparent)]
     Targets(#[from] InvalidGuardTargets),
     #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error("cannot start the async runtime: {0}")]
-    Start(#[from] io::Error),
+    ClusterState(#[from] ClusterStateError),
     #[error("{0}")]
     Read(#[from] RequestError),
     #[error(
@@ -71,8 +68,7 @@ pub(crate) fn run(options: &GuardOptions) -> ExitCode {
 
 fn carry_out(options: &GuardOptions) -> Result<(), GuardError> {
     let targets = options.targets()?;
-    let runtime = Runtime::new()?;
-    let connected = runtime.block_on(connect(&options.cluster.settings))?;
+    let (runtime, connected) = open(&options.cluster.settings)?;
     runtime.block_on(async {
         let report = GuardReport::read(&connected.streams, options, &targets).await?;
         let targets = GuardTargets::Named(existing(&report, targets)?);

@@ -9,18 +9,16 @@ mod pod_counts;
 
 pub(crate) use hold_args::{HoldCommandArgs, HoldOptions, ReleaseCommandArgs};
 
+use crate::cluster_state::{ClusterStateError, open};
 use crate::messages::counted;
 use crate::output::API_VERSION;
-use crate::runtime::Runtime;
 use hold_args::{HoldAction, HoldOutputFormat, InvalidTargets};
 use pod_counts::PodCounts;
 use serde_json::json;
-use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use taintward_core::toleration_hold::UncoveredReason;
 use taintward_kube::api::RequestError;
-use taintward_kube::config::{ConnectError, connect};
 use taintward_kube::node_client::NodeClient;
 
 /// The pause between two checks of the pods.
@@ -38,9 +36,7 @@ enum HoldError {
     #[error(transparent)]
     Targets(#[from] InvalidTargets),
     #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error("cannot start the async runtime: {0}")]
-    Start(#[from] io::Error),
+    ClusterState(#[from] ClusterStateError),
     #[error("{0}")]
     Read(#[from] RequestError),
     #[error(
@@ -69,8 +65,7 @@ pub(crate) fn run(options: &HoldOptions) -> ExitCode {
 
 fn carry_out(options: &HoldOptions) -> Result<(), HoldError> {
     let targets = options.targets()?;
-    let runtime = Runtime::new()?;
-    let connected = runtime.block_on(connect(&options.cluster.settings))?;
+    let (runtime, connected) = open(&options.cluster.settings)?;
     runtime.block_on(async {
         let names = node_requests::names(&connected.streams, &targets, options.cluster.patience).await?;
         if names.is_empty() {

@@ -22,6 +22,7 @@ mod tests;
 
 pub(crate) use lint_args::{LintArgs, LintOptions, LintSource};
 
+use crate::cluster_state::ClusterStateError;
 use crate::output::{self, PrintOptions, Printable};
 use crate::say;
 use baseline::{Baseline, BaselineError};
@@ -30,10 +31,8 @@ use config::{ConfigError, LintConfig};
 use lint_args::LintForm;
 use report::LintReportData;
 use serde_json::Value;
-use std::io;
 use std::process::ExitCode;
 use taintward_core::lint::Severity;
-use taintward_kube::config::{ConnectError, ProbeError};
 
 /// Exit codes of `taintward lint`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
@@ -50,11 +49,7 @@ enum LintError {
     #[error(transparent)]
     Baseline(#[from] BaselineError),
     #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error("{place}: {why}")]
-    Unreachable { place: String, why: ProbeError },
-    #[error("cannot start the async runtime: {0}")]
-    Start(#[from] io::Error),
+    ClusterState(#[from] ClusterStateError),
 }
 
 impl Printable for LintReportData {

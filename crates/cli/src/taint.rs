@@ -14,13 +14,13 @@ mod write;
 pub(crate) use confirm::Preview;
 pub(crate) use taint_args::{TaintArgs, TaintOptions};
 
-use crate::runtime::Runtime;
+use crate::cluster_state::{ClusterStateError, open};
 use node_write_error::NodeWriteError;
 use request::{TaintRequest, TaintUsageError};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
-use taintward_kube::config::{ConnectError, Connected, ProbeError, connect, probe};
+use taintward_kube::config::{Connected, probe};
 use taintward_kube::node_client::NodeClient;
 
 /// How long to probe the API server after a request without a response.
@@ -32,14 +32,13 @@ enum TaintCommandError {
     #[error(transparent)]
     Misuse(#[from] TaintUsageError),
     #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error("cannot start the async runtime: {0}")]
-    Start(#[from] io::Error),
+    ClusterState(#[from] ClusterStateError),
     #[error("{0}")]
     Nodes(#[from] taintward_kube::api::RequestError),
-    /// Nothing was changed: the server does not respond at all.
-    #[error("{place}: {why}")]
-    Unreachable { place: String, why: ProbeError },
+    #[error(
+        "cannot ask for confirmation on the terminal: {0}; no node was changed; use --no-preview to change nodes without a question"
+    )]
+    Prompt(#[from] io::Error),
     #[error("aborted: no node was changed")]
     Declined,
 }
@@ -73,8 +72,7 @@ fn complain(text: &str) -> ExitCode {
 
 fn carry_out(plan: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteError>, TaintCommandError> {
     let request = TaintRequest::read(plan)?;
-    let runtime = Runtime::new()?;
-    let connected = runtime.block_on(connect(&plan.cluster.settings))?;
+    let (runtime, connected) = open(&plan.cluster.settings)?;
     let names = match runtime.block_on(request.names(&connected.streams, plan.cluster.patience)) {
         Ok(names) => names,
         Err(why) => {
@@ -99,8 +97,8 @@ fn carry_out(plan: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteE
 }
 
 /// Fails if the API server does not respond at all, with its address and what to do.
-async fn reached(plan: &TaintOptions, connected: &Connected) -> Result<(), TaintCommandError> {
-    let unreachable = |why| TaintCommandError::Unreachable { place: connected.where_from.clone(), why };
+async fn reached(plan: &TaintOptions, connected: &Connected) -> Result<(), ClusterStateError> {
+    let unreachable = |why| ClusterStateError::Unreachable { place: connected.where_from.clone(), why };
     let probed = probe(&connected.client, plan.cluster.patience.min(PROBED_MOST)).await;
     probed.map(drop).map_err(unreachable)
 }

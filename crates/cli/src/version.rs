@@ -1,13 +1,12 @@
 //! Runs `taintward version`: prints the versions of the program and of the API server.
 
 use crate::args::kube_args::{ServerArgs, ServerOptions, WHICH};
+use crate::cluster_state::{ClusterStateError, greeted};
 use crate::output::{API_VERSION, OutputArgs, OutputError, OutputOptions, PrintOptions, Printable};
 use crate::runtime::Runtime;
 use clap::Args;
 use serde_json::{Value, json};
-use std::io;
 use std::process::ExitCode;
-use taintward_kube::config::{ConnectError, ProbeError, connect, probe};
 
 /// Exit codes of `taintward version`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
@@ -44,17 +43,6 @@ impl VersionArgs {
         let server = (!self.client).then(|| self.server.resolve());
         Ok(VersionOptions { server, output: self.output.resolve()? })
     }
-}
-
-/// Why the server's version is unknown.
-#[derive(Debug, thiserror::Error)]
-enum VersionError {
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error("{place}: {why}")]
-    Unreachable { place: String, why: ProbeError },
-    #[error("cannot start the async runtime: {0}")]
-    Start(#[from] io::Error),
 }
 
 struct Versions {
@@ -99,12 +87,7 @@ pub(crate) fn run(plan: VersionOptions) -> ExitCode {
     if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn query(server: &ServerOptions) -> Result<String, VersionError> {
-    let runtime = Runtime::new()?;
-    runtime.block_on(async {
-        let connected = connect(&server.settings).await?;
-        let place = connected.where_from.clone();
-        let unreachable = |why| VersionError::Unreachable { place, why };
-        probe(&connected.client, server.patience).await.map_err(unreachable)
-    })
+fn query(server: &ServerOptions) -> Result<String, ClusterStateError> {
+    let (_, greeting) = Runtime::new()?.block_on(greeted(&server.settings, server.patience))?;
+    Ok(greeting.version)
 }

@@ -7,11 +7,12 @@ use crate::progress::Progress;
 use crate::runtime::Runtime;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
+use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::cluster_snapshot::SnapshotBuilder;
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::api::RequestError;
-use taintward_kube::config::{Connected, connect, greet};
+use taintward_kube::config::{ConnectSettings, Connected, ServerInfo, connect, greet};
 use taintward_kube::paged_list::{self, ListRequest, pages};
 use taintward_kube::snapshot;
 
@@ -38,15 +39,31 @@ struct ReadScope<'e> {
     selected: SelectedPods,
 }
 
+/// Connects, and waits for the server's version and time.
+pub(crate) async fn greeted(
+    settings: &ConnectSettings,
+    patience: Duration,
+) -> Result<(Connected, ServerInfo), ClusterStateError> {
+    let connected = connect(settings).await?;
+    let greeting = greet(&connected.client, patience).await;
+    let unreachable = |why| ClusterStateError::Unreachable { place: connected.where_from.clone(), why };
+    let greeting = greeting.map_err(unreachable)?;
+    Ok((connected, greeting))
+}
+
+/// Connects on a new runtime, without a request.
+pub(crate) fn open(settings: &ConnectSettings) -> Result<(Runtime, Connected), ClusterStateError> {
+    let runtime = Runtime::new()?;
+    let connected = runtime.block_on(connect(settings))?;
+    Ok((runtime, connected))
+}
+
 impl<'c> ClusterReader<'c> {
     /// Connects and waits for a first response.
     pub(crate) async fn of(cluster: &'c ClusterOptions) -> Result<Self, ClusterStateError> {
-        let connected = connect(&cluster.settings).await?;
-        let place = connected.where_from.clone();
-        let unreachable = |why| ClusterStateError::Unreachable { place, why };
         let local = ServerClock::local();
         let asked = local.now().wall;
-        let greeting = greet(&connected.client, cluster.patience).await.map_err(unreachable)?;
+        let (connected, greeting) = greeted(&cluster.settings, cluster.patience).await?;
         let clock = ServerClock::of(asked, local.now().wall, greeting.date);
         Ok(Self { cluster, connected, version: greeting.version, clock })
     }

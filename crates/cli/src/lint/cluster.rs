@@ -1,14 +1,14 @@
 //! Reads nodes, workloads and pods without a workload from a running cluster; what cannot be read becomes a gap.
 
-use super::LintError;
 use super::collect::{CollectedObjects, Collector};
 use super::object::{self, LintObjectKind};
 use crate::args::kube_args::ClusterOptions;
+use crate::cluster_state::{ClusterStateError, greeted};
 use crate::manifest::YamlNode;
 use crate::runtime::Runtime;
 use taintward_core::lint::LintedWorkload;
 use taintward_kube::api::RequestError;
-use taintward_kube::config::{Connected, connect, probe};
+use taintward_kube::config::Connected;
 use taintward_kube::paged_list::{ListRequest, pages};
 
 /// Kinds with pods, owners before what they own.
@@ -25,7 +25,7 @@ const WORKLOADS: [(&str, &str, &str); 7] = [
 const DAEMONSETS: &str = "daemonsets";
 
 /// Reads all objects of the selected cluster.
-pub(super) fn read(cluster: &ClusterOptions) -> Result<CollectedObjects, LintError> {
+pub(super) fn read(cluster: &ClusterOptions) -> Result<CollectedObjects, ClusterStateError> {
     with(cluster, async |look| look.all().await)
 }
 
@@ -33,7 +33,7 @@ pub(super) fn read(cluster: &ClusterOptions) -> Result<CollectedObjects, LintErr
 pub(super) fn around(
     cluster: &ClusterOptions,
     mut files: CollectedObjects,
-) -> Result<CollectedObjects, LintError> {
+) -> Result<CollectedObjects, ClusterStateError> {
     let around = with(cluster, async |look| {
         let (mut basket, mut gaps) = (Collector::default(), Vec::new());
         look.nodes(&mut basket, &mut gaps).await;
@@ -53,13 +53,9 @@ pub(super) fn around(
 fn with(
     cluster: &ClusterOptions,
     look: impl AsyncFnOnce(ClusterLint<'_>) -> CollectedObjects,
-) -> Result<CollectedObjects, LintError> {
-    let runtime = Runtime::new()?;
-    runtime.block_on(async {
-        let connected = connect(&cluster.settings).await?;
-        let place = connected.where_from.clone();
-        let unreachable = |why| LintError::Unreachable { place, why };
-        probe(&connected.client, cluster.patience).await.map_err(unreachable)?;
+) -> Result<CollectedObjects, ClusterStateError> {
+    Runtime::new()?.block_on(async {
+        let (connected, _) = greeted(&cluster.settings, cluster.patience).await?;
         Ok(look(ClusterLint { cluster, connected: &connected }).await)
     })
 }
