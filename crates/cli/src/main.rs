@@ -36,6 +36,7 @@ mod run;
 mod runtime;
 mod sandbox;
 mod say;
+mod stale_nodes;
 mod taint;
 mod taint_note;
 mod version;

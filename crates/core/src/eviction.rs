@@ -322,13 +322,6 @@ impl EvictionEngine {
         self.cache.pending()
     }
 
-    /// Returns all pods that have a deadline, a turn or an attempt, in no particular order. The verdict says whether a
-    /// pod is evicted, and when ([`EvictionEngine::explain`]): a pod whose mark must be removed (S9) may still count
-    /// down, and one whose mark is not removed in time is evicted.
-    pub fn pods_with_eviction_state(&self) -> impl Iterator<Item = PodRef> {
-        self.cache.pods_with_eviction_state()
-    }
-
     /// Returns all pods that are bound to a node, in any phase.
     pub fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = PodRef> {
         self.cache.pods_on(node)

@@ -4,6 +4,7 @@
 
 use super::views::{PodPhase, PodState, PodView};
 use crate::cluster_change::OVERDUE_AFTER;
+use crate::stale_nodes::StaleNodes;
 use serde::{Serialize, Serializer};
 use std::collections::btree_map::Range;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +14,7 @@ use taintward_core::engine::Engine as _;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::{NodeName, PodId, PodRef, Uid};
-use taintward_core::object_event::{ObjectEvent, ObjectRef};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Now};
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, Verdict};
 use taintward_kube::decode::DecodedPod;
@@ -23,7 +24,7 @@ pub(crate) struct PodTable {
     engine: EvictionEngine,
     pods: BTreeMap<NodeName, PodsByUid>,
     /// Nodes whose pods the next call judges again.
-    stale: BTreeSet<NodeName>,
+    stale: StaleNodes,
 }
 
 type PodsByUid = BTreeMap<Uid, ShownPod>;
@@ -50,7 +51,7 @@ pub(crate) struct PodChange {
 impl PodTable {
     pub(crate) fn new() -> Self {
         let engine = EvictionEngine::new(EvictionConfig::default());
-        Self { engine, pods: BTreeMap::new(), stale: BTreeSet::new() }
+        Self { engine, pods: BTreeMap::new(), stale: StaleNodes::default() }
     }
 
     /// Whether nodes and pods were listed once; before, the verdicts are incomplete.
@@ -60,40 +61,18 @@ impl PodTable {
 
     /// Handles an event of a node.
     pub(crate) fn handle_node(&mut self, event: ObjectEvent<NodeFact>, now: Now) {
-        match &event {
-            ObjectEvent::Applied { fact, .. } => _ = self.stale.insert(fact.name.clone()),
-            ObjectEvent::Deleted(node) | ObjectEvent::Undecodable(node) => {
-                self.stale.insert(node.node_name());
-            }
-            ObjectEvent::ListCompleted => self.stale.extend(self.pods.keys().cloned()),
-            _ => {}
-        }
+        self.stale.add_node(&event);
         self.engine.handle(EvictionInput::Nodes(event), now);
     }
 
     /// Handles an event of a pod.
     pub(crate) fn handle_pod(&mut self, event: ObjectEvent<DecodedPod>, now: Now) {
-        match &event {
-            ObjectEvent::Applied { fact: DecodedPod { pod, held, .. }, .. } => {
-                let pods = self.pods.entry(pod.node.clone()).or_default();
-                let (id, uid) = (pod.id.clone(), pod.id.uid().clone());
-                let entry = pods.entry(uid).or_insert(ShownPod {
-                    id,
-                    is_held: false,
-                    is_overdue: false,
-                    state: None,
-                });
-                entry.is_held = held.is_some();
-                self.stale.insert(pod.node.clone());
-            }
-            ObjectEvent::Deleted(ObjectRef { node: Some(node), .. })
-            | ObjectEvent::Undecodable(ObjectRef { node: Some(node), .. }) => {
-                self.stale.insert(node.clone());
-            }
-            ObjectEvent::Deleted(_) | ObjectEvent::ListCompleted => {
-                self.stale.extend(self.pods.keys().cloned());
-            }
-            _ => {}
+        self.stale.add_pod(&event, |decoded| &decoded.pod.node);
+        if let ObjectEvent::Applied { fact: DecodedPod { pod, held, .. }, .. } = &event {
+            let pods = self.pods.entry(pod.node.clone()).or_default();
+            let (id, uid) = (pod.id.clone(), pod.id.uid().clone());
+            let new = ShownPod { id, is_held: false, is_overdue: false, state: None };
+            pods.entry(uid).or_insert(new).is_held = held.is_some();
         }
         let event: ObjectEvent<PodFact> = event.map(|decoded| decoded.pod);
         self.engine.handle(EvictionInput::Pods(event), now);
@@ -106,7 +85,7 @@ impl PodTable {
         if !self.is_synced() {
             return;
         }
-        for node in std::mem::take(&mut self.stale) {
+        for node in self.stale.take(self.pods.keys()) {
             self.judge(&node, now, &mut changed);
         }
     }

@@ -259,7 +259,8 @@ impl<'a> PendingWatch<'a> {
         if !self.tracker.is_synced() {
             return text + "Reading nodes and pods ...\n";
         }
-        let rows = self.tracker.rows(now);
+        self.tracker.changes(now);
+        let rows = self.tracker.rows();
         match rows.is_empty() {
             true => paragraph(&mut text, &(empty_list(self.namespace) + "."), &view),
             false => text += &table(&rows, self.namespace.is_empty(), calendar(now)).print(&view),

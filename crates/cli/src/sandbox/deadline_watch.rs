@@ -58,8 +58,8 @@ impl DeadlineWatch {
     }
 
     /// All pods with a deadline, the next one first.
-    pub(crate) fn rows(&mut self) -> Vec<PendingRow> {
-        if self.tracker.is_synced() { self.tracker.rows(self.now()) } else { Vec::new() }
+    pub(crate) fn rows(&self) -> Vec<PendingRow> {
+        self.tracker.rows()
     }
 }
 

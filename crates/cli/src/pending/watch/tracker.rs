@@ -1,16 +1,17 @@
 //! Tracks the pods with a deadline in an eviction engine that receives all watch events and is never pulled.
 //!
+//! - Invariant: only the pods of nodes that an event concerns are judged again.
 //! - Invariant: a pod deleted within a few seconds of its deadline was never overdue.
 
 use super::calendar;
 use crate::cluster_change::{ClusterChange, OVERDUE_AFTER};
 use crate::pending::{PendingRow, counting_toleration};
+use crate::stale_nodes::StaleNodes;
 use std::collections::BTreeMap;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::identity::PodRef;
-use taintward_core::identity::Uid;
+use taintward_core::identity::{NodeName, PodRef, Uid};
 use taintward_core::time::{Mono, Now};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
@@ -28,24 +29,32 @@ struct TrackedPod {
 pub(crate) struct PendingTracker {
     engine: EvictionEngine,
     namespace: String,
-    shown: BTreeMap<Uid, TrackedPod>,
+    stale: StaleNodes,
+    shown: BTreeMap<NodeName, BTreeMap<Uid, TrackedPod>>,
 }
 
 impl PendingTracker {
     /// Tracks the pods of one namespace; all if empty.
     pub(crate) fn new(numeric: NumericOperators, namespace: &str) -> Self {
         let engine = EvictionEngine::new(EvictionConfig { numeric, ..EvictionConfig::default() });
-        Self { engine, namespace: namespace.to_owned(), shown: BTreeMap::new() }
+        let namespace = namespace.to_owned();
+        Self { engine, namespace, stale: StaleNodes::default(), shown: BTreeMap::new() }
     }
 
     pub(crate) fn nodes(&mut self, batch: Vec<WatchEvent<NodeFact>>, now: Now) {
         let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
-        events.for_each(|event| self.engine.handle(EvictionInput::Nodes(event), now));
+        for event in events {
+            self.stale.add_node(&event);
+            self.engine.handle(EvictionInput::Nodes(event), now);
+        }
     }
 
     pub(crate) fn pods(&mut self, batch: Vec<WatchEvent<PodFact>>, now: Now) {
         let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
-        events.for_each(|event| self.engine.handle(EvictionInput::Pods(event), now));
+        for event in events {
+            self.stale.add_pod(&event, |pod| &pod.node);
+            self.engine.handle(EvictionInput::Pods(event), now);
+        }
     }
 
     /// Whether both lists were complete once; before, the verdicts are incomplete.
@@ -53,20 +62,39 @@ impl PendingTracker {
         self.engine.is_synced()
     }
 
-    /// All rows, the next one due first.
-    pub(crate) fn rows(&mut self, now: Now) -> Vec<PendingRow> {
-        let mut rows: Vec<PendingRow> = self.current(now).into_values().map(|tracked| tracked.row).collect();
+    /// All rows as of the last call of [`Self::changes`], the next one due first.
+    pub(crate) fn rows(&self) -> Vec<PendingRow> {
+        let shown = self.shown.values().flat_map(BTreeMap::values);
+        let mut rows: Vec<PendingRow> = shown.map(|tracked| tracked.row.clone()).collect();
         rows.sort_by(|a, b| a.order().cmp(&b.order()));
         rows
     }
 
     /// The changes since the last call, in the order of names.
     pub(crate) fn changes(&mut self, now: Now) -> Vec<(ClusterChange, PendingRow)> {
-        let mut current = self.current(now);
-        let before = std::mem::take(&mut self.shown);
+        self.engine.tick(now.mono);
+        // The command does not log notices.
+        drop(self.engine.take_notices());
         let mut changes = Vec::new();
+        for node in self.stale.take(self.shown.keys()) {
+            self.judge(node, now, &mut changes);
+        }
+        for tracked in self.shown.values_mut().flat_map(BTreeMap::values_mut) {
+            if !tracked.late && tracked.row.evicted_at.plus(OVERDUE_AFTER) <= calendar(now).mono {
+                tracked.late = true;
+                changes.push((ClusterChange::Overdue, tracked.row.clone()));
+            }
+        }
+        changes.sort_by(|(_, a), (_, b)| (&a.namespace, &a.pod).cmp(&(&b.namespace, &b.pod)));
+        changes
+    }
+
+    /// Adds the changes of a node's pods.
+    fn judge(&mut self, node: NodeName, now: Now, changes: &mut Vec<(ClusterChange, PendingRow)>) {
+        let before = self.shown.remove(&node).unwrap_or_default();
+        let pods = self.engine.pods_on(&node).filter_map(|pod| self.tracked(pod, now));
+        let mut current: BTreeMap<Uid, TrackedPod> = pods.collect();
         for (uid, tracked) in &mut current {
-            let late = tracked.row.evicted_at.plus(OVERDUE_AFTER) <= calendar(now).mono;
             match before.get(uid) {
                 None => changes.push((ClusterChange::CountingDown, tracked.row.clone())),
                 Some(known) if !has_same_deadline(&known.row, &tracked.row) => {
@@ -74,16 +102,12 @@ impl PendingTracker {
                 }
                 Some(known) => tracked.late = known.late,
             }
-            if late && !tracked.late {
-                tracked.late = true;
-                changes.push((ClusterChange::Overdue, tracked.row.clone()));
-            }
         }
         let left = before.into_iter().filter(|(uid, _)| !current.contains_key(uid));
         changes.extend(left.map(|(_, tracked)| (self.end(&tracked.pod, now), tracked.row)));
-        changes.sort_by(|(_, a), (_, b)| (&a.namespace, &a.pod).cmp(&(&b.namespace, &b.pod)));
-        self.shown = current;
-        changes
+        if !current.is_empty() {
+            self.shown.insert(node, current);
+        }
     }
 
     /// Why a pod is no longer on the list.
@@ -96,13 +120,6 @@ impl PendingTracker {
                 _ => ClusterChange::Cancelled,
             },
         }
-    }
-
-    fn current(&mut self, now: Now) -> BTreeMap<Uid, TrackedPod> {
-        self.engine.tick(now.mono);
-        // The command does not log notices.
-        drop(self.engine.take_notices());
-        self.engine.pods_with_eviction_state().filter_map(|pod| self.tracked(pod, now)).collect()
     }
 
     /// `None` for a pod that stays.
@@ -223,7 +240,7 @@ mod tests {
         let mut tracker = counting();
         apply(&mut tracker, pod(true, false), 19.9);
         assert_eq!(events(&mut tracker, 19.95), [""; 0], "marked is not cancelled");
-        assert_eq!(tracker.rows(after(19.95)).len(), 1);
+        assert_eq!(tracker.rows().len(), 1);
         delete(&mut tracker, 19.97);
         assert_eq!(events(&mut tracker, 19.98), ["Deleted"]);
     }

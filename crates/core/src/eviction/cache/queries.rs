@@ -38,18 +38,6 @@ impl Cache {
         })
     }
 
-    /// Returns all pods that have a deadline, a turn or an attempt, in no particular order.
-    pub(in crate::eviction) fn pods_with_eviction_state(&self) -> impl Iterator<Item = PodRef> {
-        let concerned = |phase| {
-            matches!(
-                phase,
-                EvictionPhase::CountingDown(_) | EvictionPhase::Due(_) | EvictionPhase::InProgress
-            )
-        };
-        let pods = self.pods().filter(move |(_, pod)| concerned(pod.phase()));
-        pods.map(|(node, pod)| PodRef { node: node.clone(), uid: pod.uid().clone() })
-    }
-
     /// Returns all pods that are bound to a node.
     pub(in crate::eviction) fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = PodRef> {
         let entry = self.nodes.get_key_value(node).into_iter();
