@@ -36,7 +36,8 @@ enum TaintCommandError {
     #[error("{0}")]
     Nodes(#[from] taintward_kube::api::RequestError),
     #[error(
-        "cannot ask for confirmation on the terminal: {0}; no node was changed; use --no-preview to change nodes without a question"
+        "cannot ask for confirmation on the terminal: {0}; no node was changed; use --no-preview to change nodes \
+         without a question"
     )]
     Prompt(#[from] io::Error),
     #[error("aborted: no node was changed")]
