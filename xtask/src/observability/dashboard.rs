@@ -131,8 +131,13 @@ pub(crate) fn processes(mode: &str) -> String {
 }
 
 /// Events per second in all selected installations, separately for each value of the labels.
-pub(crate) fn per_second(labels: &str, counter: &str) -> String {
+fn per_second(labels: &str, counter: &str) -> String {
     format!("sum by ({labels}) (rate({}[$__rate_interval]))", chosen(&total(counter)))
+}
+
+/// A query with one series, which has this name.
+pub(crate) fn per_second_named(legend: &str, counter: &str) -> PanelQuery {
+    PanelQuery::new(legend, per_second("", counter))
 }
 
 /// A query with one series for each value of the labels, which are the name of the series.

@@ -2,7 +2,7 @@
 
 use super::super::alert::{min, seconds};
 use super::super::dashboard::{
-    Dashboard, Panel, PanelQuery, PanelRow, PanelUnit, chosen, per_second, per_second_by, processes,
+    Dashboard, Panel, PanelQuery, PanelRow, PanelUnit, chosen, per_second_by, per_second_named, processes,
     quantiles,
 };
 use taintward_admission::metrics::{MODE, names};
@@ -48,7 +48,7 @@ fn reviews() -> PanelRow {
                 PanelUnit::PerSecond,
                 vec![
                     per_second_by(&["reason"], names::WEBHOOK_REFUSED_REQUESTS),
-                    PanelQuery::new("panics", per_second("", names::WEBHOOK_PANICS)),
+                    per_second_named("panics", names::WEBHOOK_PANICS),
                 ],
                 "Requests that the webhook refused without a review, by reason, and rules that panicked.",
             ),
@@ -85,7 +85,7 @@ fn connections() -> PanelRow {
                 "Connections accepted and ended",
                 PanelUnit::PerSecond,
                 vec![
-                    PanelQuery::new("accepted", per_second("", names::WEBHOOK_ACCEPTED_CONNECTIONS)),
+                    per_second_named("accepted", names::WEBHOOK_ACCEPTED_CONNECTIONS),
                     per_second_by(&["reason"], names::WEBHOOK_ENDED_CONNECTIONS),
                 ],
                 "Connections that the webhook accepted, and those that it ended, by reason.",
@@ -94,8 +94,8 @@ fn connections() -> PanelRow {
                 "Certificates",
                 PanelUnit::PerSecond,
                 vec![
-                    PanelQuery::new("loaded", per_second("", names::WEBHOOK_CERTIFICATE_RELOADS)),
-                    PanelQuery::new("unusable", per_second("", names::WEBHOOK_CERTIFICATE_RELOAD_FAILURES)),
+                    per_second_named("loaded", names::WEBHOOK_CERTIFICATE_RELOADS),
+                    per_second_named("unusable", names::WEBHOOK_CERTIFICATE_RELOAD_FAILURES),
                 ],
                 "Certificates that the webhook loaded and serves, and reloads that found no usable certificate.",
             ),

@@ -2,7 +2,7 @@
 
 use super::super::alert::seconds;
 use super::super::dashboard::{
-    Dashboard, Panel, PanelQuery, PanelRow, PanelUnit, largest, largest_by, per_second, per_second_by,
+    Dashboard, Panel, PanelQuery, PanelRow, PanelUnit, largest, largest_by, per_second_by, per_second_named,
     quantiles,
 };
 use taintward_admission::metrics::MODE;
@@ -16,6 +16,19 @@ pub(crate) fn dashboard() -> Dashboard {
         mode: format!("!=\"{MODE}\""),
         rows: vec![pods(), requests(), stopped_countdowns(), faults()],
     }
+}
+
+/// Also on the overview.
+pub(super) fn evictions() -> Panel {
+    Panel::lines(
+        "Evictions",
+        PanelUnit::PerSecond,
+        vec![
+            per_second_named("deleted", names::TAINT_EVICTION_CONTROLLER_POD_DELETIONS),
+            per_second_named("predicted", names::WOULD_EVICT),
+        ],
+        "Pods that Taintward has deleted, and pods that it would have deleted with --mode=enforce.",
+    )
 }
 
 fn pods() -> PanelRow {
@@ -38,18 +51,7 @@ fn pods() -> PanelRow {
                 vec![largest("longest overdue pod", &seconds(names::OLDEST_DUE_POD))],
                 "How long the longest overdue pod has been due. Above 60 s, something blocks evictions.",
             ),
-            Panel::lines(
-                "Evictions",
-                PanelUnit::PerSecond,
-                vec![
-                    PanelQuery::new(
-                        "deleted",
-                        per_second("", names::TAINT_EVICTION_CONTROLLER_POD_DELETIONS),
-                    ),
-                    PanelQuery::new("predicted", per_second("", names::WOULD_EVICT)),
-                ],
-                "Pods that Taintward has deleted, and pods that it would have deleted with --mode=enforce.",
-            ),
+            evictions(),
             Panel::lines(
                 "From the deadline to the deletion",
                 PanelUnit::Seconds,
@@ -91,7 +93,7 @@ fn requests() -> PanelRow {
             Panel::lines(
                 "Conflicts",
                 PanelUnit::PerSecond,
-                vec![PanelQuery::new("conflicts", per_second("", names::PRECONDITION_CONFLICT))],
+                vec![per_second_named("conflicts", names::PRECONDITION_CONFLICT)],
                 "Writes that the API server refused because the object had changed after the decision.",
             ),
             Panel::lines(
@@ -178,7 +180,7 @@ fn faults() -> PanelRow {
             Panel::lines(
                 "Dropped events",
                 PanelUnit::PerSecond,
-                vec![PanelQuery::new("events", per_second("", names::EVENTS_DROPPED))],
+                vec![per_second_named("events", names::EVENTS_DROPPED)],
                 "Kubernetes events that Taintward did not publish.",
             ),
         ],

@@ -1,8 +1,7 @@
 //! Shows which nodes are unhealthy, which nodes get their taints, and the state of dedicated pools.
 
 use super::super::dashboard::{
-    Dashboard, Panel, PanelQuery, PanelRow, PanelUnit, largest, largest_by, per_second, per_second_by,
-    quantiles,
+    Dashboard, Panel, PanelRow, PanelUnit, largest, largest_by, per_second_by, per_second_named, quantiles,
 };
 use taintward_admission::metrics::MODE;
 use taintward_controller::metrics::names;
@@ -44,7 +43,7 @@ fn zones() -> PanelRow {
                 PanelUnit::PerSecond,
                 vec![
                     per_second_by(&["zone"], names::NODE_COLLECTOR_EVICTIONS),
-                    PanelQuery::new("predicted", per_second("", names::WOULD_TAINT)),
+                    per_second_named("predicted", names::WOULD_TAINT),
                 ],
                 "Nodes that got a NoExecute taint, and nodes that would have got one with --mode=enforce.",
             ),

@@ -2,9 +2,9 @@
 
 use super::super::alert::{INSTALLATION, PROCESS, max, opened_watches, seconds};
 use super::super::dashboard::{
-    Dashboard, Panel, PanelQuery, PanelRow, PanelUnit, chosen, per_second, per_second_by, processes,
-    quantiles,
+    Dashboard, Panel, PanelQuery, PanelRow, PanelUnit, chosen, per_second_by, processes, quantiles,
 };
+use super::evictions::evictions;
 use taintward_admission::metrics::MODE;
 use taintward_controller::metrics::names;
 
@@ -104,18 +104,7 @@ fn requests() -> PanelRow {
     PanelRow {
         title: "Evictions and requests",
         panels: vec![
-            Panel::lines(
-                "Evictions",
-                PanelUnit::PerSecond,
-                vec![
-                    PanelQuery::new(
-                        "deleted",
-                        per_second("", names::TAINT_EVICTION_CONTROLLER_POD_DELETIONS),
-                    ),
-                    PanelQuery::new("predicted", per_second("", names::WOULD_EVICT)),
-                ],
-                "Pods that Taintward has deleted, and pods that it would have deleted with --mode=enforce.",
-            ),
+            evictions(),
             Panel::lines(
                 "Requests to the API server",
                 PanelUnit::PerSecond,
