@@ -73,6 +73,10 @@ impl fmt::Display for CheckVerdict {
     }
 }
 
+/// A check: its part of the cluster, and a stable ID with which programs and exclusions refer to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckId(pub(crate) DoctorGroup, pub(crate) &'static str);
+
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DoctorCheck {
@@ -88,15 +92,35 @@ pub(crate) struct DoctorCheck {
     pub(crate) page: Option<String>,
 }
 
-impl DoctorCheck {
-    pub(crate) fn new(
-        (group, id): (DoctorGroup, &'static str),
-        verdict: CheckVerdict,
-        finding: impl Into<String>,
-    ) -> Self {
-        Self { group, id, verdict, finding: finding.into(), fix: Vec::new(), page: None }
+impl CheckId {
+    /// The result with this verdict and finding.
+    pub(crate) fn result(self, verdict: CheckVerdict, finding: impl Into<String>) -> DoctorCheck {
+        let Self(group, id) = self;
+        DoctorCheck { group, id, verdict, finding: finding.into(), fix: Vec::new(), page: None }
     }
 
+    pub(crate) fn passed(self, finding: impl Into<String>) -> DoctorCheck {
+        self.result(CheckVerdict::Passed, finding)
+    }
+
+    pub(crate) fn note(self, finding: impl Into<String>) -> DoctorCheck {
+        self.result(CheckVerdict::Note, finding)
+    }
+
+    pub(crate) fn warning(self, finding: impl Into<String>) -> DoctorCheck {
+        self.result(CheckVerdict::Warning, finding)
+    }
+
+    pub(crate) fn unknown(self, finding: impl Into<String>) -> DoctorCheck {
+        self.result(CheckVerdict::Unknown, finding)
+    }
+
+    pub(crate) fn failed(self, finding: impl Into<String>) -> DoctorCheck {
+        self.result(CheckVerdict::Failed, finding)
+    }
+}
+
+impl DoctorCheck {
     /// Adds a step of the fix.
     #[must_use]
     pub(crate) fn fix(mut self, step: impl Into<String>) -> Self {

@@ -1,7 +1,7 @@
 //! Checks the API server: version, clock, API priority and fairness.
 
 use super::DoctorScope;
-use crate::doctor::check::{CheckVerdict, DoctorCheck, DoctorGroup};
+use crate::doctor::check::{CheckId, DoctorCheck, DoctorGroup};
 use crate::output::age;
 use taintward_core::time::Span;
 
@@ -22,78 +22,54 @@ fn minor(version: &str) -> Option<u32> {
 }
 
 fn version(scope: &DoctorScope<'_>) -> DoctorCheck {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::ApiServer, "server-version");
+    const ID: CheckId = CheckId(DoctorGroup::ApiServer, "server-version");
     let version = &scope.facts.server_version;
     let (least, most) = (SUPPORTED.start(), SUPPORTED.end());
     match minor(version) {
-        Some(minor) if minor < *least => DoctorCheck::new(
-            ID,
-            CheckVerdict::Failed,
-            format!("the API server is {version}; Taintward supports 1.{least} to 1.{most}"),
-        )
-        .fix(format!("upgrade the cluster to 1.{least} or later")),
-        Some(minor) if minor > *most => DoctorCheck::new(
-            ID,
-            CheckVerdict::Note,
-            format!("the API server is {version}; the tests of Taintward cover 1.{least} to 1.{most}"),
-        ),
-        Some(_) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Passed,
-            format!("the API server is {version}; 1.{least} to 1.{most} are supported"),
-        ),
-        None => DoctorCheck::new(
-            ID,
-            CheckVerdict::Unknown,
-            format!("Taintward does not recognize the API server's version {version:?}"),
-        ),
+        Some(minor) if minor < *least => ID
+            .failed(format!("the API server is {version}; Taintward supports 1.{least} to 1.{most}"))
+            .fix(format!("upgrade the cluster to 1.{least} or later")),
+        Some(minor) if minor > *most => ID
+            .note(format!("the API server is {version}; the tests of Taintward cover 1.{least} to 1.{most}")),
+        Some(_) => ID.passed(format!("the API server is {version}; 1.{least} to 1.{most} are supported")),
+        None => ID.unknown(format!("Taintward does not recognize the API server's version {version:?}")),
     }
 }
 
 fn clock(scope: &DoctorScope<'_>) -> DoctorCheck {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::ApiServer, "clock");
+    const ID: CheckId = CheckId(DoctorGroup::ApiServer, "clock");
     match scope.facts.clock_offset {
-        0 => DoctorCheck::new(ID, CheckVerdict::Passed, "this machine's clock agrees with the API server's"),
+        0 => ID.passed("this machine's clock agrees with the API server's"),
         micros => {
             let length = age(Span::from_micros(micros.saturating_abs()));
             let side = if micros > 0 { "behind" } else { "ahead of" };
-            DoctorCheck::new(
-                ID,
-                CheckVerdict::Warning,
-                format!(
-                    "this machine's clock is {length} {side} the API server's; Taintward counts by the API server's clock"
-                ),
-            )
+            ID.warning(format!(
+                "this machine's clock is {length} {side} the API server's; Taintward counts by the API server's clock"
+            ))
             .fix("synchronize both machines with NTP (chronyc tracking, timedatectl)")
         }
     }
 }
 
 fn flow_schemas(scope: &DoctorScope<'_>) -> DoctorCheck {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::ApiServer, "priority-and-fairness");
+    const ID: CheckId = CheckId(DoctorGroup::ApiServer, "priority-and-fairness");
     let facts = scope.facts;
     if let Some(why) = facts.unread("flowschemas") {
-        return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("cannot read FlowSchemas: {why}"));
+        return ID.unknown(format!("cannot read FlowSchemas: {why}"));
     }
     let is_ours = |name: &&String| name.starts_with("taintward");
     let ours = facts.flow_schemas.iter().filter(is_ours).count();
     match (ours, scope.pre) {
-        (0, true) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Passed,
-            format!(
-                "API priority and fairness is on ({} FlowSchemas); the installation adds its own",
-                facts.flow_schemas.len()
-            ),
-        ),
-        (0, false) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Warning,
+        (0, true) => ID.passed(format!(
+            "API priority and fairness is on ({} FlowSchemas); the installation adds its own",
+            facts.flow_schemas.len()
+        )),
+        (0, false) => ID.warning(
             "Taintward has no FlowSchema: a loaded API server delays its requests behind those of workloads",
         )
         .fix("taintward install --image IMAGE --apply adds them"),
         (ours, _) => {
-            DoctorCheck::new(ID, CheckVerdict::Passed, format!("{ours} FlowSchemas are for Taintward"))
+            ID.passed(format!("{ours} FlowSchemas are for Taintward"))
         }
     }
 }

@@ -2,7 +2,7 @@
 //! enable.
 
 use super::DoctorScope;
-use crate::doctor::check::{CheckVerdict, DoctorCheck, DoctorGroup};
+use crate::doctor::check::{CheckId, CheckVerdict, DoctorCheck, DoctorGroup};
 use crate::doctor::controllers_flag::{ControllersFlag, UpstreamController, flag_values};
 use crate::doctor::distribution::{Distribution, k3s_flag};
 use crate::doctor::facts::{ClusterFacts, DoctorNode, NamedCount, ProgramFacts};
@@ -56,24 +56,24 @@ fn page(scope: &DoctorScope<'_>) -> String {
 }
 
 fn distribution(scope: &DoctorScope<'_>) -> DoctorCheck {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::ControlPlane, "distribution");
+    const ID: CheckId = CheckId(DoctorGroup::ControlPlane, "distribution");
     let recognized = scope.recognized;
     if let Some(why) = scope.facts.unread("nodes") {
-        return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("cannot read nodes: {why}"))
+        return ID
+            .unknown(format!("cannot read nodes: {why}"))
             .fix("grant the verb list on nodes, or run the command as a user that has it (--as)");
     }
     match recognized.distribution {
-        Distribution::Unknown => DoctorCheck::new(
-            ID,
-            CheckVerdict::Note,
-            format!("Taintward does not recognize this distribution ({})", read(scope.facts)),
-        )
+        Distribution::Unknown => ID.note(format!(
+            "Taintward does not recognize this distribution ({})",
+            read(scope.facts)
+        ))
         .fix(
             "find the source of kube-controller-manager's flags: the manifest of a static pod, a systemd unit, or the \
              configuration of the tool that created the cluster",
         )
         .page(PAGE),
-        known => DoctorCheck::new(ID, CheckVerdict::Passed, format!("{}, by {}", known.name(), recognized.evidence)),
+        known => ID.passed(format!("{}, by {}", known.name(), recognized.evidence)),
     }
 }
 
@@ -107,7 +107,7 @@ fn unseen(facts: &ClusterFacts) -> NamedCount {
 }
 
 fn flag(scope: &DoctorScope<'_>) -> DoctorCheck {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::ControlPlane, "controllers-flag");
+    const ID: CheckId = CheckId(DoctorGroup::ControlPlane, "controllers-flag");
     let (facts, distribution) = (scope.facts, scope.recognized.distribution);
     let replicas = replicas(facts);
     let Some(first) = replicas.first() else {
@@ -116,9 +116,9 @@ fn flag(scope: &DoctorScope<'_>) -> DoctorCheck {
         let finding = format!("cannot read the flags of kube-controller-manager{why}");
         if distribution.is_managed() {
             let finding = format!("{finding}; {} does not show them", distribution.name());
-            return DoctorCheck::new(ID, CheckVerdict::Note, finding).page(page(scope));
+            return ID.note(finding).page(page(scope));
         }
-        return DoctorCheck::new(ID, CheckVerdict::Unknown, finding)
+        return ID.unknown(finding)
             .fix(match distribution {
                 Distribution::Hosted => {
                     "in the cluster that runs the control plane: find --controllers in the pod of kube-controller-manager"
@@ -132,23 +132,17 @@ fn flag(scope: &DoctorScope<'_>) -> DoctorCheck {
     let shown = shown.join("; ");
     let unseen = unseen(facts);
     if replicas.iter().any(|one| one.value != first.value) {
-        return DoctorCheck::new(
-            ID,
-            CheckVerdict::Warning,
-            format!("the replicas of kube-controller-manager differ: {shown}"),
-        )
-        .fix("give all replicas the same value: the flags of the leader decide")
-        .page(page(scope));
+        return ID
+            .warning(format!("the replicas of kube-controller-manager differ: {shown}"))
+            .fix("give all replicas the same value: the flags of the leader decide")
+            .page(page(scope));
     }
     if unseen.count > 0 {
-        return DoctorCheck::new(
-            ID,
-            CheckVerdict::Unknown,
-            format!("{shown}; kube-controller-manager is not visible on {}", unseen.names()),
-        )
-        .fix("on each of these nodes, check the flags: ps -C kube-controller-manager -o args");
+        return ID
+            .unknown(format!("{shown}; kube-controller-manager is not visible on {}", unseen.names()))
+            .fix("on each of these nodes, check the flags: ps -C kube-controller-manager -o args");
     }
-    DoctorCheck::new(ID, CheckVerdict::Passed, shown)
+    ID.passed(shown)
 }
 
 fn switched_off(scope: &DoctorScope<'_>, controller: UpstreamController) -> DoctorCheck {
@@ -156,14 +150,14 @@ fn switched_off(scope: &DoctorScope<'_>, controller: UpstreamController) -> Doct
         UpstreamController::NodeLifecycle => "node-lifecycle-off",
         _ => "taint-eviction-off",
     };
-    let id = (DoctorGroup::ControlPlane, id);
+    let id = CheckId(DoctorGroup::ControlPlane, id);
     let (distribution, name) = (scope.recognized.distribution, controller.name());
     if distribution.is_managed() {
         let finding = format!(
             "{} runs {name}, and only the provider can switch it off; Taintward's own evictions cannot replace it here",
             distribution.name()
         );
-        return DoctorCheck::new(id, CheckVerdict::Note, finding)
+        return id.note(finding)
             .fix(match controller {
                 UpstreamController::NodeLifecycle => {
                     "use the features that work alongside it: plan, explain, pending, lint, --mode=observe, dedicated pools and \
@@ -183,13 +177,9 @@ fn switched_off(scope: &DoctorScope<'_>, controller: UpstreamController) -> Doct
         .map(|one| one.program.place.as_str())
         .collect();
     if replicas.is_empty() {
-        let check = DoctorCheck::new(
-            id,
-            CheckVerdict::Unknown,
-            format!(
-                "it is unknown whether {name} is on, because kube-controller-manager's flags are unknown"
-            ),
-        );
+        let check = id.unknown(format!(
+            "it is unknown whether {name} is on, because kube-controller-manager's flags are unknown"
+        ));
         return steps(check, scope, None);
     }
     if on.count == 0 {
@@ -197,14 +187,11 @@ fn switched_off(scope: &DoctorScope<'_>, controller: UpstreamController) -> Doct
         let undo = distribution.guide().map(|guide| guide.edit(now, &scope.replaced()).undo);
         let undo = undo.map(|undo| format!("; to go back, {undo}")).unwrap_or_default();
         let seen = replicas.len();
-        return DoctorCheck::new(
-            id,
-            CheckVerdict::Passed,
-            format!("{name} is off in {seen} of {seen} replicas of kube-controller-manager{undo}"),
-        );
+        return id
+            .passed(format!("{name} is off in {seen} of {seen} replicas of kube-controller-manager{undo}"));
     }
     let verdict = if scope.pre { CheckVerdict::Warning } else { CheckVerdict::Failed };
-    let check = DoctorCheck::new(id, verdict, format!("{name} is on: {}", on.names()));
+    let check = id.result(verdict, format!("{name} is on: {}", on.names()));
     let now = replicas.iter().find(|one| one.value.enables(controller)).map(|one| &one.value);
     steps(check, scope, now)
 }
@@ -256,7 +243,7 @@ fn kept(scope: &DoctorScope<'_>, controller: UpstreamController) -> DoctorCheck 
         ),
         _ => ("token-cleaner", "expired bootstrap tokens are never deleted"),
     };
-    let id = (DoctorGroup::ControlPlane, id);
+    let id = CheckId(DoctorGroup::ControlPlane, id);
     let name = match controller {
         UpstreamController::BootstrapSigner => "bootstrap signer",
         _ => "token cleaner",
@@ -273,7 +260,7 @@ fn kept(scope: &DoctorScope<'_>, controller: UpstreamController) -> DoctorCheck 
         let finding = format!(
             "it is unknown whether the {name} is on, because kube-controller-manager's flags are unknown{signatures}"
         );
-        return DoctorCheck::new(id, verdict, finding);
+        return id.result(verdict, finding);
     };
     let off: NamedCount = replicas
         .iter()
@@ -281,16 +268,16 @@ fn kept(scope: &DoctorScope<'_>, controller: UpstreamController) -> DoctorCheck 
         .map(|one| one.program.place.as_str())
         .collect();
     match (should, off.count) {
-        (_, 0) => DoctorCheck::new(id, CheckVerdict::Passed, format!("the {name} is on{signatures}")),
+        (_, 0) => id.passed(format!("the {name} is on{signatures}")),
         (true, _) => {
             let value =
                 replicas.iter().find(|one| !one.value.enables(controller)).map(|one| one.value.clone());
             let value = value.unwrap_or_default();
-            let check = DoctorCheck::new(
-                id,
-                CheckVerdict::Failed,
-                format!("{name} is off ({}): {harm}; {} switches it on", off.names(), distribution.name()),
-            );
+            let check = id.failed(format!(
+                "{name} is off ({}): {harm}; {} switches it on",
+                off.names(),
+                distribution.name()
+            ));
             let check = distribution.guide().into_iter().fold(check, |check, guide| {
                 let check = check.fix(format!("write: {}", guide.repair(&value)));
                 let check = check.fix(format!("into: {}", guide.place));
@@ -298,11 +285,10 @@ fn kept(scope: &DoctorScope<'_>, controller: UpstreamController) -> DoctorCheck 
             });
             check.page(page(scope))
         }
-        (false, _) if on => DoctorCheck::new(
-            id,
-            CheckVerdict::Warning,
-            format!("the {name} is off in some replicas of kube-controller-manager: {}", off.names()),
-        ),
+        (false, _) if on => id.warning(format!(
+            "the {name} is off in some replicas of kube-controller-manager: {}",
+            off.names()
+        )),
         (false, _) => {
             let verdict = if distribution == Distribution::Unknown {
                 CheckVerdict::Warning
@@ -315,14 +301,14 @@ fn kept(scope: &DoctorScope<'_>, controller: UpstreamController) -> DoctorCheck 
                 }
                 known => format!("{name} is off, which is the default of {}", known.name()),
             };
-            DoctorCheck::new(id, verdict, finding)
+            id.result(verdict, finding)
         }
     }
 }
 
 /// The check for a feature gate that Kubernetes 1.38 rejects at its start.
 fn feature_gate(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::ControlPlane, "feature-gates");
+    const ID: CheckId = CheckId(DoctorGroup::ControlPlane, "feature-gates");
     let set = |program: &ProgramFacts| {
         let gates = flag_values(&program.arguments, "feature-gates").join(",");
         let value = gates
@@ -343,7 +329,7 @@ fn feature_gate(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
     };
     let finding = format!("{place} has --feature-gates={GATE}={value}: {consequence}");
     Some(
-        DoctorCheck::new(ID, verdict, finding)
+        ID.result(verdict, finding)
             .fix(format!("remove {GATE} from --feature-gates of kube-controller-manager")),
     )
 }

@@ -3,7 +3,7 @@
 use super::DoctorScope;
 use super::control_plane::runs;
 use super::taintward::{is_held, lease};
-use crate::doctor::check::{CheckVerdict, DoctorCheck, DoctorGroup};
+use crate::doctor::check::{CheckId, DoctorCheck, DoctorGroup};
 use crate::doctor::controllers_flag::{UpstreamController, flag_values};
 use crate::doctor::facts::{ClusterFacts, NamedCount};
 use crate::messages::counted;
@@ -27,7 +27,7 @@ pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
 }
 
 fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::Evictions, "one-evictor");
+    const ID: CheckId = CheckId(DoctorGroup::Evictions, "one-evictor");
     let facts = scope.facts;
     let evicts = scope.replaced().contains(&UpstreamController::TaintEviction);
     let ours = evicts && facts.now.is_some_and(|now| lease(scope).is_some_and(|lease| is_held(lease, now)));
@@ -40,27 +40,18 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
         .or_else(|| (is_recent || scope.recognized.distribution.is_managed()).then_some(true));
     let trace_text = age_of_trace.map(|seconds| upstream_trace(facts, seconds)).unwrap_or_default();
     match (ours, upstream) {
-        (true, Some(false)) if is_recent => DoctorCheck::new(
-            ID,
-            CheckVerdict::Warning,
-            format!(
-                "a replica of Taintward is the leader, and kube-controller-manager's flags switch its taint eviction \
-                 off, but it evicted pods recently{trace_text}"
-            ),
-        )
+        (true, Some(false)) if is_recent => ID.warning(format!(
+            "a replica of Taintward is the leader, and kube-controller-manager's flags switch its taint eviction \
+             off, but it evicted pods recently{trace_text}"
+        ))
         .fix("run this command again in ten minutes; if the warning stays, a replica of kube-controller-manager has other flags"),
         (true, Some(false)) => {
-            let finding = "Taintward is the only controller that evicts pods because of taints";
-            DoctorCheck::new(ID, CheckVerdict::Passed, finding)
+            ID.passed("Taintward is the only controller that evicts pods because of taints")
         }
-        (true, Some(true)) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Failed,
-            format!(
-                "two controllers evict: Taintward and kube-controller-manager{trace_text}; the earlier of their deadlines \
-                 counts"
-            ),
-        )
+        (true, Some(true)) => ID.failed(format!(
+            "two controllers evict: Taintward and kube-controller-manager{trace_text}; the earlier of their deadlines \
+             counts"
+        ))
         .fix(
             "switch kube-controller-manager's taint eviction off, see control-plane/taint-eviction-off; or run Taintward \
              with --mode=observe",
@@ -70,18 +61,13 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
                 true => "Taintward evicts only pods of guarded namespaces, before their ceiling",
                 false => "Taintward does not evict",
             };
-            let finding = format!("kube-controller-manager evicts, and {ours}{trace_text}");
-            DoctorCheck::new(ID, CheckVerdict::Passed, finding)
+            ID.passed(format!("kube-controller-manager evicts, and {ours}{trace_text}"))
         }
-        (false, Some(true)) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Warning,
-            format!("kube-controller-manager evicts, and no replica of Taintward is the leader{trace_text}"),
-        )
+        (false, Some(true)) => ID.warning(format!(
+            "kube-controller-manager evicts, and no replica of Taintward is the leader{trace_text}"
+        ))
         .fix("see taintward/installation and taintward/leader"),
-        (false, Some(false)) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Failed,
+        (false, Some(false)) => ID.failed(
             "no controller evicts: no replica of Taintward is the leader, and kube-controller-manager's taint eviction is \
              off",
         )
@@ -90,15 +76,11 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
         ),
         (ours, None) => {
             let evicts = if ours { "Taintward evicts" } else { "Taintward does not evict" };
-            DoctorCheck::new(
-                ID,
-                CheckVerdict::Unknown,
-                format!(
-                    "{evicts}; it is unknown whether kube-controller-manager does: its flags cannot be read, \
-                     {}, and no object shows that it evicted a pod",
-                    upstream_lease(scope)
-                ),
-            )
+            ID.unknown(format!(
+                "{evicts}; it is unknown whether kube-controller-manager does: its flags cannot be read, \
+                 {}, and no object shows that it evicted a pod",
+                upstream_lease(scope)
+            ))
             .fix(
                 "add a NoExecute taint to a node with a test pod, and run this command again: an eviction creates an event",
             )
@@ -129,11 +111,11 @@ fn upstream_lease(scope: &DoctorScope<'_>) -> String {
 }
 
 fn webhooks(scope: &DoctorScope<'_>) -> DoctorCheck {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::Evictions, "admission-webhooks");
+    const ID: CheckId = CheckId(DoctorGroup::Evictions, "admission-webhooks");
     let facts = scope.facts;
     for plural in ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"] {
         if let Some(why) = facts.unread(plural) {
-            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("cannot read {plural}: {why}"));
+            return ID.unknown(format!("cannot read {plural}: {why}"));
         }
     }
     let described: Vec<String> = facts
@@ -151,13 +133,12 @@ fn webhooks(scope: &DoctorScope<'_>) -> DoctorCheck {
         })
         .collect();
     let Some(first) = described.first() else {
-        return DoctorCheck::new(ID, CheckVerdict::Passed, "no admission webhook can delay an eviction");
+        return ID.passed("no admission webhook can delay an eviction");
     };
-    let check = DoctorCheck::new(
-        ID,
-        CheckVerdict::Warning,
-        format!("{} can delay evictions, such as {first}", counted(described.len(), "admission webhook")),
-    );
+    let check = ID.warning(format!(
+        "{} can delay evictions, such as {first}",
+        counted(described.len(), "admission webhook")
+    ));
     let check = described[1..].iter().fold(check, |check, hook| check.fix(format!("also: {hook}")));
     check.fix(
         "while such a webhook does not respond, no pod is evicted: set failurePolicy: Ignore, or exclude DELETE of pods",
@@ -165,10 +146,10 @@ fn webhooks(scope: &DoctorScope<'_>) -> DoctorCheck {
 }
 
 fn default_toleration_seconds(scope: &DoctorScope<'_>) -> DoctorCheck {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::Evictions, "default-toleration-seconds");
+    const ID: CheckId = CheckId(DoctorGroup::Evictions, "default-toleration-seconds");
     let facts = scope.facts;
     if let Some(why) = facts.unread("pods") {
-        return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("cannot read pods: {why}"));
+        return ID.unknown(format!("cannot read pods: {why}"));
     }
     let disabled = facts.api_servers.iter().find(|program| {
         let plugins = flag_values(&program.arguments, "disable-admission-plugins").join(",");
@@ -180,55 +161,44 @@ fn default_toleration_seconds(scope: &DoctorScope<'_>) -> DoctorCheck {
              that are not ready or unreachable",
             program.place
         );
-        return DoctorCheck::new(ID, CheckVerdict::Warning, finding)
+        return ID
+            .warning(finding)
             .fix("if you do not want this, remove it from --disable-admission-plugins of kube-apiserver");
     }
     let (with, without) = (facts.pods.with_health_tolerations, &facts.pods.without_health_tolerations);
     match (with, without.count) {
-        (0, 0) => DoctorCheck::new(ID, CheckVerdict::Note, "unknown, because the cluster has no pods"),
-        (with, 0) => DoctorCheck::new(ID, CheckVerdict::Passed, format!("all {with} pods have a toleration for not-ready and unreachable")),
-        (0, _) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Warning,
-            format!("{DEFAULT_TOLERATION_SECONDS} seems to be off: no pod tolerates not-ready and unreachable, such as {}", without.names()),
-        )
+        (0, 0) => ID.note("unknown, because the cluster has no pods"),
+        (with, 0) => ID.passed(format!("all {with} pods have a toleration for not-ready and unreachable")),
+        (0, _) => ID.warning(format!(
+            "{DEFAULT_TOLERATION_SECONDS} seems to be off: no pod tolerates not-ready and unreachable, such as {}",
+            without.names()
+        ))
         .fix("check --disable-admission-plugins of kube-apiserver"),
-        (_, count) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Note,
-            format!("{count} pods do not tolerate not-ready and unreachable, so such nodes evict them \
-             immediately: {}", without.names()),
-        ),
+        (_, count) => ID.note(format!(
+            "{count} pods do not tolerate not-ready and unreachable, so such nodes evict them immediately: {}",
+            without.names()
+        )),
     }
 }
 
 fn budgets(scope: &DoctorScope<'_>) -> DoctorCheck {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::Evictions, "disruption-budgets");
+    const ID: CheckId = CheckId(DoctorGroup::Evictions, "disruption-budgets");
     let facts = scope.facts;
     if let Some(why) = facts.unread("poddisruptionbudgets") {
-        return DoctorCheck::new(
-            ID,
-            CheckVerdict::Unknown,
-            format!("cannot read PodDisruptionBudgets: {why}"),
-        );
+        return ID.unknown(format!("cannot read PodDisruptionBudgets: {why}"));
     }
     let none: &NamedCount = &facts.budgets.without_disruptions;
     match (none.count, facts.budgets.count) {
-        (0, 0) => DoctorCheck::new(ID, CheckVerdict::Passed, "the cluster has no PodDisruptionBudgets"),
-        (0, all) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Passed,
-            format!("{} allow a disruption now, or have no pods", counted(all, "PodDisruptionBudget")),
-        ),
-        (count, all) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Warning,
-            format!(
-                "{count} of {all} PodDisruptionBudgets allow no disruption now: {}; drains and evictions from dedicated \
-                 pools wait for them, NoExecute taints do not",
-                none.names()
-            ),
-        )
+        (0, 0) => ID.passed("the cluster has no PodDisruptionBudgets"),
+        (0, all) => ID.passed(format!(
+            "{} allow a disruption now, or have no pods",
+            counted(all, "PodDisruptionBudget")
+        )),
+        (count, all) => ID.warning(format!(
+            "{count} of {all} PodDisruptionBudgets allow no disruption now: {}; drains and evictions from dedicated \
+             pools wait for them, NoExecute taints do not",
+            none.names()
+        ))
         .fix("where drains must be able to evict a pod, add a replica or lower minAvailable"),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::DoctorScope;
 use crate::args::controllers;
-use crate::doctor::check::{CheckVerdict, DoctorCheck, DoctorGroup};
+use crate::doctor::check::{CheckId, DoctorCheck, DoctorGroup};
 use crate::doctor::controllers_flag::flag_values;
 use crate::doctor::facts::{DeploymentFacts, LeaseFacts};
 use crate::output::age;
@@ -32,21 +32,18 @@ pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
 }
 
 fn deployment(scope: &DoctorScope<'_>) -> DoctorCheck {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::Taintward, "installation");
+    const ID: CheckId = CheckId(DoctorGroup::Taintward, "installation");
     let (facts, namespace) = (scope.facts, scope.namespace);
     if let Some(why) = facts.unread("deployments") {
-        return DoctorCheck::new(
-            ID,
-            CheckVerdict::Unknown,
-            format!("cannot read Deployments of namespace {namespace}: {why}"),
-        );
+        return ID.unknown(format!("cannot read Deployments of namespace {namespace}: {why}"));
     }
     let found = facts.deployments.iter().find(|one| one.is_controller());
     let Some(DeploymentFacts { name, replicas, ready, .. }) = found else {
         let finding = format!("no Deployment in namespace {namespace} runs Taintward's controllers");
         return match scope.pre {
-            true => DoctorCheck::new(ID, CheckVerdict::Passed, finding),
-            false => DoctorCheck::new(ID, CheckVerdict::Failed, finding)
+            true => ID.passed(finding),
+            false => ID
+                .failed(finding)
                 .fix("install Taintward: taintward install --image IMAGE --apply")
                 .fix("or name its namespace with --namespace; before an installation, use --pre")
                 .page("docs/install.md"),
@@ -54,32 +51,29 @@ fn deployment(scope: &DoctorScope<'_>) -> DoctorCheck {
     };
     let finding = format!("Deployment {namespace}/{name}: {ready} of {replicas} replicas are ready");
     if ready < replicas || *ready == 0 {
-        return DoctorCheck::new(ID, CheckVerdict::Failed, finding)
+        return ID
+            .failed(finding)
             .fix(format!("kubectl --namespace {namespace} describe pods"))
             .fix(format!("kubectl --namespace {namespace} logs deployment/{name}"));
     }
     match found.is_some_and(DeploymentFacts::observes) {
-        true => DoctorCheck::new(
-            ID,
-            CheckVerdict::Note,
-            format!("{finding}; it only observes, and evicts no pods (--mode=observe)"),
-        ),
-        false => DoctorCheck::new(ID, CheckVerdict::Passed, finding),
+        true => ID.note(format!("{finding}; it only observes, and evicts no pods (--mode=observe)")),
+        false => ID.passed(finding),
     }
 }
 
 fn permissions(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::Taintward, "permissions");
+    const ID: CheckId = CheckId(DoctorGroup::Taintward, "permissions");
     let asked = scope.facts.permissions.as_ref()?;
     let account = &asked.account;
     Some(match &asked.missing {
         Ok(missing) if missing.is_empty() => {
             let needs = if scope.pre { "to install Taintward" } else { "that Taintward's controllers need" };
             let has = if account == "you" { "have" } else { "has" };
-            DoctorCheck::new(ID, CheckVerdict::Passed, format!("{account} {has} all permissions {needs}"))
+            ID.passed(format!("{account} {has} all permissions {needs}"))
         }
         Ok(missing) => {
-            let check = DoctorCheck::new(ID, CheckVerdict::Failed, format!("{account} {}", missing[0]));
+            let check = ID.failed(format!("{account} {}", missing[0]));
             let more = missing[1..].iter();
             let check = more.fold(check, |check, missing| check.fix(format!("{account} {missing}")));
             match scope.pre {
@@ -89,11 +83,7 @@ fn permissions(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
                 false => check.fix("taintward install --image IMAGE --apply repairs roles and bindings"),
             }
         }
-        Err(why) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Unknown,
-            format!("the permissions of {account} are unknown: {why}"),
-        ),
+        Err(why) => ID.unknown(format!("the permissions of {account} are unknown: {why}")),
     })
 }
 
@@ -111,36 +101,25 @@ pub(super) fn lease<'a>(scope: &DoctorScope<'a>) -> Option<&'a LeaseFacts> {
 }
 
 fn leader(scope: &DoctorScope<'_>) -> DoctorCheck {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::Taintward, "leader");
+    const ID: CheckId = CheckId(DoctorGroup::Taintward, "leader");
     let facts = scope.facts;
     let Some(found) = lease(scope) else {
         if let Some(why) = facts.unread("leases") {
-            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("cannot read leases: {why}"));
+            return ID.unknown(format!("cannot read leases: {why}"));
         }
-        return DoctorCheck::new(
-            ID,
-            CheckVerdict::Failed,
-            format!(
+        return ID
+            .failed(format!(
                 "lease {}/{LEASE} does not exist: no replica of Taintward is the leader",
                 scope.namespace
-            ),
-        )
-        .fix(format!("kubectl --namespace {} logs deployment/taintward", scope.namespace));
+            ))
+            .fix(format!("kubectl --namespace {} logs deployment/taintward", scope.namespace));
     };
     let LeaseFacts { namespace, name, holder, renewed, .. } = found;
     let Some(now) = facts.now else {
-        return DoctorCheck::new(
-            ID,
-            CheckVerdict::Note,
-            format!("lease {namespace}/{name} names {holder:?}"),
-        );
+        return ID.note(format!("lease {namespace}/{name} names {holder:?}"));
     };
     if is_held(found, now) {
-        return DoctorCheck::new(
-            ID,
-            CheckVerdict::Passed,
-            format!("{holder} holds lease {namespace}/{name}"),
-        );
+        return ID.passed(format!("{holder} holds lease {namespace}/{name}"));
     }
     let since = renewed.map_or_else(
         || "was never renewed".to_owned(),
@@ -149,10 +128,6 @@ fn leader(scope: &DoctorScope<'_>) -> DoctorCheck {
             format!("was last renewed {} ago", age(length))
         },
     );
-    DoctorCheck::new(
-        ID,
-        CheckVerdict::Failed,
-        format!("lease {namespace}/{name} {since}: no replica of Taintward is the leader"),
-    )
-    .fix(format!("kubectl --namespace {namespace} logs deployment/taintward"))
+    ID.failed(format!("lease {namespace}/{name} {since}: no replica of Taintward is the leader"))
+        .fix(format!("kubectl --namespace {namespace} logs deployment/taintward"))
 }

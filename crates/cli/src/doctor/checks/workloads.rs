@@ -2,7 +2,7 @@
 
 use super::DoctorScope;
 use crate::doctor::LintCounts;
-use crate::doctor::check::{CheckVerdict, DoctorCheck, DoctorGroup};
+use crate::doctor::check::{CheckId, CheckVerdict, DoctorCheck, DoctorGroup};
 use crate::doctor::facts::NamedCount;
 use crate::messages::counted;
 use std::collections::BTreeSet;
@@ -12,11 +12,11 @@ pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
 }
 
 fn node_leases(scope: &DoctorScope<'_>) -> DoctorCheck {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::Workloads, "node-leases");
+    const ID: CheckId = CheckId(DoctorGroup::Workloads, "node-leases");
     let facts = scope.facts;
     for plural in ["nodes", "leases"] {
         if let Some(why) = facts.unread(plural) {
-            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("cannot read {plural}: {why}"));
+            return ID.unknown(format!("cannot read {plural}: {why}"));
         }
     }
     let without: NamedCount = facts
@@ -26,30 +26,24 @@ fn node_leases(scope: &DoctorScope<'_>) -> DoctorCheck {
         .filter(|name| !facts.node_leases.contains(*name))
         .collect();
     match (without.count, facts.nodes.len()) {
-        (0, all) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Passed,
-            format!("each node has a lease in kube-node-lease ({})", counted(all, "node")),
-        ),
-        (count, all) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Warning,
-            format!(
-                "{count} of {all} nodes have no lease in kube-node-lease: {}; only their status shows their health, \
-                 and kubelets write it every 5 minutes while it does not change",
-                without.names()
-            ),
-        )
+        (0, all) => {
+            ID.passed(format!("each node has a lease in kube-node-lease ({})", counted(all, "node")))
+        }
+        (count, all) => ID.warning(format!(
+            "{count} of {all} nodes have no lease in kube-node-lease: {}; only their status shows their health, \
+             and kubelets write it every 5 minutes while it does not change",
+            without.names()
+        ))
         .fix("check the kubelets of these nodes: run journalctl --unit kubelet, and search for \"lease\""),
     }
 }
 
 fn taints(scope: &DoctorScope<'_>) -> DoctorCheck {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::Workloads, "untolerated-taints");
+    const ID: CheckId = CheckId(DoctorGroup::Workloads, "untolerated-taints");
     let facts = scope.facts;
     for plural in ["nodes", "pods"] {
         if let Some(why) = facts.unread(plural) {
-            return DoctorCheck::new(ID, CheckVerdict::Unknown, format!("cannot read {plural}: {why}"));
+            return ID.unknown(format!("cannot read {plural}: {why}"));
         }
     }
     let all: BTreeSet<_> = facts
@@ -67,37 +61,27 @@ fn taints(scope: &DoctorScope<'_>) -> DoctorCheck {
         })
         .collect();
     match (all.len(), untolerated.count) {
-        (0, _) => DoctorCheck::new(ID, CheckVerdict::Passed, "no node has a NoSchedule or NoExecute taint"),
-        (all, 0) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Passed,
-            format!("nodes have {}, and at least one pod tolerates each", counted(all, "taint")),
-        ),
-        (all, count) => DoctorCheck::new(
-            ID,
-            CheckVerdict::Note,
-            format!("no pod of the cluster tolerates {count} of {all} taints: {}", untolerated.names()),
-        )
-        .fix("if you no longer need a taint, remove it: taintward taint node NAME KEY-"),
+        (0, _) => ID.passed("no node has a NoSchedule or NoExecute taint"),
+        (all, 0) => {
+            ID.passed(format!("nodes have {}, and at least one pod tolerates each", counted(all, "taint")))
+        }
+        (all, count) => ID
+            .note(format!("no pod of the cluster tolerates {count} of {all} taints: {}", untolerated.names()))
+            .fix("if you no longer need a taint, remove it: taintward taint node NAME KEY-"),
     }
 }
 
 fn lint(summary: &LintCounts) -> DoctorCheck {
-    const ID: (DoctorGroup, &str) = (DoctorGroup::Workloads, "lint");
+    const ID: CheckId = CheckId(DoctorGroup::Workloads, "lint");
     let LintCounts { errors, warnings, .. } = summary;
     let verdict = match (&summary.failure, errors, warnings) {
         (Some(why), ..) => {
-            return DoctorCheck::new(
-                ID,
-                CheckVerdict::Unknown,
-                format!("taintward lint cannot read the cluster: {why}"),
-            );
+            return ID.unknown(format!("taintward lint cannot read the cluster: {why}"));
         }
         (None, 0, 0) => CheckVerdict::Passed,
         (None, ..) => CheckVerdict::Warning,
     };
-    let check = DoctorCheck::new(
-        ID,
+    let check = ID.result(
         verdict,
         format!("taintward lint finds {} and {}", counted(*errors, "error"), counted(*warnings, "warning")),
     );
