@@ -108,6 +108,21 @@ impl Panel {
         Self { title, description, form: PanelForm::Stat { red_from }, unit, queries }
     }
 
+    /// Numbers of things over time.
+    pub(crate) fn numbers(title: &'static str, queries: Vec<PanelQuery>, description: &'static str) -> Self {
+        Self::lines(title, PanelUnit::Number, queries, description)
+    }
+
+    /// Durations over time.
+    pub(crate) fn seconds(title: &'static str, queries: Vec<PanelQuery>, description: &'static str) -> Self {
+        Self::lines(title, PanelUnit::Seconds, queries, description)
+    }
+
+    /// Events per second over time.
+    pub(crate) fn rates(title: &'static str, queries: Vec<PanelQuery>, description: &'static str) -> Self {
+        Self::lines(title, PanelUnit::PerSecond, queries, description)
+    }
+
     /// Lines over time.
     pub(crate) fn lines(
         title: &'static str,

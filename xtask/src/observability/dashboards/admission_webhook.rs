@@ -25,27 +25,23 @@ fn reviews() -> PanelRow {
     PanelRow {
         title: "Reviews",
         panels: vec![
-            Panel::lines(
+            Panel::rates(
                 "Answers",
-                PanelUnit::PerSecond,
                 vec![per_second_by(&["path", "outcome"], names::WEBHOOK_REVIEWS)],
                 "Answers to API servers, by path and outcome. panicked and unjudged: the webhook did not judge the object.",
             ),
-            Panel::lines(
+            Panel::seconds(
                 "Duration",
-                PanelUnit::Seconds,
                 quantiles(&["path"], names::WEBHOOK_REVIEW_DURATION),
                 "How long the webhook took to answer a request, from its arrival.",
             ),
-            Panel::lines(
+            Panel::rates(
                 "Rules",
-                PanelUnit::PerSecond,
                 vec![per_second_by(&["rule", "did"], names::WEBHOOK_RULES)],
                 "What the rules did. unknown: facts were missing, and the rule did nothing.",
             ),
-            Panel::lines(
+            Panel::rates(
                 "Refused requests",
-                PanelUnit::PerSecond,
                 vec![
                     per_second_by(&["reason"], names::WEBHOOK_REFUSED_REQUESTS),
                     per_second_named("panics", names::WEBHOOK_PANICS),
@@ -75,24 +71,21 @@ fn connections() -> PanelRow {
                 min(&format!("{ends} - time()")),
                 "The time until the first certificate expires. Below 0, it has expired, or a replica has none.",
             ),
-            Panel::lines(
+            Panel::numbers(
                 "Open connections",
-                PanelUnit::Number,
                 vec![PanelQuery::new("{{instance}}", chosen(names::WEBHOOK_CONNECTIONS))],
                 "Open connections, by process.",
             ),
-            Panel::lines(
+            Panel::rates(
                 "Connections accepted and ended",
-                PanelUnit::PerSecond,
                 vec![
                     per_second_named("accepted", names::WEBHOOK_ACCEPTED_CONNECTIONS),
                     per_second_by(&["reason"], names::WEBHOOK_ENDED_CONNECTIONS),
                 ],
                 "Connections that the webhook accepted, and those that it ended, by reason.",
             ),
-            Panel::lines(
+            Panel::rates(
                 "Certificates",
-                PanelUnit::PerSecond,
                 vec![
                     per_second_named("loaded", names::WEBHOOK_CERTIFICATE_RELOADS),
                     per_second_named("unusable", names::WEBHOOK_CERTIFICATE_RELOAD_FAILURES),

@@ -2,8 +2,7 @@
 
 use super::super::alert::seconds;
 use super::super::dashboard::{
-    Dashboard, Panel, PanelQuery, PanelRow, PanelUnit, largest, largest_by, per_second_by, per_second_named,
-    quantiles,
+    Dashboard, Panel, PanelQuery, PanelRow, largest, largest_by, per_second_by, per_second_named, quantiles,
 };
 use taintward_admission::metrics::MODE;
 use taintward_controller::metrics::names;
@@ -20,9 +19,8 @@ pub(crate) fn dashboard() -> Dashboard {
 
 /// Also on the overview.
 pub(super) fn evictions() -> Panel {
-    Panel::lines(
+    Panel::rates(
         "Evictions",
-        PanelUnit::PerSecond,
         vec![
             per_second_named("deleted", names::TAINT_EVICTION_CONTROLLER_POD_DELETIONS),
             per_second_named("predicted", names::WOULD_EVICT),
@@ -35,9 +33,8 @@ fn pods() -> PanelRow {
     PanelRow {
         title: "Pods",
         panels: vec![
-            Panel::lines(
+            Panel::numbers(
                 "Pods to evict",
-                PanelUnit::Number,
                 vec![
                     largest("counting down", names::PENDING_PODS),
                     largest("due", names::DUE_PODS),
@@ -45,16 +42,14 @@ fn pods() -> PanelRow {
                 ],
                 "Pods with a running countdown, pods that are due for eviction, and the due pods whose last attempt failed.",
             ),
-            Panel::lines(
+            Panel::seconds(
                 "Longest overdue",
-                PanelUnit::Seconds,
                 vec![largest("longest overdue pod", &seconds(names::OLDEST_DUE_POD))],
                 "How long the longest overdue pod has been due. Above 60 s, something blocks evictions.",
             ),
             evictions(),
-            Panel::lines(
+            Panel::seconds(
                 "From the deadline to the deletion",
-                PanelUnit::Seconds,
                 quantiles(&[], names::TAINT_EVICTION_CONTROLLER_POD_DELETION_DURATION),
                 "The time from the deadline of a pod to its deletion.",
             ),
@@ -66,21 +61,18 @@ fn requests() -> PanelRow {
     PanelRow {
         title: "Requests",
         panels: vec![
-            Panel::lines(
+            Panel::rates(
                 "Outcomes",
-                PanelUnit::PerSecond,
                 vec![per_second_by(&["effect", "outcome"], names::EFFECTS)],
                 "Requests of the controllers, by kind and outcome. forbidden, throttled, rejected: the API server refused them.",
             ),
-            Panel::lines(
+            Panel::seconds(
                 "Duration",
-                PanelUnit::Seconds,
                 quantiles(&["effect"], names::EFFECT_DURATION),
                 "How long requests took until the API server answered, or until Taintward abandoned them.",
             ),
-            Panel::lines(
+            Panel::numbers(
                 "Concurrent requests",
-                PanelUnit::Number,
                 vec![
                     largest("in flight", names::INFLIGHT_EFFECTS),
                     PanelQuery::new(
@@ -90,21 +82,18 @@ fn requests() -> PanelRow {
                 ],
                 "Requests in flight, and the limit of each controller, which adapts to the load that the API server can serve.",
             ),
-            Panel::lines(
+            Panel::rates(
                 "Conflicts",
-                PanelUnit::PerSecond,
                 vec![per_second_named("conflicts", names::PRECONDITION_CONFLICT)],
                 "Writes that the API server refused because the object had changed after the decision.",
             ),
-            Panel::lines(
+            Panel::seconds(
                 "Age of decisions",
-                PanelUnit::Seconds,
                 quantiles(&[], names::DECISION_AGE),
                 "How old the live read of the node was when the API server answered the deletion. Above 5 s, report a bug.",
             ),
-            Panel::lines(
+            Panel::numbers(
                 "Work queues",
-                PanelUnit::Number,
                 vec![largest_by("name", names::WORKQUEUE_DEPTH)],
                 "Items that wait in each work queue.",
             ),
@@ -116,9 +105,8 @@ fn stopped_countdowns() -> PanelRow {
     PanelRow {
         title: "Holds, guard and backfill",
         panels: vec![
-            Panel::lines(
+            Panel::numbers(
                 "Held pods",
-                PanelUnit::Number,
                 vec![
                     largest("held", names::HOLD_PODS),
                     largest("waiting", names::HOLD_PODS_WAITING),
@@ -127,24 +115,21 @@ fn stopped_countdowns() -> PanelRow {
                 ],
                 "Pods that toleration-hold-controller holds, has yet to hold or release, and has released.",
             ),
-            Panel::lines(
+            Panel::numbers(
                 "Zones above the limit of silent nodes",
-                PanelUnit::Number,
                 vec![largest("zones", names::HOLD_LIMITS_EXCEEDED)],
                 "Zones, with the cluster as one more, in which more nodes are silent than --hold-limit allows.",
             ),
-            Panel::lines(
+            Panel::numbers(
                 "Guarded pods",
-                PanelUnit::Number,
                 vec![
                     largest("guarded", names::GUARD_PODS_GUARDED),
                     largest("pending", names::GUARD_PODS_PENDING),
                 ],
                 "Pods with the ceiling of their namespace, and pods that wait for it or for their own seconds.",
             ),
-            Panel::lines(
+            Panel::numbers(
                 "Backfill",
-                PanelUnit::Number,
                 vec![largest("pending", names::BACKFILL_PODS_PENDING)],
                 "Running pods that wait for the tolerationSeconds that new pods get.",
             ),
@@ -156,30 +141,26 @@ fn faults() -> PanelRow {
     PanelRow {
         title: "Signs of faults",
         panels: vec![
-            Panel::lines(
+            Panel::rates(
                 "Another controller",
-                PanelUnit::PerSecond,
                 vec![per_second_by(&["sign"], names::OTHER_CONTROLLER_SEEN)],
                 "Signs that another controller also evicts pods. 0 is normal.",
             ),
-            Panel::lines(
+            Panel::seconds(
                 "Deleted too early",
-                PanelUnit::Seconds,
                 vec![largest("maximum", &seconds(names::EARLY))],
                 "How long before its deadline Taintward deleted a pod: the maximum since the start. Above 0, report a bug.",
             ),
-            Panel::lines(
+            Panel::rates(
                 "Not decoded",
-                PanelUnit::PerSecond,
                 vec![
                     per_second_by(&["resource"], names::UNDECODABLE_OBJECTS),
                     per_second_by(&["kind"], names::UNKNOWN_INPUT),
                 ],
                 "Objects that Taintward could not decode, and values that it does not know. Neither causes an eviction.",
             ),
-            Panel::lines(
+            Panel::rates(
                 "Dropped events",
-                PanelUnit::PerSecond,
                 vec![per_second_named("events", names::EVENTS_DROPPED)],
                 "Kubernetes events that Taintward did not publish.",
             ),

@@ -26,21 +26,18 @@ fn zones() -> PanelRow {
                 vec![largest_by("zone", names::NODE_COLLECTOR_ZONE_HEALTH)],
                 "The percentage of ready nodes in a zone. In a zone that is partly down, nodes get taints slowly or not at all.",
             ),
-            Panel::lines(
+            Panel::numbers(
                 "Unhealthy nodes",
-                PanelUnit::Number,
                 vec![largest_by("zone", names::NODE_COLLECTOR_UNHEALTHY_NODES_IN_ZONE)],
                 "Nodes of a zone that are not ready.",
             ),
-            Panel::lines(
+            Panel::numbers(
                 "Nodes",
-                PanelUnit::Number,
                 vec![largest_by("zone", names::NODE_COLLECTOR_ZONE_SIZE)],
                 "Registered nodes of a zone.",
             ),
-            Panel::lines(
+            Panel::rates(
                 "NoExecute taints",
-                PanelUnit::PerSecond,
                 vec![
                     per_second_by(&["zone"], names::NODE_COLLECTOR_EVICTIONS),
                     per_second_named("predicted", names::WOULD_TAINT),
@@ -55,9 +52,8 @@ fn nodes() -> PanelRow {
     PanelRow {
         title: "Nodes",
         panels: vec![
-            Panel::lines(
+            Panel::numbers(
                 "Unhealthy nodes by state",
-                PanelUnit::Number,
                 vec![
                     largest("silent", names::SILENT_NODES),
                     largest("tainted", names::UNHEALTHY_TAINTED_NODES),
@@ -70,9 +66,8 @@ fn nodes() -> PanelRow {
                  taint and does not have it yet. retrying: the last request failed. invalid: the node or its lease is invalid. ready, \
                  out of service: the node is ready and still has the taint out-of-service.",
             ),
-            Panel::lines(
+            Panel::numbers(
                 "What prevents taints",
-                PanelUnit::Number,
                 vec![
                     largest("observation in doubt", names::OBSERVATION_IN_DOUBT),
                     largest("everything down", names::EVERYTHING_DOWN),
@@ -80,15 +75,13 @@ fn nodes() -> PanelRow {
                 "observation in doubt: 1 while Taintward cannot determine which nodes are silent. everything down: 1 while all \
                  zones are down.",
             ),
-            Panel::lines(
+            Panel::seconds(
                 "Duration for one node",
-                PanelUnit::Seconds,
                 quantiles(&[], names::NODE_COLLECTOR_UPDATE_NODE_HEALTH_DURATION),
                 "How long Taintward took to read a silent node from the API server, or to write that it is silent.",
             ),
-            Panel::lines(
+            Panel::seconds(
                 "Duration for all nodes",
-                PanelUnit::Seconds,
                 quantiles(&[], names::NODE_COLLECTOR_UPDATE_ALL_NODES_HEALTH_DURATION),
                 "How long one pass of the control loop took to decide about all nodes.",
             ),
@@ -100,15 +93,9 @@ fn pools() -> PanelRow {
     PanelRow {
         title: "Dedicated pools",
         panels: vec![
-            Panel::lines(
-                "Pools",
-                PanelUnit::Number,
-                vec![largest_by("standing", names::POOLS)],
-                "Dedicated pools, by state.",
-            ),
-            Panel::lines(
+            Panel::numbers("Pools", vec![largest_by("standing", names::POOLS)], "Dedicated pools, by state."),
+            Panel::numbers(
                 "Nodes and pods of pools",
-                PanelUnit::Number,
                 vec![
                     largest("nodes", names::POOL_NODES),
                     largest("nodes waiting", names::POOL_NODES_WAITING),

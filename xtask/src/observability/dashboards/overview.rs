@@ -105,21 +105,18 @@ fn requests() -> PanelRow {
         title: "Evictions and requests",
         panels: vec![
             evictions(),
-            Panel::lines(
+            Panel::rates(
                 "Requests to the API server",
-                PanelUnit::PerSecond,
                 vec![per_second_by(&["method", "code"], names::REST_CLIENT_REQUESTS)],
                 "All requests, including watches and the lease. <error>: the API server did not answer.",
             ),
-            Panel::lines(
+            Panel::seconds(
                 "Duration of requests",
-                PanelUnit::Seconds,
                 quantiles(&["verb"], names::REST_CLIENT_REQUEST_DURATION),
                 "How long requests took until the head of the answer arrived, or until Taintward abandoned them.",
             ),
-            Panel::lines(
+            Panel::rates(
                 "Log",
-                PanelUnit::PerSecond,
                 vec![per_second_by(&["level"], names::LOG_MESSAGES)],
                 "Log records, by level. Failures without their own metric show here.",
             ),
@@ -132,27 +129,23 @@ fn connection() -> PanelRow {
     PanelRow {
         title: "Watches, lease and clock",
         panels: vec![
-            Panel::lines(
+            Panel::seconds(
                 "Watch age",
-                PanelUnit::Seconds,
                 vec![PanelQuery::new("{{resource}}", format!("max by (resource) ({})", watch_ages()))],
                 "The time since the watch of a resource last received anything: the maximum of all processes.",
             ),
-            Panel::lines(
+            Panel::rates(
                 "Watch restarts",
-                PanelUnit::PerSecond,
                 vec![per_second_by(&["resource", "reason"], names::WATCH_RESTARTS)],
                 "Watches that a process opened again. The reasons closed and relist are not failures.",
             ),
-            Panel::lines(
+            Panel::seconds(
                 "Lease",
-                PanelUnit::Seconds,
                 vec![by_instance(&seconds(names::LEASE_MARGIN))],
                 "How long a process may still act without renewing the lease; 0 if it is not the leader. Below 0, report a bug.",
             ),
-            Panel::lines(
+            Panel::seconds(
                 "Clock",
-                PanelUnit::Seconds,
                 vec![by_instance(&seconds(names::CLOCK_OFFSET))],
                 "How far the clock of a process is ahead of the API server's; below 0, it is behind. Countdowns use the API server's \
                  clock.",
