@@ -7,8 +7,7 @@
 use super::{
     ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath, Response, bodies,
 };
-use crate::decode::{Decoded, DecodedPod, NamespaceObject, ObjectBody, WatchedObject, object_from_body};
-use crate::error_text::quiet;
+use crate::decode::{Decoded, DecodedPod, NamespaceObject, WatchedObject, object_from_body};
 use crate::paged_list::{ListRequest, pages};
 use crate::pools::{POOL_GUARD, PoolGuardBody, PoolNodeBody, finalizer_patch, guard_label_patch};
 use crate::wire::member_at;
@@ -249,11 +248,6 @@ fn merge(body: Bytes) -> RequestSpec {
 }
 
 fn read<F: WatchedObject>(on: &ResourcePath<'_>, answer: &Response) -> Result<F, RequestError> {
-    match object_from_body(&answer.content_type, &answer.body) {
-        ObjectBody::Object(Decoded::Object(fact)) => Ok(fact),
-        ObjectBody::Object(Decoded::Undecodable(odd)) => Err(RequestError::unreadable(on, &odd.why)),
-        ObjectBody::Object(Decoded::Unbound(_)) => Err(RequestError::unreadable(on, "it has no name")),
-        ObjectBody::Status(status) => Err(RequestError::unreadable(on, &quiet(&status.message))),
-        ObjectBody::Foreign(why) => Err(RequestError::unreadable(on, &why)),
-    }
+    let fact = object_from_body(&answer.content_type, &answer.body).fact();
+    fact.map_err(|why| RequestError::unreadable(on, &why))
 }

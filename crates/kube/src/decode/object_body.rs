@@ -15,6 +15,19 @@ pub enum ObjectBody<F> {
     Foreign(String),
 }
 
+impl<F> ObjectBody<F> {
+    /// The requested object, or why it cannot be used, in a sentence.
+    pub(crate) fn fact(self) -> Result<F, String> {
+        match self {
+            Self::Object(Decoded::Object(fact)) => Ok(fact),
+            Self::Object(Decoded::Undecodable(undecodable)) => Err(undecodable.why),
+            Self::Object(Decoded::Unbound(_)) => Err("it has no name".to_owned()),
+            Self::Status(status) => Err(status.message),
+            Self::Foreign(why) => Err(why),
+        }
+    }
+}
+
 /// Decodes a body with one object: the response to a GET, or an error.
 pub fn object_from_body<F: WatchedObject>(content_type: &str, bytes: &[u8]) -> ObjectBody<F> {
     let read = match Encoding::of(content_type) {

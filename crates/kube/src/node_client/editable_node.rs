@@ -3,7 +3,7 @@
 //! - Invariant: unknown fields survive; the patch applies only if what it depends on is unchanged since it was read
 //!   (S8, KT-9).
 
-use crate::decode::{Decoded, ObjectBody, object_from_body, taints_changed};
+use crate::decode::{object_from_body, taints_changed};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use taintward_core::fact::NodeFact;
@@ -28,13 +28,7 @@ impl EditableNode {
     /// # Errors
     /// Why it is not a node, in a sentence.
     pub fn read(body: &[u8]) -> Result<Self, String> {
-        let fact = match object_from_body::<NodeFact>("application/json", body) {
-            ObjectBody::Object(Decoded::Object(fact)) => fact,
-            ObjectBody::Object(Decoded::Undecodable(unreadable)) => return Err(unreadable.why),
-            ObjectBody::Object(Decoded::Unbound(_)) => return Err("it has no name".to_owned()),
-            ObjectBody::Status(status) => return Err(status.message),
-            ObjectBody::Foreign(why) => return Err(why),
-        };
+        let fact = object_from_body::<NodeFact>("application/json", body).fact()?;
         let object: Value = serde_json::from_slice(body).map_err(|why| why.to_string())?;
         let listed = object["spec"]["taints"].as_array().map_or(0, Vec::len);
         if listed != fact.taints.len() {

@@ -3,7 +3,7 @@
 //! - Invariant: it applies only to the state that was read, and changes only what the edits name (S8); the record and
 //!   its marks are written together.
 
-use crate::decode::{Decoded, ObjectBody, object_from_body};
+use crate::decode::object_from_body;
 use crate::node_client::{test, written};
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -30,13 +30,7 @@ impl PoolNodeBody {
     /// # Errors
     /// Why it is not a node, in a sentence.
     pub fn read(body: &[u8]) -> Result<Self, String> {
-        let seen = match object_from_body::<PoolNodeFact>("application/json", body) {
-            ObjectBody::Object(Decoded::Object(seen)) => seen,
-            ObjectBody::Object(Decoded::Undecodable(unreadable)) => return Err(unreadable.why),
-            ObjectBody::Object(Decoded::Unbound(_)) => return Err("it has no name".to_owned()),
-            ObjectBody::Status(status) => return Err(status.message),
-            ObjectBody::Foreign(why) => return Err(why),
-        };
+        let seen = object_from_body::<PoolNodeFact>("application/json", body).fact()?;
         let object: Value = serde_json::from_slice(body).map_err(|why| why.to_string())?;
         Ok(Self { object, seen })
     }
