@@ -102,11 +102,11 @@ const LINES: [ReportLine; 13] = [
     ),
 ];
 
-fn megabytes(bytes: f64) -> String {
+pub(crate) fn megabytes(bytes: f64) -> String {
     format!("{:.1} MB", bytes / 1e6)
 }
 
-fn seconds(seconds: f64) -> String {
+pub(crate) fn seconds(seconds: f64) -> String {
     format!("{seconds:.2} s")
 }
 

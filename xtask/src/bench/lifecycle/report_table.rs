@@ -2,7 +2,7 @@
 
 use super::readings::{LifecycleReading, LifecycleReadings};
 use super::{LifecycleContender, LifecycleSizes};
-use crate::bench::report::{command, machine, met};
+use crate::bench::report::{command, machine, megabytes, met, seconds};
 use std::fmt::Write as _;
 
 /// The seconds between renewals in a cluster with default settings.
@@ -124,14 +124,6 @@ fn microseconds(seconds: f64) -> String {
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
-}
-
-fn megabytes(bytes: f64) -> String {
-    format!("{:.1} MB", bytes / 1e6)
-}
-
-fn seconds(seconds: f64) -> String {
-    format!("{seconds:.2} s")
 }
 
 /// The whole document.
