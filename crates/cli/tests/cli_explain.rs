@@ -322,7 +322,12 @@ fn all_pods_of_a_workload_are_explained_a_line_each() {
         "{out}{said}"
     );
     let (code, out, said) = run("explain job/web");
-    assert!(code == 1 && out.is_empty() && said.contains("no pod of job web could be read"), "{out}{said}");
+    assert!(
+        code == 1
+            && out.is_empty()
+            && said.contains("cannot explain job web, because none of its pods could be read"),
+        "{out}{said}"
+    );
 }
 
 /// One request for all nodes replaces one for each.

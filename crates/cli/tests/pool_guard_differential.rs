@@ -149,7 +149,9 @@ fn judged(world: &World, request: &PodRequest) -> Vec<PoolViolation> {
 fn names_one(message: &str, world: &World, found: &[PoolViolation]) -> bool {
     found.iter().any(|one| match one.entry {
         PoolEntry::UnknownNode => message.contains("is unknown"),
-        PoolEntry::Claim => message.contains(&format!("a user of pool {},", world.pools()[one.pool].name)),
+        PoolEntry::Claim => {
+            message.contains(&format!("a user of pool {} created", world.pools()[one.pool].name))
+        }
         _ => message.contains(&format!("pool {} ", world.pools()[one.pool].name)),
     })
 }

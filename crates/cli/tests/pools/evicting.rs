@@ -82,7 +82,7 @@ pub(crate) async fn pods_that_run_there_already_are_evicted(plot: &Plot<'_>, tai
     }
     let event = plot.until("an event about the pod", async || event(plot).await).await;
     let note = event["note"].as_str().unwrap();
-    assert!(note.contains("node e1 is one of pool e"), "{note}");
+    assert!(note.contains("it does not belong to pool e, which reserves node e1"), "{note}");
 
     plot.kubectl(&["delete", "dedicatedpool", "e", "--wait=true", "--timeout=30s"]);
     assert!(plot.admin.find(&format!("{POOLS}/e")).await.unwrap().is_none());
