@@ -95,7 +95,7 @@ pub(crate) fn desired_status(
     if !waiting.is_empty() {
         let why = waiting.iter().find_map(|node| backoff.message(&PoolEffectKey::Node(node.clone())));
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-        let nodes = if waiting.len() == 1 { "node is" } else { "nodes are" };
+        let nodes = if waiting.len() == 1 { "node" } else { "nodes" };
         let message = format!("the controller has yet to write {} {nodes}{why}", waiting.len());
         set_progressing(&mut desired, pool, &message, wall);
     }

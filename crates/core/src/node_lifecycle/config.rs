@@ -262,7 +262,7 @@ fn rate(flag: &'static str, value: f64) -> Result<TaintRate, InvalidFlag> {
     if millionths == 0 && value > 0.0 {
         return Err(error(
             "is below one node in eleven days",
-            "give 0 for none at all, or at least 0.000001",
+            "set 0 to add no taints, or at least 0.000001",
         ));
     }
     Ok(TaintRate::from_millionths(millionths))

@@ -51,7 +51,7 @@ fn nl_2_invalid_values_are_refused_with_a_remedy() {
         edit(&mut flags);
         let error = NodeLifecycleConfig::new(&flags).expect_err(flag);
         assert_eq!((error.flag, error.value.as_str()), (flag, value));
-        assert!(error.to_string().contains(&error.way_out) && error.way_out.starts_with("give"), "{error}");
+        assert!(error.to_string().contains(&error.way_out) && error.way_out.starts_with("set"), "{error}");
     }
 }
 
