@@ -65,7 +65,8 @@ fn act(browser: &mut Browser, node: &str, taint: &str, button: &str) -> Result<(
             json!(text)
         )
     };
-    browser.click(&named(".tile bdi", node))?;
+    // Not by a click, because tiles move while pods come and go.
+    browser.evaluate(&format!("{}.click()", named(".tile bdi", node)))?;
     browser.until("its panel", &named("#panel-title", &format!("Node {node}")))?;
     browser.evaluate(&format!("panel.querySelector('input').value = {}", json!(taint)))?;
     browser.click(&named("#panel button", button))?;
