@@ -114,21 +114,7 @@ fn a_newcomer_sees_what_a_taint_does() {
 }
 
 /// A Namespace and a Deployment of two pods.
-const FILE: &str = "
-apiVersion: v1
-kind: Namespace
-metadata: {name: team}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: app, namespace: team}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: app}}
-  template:
-    metadata: {labels: {app: app}}
-    spec: {containers: [{name: main, image: registry.example/x:1}]}
-";
+const FILE: &str = include_str!("board/workload.yaml");
 
 #[test]
 fn buttons_stop_heartbeats_cordon_load_and_scale() {

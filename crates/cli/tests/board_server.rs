@@ -188,21 +188,7 @@ fn every_button_and_its_opposite_reach_the_viewers() {
         assert_eq!((answer.status, answer.body), (200, json!({ "message": said }).to_string()), "{verb}");
         events.until(verb, |message| n1(message).is_some_and(|node| node[field] == value));
     }
-    let file = "
-apiVersion: v1
-kind: Namespace
-metadata: {name: team}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: app, namespace: team}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: app}}
-  template:
-    metadata: {labels: {app: app}}
-    spec: {containers: [{name: main, image: registry.example/x:1}]}
-";
+    let file = include_str!("board/workload.yaml");
     let answer = board.act(&json!({"verb": "load", "text": file}));
     assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"message":"2 objects loaded"}"#));
     let mut until_healthy = |count: i64| {
