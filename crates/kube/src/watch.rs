@@ -5,6 +5,7 @@
 //! - See `watch/list_watch/watch_loop.rs` for the loop, `watch/backoff.rs` for retries, `decode.rs` for bytes.
 
 use crate::decode::{ApiStatus, WatchedObject};
+use backoff::{AWAY_LONGEST, UNREACHABLE_LONGEST};
 use kube::Client;
 use std::fmt;
 use std::time::Duration;
@@ -194,14 +195,15 @@ impl WatchError {
         matches!(self, Self::Refused(status) if status.code == 404)
     }
 
-    /// Whether no API server accepted the request, or none that could; one may be back in a moment. A server that names
-    /// a time is available. Credentials that are not accepted are usually about to be renewed.
-    fn is_away(&self) -> bool {
+    /// The longest interval between attempts if no API server accepted the request, or none that could; one may be
+    /// back in a moment. A server that names a time is available. Credentials that are not accepted are usually about to
+    /// be renewed.
+    fn retry_within(&self) -> Option<Duration> {
         match self {
-            Self::ConnectionLost(_) | Self::IdleTimeout(_) | Self::Malformed(_) | Self::Foreign(..) => true,
-            Self::Unauthenticated(..) => true,
-            Self::Unavailable(status) => status.retry_after_seconds.is_none(),
-            _ => false,
+            Self::ConnectionLost(_) | Self::IdleTimeout(_) => Some(UNREACHABLE_LONGEST),
+            Self::Malformed(_) | Self::Foreign(..) | Self::Unauthenticated(..) => Some(AWAY_LONGEST),
+            Self::Unavailable(status) if status.retry_after_seconds.is_none() => Some(AWAY_LONGEST),
+            _ => None,
         }
     }
 

@@ -13,6 +13,7 @@ mod listen_server {
     mod outages;
     mod quiet;
     mod relists;
+    mod restored;
     mod troubles;
     mod watches;
 }

@@ -9,9 +9,11 @@ use std::time::Duration;
 /// A stream that was in sync for this long was successful: the next one may start immediately. The same holds if no
 /// server responded for this long: the one that does may be another, and had no load meanwhile.
 const LASTED: Duration = Duration::from_secs(5);
-/// The longest interval between attempts without a response: they cost the server nothing while it is unavailable, and
-/// all events meanwhile wait for the attempt that succeeds.
-const AWAY_LONGEST: Duration = Duration::from_secs(2);
+/// The longest interval between attempts that no API server responds to: they cost it nothing while it is unavailable,
+/// and all events meanwhile wait for the attempt that succeeds.
+pub(super) const AWAY_LONGEST: Duration = Duration::from_secs(1);
+/// The same if nothing responds: not even a proxy has work with them.
+pub(super) const UNREACHABLE_LONGEST: Duration = Duration::from_millis(500);
 
 pub(super) struct WatchBackoff {
     first: Duration,
@@ -30,8 +32,14 @@ impl WatchBackoff {
         Self { first, longest, short: 0, away: 0, away_for: Duration::ZERO, jitter: SplitMix64(seed) }
     }
 
-    /// Returns the pause after an attempt that took this long and was in sync with the server for `lasted`; `away`: no
-    /// API server responded, or none that could. The server's `Retry-After` is capped like the client's own pauses.
+    /// The same limits, without failures.
+    pub(super) fn anew(&mut self) -> Self {
+        Self::new(self.first, self.longest, self.jitter.next())
+    }
+
+    /// Returns the pause after an attempt that took this long and was in sync with the server for `lasted`; `away` is the
+    /// longest interval if no API server responded, or none that could. The server's `Retry-After` is capped like the
+    /// client's own pauses.
     ///
     /// The intervals between the starts of attempts grow: the time that a stream was in sync, or that an attempt
     /// without a response took, counts towards the pause. The first attempt after a stream that lasted is only spread a
@@ -40,7 +48,7 @@ impl WatchBackoff {
         &mut self,
         took: Duration,
         lasted: Duration,
-        away: bool,
+        away: Option<Duration>,
         retry_after: Option<Duration>,
     ) -> Duration {
         if lasted >= LASTED {
@@ -51,8 +59,8 @@ impl WatchBackoff {
         }
         let retry_after = retry_after.unwrap_or_default().min(self.longest);
         let (failed, longest, spent) = match away {
-            true => (&mut self.away, AWAY_LONGEST.min(self.longest), took),
-            false => (&mut self.short, self.longest, lasted),
+            Some(longest) => (&mut self.away, longest.min(self.longest), took),
+            None => (&mut self.short, self.longest, lasted),
         };
         let distance = match failed.checked_sub(1) {
             None => Duration::ZERO,
@@ -62,8 +70,8 @@ impl WatchBackoff {
         let pause = distance.saturating_sub(spent).max(retry_after);
         let pause = pause + self.jitter.up_to((pause / 4).max(self.first));
         match away {
-            true => self.away_for = self.away_for.saturating_add(took).saturating_add(pause),
-            false => (self.away, self.away_for) = (0, Duration::ZERO),
+            Some(_) => self.away_for = self.away_for.saturating_add(took).saturating_add(pause),
+            None => (self.away, self.away_for) = (0, Duration::ZERO),
         }
         pause
     }
@@ -86,12 +94,12 @@ mod tests {
         /// The pause after a stream that was in sync for these seconds.
         fn after(&mut self, lasted: u64) -> Duration {
             let lasted = Duration::from_secs(lasted);
-            self.pause(lasted, lasted, false, None)
+            self.pause(lasted, lasted, None, None)
         }
 
         /// The pause after an attempt without a response.
         fn after_no_answer(&mut self, took: u64) -> Duration {
-            self.pause(Duration::from_secs(took), Duration::ZERO, true, None)
+            self.pause(Duration::from_secs(took), Duration::ZERO, Some(UNREACHABLE_LONGEST), None)
         }
     }
 
@@ -121,15 +129,17 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_unavailable_for_an_hour_gets_a_request_every_other_second() {
+    fn a_server_that_is_away_for_an_hour_gets_a_bounded_number_of_requests() {
         let mut backoff = backoff();
-        let (mut gone, mut asked) = (Duration::ZERO, 0);
-        while gone < HOUR {
-            let pause = backoff.after_no_answer(0);
-            assert!(pause <= AWAY_LONGEST.mul_f64(1.25), "{pause:?}");
-            (gone, asked) = (gone + pause, asked + 1);
+        for longest in [UNREACHABLE_LONGEST, AWAY_LONGEST] {
+            let (mut gone, mut asked) = (Duration::ZERO, 0);
+            while gone < HOUR {
+                let pause = backoff.pause(Duration::ZERO, Duration::ZERO, Some(longest), None);
+                assert!(pause <= longest + (longest / 4).max(FIRST), "{pause:?}");
+                (gone, asked) = (gone + pause, asked + 1);
+            }
+            assert!(asked < 3600 * 1000 / longest.as_millis(), "{asked}");
         }
-        assert!(asked < 1_800, "{asked}");
         // If it is back and soon ends streams, or has lost the history, other rules apply.
         assert!(backoff.after(0) <= FIRST);
         assert!(with_jitter(FIRST).contains(&backoff.after(0)));
@@ -182,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_retry_after_of_a_year_is_capped() {
-        for away in [true, false] {
+        for away in [Some(AWAY_LONGEST), None] {
             let pause =
                 |wish| backoff().pause(Duration::ZERO, Duration::ZERO, away, Some(Duration::from_secs(wish)));
             assert!(with_jitter(LONGEST).contains(&pause(365 * 86_400)));

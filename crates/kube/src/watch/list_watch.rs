@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 mod background_list;
+mod revision_check;
 mod watch_loop;
 
 pub(super) use watch_loop::run;
@@ -49,6 +50,8 @@ struct ListWatchState<F> {
     agreed: bool,
     /// Since when the current stream is in sync with the server.
     in_step_since: Option<Instant>,
+    /// The watch was interrupted since the last list, and the server's store is not known to be as new as the watch.
+    interrupted: bool,
     /// Consecutive streamed lists that started and did not finish.
     unfinished: u32,
     /// Consecutive invalid responses.
@@ -74,6 +77,7 @@ impl<F: WatchedObject> ListWatchState<F> {
             lists_whole: false,
             agreed: false,
             in_step_since: None,
+            interrupted: false,
             unfinished: 0,
             malformed: 0,
             watch_lists_refused_at: None,
@@ -262,7 +266,7 @@ impl<F: WatchedObject> ListWatchState<F> {
     /// A list is complete as of `position`.
     fn end_list(&mut self, position: WatchPosition) {
         self.events.end_list(position);
-        (self.unfinished, self.lists_whole) = (0, false);
+        (self.interrupted, self.unfinished, self.lists_whole) = (false, 0, false);
         self.relist.ends();
     }
 
@@ -312,7 +316,11 @@ impl<F: WatchedObject> ListWatchState<F> {
                 self.lists_whole = true;
                 self.events.request_next(NextRequest::List);
             }
-            NextRequest::Watch(_) if gives_up => self.events.request_next(NextRequest::List),
+            NextRequest::Watch(_) if gives_up => {
+                self.events.request_next(NextRequest::List);
+                // The pause was before the watch.
+                return self.interrupted && matches!(error, WatchError::ResourceVersionWentBack { .. });
+            }
             NextRequest::List | NextRequest::Page { .. } | NextRequest::Watch(_) => {}
         }
         false

@@ -1,6 +1,7 @@
 //! Sends the list and watch requests of one kind, and checks by discovery whether the API server lacks the kind.
 
 use super::body_stream::{self, BodyStream};
+use super::list_page::{ListPage, PageOutcome};
 use super::watch_settings::{WatchScope, WatchSettings};
 use super::{NextPage, WatchError, WatchPosition};
 use crate::decode::{Encoding, WatchedObject};
@@ -19,6 +20,8 @@ const ACCEPT_WATCH: &str = "application/vnd.kubernetes.protobuf;stream=watch,app
                             application/json;stream=watch,application/json";
 /// The timeout until the server accepts a watch.
 const OPENING_MAX: Duration = Duration::from_secs(20);
+/// The timeout of reading the version of the store, and from one part of the response to the next.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum that is read of one discovery document, in bytes.
 const DISCOVERY_MAX: usize = 8 << 20;
 /// Its timeout.
@@ -28,12 +31,14 @@ const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) type PendingResponse = BoxFuture<'static, Result<BodyStream, WatchError>>;
 
 /// Sends list and watch requests.
+#[derive(Clone)]
 pub(super) struct ListerWatcher {
     client: Client,
     scope: WatchScope,
     page_limit: u32,
     watch_timeout: Duration,
     opening_timeout: Duration,
+    frame_limit: usize,
 }
 
 impl ListerWatcher {
@@ -44,6 +49,7 @@ impl ListerWatcher {
             page_limit: settings.page_limit,
             watch_timeout: settings.watch_timeout,
             opening_timeout: settings.silence.min(OPENING_MAX),
+            frame_limit: settings.frame_limit,
         }
     }
 
@@ -81,6 +87,26 @@ impl ListerWatcher {
         self.send::<F>(request(path, accept), self.opening_timeout, "watch")
     }
 
+    /// Reads the version of the store from the head of a consistent list of one object: no server responds to that from
+    /// a cache that may be older. Without selectors, so that the server need not search for the object.
+    pub(super) async fn current_version<F: WatchedObject>(&self) -> Result<WatchPosition, WatchError> {
+        let scope = WatchScope { namespace: self.scope.namespace.clone(), ..WatchScope::default() };
+        let path = format!("{}&limit=1", path_in(F::PATH, &scope, None));
+        let accept = if F::JSON_ONLY { ACCEPT_JSON } else { ACCEPT_LIST };
+        let body = self.send::<F>(request(path, accept), VERSION_TIMEOUT, "list").await?;
+        let mut page = ListPage::new::<F>(body, self.frame_limit, None);
+        loop {
+            let more = page.receive().await?;
+            while page.next_item::<F>()?.is_some() {}
+            if !more {
+                break;
+            }
+        }
+        match page.finish()? {
+            PageOutcome::Next(_, version) | PageOutcome::Complete(version) => Ok(version),
+        }
+    }
+
     /// Whether the API server reports that it lacks this kind; false if it does not.
     pub(super) async fn lacks<F: WatchedObject>(&self) -> bool {
         lacks::<F>(&self.client.clone()).await
@@ -102,13 +128,17 @@ impl ListerWatcher {
 }
 
 fn path<F: WatchedObject>(scope: &WatchScope) -> String {
-    let mut path = match (F::PATH.rsplit_once('/'), scope.namespace.as_str()) {
+    path_in(F::PATH, scope, F::FIELD_SELECTOR)
+}
+
+fn path_in(kind: &str, scope: &WatchScope, fields: Option<&str>) -> String {
+    let mut path = match (kind.rsplit_once('/'), scope.namespace.as_str()) {
         (Some((group, plural)), namespace) if !namespace.is_empty() => {
             format!("{group}/namespaces/{}/{plural}?", encoded(namespace))
         }
-        _ => format!("{}?", F::PATH),
+        _ => format!("{kind}?"),
     };
-    let fields = [F::FIELD_SELECTOR.unwrap_or_default(), &scope.fields];
+    let fields = [fields.unwrap_or_default(), &scope.fields];
     let fields = fields.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(",");
     for (name, value) in [("fieldSelector", fields.as_str()), ("labelSelector", &scope.labels)] {
         if !value.is_empty() {

@@ -30,6 +30,11 @@ impl RelistTrigger {
     pub fn ask(&self) {
         self.0.send_replace(());
     }
+
+    /// Receives a change with each request.
+    pub fn subscribe(&self) -> watch::Receiver<()> {
+        self.0.subscribe()
+    }
 }
 
 pub(super) struct RelistSchedule {
@@ -63,7 +68,7 @@ impl RelistSchedule {
             due: None,
             failed: 0,
             jitter: SplitMix64(seed),
-            requests: now.0.subscribe(),
+            requests: now.subscribe(),
         }
     }
 

@@ -109,6 +109,11 @@ impl Asked {
         self.parameter("watch") == Some("true")
     }
 
+    /// Whether it only reads the version of the store.
+    pub(crate) fn is_version_check(&self) -> bool {
+        self.parameter("limit") == Some("1")
+    }
+
     pub(crate) fn is_watch_list(&self) -> bool {
         self.parameter("sendInitialEvents") == Some("true")
     }
@@ -121,10 +126,27 @@ pub(crate) fn without_lists_again() -> WatchSettings {
 
 type Script = dyn FnMut(&Asked, usize) -> Reply + Send;
 
+/// A store that is as new as any watch.
+fn current_store(asked: &Asked, _: usize) -> Reply {
+    let kind = match asked.path.split('?').next().and_then(|path| path.rsplit('/').next()) {
+        Some("nodes") => "NodeList",
+        Some("leases") => "LeaseList",
+        Some("dedicatedpools") => "DedicatedPoolList",
+        _ => "PodList",
+    };
+    Reply::new(200, "application/json").bytes(format!(
+        r#"{{"kind":"{kind}","apiVersion":"v1","metadata":{{"resourceVersion":"{}"}},"items":[]}}"#,
+        u64::MAX
+    ))
+}
+
 #[derive(Clone)]
 struct Fake {
     script: Arc<Mutex<Script>>,
     log: Arc<Mutex<Vec<Asked>>>,
+    /// The responses with the version of the store.
+    store: Arc<Mutex<Script>>,
+    checks: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl tower::Service<Request<Body>> for Fake {
@@ -144,15 +166,19 @@ impl tower::Service<Request<Body>> for Fake {
             accept_encoding: text(header::ACCEPT_ENCODING),
             at: Instant::now(),
         };
+        let (script, log) = match asked.is_version_check() {
+            true => (&self.store, &self.checks),
+            false => (&self.script, &self.log),
+        };
         let nth = {
-            let mut log = self.log.lock().unwrap();
+            let mut log = log.lock().unwrap();
             log.push(asked.clone());
             log.len() - 1
         };
         // A hot loop must fail its test, not hang it: virtual time does not advance while any task is busy.
         let is_hot = nth > 20_000;
         let reply =
-            if is_hot { Reply::new(500, "").hang() } else { (self.script.lock().unwrap())(&asked, nth) };
+            if is_hot { Reply::new(500, "").hang() } else { (script.lock().unwrap())(&asked, nth) };
         Box::pin(async move {
             sleep(reply.delay).await;
             if reply.unreachable {
@@ -191,6 +217,7 @@ pub(crate) struct Rig<F> {
     pub(crate) health: watch::Receiver<StreamHealth>,
     pub(crate) task: tokio::task::JoinHandle<()>,
     log: Arc<Mutex<Vec<Asked>>>,
+    checks: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl<F: WatchedObject + Clone> Rig<F> {
@@ -204,13 +231,28 @@ impl<F: WatchedObject + Clone> Rig<F> {
         capacity: usize,
         script: impl FnMut(&Asked, usize) -> Reply + Send + 'static,
     ) -> Self {
-        let log = Arc::new(Mutex::new(Vec::new()));
-        let fake = Fake { script: Arc::new(Mutex::new(script)), log: log.clone() };
+        Self::with_store(settings, capacity, script, current_store)
+    }
+
+    /// The same with a script of its own for requests that only read the version of the store; they do not count.
+    pub(crate) fn with_store(
+        settings: WatchSettings,
+        capacity: usize,
+        script: impl FnMut(&Asked, usize) -> Reply + Send + 'static,
+        store: impl FnMut(&Asked, usize) -> Reply + Send + 'static,
+    ) -> Self {
+        let (log, checks) = (Arc::<Mutex<Vec<Asked>>>::default(), Arc::<Mutex<Vec<Asked>>>::default());
+        let fake = Fake {
+            script: Arc::new(Mutex::new(script)),
+            log: log.clone(),
+            store: Arc::new(Mutex::new(store)),
+            checks: checks.clone(),
+        };
         let client = Client::new(fake, "default");
         let (out, heard) = mpsc::channel(capacity);
         let (tell, health) = watch::channel(StreamHealth::default());
         let task = tokio::spawn(Watcher::<F>::new(client, settings).run(out, tell));
-        Self { heard, health, task, log }
+        Self { heard, health, task, log, checks }
     }
 
     /// All events until there are none for a virtual second.
@@ -240,6 +282,11 @@ impl<F: WatchedObject + Clone> Rig<F> {
     /// The requests so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.log.lock().unwrap().clone()
+    }
+
+    /// The requests so far that only read the version of the store.
+    pub(crate) fn checks(&self) -> Vec<Asked> {
+        self.checks.lock().unwrap().clone()
     }
 
     pub(crate) fn health(&self) -> StreamHealth {

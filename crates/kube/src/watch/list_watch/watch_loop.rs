@@ -4,6 +4,7 @@
 
 use super::ListWatchState;
 use super::background_list::BackgroundList;
+use super::revision_check::RevisionCheck;
 use crate::decode::WatchedObject;
 use crate::watch::backoff::WatchBackoff;
 use crate::watch::event_sequence::ReceiverDropped;
@@ -64,6 +65,8 @@ struct WatchLoop<F> {
     background: Option<BackgroundList>,
     /// The timeout of its silence.
     background_silence: Duration,
+    /// Checks the store for the watch that continues after an interruption.
+    check: Option<RevisionCheck>,
     backoff: WatchBackoff,
     health: HealthReporter,
 }
@@ -81,6 +84,7 @@ impl<F: WatchedObject> WatchLoop<F> {
             state: ListWatchState::new(settings, out, health.clone()),
             background: None,
             background_silence: settings.silence,
+            check: None,
             backoff: WatchBackoff::new(settings.pause_first, settings.pause_longest, settings.seed),
             health,
         }
@@ -120,7 +124,8 @@ impl<F: WatchedObject> WatchLoop<F> {
     fn conclude(&mut self, error: Option<WatchError>, mode: ListMode, began: Instant) -> Option<Duration> {
         let retry_after = error.as_ref().and_then(WatchError::retry_after);
         let (took, lasted) = (began.elapsed(), self.state.time_in_step());
-        let away = !self.state.agreed && error.as_ref().is_some_and(WatchError::is_away);
+        let away = error.as_ref().filter(|_| !self.state.agreed).and_then(WatchError::retry_within);
+        self.check = None;
         self.health.update(|health| {
             health.interrupted_since = health.interrupted_since.or_else(|| Some(Instant::now()));
         });
@@ -131,6 +136,7 @@ impl<F: WatchedObject> WatchLoop<F> {
                 return None;
             }
         }
+        self.state.interrupted = true;
         let why = error.map_or_else(|| "the server closed the stream".to_owned(), |error| error.to_string());
         // A relist must not be worse than the watch: watching continues immediately.
         if self.state.events.resume_watch() {
@@ -187,7 +193,13 @@ impl<F: WatchedObject> WatchLoop<F> {
     async fn watch(&mut self, from: Option<WatchPosition>) -> Result<AttemptEnd, AttemptError> {
         let body = self.requests.watch::<F>(from.as_ref()).await?;
         let mut stream = match from {
-            Some(_) => self.state.start_watch(body),
+            Some(from) => {
+                self.check = match self.state.interrupted {
+                    true => RevisionCheck::start::<F>(&self.requests, &from, self.backoff.anew()),
+                    false => None,
+                };
+                self.state.start_watch(body)
+            }
             None => {
                 self.state.agreed(StreamPhase::Listing);
                 self.state.start_streamed_list(body)
@@ -235,7 +247,13 @@ impl<F: WatchedObject> WatchLoop<F> {
                             )?;
                             if let Some(replacement) = replacement {
                                 *stream = replacement;
+                                self.check = None;
                             }
+                            continue;
+                        }
+                        checked = RevisionCheck::finish(&mut self.check) => {
+                            checked?;
+                            self.state.interrupted = false;
                             continue;
                         }
                         received = stream.receive() => received?,
