@@ -201,7 +201,8 @@ async fn run_in(
     let election = rules.zip(settings.election.as_ref()).map(|(rules, chosen)| {
         let candidate = election::candidate(chosen, rules, settings.seed);
         let stop = async move { lease_ended.await.unwrap_or(()) };
-        tokio::spawn(leader_election::run(lease_client, clock.clone(), candidate, leadership_out, stop))
+        let (clock, relist_now) = (clock.clone(), relist_now.clone());
+        tokio::spawn(leader_election::run(lease_client, clock, candidate, leadership_out, relist_now, stop))
     });
     let _lease_too = election.as_ref().map(|election| AbortOnDrop(election.abort_handle()));
 

@@ -8,6 +8,7 @@ mod lease_store;
 pub use election::ElectionTimings;
 
 use crate::clock::Clock;
+use crate::watch::RelistTrigger;
 use election::Election;
 use kube::Client;
 use lease_store::LeaseStore;
@@ -201,7 +202,7 @@ enum LeaseResponse {
 const RELEASE_MAX: Duration = Duration::from_millis(1_500);
 
 /// Takes part in the election until `stop` completes, then releases the lease. Never gives up before: any outage heals
-/// by itself (L8).
+/// by itself (L8). Triggers `relist_now` if the lease shows that the server's store was replaced by an older one.
 ///
 /// The caller's requests must have ended before `stop` completes: the next holder may start immediately.
 pub async fn run(
@@ -209,11 +210,12 @@ pub async fn run(
     clock: Clock,
     settings: LeaseSettings,
     out: watch::Sender<Leadership>,
+    relist_now: RelistTrigger,
     stop: impl Future<Output = ()>,
 ) {
     let election = Election::new(settings.rules, &settings.identity, fnv1a(&settings.identity));
-    let mut candidate =
-        LeaderElector { store: LeaseStore::new(client, settings), clock, election, out, trouble: None };
+    let store = LeaseStore::new(client, settings, relist_now);
+    let mut candidate = LeaderElector { store, clock, election, out, trouble: None };
     let mut stop = pin!(stop);
     loop {
         let stopped = tokio::select! {

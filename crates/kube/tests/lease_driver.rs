@@ -13,6 +13,7 @@ use std::time::Duration;
 use taintward_core::time::{Mono, Span, Wall};
 use taintward_kube::clock::Clock;
 use taintward_kube::leader_election::{self, ElectionTimings, InvalidTimings, Leadership, LeaseSettings};
+use taintward_kube::watch::RelistTrigger;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -103,6 +104,7 @@ fn written(mood: Mood, status: u16, lease: Value) -> Reply {
 
 struct Candidate {
     seen: watch::Receiver<Leadership>,
+    relists: watch::Receiver<()>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
@@ -114,8 +116,10 @@ fn candidate(client: &Client, clock: &Clock, identity: &str) -> Candidate {
     let stopping = async {
         let _ = stopped.await;
     };
-    let task = tokio::spawn(leader_election::run(client.clone(), clock.clone(), settings, out, stopping));
-    Candidate { seen, stop: Some(stop), task }
+    let relist_now = RelistTrigger::default();
+    let relists = relist_now.subscribe();
+    let run = leader_election::run(client.clone(), clock.clone(), settings, out, relist_now, stopping);
+    Candidate { seen, relists, stop: Some(stop), task: tokio::spawn(run) }
 }
 
 async fn after(seconds: u64) {
@@ -145,6 +149,28 @@ async fn the_first_process_creates_leads_and_renews_without_reading() {
     assert_eq!(lines[..2], [format!("GET {LEASE}"), format!("POST {LEASES}")]);
     assert!((28..=31).contains(&lines.len()), "{}", lines.len());
     assert!(lines[2..].iter().all(|line| *line == format!("PUT {LEASE}")), "{lines:?}");
+}
+
+/// The store is replaced by a copy that is twenty seconds old. Its version need not be: other writes may have made it
+/// newer than the last one that the watches saw, so that only the lease shows what has happened.
+#[tokio::test(start_paused = true)]
+async fn l4_a_lease_that_goes_back_lets_everything_be_listed_again() {
+    let (store, client, _) = Store::new();
+    let clock = clock();
+    let mut candidates = ["a", "b"].map(|identity| candidate(&client, &clock, identity));
+    after(60).await;
+    let backup = store.lease.lock().unwrap().clone();
+    after(20).await;
+    assert!(candidates.iter().all(|one| !one.relists.has_changed().unwrap()), "nothing went back");
+    *store.lease.lock().unwrap() = backup;
+    after(5).await;
+    for candidate in &mut candidates {
+        assert!(candidate.relists.has_changed().unwrap());
+        candidate.relists.mark_unchanged();
+    }
+    after(600).await;
+    assert!(candidates.iter().all(|one| !one.relists.has_changed().unwrap()), "once");
+    assert_eq!(candidates.map(|one| one.seen.borrow().leading), [true, false]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,9 +1,11 @@
 //! Reads and writes the Lease, and the election record in its JSON.
 //!
-//! - Invariant: all other fields of the object stay (S8).
+//! - Invariant: all other fields of the object stay (S8). A lease whose version goes back tells that the server's store
+//!   was restored from a backup: everything is listed again (L4).
 
 use super::{ElectionAction, LeaseRecord, LeaseResponse, LeaseSettings};
 use crate::api::{RequestError, RequestSpec, ResourcePath, ask};
+use crate::watch::RelistTrigger;
 use crate::wire::{Fields, LeaseSpecJson, Whole};
 use bytes::Bytes;
 use http::Method;
@@ -11,6 +13,7 @@ use kube::Client;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::ResourceVersion;
 use taintward_core::time::Span;
 
 /// The Lease object on the API server, and its last known state.
@@ -18,11 +21,14 @@ pub(super) struct LeaseStore {
     client: Client,
     settings: LeaseSettings,
     object: Option<Value>,
+    /// The version of the last response.
+    version: Option<ResourceVersion>,
+    relist_now: RelistTrigger,
 }
 
 impl LeaseStore {
-    pub(super) fn new(client: Client, settings: LeaseSettings) -> Self {
-        Self { client, settings, object: None }
+    pub(super) fn new(client: Client, settings: LeaseSettings, relist_now: RelistTrigger) -> Self {
+        Self { client, settings, object: None, version: None, relist_now }
     }
 
     /// Reads and writes only with GET, POST and PUT: the server's own priority for leases covers these but not PATCH
@@ -70,6 +76,7 @@ impl LeaseStore {
             serde_json::from_slice::<Value>(body).map_err(|why| format!("the lease cannot be read: {why}"));
         let record = read.and_then(|lease| {
             let record = LeaseRecord::of(&lease)?;
+            self.compare_version(&lease);
             self.object = Some(lease);
             Ok(record)
         });
@@ -79,6 +86,23 @@ impl LeaseStore {
             (_, Ok(_)) => Ok(LeaseResponse::Written),
             (_, Err(why)) => Err(why),
         }
+    }
+
+    /// Requests and responses follow each other, and a server reads leases from its store: the version never goes back.
+    fn compare_version(&mut self, lease: &Value) {
+        let version = lease["metadata"]["resourceVersion"].as_str().and_then(ResourceVersion::parse);
+        if let (Some(from), Some(to)) = (self.version, version)
+            && to < from
+        {
+            tracing::warn!(
+                from = from.0,
+                to = to.0,
+                "the lease went back to an older version, as after a restore from a backup, so Taintward lists all \
+                 objects again"
+            );
+            self.relist_now.ask();
+        }
+        self.version = version;
     }
 }
 
