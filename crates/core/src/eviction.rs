@@ -27,7 +27,7 @@ mod work_queue;
 pub use config::{DisruptionConditionPolicy, EvictionConfig};
 pub use effect::EvictionEffect;
 pub use input::EvictionInput;
-pub use notice::{EvictionNotice, EvictionReason};
+pub use notice::{CancellationReason, EvictionNotice, EvictionReason};
 pub use order::{EvictionOrder, PriorityClass};
 pub use stats::{EvictionStats, FailingEviction, PendingEviction};
 

@@ -2,8 +2,9 @@
 //! toleration and times (D8).
 
 use crate::text_time::{length, moment};
-use taintward_core::eviction::EvictionReason;
+use taintward_core::eviction::{CancellationReason, EvictionReason};
 use taintward_core::identity::{NodeName, PodName};
+use taintward_core::taint::Taint;
 use taintward_core::taint_start::TaintStartSource;
 use taintward_core::time::{Now, Span};
 
@@ -13,10 +14,34 @@ pub(crate) fn evicted(node: &NodeName, grounds: &EvictionReason, now: Now) -> St
 }
 
 /// The event of a pod whose countdown ended without a deletion.
-pub(crate) fn cancelled(node: &NodeName, pod: &PodName) -> String {
-    format!(
-        "Cancelling deletion of Pod {pod}: node {node} no longer has a NoExecute taint that requires its eviction"
-    )
+pub(crate) fn cancelled(pod: &PodName, why: &str) -> String {
+    format!("Cancelling deletion of Pod {pod}: {why}")
+}
+
+/// Why a countdown ended without a deletion, in one sentence.
+pub(crate) fn why_cancelled(
+    node: &NodeName,
+    reason: CancellationReason,
+    taint: Option<&Taint>,
+) -> String {
+    let taint = taint.map(|taint| format!("taint {taint}"));
+    let taint = taint.as_deref();
+    match reason {
+        CancellationReason::TaintRemoved => {
+            let taint = taint.unwrap_or("a NoExecute taint that requires its eviction");
+            format!("node {node} no longer has {taint}")
+        }
+        CancellationReason::NodeDeleted => format!("node {node} was deleted"),
+        CancellationReason::TolerationsChanged => {
+            let taint = taint.unwrap_or("every NoExecute taint");
+            format!("the pod's tolerations have changed, and it tolerates {taint} of node {node} for good")
+        }
+        CancellationReason::UnsupportedToleration => {
+            "a toleration of the pod has an unsupported operator or effect".to_owned()
+        }
+        CancellationReason::PodFinished => "the pod has succeeded or failed".to_owned(),
+        CancellationReason::PodDeleted => "another client deleted the pod".to_owned(),
+    }
 }
 
 /// Taint, toleration and timing in one sentence.
@@ -67,7 +92,7 @@ pub(crate) const fn source(source: TaintStartSource) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use taintward_core::taint::{Taint, TaintEffect};
+    use taintward_core::taint::TaintEffect;
     use taintward_core::taint_start::TaintStart;
     use taintward_core::time::{Mono, Wall};
 
@@ -114,6 +139,24 @@ mod tests {
             evicted(&node, &held, NOW)
                 .ends_with("1m0s (toleration 2), held for 1m30s until 2027-01-15T08:00:00Z")
         );
-        assert!(cancelled(&node, &late.name).starts_with("Cancelling deletion of Pod shop/web-0: "));
+    }
+
+    #[test]
+    fn te_34_a_cancelled_countdown_names_its_reason_and_the_taint() {
+        let (node, reason) = (NodeName::new("n1"), grounds(None));
+        let why = |reason, taint| why_cancelled(&node, reason, taint);
+        assert_eq!(
+            cancelled(&reason.name, &why(CancellationReason::TaintRemoved, Some(&reason.taint))),
+            "Cancelling deletion of Pod shop/web-0: node n1 no longer has taint k=v:NoExecute"
+        );
+        assert_eq!(
+            why(CancellationReason::TaintRemoved, None),
+            "node n1 no longer has a NoExecute taint that requires its eviction"
+        );
+        assert_eq!(
+            why(CancellationReason::TolerationsChanged, Some(&reason.taint)),
+            "the pod's tolerations have changed, and it tolerates taint k=v:NoExecute of node n1 for good"
+        );
+        assert_eq!(why(CancellationReason::NodeDeleted, Some(&reason.taint)), "node n1 was deleted");
     }
 }

@@ -8,8 +8,9 @@ use crate::metrics::{DeletionTimes, Queue, Sign};
 use crate::settings::{ORIGINAL_OFF, WriteMode};
 use crate::text_time::{length, moment};
 use crate::time_added_writer::PendingTimestamp;
-use taintward_core::eviction::{EvictionEngine, EvictionNotice, EvictionReason};
+use taintward_core::eviction::{CancellationReason, EvictionEngine, EvictionNotice, EvictionReason};
 use taintward_core::identity::{PodName, PodRef};
+use taintward_core::taint::Taint;
 use taintward_core::time::{Mono, Now};
 use taintward_core::verdict::Outcome;
 
@@ -45,7 +46,9 @@ impl<'a> EvictionReport<'a> {
             EvictionNotice::CountdownMoved { pod, until } => {
                 self.report_countdown(&pod, until, "countdown moved", now)
             }
-            EvictionNotice::CountdownCancelled { pod } => self.report_cancelled(&pod, now),
+            EvictionNotice::CountdownCancelled { pod, name, reason, taint } => {
+                self.report_cancelled(&pod, &name, reason, taint.as_deref())
+            }
             EvictionNotice::CountdownsHeld { pods: 0 }
             | EvictionNotice::CountdownsResumed { pods: 0, .. } => {}
             EvictionNotice::CountdownsHeld { pods } => {
@@ -141,15 +144,30 @@ impl<'a> EvictionReport<'a> {
         }
     }
 
-    fn report_cancelled(&mut self, pod: &PodRef, now: Now) {
-        let Some((name, ..)) = self.engine.explain(pod, now) else { return };
-        let name = name.clone();
-        if self.sink.lines.admit("countdown cancelled", now.mono) {
-            tracing::info!(pod = name.as_str(), uid = %pod.uid, node = pod.node.as_str(), "countdown cancelled");
+    /// Logs why a pod stays after all, and tells it in an event if the pod goes on.
+    fn report_cancelled(
+        &mut self,
+        pod: &PodRef,
+        name: &PodName,
+        reason: CancellationReason,
+        taint: Option<&Taint>,
+    ) {
+        let why = messages::why_cancelled(&pod.node, reason, taint);
+        if self.sink.lines.admit("countdown cancelled", self.now.mono) {
+            tracing::info!(
+                pod = name.as_str(),
+                uid = %pod.uid,
+                node = pod.node.as_str(),
+                taint = taint.map(ToString::to_string),
+                reason = why,
+                "countdown cancelled"
+            );
         }
-        if self.context.may_write() {
-            let note = messages::cancelled(&pod.node, &name);
-            self.record(("CancelEviction", "Cancelling deletion of"), pod, &name, note);
+        let goes_on =
+            !matches!(reason, CancellationReason::PodFinished | CancellationReason::PodDeleted);
+        if goes_on && self.context.may_write() {
+            let note = messages::cancelled(name, &why);
+            self.record(("CancelEviction", "Cancelling deletion of"), pod, name, note);
         }
     }
 

@@ -23,10 +23,16 @@ pub enum EvictionNotice {
         /// The deadline.
         until: Mono,
     },
-    /// It stays after all.
+    /// It stays after all, or ends for another reason.
     CountdownCancelled {
         /// The pod.
         pod: PodRef,
+        /// Its namespace and name; the pod may be gone.
+        name: PodName,
+        /// Why.
+        reason: CancellationReason,
+        /// The taint that would have evicted it first, if that is known.
+        taint: Option<Box<Taint>>,
     },
     /// Countdowns are on hold; the next notice about them comes when they resume (NL-48).
     CountdownsHeld {
@@ -84,6 +90,23 @@ pub enum EvictionNotice {
         /// When.
         at: Mono,
     },
+}
+
+/// Why a countdown ended without an eviction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CancellationReason {
+    /// The node no longer has the taint.
+    TaintRemoved,
+    /// The node is gone.
+    NodeDeleted,
+    /// The pod's tolerations have changed, and tolerate the taint.
+    TolerationsChanged,
+    /// A toleration of the pod is not understood (D11).
+    UnsupportedToleration,
+    /// The pod has succeeded or failed.
+    PodFinished,
+    /// Another client deletes the pod, or has deleted it.
+    PodDeleted,
 }
 
 /// Why a pod was evicted: the content of events, logs and metrics.

@@ -3,18 +3,19 @@
 //! - Invariant: the earliest deadline of each node is known exactly.
 //! - See `pod_transition.rs` for what follows from an outcome.
 
-use super::pod_transition::Transition;
+use super::pod_transition::{LostCause, Transition};
 use super::{CacheUpdate, NodeEntry, PodEntry, TolerationList};
 use crate::countdown_hold::HoldHistory;
 use crate::eviction::EvictionPhase;
 use crate::eviction::EvictionState;
 use crate::eviction::NodeConfirmation;
-use crate::eviction::notice::EvictionNotice;
+use crate::eviction::notice::{CancellationReason, EvictionNotice};
 use crate::eviction::{Dispatch, PodTurn};
 use crate::identity::{NodeName, PodRef, ResourceVersion, Uid};
+use crate::taint::Taint;
 use crate::time::{Mono, Now};
 use crate::toleration_matching::{self, NumericOperators, TaintMatch};
-use crate::verdict::{self, TaintInstance};
+use crate::verdict::{self, Outcome, TaintInstance};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -31,11 +32,11 @@ impl CacheUpdate<'_> {
             match entry.pods.take_due(now) {
                 Some(due) => {
                     for uid in due {
-                        self.judge_pod(&node, &uid, None, now);
+                        self.judge_pod(&node, &uid, None, None, now);
                     }
                     self.cache.reschedule_wakeup(&node);
                 }
-                None => self.reassess(&node, now),
+                None => self.reassess(&node, None, now),
             }
         }
         while let Some(pod) = self.state.queue.pop_deadline(now) {
@@ -68,16 +69,21 @@ impl CacheUpdate<'_> {
         let nodes = self.cache.nodes.iter().filter(|(_, entry)| concerned(entry));
         let names: Vec<_> = nodes.map(|(name, _)| name.clone()).collect();
         for name in names {
-            self.reassess(&name, now);
+            self.reassess(&name, None, now);
         }
     }
 
-    /// Judges every pod of a node again, at one moment, and plans accordingly (TE-12, TE-13, TE-14).
-    pub(super) fn reassess(&mut self, node: &NodeName, now: Mono) {
+    /// Judges every pod of a node again, at one moment, and plans accordingly (TE-12, TE-13, TE-14). `before`: the
+    /// node's taints, if they have changed.
+    pub(super) fn reassess(&mut self, node: &NodeName, before: Option<&[TaintInstance]>, now: Mono) {
         let Some(entry) = self.cache.nodes.get_mut(node) else { return };
         let numeric = self.config.numeric;
         let undecodable = entry.is_undecodable();
         let NodeEntry { state: known, pods, .. } = entry;
+        let reason = match known {
+            Some(_) => CancellationReason::TaintRemoved,
+            None => CancellationReason::NodeDeleted,
+        };
         let taints = known.as_ref().map_or(&[][..], |known| known.taints());
         let mut remembered: Vec<(TolerationList, Vec<TaintMatch>)> = Vec::new();
         pods.update_all(|pod| {
@@ -89,7 +95,11 @@ impl CacheUpdate<'_> {
             });
             let subject = pod.input(undecodable);
             let outcome = verdict::outcome(&subject, taints, &self.state.holds, &remembered[at].1, now);
-            Transition::new(pod, node, self.state).apply_outcome(outcome, None, now);
+            let cause = before
+                .filter(|_| matches!(outcome, Outcome::Stays(_)))
+                .and_then(|before| pod.evicting_taint(before, &self.state.holds, numeric))
+                .map(|taint| LostCause { reason, taint });
+            Transition::new(pod, node, self.state).with_cause(cause).apply_outcome(outcome, None, now);
         });
         self.cache.reschedule_wakeup(node);
     }
@@ -97,8 +107,19 @@ impl CacheUpdate<'_> {
     /// Judges one pod again and plans accordingly, on an untainted node too (TE-16, TE-44); `known_due`: it was taken
     /// out of the queue for this.
     pub(in crate::eviction) fn reassess_pod(&mut self, pod: &PodRef, known_due: Option<Mono>, now: Mono) {
+        self.reassess_changed_pod(pod, known_due, None, now);
+    }
+
+    /// The same for a pod with new tolerations; `before`: the taint that would have evicted it first.
+    pub(super) fn reassess_changed_pod(
+        &mut self,
+        pod: &PodRef,
+        known_due: Option<Mono>,
+        before: Option<Taint>,
+        now: Mono,
+    ) {
         let node = &pod.node;
-        let Some((before, after)) = self.judge_pod(node, &pod.uid, known_due, now) else { return };
+        let Some((before, after)) = self.judge_pod(node, &pod.uid, known_due, before, now) else { return };
         let wake = self.cache.nodes.get(node).map_or(Mono::NEVER, |entry| entry.wakeup);
         match (before, after) {
             (before, after) if before == after => {}
@@ -116,6 +137,7 @@ impl CacheUpdate<'_> {
         node: &NodeName,
         uid: &Uid,
         known_due: Option<Mono>,
+        taint: Option<Taint>,
         now: Mono,
     ) -> Option<(EvictionPhase, EvictionPhase)> {
         let entry = self.cache.nodes.get_mut(node)?;
@@ -126,7 +148,9 @@ impl CacheUpdate<'_> {
             let before = pod.phase();
             let answers = toleration_matches(pod, taints, self.config.numeric);
             let outcome = verdict::outcome(&pod.input(undecodable), taints, &self.state.holds, &answers, now);
-            Transition::new(pod, node, self.state).apply_outcome(outcome, known_due, now);
+            let reason = CancellationReason::TolerationsChanged;
+            let cause = taint.map(|taint| LostCause { reason, taint });
+            Transition::new(pod, node, self.state).with_cause(cause).apply_outcome(outcome, known_due, now);
             (before, pod.phase())
         })
     }
@@ -205,6 +229,24 @@ impl CacheUpdate<'_> {
     ) -> Option<R> {
         let entry = self.cache.nodes.get_mut(&pod.node)?;
         entry.pods.update(&pod.uid, |pod| change(pod, self.state))
+    }
+}
+
+impl PodEntry {
+    /// The taint of these that evicts the pod first, if its eviction is planned and one does.
+    pub(super) fn evicting_taint(
+        &self,
+        taints: &[TaintInstance],
+        holds: &HoldHistory,
+        numeric: NumericOperators,
+    ) -> Option<Taint> {
+        if matches!(self.phase(), EvictionPhase::Idle | EvictionPhase::Deleted) {
+            return None;
+        }
+        let answers = toleration_matches(self, taints, numeric);
+        let subject = self.input(false);
+        let (_, decisive) = verdict::outcome_with_cause(&subject, taints, holds, &answers, Mono::NEVER);
+        decisive.map(|position| taints[position].taint.clone())
     }
 }
 

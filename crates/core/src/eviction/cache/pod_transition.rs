@@ -4,13 +4,15 @@
 
 use super::{PodEntry, PodFlags, TolerationInterner};
 use crate::eviction::EvictionState;
-use crate::eviction::notice::EvictionNotice;
+use crate::eviction::notice::{CancellationReason, EvictionNotice};
 use crate::eviction::order::{EvictionOrder, PriorityClass};
 use crate::eviction::{EvictionPhase, LastNotice};
 use crate::fact::{PodFact, PodLifePhase, PodOwnerKind};
 use crate::identity::{NodeName, PodRef};
+use crate::taint::Taint;
 use crate::time::{Mono, Span};
 use crate::verdict::{EvictionExemption, Outcome, StayReason};
+use alloc::boxed::Box;
 
 /// How long an unused mark stays before it is removed: longer than a request of the previous process can be in flight,
 /// within S9's 60 s.
@@ -24,11 +26,23 @@ pub(super) struct Transition<'t> {
     pod: &'t mut PodEntry,
     node: &'t NodeName,
     state: &'t mut EvictionState,
+    cause: Option<LostCause>,
+}
+
+/// What changed for a pod that had to leave: which taint would have evicted it first, and why that one does not.
+pub(super) struct LostCause {
+    pub(super) reason: CancellationReason,
+    pub(super) taint: Taint,
 }
 
 impl<'t> Transition<'t> {
     pub(super) fn new(pod: &'t mut PodEntry, node: &'t NodeName, state: &'t mut EvictionState) -> Self {
-        Self { pod, node, state }
+        Self { pod, node, state, cause: None }
+    }
+
+    /// The same, with what the notice about a cancelled countdown says.
+    pub(super) fn with_cause(self, cause: Option<LostCause>) -> Self {
+        Self { cause, ..self }
     }
 
     fn reference(&self) -> PodRef {
@@ -83,10 +97,28 @@ impl<'t> Transition<'t> {
             Outcome::Stays(_) => {}
         }
         let goes_on = was_held && !self.state.holds.is_on();
-        self.state.notices.extend(notice_for(last_notice, goes_on, outcome, || self.reference()));
+        let notice = match cancellation(last_notice, outcome) {
+            Some(reason) => Some(self.cancelled(reason)),
+            None => notice_for(last_notice, goes_on, outcome, || self.reference()),
+        };
+        self.state.notices.extend(notice);
         // A pod that this process was about to evict can only have its own mark, and no request is in flight.
         let withdraw_at = if known_due.is_some() { now } else { now.plus(WITHDRAW_AFTER) };
         self.schedule_unmark(outcome, withdraw_at);
+    }
+
+    fn cancelled(&mut self, reason: CancellationReason) -> EvictionNotice {
+        let cause = self.cause.take();
+        let is_about_taint =
+            matches!(reason, CancellationReason::TaintRemoved | CancellationReason::TolerationsChanged);
+        let reason = cause.as_ref().filter(|_| is_about_taint).map_or(reason, |cause| cause.reason);
+        let taint = cause.map(|cause| Box::new(cause.taint));
+        EvictionNotice::CountdownCancelled {
+            pod: self.reference(),
+            name: self.pod.name().clone(),
+            reason,
+            taint,
+        }
     }
 
     /// A pod that stays does not keep the mark (S9): the previous process crashed, or the reason is gone.
@@ -169,6 +201,10 @@ impl<'t> Transition<'t> {
         if self.pod.standing == PodLifePhase::Live && self.pod.is_marked() {
             self.notice_deleted_by_other();
         }
+        if matches!(self.pod.phase(), EvictionPhase::CountingDown(_)) {
+            let notice = self.cancelled(CancellationReason::PodDeleted);
+            self.state.notices.push(notice);
+        }
         self.unqueue();
         self.set_phase(EvictionPhase::Deleted);
         self.state.pods -= 1;
@@ -230,8 +266,25 @@ fn notice_for(
             Some(EvictionNotice::CountdownStarted { pod: reference(), until })
         }
         (Outcome::StaysUntil(until), _) => Some(EvictionNotice::CountdownMoved { pod: reference(), until }),
-        (Outcome::Stays(StayReason::Exempt(_) | StayReason::OnHold), _)
-        | (Outcome::Stays(_), LastNotice::None) => None,
-        (Outcome::Stays(_), _) => Some(EvictionNotice::CountdownCancelled { pod: reference() }),
+        (Outcome::Stays(_), _) => None,
+    }
+}
+
+/// Why a pod's countdown is cancelled, as far as its outcome tells; `None` if it is not. A pod that was due may have been
+/// deleted by Taintward itself.
+fn cancellation(last_notice: LastNotice, outcome: Outcome) -> Option<CancellationReason> {
+    let Outcome::Stays(stay) = outcome else { return None };
+    match (stay, last_notice) {
+        (_, LastNotice::None) | (StayReason::OnHold, _) => None,
+        (StayReason::NoTaint, _) => Some(CancellationReason::TaintRemoved),
+        (StayReason::Tolerated, _) => Some(CancellationReason::TolerationsChanged),
+        (StayReason::UnsupportedToleration, _) => Some(CancellationReason::UnsupportedToleration),
+        (StayReason::Exempt(EvictionExemption::Finished), LastNotice::Countdown) => {
+            Some(CancellationReason::PodFinished)
+        }
+        (StayReason::Exempt(EvictionExemption::Terminating), LastNotice::Countdown) => {
+            Some(CancellationReason::PodDeleted)
+        }
+        (StayReason::Exempt(_), _) => None,
     }
 }

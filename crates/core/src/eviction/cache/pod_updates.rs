@@ -2,9 +2,10 @@
 //!
 //! - Invariant: every change counts (TE-10); the binding time never changes while the pod lives (S4).
 
-use super::pod_transition::Transition;
+use super::pod_transition::{LostCause, Transition};
 use super::{CacheUpdate, NodeEntry, PodEntry};
 use crate::eviction::EvictionPhase;
+use crate::eviction::notice::CancellationReason;
 use crate::fact::PodFact;
 use crate::identity::{NodeName, PodRef, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};
@@ -21,16 +22,19 @@ impl ObjectIndex<PodFact> for CacheUpdate<'_> {
     fn applied(&mut self, fact: PodFact, listed: bool, now: Now) {
         let entry = self.cache.nodes.entry(fact.node.clone());
         let pod = PodRef { node: entry.key().clone(), uid: fact.id.uid().clone() };
-        let pods = &mut entry.or_default().pods;
-        if pods.get(&pod.uid).is_none() {
-            return self.add_pod(pod, fact, listed, now);
-        }
+        let entry = entry.or_default();
+        let Some(known) = entry.pods.get(&pod.uid) else { return self.add_pod(pod, fact, listed, now) };
+        let goes_on = **known.tolerations() == fact.tolerations && known.standing == fact.standing;
+        let taint = match goes_on {
+            true => None,
+            false => known.evicting_taint(entry.taints(), &self.state.holds, self.config.numeric),
+        };
         let (lists, state) = (&mut self.cache.lists, &mut *self.state);
-        let applied = pods.update(&pod.uid, |known| {
+        let applied = entry.pods.update(&pod.uid, |known| {
             Transition::new(known, &pod.node, state).apply_fact(fact, listed, lists)
         });
         if let Some(known_due) = applied.flatten() {
-            self.reassess_pod(&pod, known_due, now.mono);
+            self.reassess_changed_pod(&pod, known_due, taint, now.mono);
         }
     }
 
@@ -95,7 +99,10 @@ impl CacheUpdate<'_> {
         let Some(entry) = self.cache.nodes.get_mut(&pod.node) else { return };
         let Some(mut gone) = entry.pods.remove(&pod.uid) else { return };
         let is_next = matches!(gone.phase(), EvictionPhase::CountingDown(at) if at == entry.wakeup);
-        Transition::new(&mut gone, &pod.node, self.state).remove(&mut self.cache.lists);
+        let taint = gone.evicting_taint(entry.taints(), &self.state.holds, self.config.numeric);
+        let cause = taint.map(|taint| LostCause { reason: CancellationReason::PodDeleted, taint });
+        let transition = Transition::new(&mut gone, &pod.node, self.state).with_cause(cause);
+        transition.remove(&mut self.cache.lists);
         if is_next {
             self.cache.reschedule_wakeup(&pod.node);
         }

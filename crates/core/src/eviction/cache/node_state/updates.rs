@@ -60,20 +60,21 @@ impl CacheUpdate<'_> {
             return self.cache.nodes_sync.mark_undecodable(name.clone(), now);
         };
         if known.mark_undecodable() {
-            self.reassess(name, now);
+            self.reassess(name, None, now);
         }
     }
 
     pub(super) fn apply_observed_node(&mut self, fact: NodeFact, source: NodeSource, now: Now) {
         let name = fact.name.clone();
         let entry = self.cache.nodes.entry(name.clone()).or_default();
+        let before = entry.taints().to_vec();
         let change = NodeState::update(&mut entry.state, fact, source, now, &mut self.state.notices);
         let NodeChange::Applied { is_other, reassess } = change else { return };
         if is_other {
             entry.confirmation = entry.confirmation.of_another_node();
         }
         if reassess {
-            self.reassess(&name, now.mono);
+            self.reassess(&name, Some(&before), now.mono);
         }
     }
 
@@ -85,9 +86,9 @@ impl CacheUpdate<'_> {
         if uid.is_some_and(|uid| !known.is(uid)) {
             return;
         }
-        entry.state = None;
+        let before = entry.state.take();
         entry.confirmation = entry.confirmation.of_another_node();
-        self.reassess(name, now);
+        self.reassess(name, before.as_ref().map(NodeState::taints), now);
         self.cache.remove_empty_entry(name);
     }
 }
