@@ -4,6 +4,7 @@
 //! - See `eviction/cache.rs` for what follows from facts and the passing of time, `eviction/work_queue.rs` for effects
 //!   and their responses, `verdict.rs` for the decision.
 
+use crate::api_error::ApiFailure;
 use crate::countdown_hold::HoldHistory;
 use crate::engine::{Engine, Lane};
 use crate::fact::PodOwnerKind;
@@ -29,7 +30,7 @@ pub use effect::EvictionEffect;
 pub use input::EvictionInput;
 pub use notice::{CancellationReason, EvictionNotice, EvictionReason};
 pub use order::{EvictionOrder, PriorityClass};
-pub use stats::{EvictionStats, FailingEviction, PendingEviction};
+pub use stats::{EvictionStall, EvictionStats, FailingEviction, PendingEviction, StallReason};
 
 /// The eviction engine. Two engines are equal if their facts and their evictions in progress are equal.
 ///
@@ -235,6 +236,17 @@ impl EvictionEngine {
             _ => return,
         };
         self.state.queue.observe(failure.copied(), is_read, now);
+        let late = matches!(input, EvictionInput::NodeConfirmed { sent, .. }
+            if now > sent.plus(self.config.confirm_age_max));
+        match failure {
+            None if matches!(input, EvictionInput::Unmarked { .. }) => {}
+            None if late => self.state.queue.note_progress(Some(StallReason::TooLate), now),
+            // The pod has changed or is gone: the API server works.
+            None | Some(ApiFailure::Conflict | ApiFailure::NotFound) => {
+                self.state.queue.note_progress(None, now);
+            }
+            Some(failure) => self.state.queue.note_progress(Some(StallReason::Failed(*failure)), now),
+        }
     }
 }
 

@@ -25,6 +25,26 @@ pub struct EvictionStats {
     pub in_hand: usize,
     /// The earliest due date among pods that must be evicted and still exist.
     pub oldest_due: Option<Mono>,
+    /// Pods are due, and no request for any of them has succeeded for a while.
+    pub stall: Option<EvictionStall>,
+}
+
+/// Evictions do not get on: every read and write for due pods has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EvictionStall {
+    /// When the first of these requests failed: no read or write for a due pod has succeeded since.
+    pub since: Mono,
+    /// Why the last one failed.
+    pub reason: StallReason,
+}
+
+/// Why a request for a due pod brought its eviction no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StallReason {
+    /// The request was refused, or got no response.
+    Failed(ApiFailure),
+    /// The response came too late to confirm anything (D5).
+    TooLate,
 }
 
 /// A pod with a deadline.

@@ -5,7 +5,7 @@
 
 use super::notice::EvictionReason;
 use super::order::EvictionOrder;
-use super::stats::{EvictionStats, FailingEviction};
+use super::stats::{EvictionStall, EvictionStats, FailingEviction, StallReason};
 use crate::api_error::ApiFailure;
 use crate::engine::Lane;
 use crate::identity::{NodeName, PodRef, ResourceVersion};
@@ -140,6 +140,8 @@ pub(super) struct WorkQueue {
     deadlines: BTreeSet<(Mono, PodRef)>,
     /// Whether the API server responds.
     outage: ServerOutage,
+    /// Since when no request for a due pod has succeeded, and why the last one failed.
+    stall: Option<EvictionStall>,
 }
 
 impl WorkQueue {
@@ -214,6 +216,9 @@ impl WorkQueue {
     fn end(&mut self, pod: &PodRef) -> Option<EvictionAttempt> {
         self.set_deadline(pod, None);
         let attempt = self.attempts.remove(pod)?;
+        if self.attempts.is_empty() {
+            self.stall = None;
+        }
         self.next.remove(&attempt.key);
         if let Some(at) = attempt.retry_at {
             self.later.remove(&(at, attempt.key.clone()));
@@ -315,6 +320,14 @@ impl WorkQueue {
         }
     }
 
+    /// A request for a due pod ended: it succeeded, or brought the eviction no further for this reason.
+    pub(super) fn note_progress(&mut self, failure: Option<StallReason>, now: Mono) {
+        self.stall = failure.filter(|_| !self.attempts.is_empty()).map(|reason| {
+            let since = self.stall.map_or(now, |stall| stall.since);
+            EvictionStall { since, reason }
+        });
+    }
+
     /// A request ended. If that ends an outage, attempts that failed in it get their turn soon, whatever their pause.
     pub(super) fn observe(&mut self, failure: Option<ApiFailure>, is_read: bool, now: Mono) {
         if !self.outage.observe(failure, is_read, now) {
@@ -353,10 +366,12 @@ impl WorkQueue {
     pub(super) fn stats(&self, others: EvictionStats) -> EvictionStats {
         let first_due = self.due.first_key_value().map(|(key, _)| key.due);
         let in_hand = self.attempts.values().filter(|attempt| attempt.known_due.is_some());
+        let oldest_due = first_due.into_iter().chain(in_hand.map(|attempt| attempt.key.due)).min();
         EvictionStats {
             due: self.due.len(),
             in_hand: self.attempts.len(),
-            oldest_due: first_due.into_iter().chain(in_hand.map(|attempt| attempt.key.due)).min(),
+            oldest_due,
+            stall: self.stall.filter(|_| oldest_due.is_some()),
             ..others
         }
     }
