@@ -15,7 +15,7 @@ pub(crate) fn get(port: u16, path: &str) -> Result<(u16, String)> {
     send(port, "GET", path, &[], "")
 }
 
-/// Sends a request with further headers and a body. It uses HTTP/1.0, so that no answer is chunked.
+/// Sends a request with further headers and a body.
 pub(crate) fn send(
     port: u16,
     method: &str,
@@ -23,6 +23,18 @@ pub(crate) fn send(
     headers: &[(&str, &str)],
     body: &str,
 ) -> Result<(u16, String)> {
+    let (status, _, body) = exchange(port, method, path, headers, body)?;
+    Ok((status, body))
+}
+
+/// The same, with the head of the answer. It uses HTTP/1.0, so that no answer is chunked.
+pub(crate) fn exchange(
+    port: u16,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Result<(u16, String, String)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     let mut head =
@@ -36,5 +48,5 @@ pub(crate) fn send(
     let answer = String::from_utf8_lossy(&answer);
     let (head, body) = answer.split_once("\r\n\r\n").context("no HTTP answer")?;
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).context("no HTTP status")?;
-    Ok((status, body.to_owned()))
+    Ok((status, head.to_owned(), body.to_owned()))
 }

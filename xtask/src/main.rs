@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod board_session;
 mod chart;
 mod cluster;
 mod contender;

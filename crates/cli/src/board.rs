@@ -24,9 +24,8 @@ pub(crate) use command_output::CommandRunner;
 pub(crate) use node_change::NodeChange;
 pub(crate) use views::NodeHealth;
 
-use access::BoardAccess;
+use access::{BoardAccess, BoardSecrets};
 use board_state::BoardState;
-use fakekube::token::BearerToken;
 use futures::future::BoxFuture;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -140,7 +139,7 @@ pub(crate) trait SandboxControls: Send + Sync {
 pub(crate) struct BoardListener {
     listener: TcpListener,
     address: SocketAddr,
-    token: BearerToken,
+    secrets: BoardSecrets,
 }
 
 impl BoardListener {
@@ -148,20 +147,20 @@ impl BoardListener {
     pub(crate) async fn open(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
-        Ok(Self { listener, address, token: BearerToken::random() })
+        Ok(Self { listener, address, secrets: BoardSecrets::random() })
     }
 
     /// The address to open, with the token.
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/?token={}", self.address, self.token.text())
+        format!("http://{}/?token={}", self.address, self.secrets.token.text())
     }
 
     /// Shows the cluster until the future is dropped.
     pub(crate) async fn serve(self, source: BoardSource) -> Infallible {
-        let Self { listener, address, token } = self;
-        let button_token = source.sandbox.is_some().then(|| token.text().to_owned());
+        let Self { listener, address, secrets } = self;
+        let button_token = source.sandbox.is_some().then(|| secrets.buttons.text().to_owned());
         let state = Arc::new(BoardState::new(source.cluster.clone(), button_token, (source.now)()));
-        let access = BoardAccess::new(address, token);
+        let access = BoardAccess::new(address, secrets);
         let server = Arc::new(BoardServer { source: Arc::new(source), state, access });
         tokio::select! {
             never = feed::run(&server.source, &server.state) => never,

@@ -11,8 +11,11 @@ mod cli {
 
 use cli::running::{Folder, Running, ask};
 use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 use std::time::Duration;
 use taintward_envtest::browser::Browser;
 
@@ -44,11 +47,7 @@ fn a_newcomer_sees_what_a_taint_does() {
     browser.open(&board_of(&mut sandbox)).unwrap();
     browser.until("its nodes", "document.querySelectorAll('.tile').length === 6").unwrap();
     browser.until("its pods", "document.querySelector('#totals').textContent.includes('18 pods')").unwrap();
-    assert_eq!(
-        browser.evaluate("location.pathname + location.search").unwrap(),
-        "/",
-        "the token is not left in the address"
-    );
+    assert_eq!(browser.evaluate("location.search").unwrap(), "", "the token is not left in the address");
     assert_eq!(texts(&mut browser, "#leaving .row"), [""; 0], "no pod leaves yet");
 
     // A node with a pod that tolerates the taint for 90 s.
@@ -169,6 +168,86 @@ fn buttons_stop_heartbeats_cordon_load_and_scale() {
     let result = "document.querySelector('#said').textContent === 'deployment/app scaled to 3 pods'";
     browser.until("the page says so", result).unwrap();
     assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// A server of another user on another port: what it gets from a browser, and a page that asks the board's.
+fn stranger() -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/", listener.local_addr().unwrap());
+    let (tell, told) = channel();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut head = String::new();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            while reader.read_line(&mut head).is_ok_and(|length| length > 2) {}
+            let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: own=seen; Path=/\r\n\
+                        Connection: close\r\n\r\n<title>stranger</title>";
+            let _ = stream.write_all(page.as_bytes());
+            if tell.send(head).is_err() {
+                break;
+            }
+        }
+    });
+    (address, told)
+}
+
+#[test]
+fn a_server_on_another_port_gets_nothing_of_the_board() {
+    let Some(mut browser) =
+        Browser::for_test("board_sandbox::a_server_on_another_port_gets_nothing_of_the_board")
+    else {
+        return;
+    };
+    let mut sandbox = Running::start(&["--plain"]);
+    let board = board_of(&mut sandbox);
+    let (stranger, heard) = stranger();
+    let token = board.split_once("token=").unwrap().1;
+    browser.open(&board).unwrap();
+    browser.until("its nodes", "document.querySelectorAll('.tile').length === 6").unwrap();
+    let place = browser.evaluate("location.pathname").unwrap().as_str().unwrap().to_owned();
+    let kept = browser.command("Network.getAllCookies", json!({})).unwrap();
+    let kept = kept["cookies"].as_array().unwrap().clone();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let (session, path) = (kept[0]["value"].as_str().unwrap(), kept[0]["path"].as_str().unwrap());
+    assert_eq!((path, &kept[0]["httpOnly"]), (place.as_str(), &json!(true)));
+    assert!(session.len() >= 43 && session != token && !place.contains(session), "{kept:?}");
+    assert!(!place.contains(token));
+    assert_eq!(
+        browser.evaluate("localStorage.length + sessionStorage.length + document.cookie.length").unwrap(),
+        0
+    );
+
+    // A visit, a visit again with the stranger's own cookie, and whatever its page asks for.
+    for (path, own) in [("", false), ("again/", true)] {
+        browser.open(&format!("{stranger}{path}")).unwrap();
+        browser.until("the stranger", "document.title === 'stranger'").unwrap();
+        // A browser also asks for an icon, and opens connections that it does not need.
+        let head = loop {
+            let head = heard.recv_timeout(Duration::from_secs(30)).unwrap();
+            if head.starts_with(&format!("GET /{path} ")) {
+                break head;
+            }
+        };
+        assert_eq!(head.contains("own=seen"), own, "cookies of a host go to all its ports: {head}");
+        for secret in [token, session, place.trim_matches('/')] {
+            assert!(!head.contains(secret), "{head}");
+        }
+    }
+    let asked = format!(
+        "fetch('http://{}/', {{credentials: 'include'}}).then(answer => answer.text(), () => 'refused')",
+        board.split('/').nth(2).unwrap()
+    );
+    assert_eq!(browser.evaluate(&asked).unwrap(), "refused");
+
+    // The board still works: in the same tab, after a reload, and in another tab by the printed address.
+    browser.open(&format!("{}{}", board.split_once("/?").unwrap().0, place)).unwrap();
+    browser.until("its nodes", "document.querySelectorAll('.tile').length === 6").unwrap();
+    browser.evaluate("location.reload()").unwrap();
+    browser.until("its nodes after a reload", "document.querySelectorAll('.tile').length === 6").unwrap();
+    browser.open_tab().unwrap();
+    browser.open(&board).unwrap();
+    browser.until("its nodes in a second tab", "document.querySelectorAll('.tile').length === 6").unwrap();
+    assert_eq!(browser.evaluate("location.pathname").unwrap(), Value::from(place));
 }
 
 const LINK: &str = "document.querySelector('#link').textContent";

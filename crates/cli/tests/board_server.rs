@@ -27,42 +27,67 @@ use std::process::Command;
 #[test]
 fn only_the_printed_address_lets_in() {
     let (_running, board) = sandbox();
+    let folder = board.folder.clone();
     let entered = board.ask("GET", &format!("/?token={}", board.token), &[], "");
-    assert_eq!(entered.status, 303);
-    assert!(entered.head.contains("httponly; samesite=strict"), "{}", entered.head);
+    assert_eq!((entered.status, entered.header("location")), (303, format!("{folder}/").as_str()));
+    let cookie = board.cookie.as_str();
+    let expected = format!("{cookie}; Path={folder}/; HttpOnly; SameSite=Strict");
+    assert_eq!(entered.header("set-cookie"), expected, "browsers send no other port a page below the folder");
+    let bearer = board.bearer();
+    let secrets = [
+        board.token.as_str(),
+        folder.trim_start_matches('/'),
+        cookie.split_once('=').unwrap().1,
+        bearer.trim_start_matches("Bearer "),
+    ];
+    for (at, secret) in secrets.iter().enumerate() {
+        assert!(secret.len() >= 43 && !secrets[..at].contains(secret), "each is another one: {secrets:?}");
+    }
+    let with = ("cookie", cookie);
     for (path, headers, status) in [
         ("/", vec![], 401),
+        ("/", vec![with], 401),
         ("/?token=wrong", vec![], 401),
-        ("/events", vec![], 401),
-        ("/explain?node=n1", vec![("cookie", "taintward-board-1=x".to_owned())], 401),
-        ("/", vec![("cookie", board.cookie()), ("host", "rebind.example:80".to_owned())], 403),
-        ("/", vec![("cookie", board.cookie()), ("origin", "http://evil.example".to_owned())], 403),
-        ("/", vec![("cookie", board.cookie()), ("sec-fetch-site", "cross-site".to_owned())], 403),
-        ("/secret", vec![("cookie", board.cookie())], 404),
+        ("/events", vec![with], 401),
+        ("FOLDER/", vec![], 401),
+        ("FOLDER/events", vec![], 401),
+        ("FOLDERx/events", vec![with], 401),
+        ("FOLDER/explain?node=n1", vec![("cookie", "taintward-board=x")], 401),
+        ("FOLDER/", vec![with, ("host", "rebind.example:80")], 403),
+        ("FOLDER/", vec![with, ("origin", "http://evil.example")], 403),
+        ("FOLDER/", vec![with, ("sec-fetch-site", "cross-site")], 403),
+        ("FOLDER/", vec![with, ("sec-fetch-site", "same-site")], 403),
+        ("FOLDER/secret", vec![with], 404),
     ] {
-        let headers: Vec<(&str, &str)> =
-            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let answer = board.ask("GET", path, &headers, "");
+        let answer = board.ask("GET", &path.replace("FOLDER", &folder), &headers, "");
         assert_eq!(answer.status, status, "{path} {headers:?}");
-        assert!(answer.head.contains("content-security-policy: default-src 'self'"), "{}", answer.head);
-        assert!(!answer.body.contains(&board.token), "a refusal tells no token");
+        let policy = answer.header("content-security-policy");
+        assert!(policy.starts_with("default-src 'self'"), "{}", answer.head);
+        for secret in secrets {
+            assert!(
+                !answer.body.contains(secret) && !answer.head.contains(secret),
+                "a refusal tells no secret"
+            );
+        }
     }
     for (path, kind) in [("/", "text/html"), ("/board.css", "text/css"), ("/board.js", "text/javascript")] {
         let answer = board.get(path);
-        assert!(answer.status == 200 && answer.head.contains(&format!("content-type: {kind}")), "{path}");
+        assert!(answer.status == 200 && answer.header("content-type").starts_with(kind), "{path}");
     }
     let action = json!({"verb": "cordon", "node": "n1"}).to_string();
-    let cookie = board.cookie();
-    let forged =
-        board.ask("POST", "/action", &[("cookie", &cookie), ("content-type", "application/json")], &action);
+    let (path, kind) = (format!("{folder}/action"), ("content-type", "application/json"));
+    let forged = board.ask("POST", &path, &[with, kind], &action);
     assert_eq!(forged.status, 401, "a cookie alone changes nothing");
-    let bearer = format!("Bearer {}", board.token);
+    for secret in &secrets[..3] {
+        let wrong = format!("Bearer {secret}");
+        let forged = board.ask("POST", &path, &[with, ("authorization", &wrong), kind], &action);
+        assert_eq!(forged.status, 401, "what a browser keeps or shows changes nothing");
+    }
     for (header, value) in
         [("origin", "http://evil.example"), ("origin", "null"), ("sec-fetch-site", "cross-site")]
     {
-        let kind = ("content-type", "application/json");
-        let headers = [("cookie", cookie.as_str()), ("authorization", &bearer), kind, (header, value)];
-        let forged = board.ask("POST", "/action", &headers, &action);
+        let headers = [with, ("authorization", bearer.as_str()), kind, (header, value)];
+        let forged = board.ask("POST", &path, &headers, &action);
         assert_eq!(forged.status, 403, "a page of another site with both: {header}: {value}");
     }
     let mut events = board.events("");
@@ -273,7 +298,7 @@ fn the_board_of_another_cluster_has_no_buttons_and_survives_its_outage() {
     let (_, _, snapshot) = events.next();
     assert_eq!((&snapshot["sandbox"], snapshot.get("token")), (&json!(false), None));
     events.until("nodes", |message| message["nodes"].to_string().contains("n1"));
-    assert_eq!(board.act(&json!({"verb": "cordon", "node": "n1"})).status, 404);
+    assert_eq!(board.act(&json!({"verb": "cordon", "node": "n1"})).status, 401, "no page knows its secret");
     let taint = |node: &str, key: &str| {
         let taints = json!({"spec": {"taints": [{"key": key, "effect": "NoSchedule"}]}});
         ask(&direct, "PATCH", &format!("/api/v1/nodes/{node}"), &taints.to_string());

@@ -8,10 +8,11 @@ mod board_report;
 use super::load::{LoadGenerator, pod_path};
 use super::report::{command, machine, median, write_page};
 use super::sandbox_process::SandboxProcess;
+use crate::board_session::read_state;
 use crate::http;
 use crate::sources::{self, ChildGuard};
 use anyhow::{Context as _, Result, ensure};
-use board_process::{BoardProcess, PATIENCE, read_state};
+use board_process::{BoardProcess, PATIENCE};
 use board_report::{BoardReading, BoardReport};
 use serde_json::{Value, json};
 use std::io::Read as _;
@@ -146,13 +147,15 @@ fn first_paint(
     what: &str,
     report: &mut BoardReport,
 ) -> Result<()> {
-    browser.open(&board.entrance())?;
+    browser.open(board.entrance())?;
     browser.until("the cluster", "document.querySelector('#totals b')")?;
+    let page = browser.evaluate("location.href")?;
+    let page = page.as_str().context("an address")?;
     let mut floors = Vec::new();
     let mut loads: Vec<PageLoad> = Vec::new();
     for _ in 0..5 {
         floors.push(browser.evaluate(FETCHED)?.as_f64().context("a number")?);
-        loads.push(browser.load(&board.page(), "#totals b")?);
+        loads.push(browser.load(page, "#totals b")?);
     }
     let floor = Some(median(floors));
     let value = median(loads.iter().map(|load| load.clock));
@@ -166,7 +169,7 @@ fn first_paint(
 /// Milliseconds until the page has received and parsed the whole state.
 const FETCHED: &str = "(async () => {
     const began = performance.now();
-    const reader = (await fetch('/events')).body.pipeThrough(new TextDecoderStream()).getReader();
+    const reader = (await fetch('events')).body.pipeThrough(new TextDecoderStream()).getReader();
     let [text, isLast] = ['', false];
     while (!isLast) {
         const messages = (text + (await reader.read()).value).split('\\n\\n');

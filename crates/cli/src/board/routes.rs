@@ -59,29 +59,32 @@ impl BoardServer {
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        match self.access.check(&request) {
-            Admission::Granted => {}
-            Admission::SetCookie(cookie) => return entered(&cookie),
+        let page = match self.access.check(&request) {
+            Admission::Granted(page) => page,
+            Admission::Entered { location, cookie } => return entered(&location, &cookie),
             Admission::Refused(status, why) => return text(status, why),
-        }
-        let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
-        match (request.method(), path) {
-            (&Method::GET, "/") => bytes("text/html; charset=utf-8", HTML),
-            (&Method::GET, "/board.css") => bytes("text/css; charset=utf-8", STYLE),
-            (&Method::GET, "/board.js") => bytes("text/javascript; charset=utf-8", SCRIPT),
-            // Browsers request it by themselves, and log an error without a successful response.
-            (&Method::GET, "/favicon.ico") => text(StatusCode::NO_CONTENT, ""),
-            (&Method::GET, "/events") => self.events(&request),
-            (&Method::GET, "/explain") => self.explain(query).await,
-            (&Method::GET, "/plan") => self.plan(query).await,
-            (&Method::POST, "/action") => self.act(request).await,
-            (_, "/" | "/board.css" | "/board.js" | "/events" | "/explain" | "/plan") => {
+        };
+        let query = request.uri().query().unwrap_or_default();
+        match (request.method(), page) {
+            (&Method::GET, "") => bytes("text/html; charset=utf-8", HTML),
+            (&Method::GET, "board.css") => bytes("text/css; charset=utf-8", STYLE),
+            (&Method::GET, "board.js") => bytes("text/javascript; charset=utf-8", SCRIPT),
+            // Without it, browsers log an error.
+            (&Method::GET, "icon") => text(StatusCode::NO_CONTENT, ""),
+            (&Method::GET, "events") => self.events(&request),
+            (&Method::GET, "explain") => self.explain(query).await,
+            (&Method::GET, "plan") => self.plan(query).await,
+            (&Method::POST, "action") => self.act(request).await,
+            (_, "" | "board.css" | "board.js" | "events" | "explain" | "plan") => {
                 let mut answer =
                     text(StatusCode::METHOD_NOT_ALLOWED, "this method is not supported; use GET");
                 answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
                 answer
             }
-            _ => text(StatusCode::NOT_FOUND, "the board does not have this page; open /"),
+            _ => text(
+                StatusCode::NOT_FOUND,
+                "the board does not have this page; open the address that it printed",
+            ),
         }
     }
 
@@ -194,11 +197,12 @@ fn parameter_owned(pair: &str) -> Option<(&str, String)> {
     (!value.starts_with('-')).then_some((name, value))
 }
 
-fn entered(cookie: &str) -> BoardResponse {
+fn entered(location: &str, cookie: &str) -> BoardResponse {
     let mut answer = text(StatusCode::SEE_OTHER, "");
-    answer.headers_mut().insert(LOCATION, HeaderValue::from_static("/"));
-    if let Ok(cookie) = HeaderValue::from_str(cookie) {
-        answer.headers_mut().insert(SET_COOKIE, cookie);
+    for (name, value) in [(LOCATION, location), (SET_COOKIE, cookie)] {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            answer.headers_mut().insert(name, value);
+        }
     }
     answer
 }

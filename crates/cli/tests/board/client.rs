@@ -5,16 +5,22 @@ use serde_json::Value;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// How long a message may take to come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The address of a board, and its token.
-#[derive(Clone)]
+/// The address of a board, and what a browser gets there.
 pub(crate) struct BoardAddress {
     pub(crate) address: SocketAddr,
     pub(crate) token: String,
+    /// Where its pages are: `/FOLDER`.
+    pub(crate) folder: String,
+    /// `NAME=VALUE`
+    pub(crate) cookie: String,
+    /// What a sandbox sends to its pages for their buttons; `None`: the board has no buttons.
+    buttons: OnceLock<Option<String>>,
 }
 
 /// An answer: status, head and body.
@@ -31,7 +37,14 @@ impl BoardAddress {
     /// From a line with `http://ADDRESS/?token=TOKEN`.
     pub(crate) fn of(line: &str) -> Self {
         let (address, token) = line.rsplit_once("http://").unwrap().1.trim().split_once("/?token=").unwrap();
-        Self { address: address.parse().unwrap(), token: token.to_owned() }
+        let (address, token) = (address.parse().unwrap(), token.to_owned());
+        let mut board =
+            Self { address, token, folder: String::new(), cookie: String::new(), buttons: OnceLock::new() };
+        let entered = board.ask("GET", &format!("/?token={}", board.token), &[], "");
+        assert_eq!(entered.status, 303);
+        board.folder = entered.header("location").trim_end_matches('/').to_owned();
+        board.cookie = entered.header("set-cookie").split(';').next().unwrap().to_owned();
+        board
     }
 
     fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
@@ -66,23 +79,25 @@ impl BoardAddress {
         self.send(method, path, &headers, body).read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        HttpAnswer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+        HttpAnswer { status, head: head.to_owned(), body: body.to_owned() }
     }
 
-    pub(crate) fn cookie(&self) -> String {
-        format!("taintward-board-{}={}", self.address.port(), self.token)
+    /// A page below the folder: `/`, `/events`.
+    pub(crate) fn get(&self, page: &str) -> HttpAnswer {
+        self.ask("GET", &format!("{}{page}", self.folder), &[("cookie", &self.cookie)], "")
     }
 
-    pub(crate) fn get(&self, path: &str) -> HttpAnswer {
-        self.ask("GET", path, &[("cookie", &self.cookie())], "")
+    /// What pages send in a header of each change.
+    pub(crate) fn bearer(&self) -> String {
+        let told = || self.events("").next().2["token"].as_str().map(str::to_owned);
+        format!("Bearer {}", self.buttons.get_or_init(told).as_deref().unwrap_or_default())
     }
 
     pub(crate) fn act(&self, action: &Value) -> HttpAnswer {
-        let bearer = format!("Bearer {}", self.token);
-        let (cookie, kind) = (self.cookie(), "application/json");
+        let (bearer, kind) = (self.bearer(), "application/json");
         let headers =
-            [("cookie", cookie.as_str()), ("authorization", bearer.as_str()), ("content-type", kind)];
-        self.ask("POST", "/action", &headers, &action.to_string())
+            [("cookie", self.cookie.as_str()), ("authorization", bearer.as_str()), ("content-type", kind)];
+        self.ask("POST", &format!("{}/action", self.folder), &headers, &action.to_string())
     }
 
     pub(crate) fn events(&self, last: &str) -> Events {
@@ -91,9 +106,17 @@ impl BoardAddress {
 
     /// The stream of events over this connection.
     pub(crate) fn events_through(&self, stream: TcpStream, last: &str) -> Events {
-        let cookie = self.cookie();
-        let headers = [("cookie", cookie.as_str()), ("last-event-id", last)];
-        Events(BufReader::new(self.send_through(stream, "GET", "/events", &headers, "")))
+        let headers = [("cookie", self.cookie.as_str()), ("last-event-id", last)];
+        let path = format!("{}/events", self.folder);
+        Events(BufReader::new(self.send_through(stream, "GET", &path, &headers, "")))
+    }
+}
+
+impl HttpAnswer {
+    /// The value of a header, or nothing.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(one, _)| one.eq_ignore_ascii_case(name)).map_or("", |(_, value)| value)
     }
 }
 

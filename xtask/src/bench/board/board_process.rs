@@ -1,9 +1,10 @@
 //! Runs `taintward board` for the benchmark, and reads its stream of events.
 
+use crate::board_session::{BoardSession, read_state};
 use crate::sources::{self, ChildGuard};
 use anyhow::{Context as _, Result, ensure};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -15,8 +16,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 /// `taintward board`.
 pub(super) struct BoardProcess {
     child: ChildGuard,
-    address: SocketAddr,
-    token: String,
+    url: String,
+    session: BoardSession,
 }
 
 impl BoardProcess {
@@ -31,33 +32,20 @@ impl BoardProcess {
         let mut line = String::new();
         BufReader::new(out).read_line(&mut line)?;
         let (_, url) = line.rsplit_once("http://").context("no address was printed")?;
-        let (address, token) = url.trim().split_once("/?token=").context("no token was printed")?;
-        Ok(Self { child, address: address.parse()?, token: token.to_owned() })
+        Ok(Self { child, url: format!("http://{}", url.trim()), session: BoardSession::of(&line)? })
     }
 
     pub(super) fn pid(&self) -> u32 {
         self.child.0.id()
     }
 
-    /// Its page, for a browser that has the cookie.
-    pub(super) fn page(&self) -> String {
-        format!("http://{}/", self.address)
-    }
-
     /// The address that gives a browser the cookie.
-    pub(super) fn entrance(&self) -> String {
-        format!("{}?token={}", self.page(), self.token)
+    pub(super) fn entrance(&self) -> &str {
+        &self.url
     }
 
     pub(super) fn events(&self) -> Result<BufReader<TcpStream>> {
-        let mut stream = TcpStream::connect(self.address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let (address, token, port) = (self.address, &self.token, self.address.port());
-        let cookie = format!("taintward-board-{port}={token}");
-        stream.write_all(
-            format!("GET /events HTTP/1.1\r\nhost: {address}\r\ncookie: {cookie}\r\n\r\n").as_bytes(),
-        )?;
-        Ok(BufReader::new(stream))
+        self.session.events()
     }
 
     /// The whole state, in parts, and how long it takes.
@@ -75,21 +63,5 @@ impl BoardProcess {
             thread::sleep(Duration::from_millis(500));
         }
         Ok(())
-    }
-}
-
-/// The data of the next messages up to that with the last part of the whole state.
-pub(super) fn read_state(stream: &mut BufReader<TcpStream>) -> Result<Vec<String>> {
-    let (mut parts, mut is_last) = (Vec::new(), false);
-    loop {
-        let mut line = String::new();
-        ensure!(stream.read_line(&mut line)? > 0, "the stream has ended");
-        is_last |= line.trim_end() == "event: snapshot";
-        if let Some(data) = line.strip_prefix("data: ") {
-            parts.push(data.to_owned());
-            if is_last {
-                return Ok(parts);
-            }
-        }
     }
 }

@@ -2,9 +2,8 @@
 
 use super::super::alert_cause::CauseRun;
 use super::super::scrape_job::SandboxServer;
-use crate::http;
-use anyhow::{Context as _, Result, ensure};
-use serde_json::json;
+use crate::board_session::BoardSession;
+use anyhow::Result;
 use std::time::Duration;
 
 const FLAGS: [&str; 2] =
@@ -67,20 +66,8 @@ pub(super) async fn clock_set(run: &mut CauseRun<'_>) -> Result<()> {
 
 /// Runs the clock of a sandbox at another speed for a while, as the button of its board does.
 async fn run_at_speed(sandbox: &SandboxServer, speed: f64, lasting: Duration) -> Result<()> {
-    let printed = sandbox.process.output();
-    let (_, board) = printed.split_once("http://127.0.0.1:").context("the sandbox names no board")?;
-    let (port, rest) = board.split_once("/?token=").context("the board has no token")?;
-    let token = rest.split_whitespace().next().unwrap_or_default();
-    let (cookie, bearer) = (format!("taintward-board-{port}={token}"), format!("Bearer {token}"));
-    let headers =
-        [("Cookie", cookie.as_str()), ("Authorization", &bearer), ("Content-Type", "application/json")];
-    for speed in [speed, 1.0] {
-        let action = json!({"verb": "speed", "speed": speed}).to_string();
-        let (status, said) = http::send(port.parse()?, "POST", "/action", &headers, &action)?;
-        ensure!(status == 200, "the board refuses another speed with {status}: {said}");
-        if speed != 1.0 {
-            tokio::time::sleep(lasting).await;
-        }
-    }
-    Ok(())
+    let board = BoardSession::of(&sandbox.process.output())?;
+    board.run_at_speed(speed)?;
+    tokio::time::sleep(lasting).await;
+    board.run_at_speed(1.0)
 }

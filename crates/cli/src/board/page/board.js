@@ -2,7 +2,7 @@
 //
 // - Text of the cluster becomes text nodes only; characters that hide or turn text become U+FFFD.
 // - In a cluster of any size, only items on the screen have elements.
-// - Times are the cluster's: the last one received, plus the time since then by a monotonic clock.
+// - Times are the cluster's: the last received, plus the time since by a monotonic clock.
 
 const $ = id => document.getElementById(id)
 const values = map => [...map.values()]
@@ -568,7 +568,7 @@ async function request(path, options) {
 
 async function act(body) {
 	const headers = {'Content-Type': 'application/json', Authorization: `Bearer ${state.token}`}
-	const [good, text] = await request('/action', {method: 'POST', headers, body: JSON.stringify(body)})
+	const [good, text] = await request('action', {method: 'POST', headers, body: JSON.stringify(body)})
 	say(good ? JSON.parse(text).message : text)
 }
 
@@ -638,7 +638,7 @@ function buildPanel() {
 			planned = taint
 			remember()
 			asked.replaceChildren(command(`taintward plan --taint ${word(name)} ${word(taint)}`))
-			ask(answer, '/plan', {node: name, taint})
+			ask(answer, 'plan', {node: name, taint})
 		}
 		parts.taints = h('ul', {'aria-label': 'Taints'})
 		panel.append(parts.taints)
@@ -696,7 +696,7 @@ function drawPanel() {
 	clearTimeout(parts.timer)
 	parts.timer = setTimeout(() => {
 		parts.asked = performance.now()
-		ask(parts.said, '/explain', {[kind]: name})
+		ask(parts.said, 'explain', {[kind]: name})
 	}, Math.max(0, (parts.asked ?? -2000) + 2000 - performance.now()))
 }
 
@@ -704,7 +704,7 @@ function drawPanel() {
 
 function remember(step) {
 	const view = new URLSearchParams(Object.entries({q: $('query').value, open: selected, plan: planned}).filter(([, text]) => text))
-	history[step ? 'pushState' : 'replaceState'](null, '', view.size ? `#${view}` : '/')
+	history[step ? 'pushState' : 'replaceState'](null, '', view.size ? `#${view}` : '.')
 }
 
 function select(ref) {
@@ -791,7 +791,7 @@ function listen() {
 	events?.close()
 	clearTimeout(retry)
 	if (document.hidden) return
-	const source = (events = new EventSource(`/events?last=${last}`))
+	const source = (events = new EventSource(`events?last=${last}`))
 	for (const name of ['part', 'snapshot', 'change']) source.addEventListener(name, event => {
 		last = event.lastEventId
 		apply(JSON.parse(event.data))
@@ -804,13 +804,18 @@ function listen() {
 		lost ||= Date.now() / 1000
 		put($('link'), `reconnecting since ${hms(lost)}`, 'lost')
 		if (source.readyState !== EventSource.CLOSED) return
-		// A restarted board has another token; the user opens its address, and this page gets the cookie too.
-		const answer = await fetch('/board.css').catch(() => {})
+		// A board that was started again is elsewhere: the page that a user opens there tells this one.
+		const answer = await fetch('board.css').catch(() => {})
 		if (source !== events) return
 		if (answer?.status === 401) put($('link'), 'the board was restarted; open the address that it printed')
 		retry = setTimeout(listen, 2000)
 	}
 }
+
+// Only pages of this port receive it.
+const pages = new BroadcastChannel('board')
+pages.onmessage = ({data}) => data === location.pathname || (location.pathname = data)
+pages.postMessage(location.pathname)
 
 document.onvisibilitychange = listen
 recall()
