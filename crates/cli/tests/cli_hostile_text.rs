@@ -139,3 +139,90 @@ fn what_a_server_says_is_only_shown() {
     }
     assert!(shown >= 12, "it was shown {shown} times: this test must have output to check");
 }
+
+/// The password in every URL below.
+const PASSWORD: &str = "hunter2";
+
+#[test]
+fn no_command_prints_a_password_of_a_url() {
+    let folder = Folder::named("password-in-url");
+    serve(&folder, |path| match path {
+        "/api/v1/nodes" => {
+            There::Object(r#"{"kind": "NodeList", "metadata": {"resourceVersion": "1"}, "items": []}"#)
+        }
+        _ => There::Gone("nothing is here"),
+    });
+    let live = std::fs::read_to_string(folder.file("kubeconfig")).unwrap();
+    let server = live.split('\'').nth(1).unwrap();
+    let meant = |url: &str| live.replace(server, url);
+    let with_proxy = |proxy: &str| live.replace("}}]\nusers", &format!(", proxy-url: '{proxy}'}}}}]\nusers"));
+    let host = server.strip_prefix("http://").unwrap();
+    let kubeconfigs = [
+        meant(&format!("http://user:{PASSWORD}@{host}")),
+        meant(&format!("http://{PASSWORD}@{host}")),
+        meant(&format!("https://user:{PASSWORD}@127.0.0.1:1")),
+        meant(&format!("user:{PASSWORD}@127.0.0.1:1")),
+        meant(&format!("https://user:{PASSWORD}/x@127.0.0.1:1")),
+        meant(&format!("https://us er:{PASSWORD}@127.0.0.1:1")),
+        live.replace("{server: ", &format!("https://user:{PASSWORD}@h, {{server: ")),
+        live.replace(
+            "[{name: x, cluster",
+            &format!("'https://user:{PASSWORD}@h'\nignored: [{{name: x, cluster"),
+        ),
+        with_proxy(&format!("http://user:{PASSWORD}@127.0.0.1:1")),
+        with_proxy(&format!("socks5://user:{PASSWORD}@127.0.0.1:1")),
+        with_proxy(&format!("ftp://user:{PASSWORD}@127.0.0.1:1")),
+        with_proxy(&format!("http://user:{PASSWORD}/x@127.0.0.1:1")),
+        with_proxy(&format!("user:{PASSWORD}@127.0.0.1")),
+    ];
+    let servers = [
+        format!("https://user:{PASSWORD}@127.0.0.1:1"),
+        format!("htps://user:{PASSWORD}@127.0.0.1:1"),
+        format!("user:{PASSWORD}@127.0.0.1:1"),
+        format!("https://user:{PASSWORD}/x@127.0.0.1:1"),
+        format!("https://us er:{PASSWORD}@127.0.0.1:1"),
+    ];
+    let commands: [&[&str]; 15] = [
+        &["pending"],
+        &["pending", "-w"],
+        &["explain", "node", "x"],
+        &["plan", "--taint", "x", "a:NoExecute"],
+        &["doctor"],
+        &["lint"],
+        &["taint", "nodes", "x", "a:NoExecute"],
+        &["hold", "x"],
+        &["guard", "status"],
+        &["backfill", "-A"],
+        &["version"],
+        &["install", "--apply"],
+        &["install", "--uninstall"],
+        &["board"],
+        &["sandbox", "node", "silence", "x"],
+    ];
+    let mut hosts = 0;
+    let mut hides = |typed: &[&str]| {
+        // A command that does not end has printed enough after a moment.
+        let mut command = Command::new("timeout");
+        command.args(["--signal=INT", "2", env!("CARGO_BIN_EXE_taintward")]).args(typed);
+        command.env("KUBECONFIG", folder.file("kubeconfig")).env("HOME", folder.path());
+        let done = command.env_remove("KUBERNETES_SERVICE_HOST").output().unwrap();
+        let said = text(&done.stdout) + &text(&done.stderr);
+        assert!(!said.contains(PASSWORD), "{typed:?}: {said}");
+        hosts += usize::from(said.contains("127.0.0.1"));
+    };
+    let waits = ["run", "--leader-elect=false", "--metrics-port=0", "--secure-port=0"];
+    for kubeconfig in &kubeconfigs {
+        folder.write("kubeconfig", kubeconfig);
+        for typed in commands {
+            hides(typed);
+        }
+        hides(&waits);
+    }
+    folder.write("kubeconfig", &live);
+    for server in &servers {
+        for typed in commands {
+            hides(&[typed, &["--server", server]].concat());
+        }
+    }
+    assert!(hosts > 60, "{hosts} outputs name the server: this test must have output to check");
+}

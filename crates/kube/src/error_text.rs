@@ -1,5 +1,7 @@
-//! Formats error chains and untrusted texts for messages: one line, bounded, without control characters.
+//! Formats error chains and untrusted texts for messages: one line, bounded, without control characters, and without the
+//! passwords of URLs.
 
+use std::borrow::Cow;
 use std::error::Error;
 use taintward_core::text::is_hazard;
 
@@ -28,8 +30,45 @@ pub(crate) fn essence(text: &str) -> &str {
 /// The longest untrusted text that is quoted in a message, in bytes.
 const QUOTED_MAX: usize = 1000;
 
+/// Stands for the user information of a URL.
+const REDACTED: &str = "xxxxx";
+
+/// A URL, or what was meant to be one, without its user information, which may contain a password. The last @ ends it: in
+/// a URL that is not valid, any character may be part of a password.
+pub(crate) fn redacted_url(url: &str) -> String {
+    let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + "://".len()));
+    let (authority, _) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let has_port = |(_, port): (&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host = authority.starts_with('[') || authority.split_once(':').is_none_or(has_port);
+    match rest.rsplit_once('@') {
+        Some((_, host)) if scheme.is_empty() || !is_host || authority.contains('@') => {
+            format!("{scheme}{REDACTED}@{host}")
+        }
+        _ => url.to_owned(),
+    }
+}
+
+/// The begin of a text, at least as much of it as a message may have, with its URLs redacted.
+fn redacted(text: &str) -> Cow<'_, str> {
+    if !(text.contains("://") && text.contains('@')) {
+        return text.into();
+    }
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find("://")
+        && out.len() < 8 * QUOTED_MAX
+    {
+        let length = rest[at..].find(|c: char| c.is_whitespace() || "\"'`<>".contains(c));
+        let (url, after) = rest.split_at(length.map_or(rest.len(), |length| at + length));
+        // Its scheme needs no separation from the text before it.
+        out += &redacted_url(url);
+        rest = after;
+    }
+    out += rest;
+    out.into()
+}
+
 /// Makes untrusted text fit for a message: bounded, and without characters that move the cursor, break lines or change
-/// the reading direction.
+/// the reading direction. URLs are redacted.
 pub(crate) fn quiet(text: &str) -> String {
     bounded(text, |_, bytes| bytes >= QUOTED_MAX)
 }
@@ -47,7 +86,7 @@ pub(crate) fn one_line(text: &str) -> String {
 /// Text up to where the number of its characters, or of the bytes made from them, is large enough.
 fn bounded(text: &str, is_enough: impl Fn(usize, usize) -> bool) -> String {
     let mut out = String::new();
-    for (at, c) in text.chars().enumerate() {
+    for (at, c) in redacted(text).chars().enumerate() {
         if is_enough(at, out.len()) {
             out.push('…');
             break;
@@ -60,6 +99,34 @@ fn bounded(text: &str, is_enough: impl Fn(usize, usize) -> bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_password_of_a_url_is_quoted() {
+        for (url, shown) in [
+            ("https://user:PW@host:6443", "https://xxxxx@host:6443"),
+            ("https://PW@host/path", "https://xxxxx@host/path"),
+            ("http://user:PW@[::1]:80/", "http://xxxxx@[::1]:80/"),
+            ("socks5://user:P%40W@host", "socks5://xxxxx@host"),
+            ("https://user:P@PW@host", "https://xxxxx@host"),
+            ("https://user:P/PW@host", "https://xxxxx@host"),
+            ("https://user:P?PW#PW@host", "https://xxxxx@host"),
+            ("htps:/user:PW@host", "xxxxx@host"),
+            ("user:PW@host", "xxxxx@host"),
+            ("https://host:6443/k8s/clusters/c-1", "https://host:6443/k8s/clusters/c-1"),
+            ("https://host/image@sha256", "https://host/image@sha256"),
+            ("https://[::1]:6443/a@b", "https://[::1]:6443/a@b"),
+        ] {
+            assert_eq!(redacted_url(url), shown);
+            // In a text, only what has a scheme is a URL.
+            if url.contains("://") {
+                for (before, after) in [("", ""), ("cannot reach \"", "\": no"), ("ü", " "), ("a, ", "\n")] {
+                    let expected = format!("{before}{shown}{after}").replace('\n', "\\n");
+                    assert_eq!(quiet(&format!("{before}{url}{after}")), expected);
+                }
+            }
+        }
+        assert_eq!(quiet("a@b http://c d@e https://u:PW@f"), "a@b http://c d@e https://xxxxx@f");
+    }
 
     #[test]
     fn quoted_text_is_harmless_and_bounded() {

@@ -197,6 +197,7 @@ async fn from_files(
         Ok(config) => config,
         Err(why) => return Err(sort(&why, files)),
     };
+    config.cluster_url = without_userinfo(config.cluster_url);
     // Data take precedence over a file.
     let authority = cluster.certificate_authority.filter(|_| cluster.certificate_authority_data.is_none());
     config.root_cert_file = authority.map(PathBuf::from);
@@ -209,6 +210,15 @@ async fn from_files(
     let in_vain = config.accept_invalid_certs && config.cluster_url.scheme_str() == Some("https");
     let warning = in_vain.then(|| unverified(&used, &files));
     Ok(ConfigSource { config, place, warning })
+}
+
+/// No request sends the user information of the server's URL, so no message and no metric can show it either.
+fn without_userinfo(url: Uri) -> Uri {
+    let mut parts = url.clone().into_parts();
+    let host = parts.authority.as_ref().and_then(|authority| authority.as_str().rsplit_once('@'));
+    let Some(host) = host.and_then(|(_, host)| host.parse().ok()) else { return url };
+    parts.authority = Some(host);
+    Uri::from_parts(parts).unwrap_or(url)
 }
 
 /// The warning about `insecure-skip-tls-verify`, and where it is set.
