@@ -71,13 +71,14 @@ fn carry_out(options: &HoldOptions) -> Result<(), HoldError> {
         if names.is_empty() {
             return Err(HoldError::NoNode);
         }
-        let nodes = NodeClient::new(connected.client.clone(), options.cluster.patience);
+        let nodes = NodeClient::new(connected.client.clone(), options.cluster.patience.only_each());
         let failures = node_requests::write(&nodes, &names, &options.action).await;
         if let Some(first) = failures.first() {
             let (failed, nodes, first) = (failures.len(), names.len(), first.clone());
             return Err(HoldError::Nodes { failed, nodes, first });
         }
-        let look = async || pod_counts::look(&connected.streams, &names, options.cluster.patience).await;
+        let limit = options.cluster.patience.only_each();
+        let look = async || pod_counts::look(&connected.streams, &names, limit).await;
         let counts = match options.wait {
             Some(limit) => follow(&options.action, limit, look).await.map_err(|why| match why {
                 HoldError::Read(why) => HoldError::Unseen(why),

@@ -149,7 +149,7 @@ fn with_client(
 ) -> Result<(), InstallError> {
     Runtime::new().map_err(InstallError::Start)?.block_on(async {
         let connected = connect(&plan.server.settings).await?;
-        done(&ObjectClient::new(connected.client, plan.server.patience)).await
+        done(&ObjectClient::new(connected.client, plan.server.patience.only_each())).await
     })
 }
 

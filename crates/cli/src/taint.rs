@@ -83,7 +83,10 @@ fn carry_out(plan: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteE
     };
     // Outside of the runtime, because a preview may start its own.
     confirm::before(plan, request.change(), &names, preview)?;
-    let nodes = NodeClient::new(connected.client.clone(), plan.cluster.patience);
+    let patience = plan.cluster.patience;
+    // A person may have thought for long, and a limit for all writes would end them half-way.
+    let patience = if plan.list { patience } else { patience.only_each() };
+    let nodes = NodeClient::new(connected.client.clone(), patience);
     runtime.block_on(async {
         let failures = match plan.list {
             true => list::show(plan, &nodes, &names).await,
@@ -100,6 +103,6 @@ fn carry_out(plan: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteE
 /// Fails if the API server does not respond at all, with its address and what to do.
 async fn reached(plan: &TaintOptions, connected: &Connected) -> Result<(), ClusterStateError> {
     let unreachable = |why| ClusterStateError::Unreachable { place: connected.where_from.clone(), why };
-    let probed = probe(&connected.client, plan.cluster.patience.min(PROBED_MOST)).await;
+    let probed = probe(&connected.client, plan.cluster.patience.only_each().next().min(PROBED_MOST)).await;
     probed.map(drop).map_err(unreachable)
 }

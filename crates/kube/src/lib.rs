@@ -49,13 +49,17 @@ pub mod events;
 pub mod guard_annotation;
 pub mod hold_annotations;
 pub mod leader_election;
+mod list_progress;
 pub mod metrics_access;
 pub mod node_client;
 pub mod object_client;
 pub mod paged_list;
 pub mod pools;
+mod request_budget;
 pub mod snapshot;
 mod split_mix;
 pub mod watch;
 pub mod webhook_config;
 pub mod wire;
+
+pub use request_budget::RequestBudget;

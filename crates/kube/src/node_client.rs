@@ -6,11 +6,11 @@ use crate::api::{
     InvalidPath, JSON_PATCH, RawResponse, RequestError, RequestSpec, ResourcePath, exchange, push_encoded,
 };
 use crate::error_text::quiet;
+use crate::request_budget::RequestBudget;
 use bytes::Bytes;
 use http::Method;
 use kube::Client;
 use serde::Deserialize;
-use std::time::Duration;
 use taintward_core::identity::NodeName;
 use thiserror::Error;
 
@@ -23,7 +23,7 @@ pub(crate) use editable_node::{test, written};
 #[derive(Clone)]
 pub struct NodeClient {
     client: Client,
-    limit: Duration,
+    limit: RequestBudget,
 }
 
 /// The options of a write.
@@ -134,9 +134,9 @@ struct NodeStatusCause {
 }
 
 impl NodeClient {
-    /// Waits at most `limit` for each response.
-    pub const fn new(client: Client, limit: Duration) -> Self {
-        Self { client, limit }
+    /// Waits at most `limit` for responses.
+    pub fn new(client: Client, limit: impl Into<RequestBudget>) -> Self {
+        Self { client, limit: limit.into() }
     }
 
     /// Reads the current node, never from a cache of the server.
@@ -181,12 +181,10 @@ impl NodeClient {
 pub(crate) async fn successful(
     method: &Method,
     on: &ResourcePath<'_>,
-    limit: Duration,
+    limit: RequestBudget,
     response: impl Future<Output = Result<RawResponse, RequestError>>,
 ) -> Result<PatchResponse, NodeRequestError> {
-    let response = tokio::time::timeout(limit, response).await;
-    let response = response.unwrap_or_else(|_| Err(RequestError::silence(method, on, limit)));
-    let response = response.map_err(NodeRequestError::NoAnswer)?;
+    let response = limit.bound(method, on, response).await.map_err(NodeRequestError::NoAnswer)?;
     match response.head.status.is_success() {
         true => Ok(PatchResponse { warnings: warnings(&response), body: response.body }),
         false => Err(NodeRequestError::Status(Box::new(failure_status(&response)))),

@@ -2,6 +2,7 @@
 
 use crate::api::{RawResponse, RequestError, RequestSpec, ResourcePath, exchange, push_encoded};
 use crate::node_client::{NodeRequestError, PatchOptions, PatchResponse, successful};
+use crate::request_budget::RequestBudget;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kube::Client;
@@ -38,7 +39,7 @@ pub struct ObjectRef<'a> {
 #[derive(Clone)]
 pub struct ObjectClient {
     client: Client,
-    limit: Duration,
+    limit: RequestBudget,
 }
 
 impl<'a> ObjectRef<'a> {
@@ -56,9 +57,9 @@ impl<'a> ObjectRef<'a> {
 }
 
 impl ObjectClient {
-    /// Waits at most `limit` for each response.
-    pub const fn new(client: Client, limit: Duration) -> Self {
-        Self { client, limit }
+    /// Waits at most `limit` for responses.
+    pub fn new(client: Client, limit: impl Into<RequestBudget>) -> Self {
+        Self { client, limit: limit.into() }
     }
 
     /// Reads the current object; `None` if it, or its kind, does not exist.
@@ -149,7 +150,7 @@ impl ObjectClient {
         what: RequestSpec,
     ) -> Result<RawResponse, RequestError> {
         // Pauses take at most half of the limit, so that the last response arrives and says why.
-        for _ in 0..THROTTLED_MOST.min(self.limit.as_secs() / 2) {
+        for _ in 0..THROTTLED_MOST.min(self.limit.next().as_secs() / 2) {
             let response = exchange(&self.client, method, on, uri.clone(), what.clone()).await?;
             if response.head.status != StatusCode::TOO_MANY_REQUESTS {
                 return Ok(response);

@@ -2,14 +2,16 @@
 //!
 //! - Invariant: memory holds one page. If the continue token expires, the list continues where it was, as the server
 //!   offers, and returns no object twice.
+//! - A list that never ends is an error: a token that was sent before, too many objects, or the end of the time.
 
 use crate::api::{ErrorHints, RequestError, RequestSpec, ResourcePath, ask, exchange, push_encoded};
+use crate::list_progress::ListProgress;
+use crate::request_budget::RequestBudget;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kube::Client;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
 
 /// Objects on a page.
@@ -47,19 +49,20 @@ struct RawPageMeta {
     next: String,
 }
 
-/// Passes each object to `tell`, without `apiVersion` and `kind`, which lists leave out; waits at most `limit` for each
-/// page.
+/// Passes each object to `tell`, without `apiVersion` and `kind`, which lists leave out; waits at most `limit` for its
+/// pages.
 ///
 /// # Errors
 /// The first page that could not be read, or an object that `tell` cannot decode; earlier objects have been passed on.
 pub async fn pages(
     client: &Client,
     listing: ListRequest<'_>,
-    limit: Duration,
+    limit: impl Into<RequestBudget>,
     tell: &mut (impl FnMut(&[u8]) -> Result<(), String> + ?Sized),
 ) -> Result<(), RequestError> {
     let on = ResourcePath::collection(listing.group, listing.plural, listing.namespace)?;
-    let mut next = String::new();
+    let limit = limit.into();
+    let (mut next, mut progress) = (String::new(), ListProgress::default());
     let mut expired = false;
     loop {
         let body = match page(client, &on, listing, &next, limit).await? {
@@ -74,6 +77,7 @@ pub async fn pages(
         expired = false;
         let unreadable = |why: String| RequestError::unreadable(&on, &why);
         let page: RawPage<'_> = serde_json::from_slice(&body).map_err(|why| unreadable(why.to_string()))?;
+        progress.page(page.items.as_ref().map_or(0, Vec::len), &page.metadata.next).map_err(unreadable)?;
         for item in page.items.iter().flatten() {
             tell(item.get().as_bytes()).map_err(unreadable)?;
         }
@@ -88,15 +92,16 @@ pub async fn pages(
 ///
 /// # Errors
 /// Why it does not.
-pub async fn one(client: &Client, listing: ListRequest<'_>, limit: Duration) -> Result<(), RequestError> {
+pub async fn one(
+    client: &Client,
+    listing: ListRequest<'_>,
+    limit: impl Into<RequestBudget>,
+) -> Result<(), RequestError> {
     let on = ResourcePath::collection(listing.group, listing.plural, listing.namespace)?;
     let uri = uri(&on, listing, 1, "");
     let request =
         ask(client, &Method::GET, &on, uri, RequestSpec { most: BYTES_MOST, ..RequestSpec::default() });
-    tokio::time::timeout(limit, request)
-        .await
-        .map_err(|_| RequestError::silence(&Method::GET, &on, limit))?
-        .map(drop)
+    limit.into().bound(&Method::GET, &on, request).await.map(drop)
 }
 
 fn uri(on: &ResourcePath<'_>, listing: ListRequest<'_>, count: usize, next: &str) -> String {
@@ -127,7 +132,7 @@ async fn page(
     on: &ResourcePath<'_>,
     listing: ListRequest<'_>,
     next: &str,
-    limit: Duration,
+    limit: RequestBudget,
 ) -> Result<PageResult, RequestError> {
     let request = exchange(
         client,
@@ -136,8 +141,7 @@ async fn page(
         uri(on, listing, PAGE, next),
         RequestSpec { most: BYTES_MOST, ..RequestSpec::default() },
     );
-    let response = tokio::time::timeout(limit, request).await;
-    let response = response.map_err(|_| RequestError::silence(&Method::GET, on, limit))??;
+    let response = limit.bound(&Method::GET, on, request).await?;
     let (status, body) = (response.head.status, response.body);
     if status.is_success() {
         return Ok(PageResult::Page(body));
@@ -160,14 +164,13 @@ pub async fn object(
     (group, plural): (&'static str, &'static str),
     namespace: &str,
     name: &str,
-    limit: Duration,
+    limit: impl Into<RequestBudget>,
 ) -> Result<Option<Bytes>, RequestError> {
     let on = ResourcePath::named(group, plural, namespace, name)?;
     let request = ask(client, &Method::GET, &on, on.path(), RequestSpec::default());
-    match tokio::time::timeout(limit, request).await {
-        Ok(Ok(answer)) => Ok(Some(answer.body)),
-        Ok(Err(refusal)) if refusal.failure == ApiFailure::NotFound => Ok(None),
-        Ok(Err(refusal)) => Err(refusal),
-        Err(_) => Err(RequestError::silence(&Method::GET, &on, limit)),
+    match limit.into().bound(&Method::GET, &on, request).await {
+        Ok(answer) => Ok(Some(answer.body)),
+        Err(refusal) if refusal.failure == ApiFailure::NotFound => Ok(None),
+        Err(refusal) => Err(refusal),
     }
 }

@@ -9,12 +9,17 @@ use fake::{Reply, Seen, server, status};
 use kube::Client;
 use serde_json::{Value, json};
 use std::time::Duration;
+use taintward_kube::RequestBudget;
 use taintward_kube::api::RequestError;
 use taintward_kube::paged_list::{ListRequest, pages};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
 async fn listed(client: &Client) -> (Vec<String>, Result<(), RequestError>) {
+    listed_within(client, LIMIT.into()).await
+}
+
+async fn listed_within(client: &Client, limit: RequestBudget) -> (Vec<String>, Result<(), RequestError>) {
     let listing = ListRequest { group: "", plural: "pods", namespace: "", selector: "a=b", fields: "" };
     let mut names = Vec::new();
     let mut tell = |object: &[u8]| {
@@ -22,7 +27,7 @@ async fn listed(client: &Client) -> (Vec<String>, Result<(), RequestError>) {
         names.push(object["name"].as_str().unwrap().to_owned());
         Ok(())
     };
-    let done = pages(client, listing, LIMIT, &mut tell).await;
+    let done = pages(client, listing, limit, &mut tell).await;
     (names, done)
 }
 
@@ -85,4 +90,58 @@ async fn a_list_that_cannot_continue_ends_with_the_servers_message() {
         assert!(why.starts_with("list pods: ") && why.contains("too old"), "{why}");
         assert!(log.lock().unwrap().len() <= 3);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_never_ends_is_an_error() {
+    // The same token again, in the next page or after others; more and more objects.
+    let (client, log) = server(|_| list(&["a"], "again"));
+    let why = listed(&client).await.1.unwrap_err().message;
+    assert!(why.contains("pods") && why.contains("a token that it has already sent"), "{why}");
+    assert_eq!(log.lock().unwrap().len(), 2);
+    let (client, log) = server(|seen| match token(seen) {
+        "" | "3" => list(&["a"], "1"),
+        "1" => list(&["b"], "2"),
+        _ => list(&["c"], "3"),
+    });
+    let why = listed(&client).await.1.unwrap_err().message;
+    assert!(why.contains("a token that it has already sent") && log.lock().unwrap().len() <= 9, "{why}");
+    let many = ["a"; 50_000];
+    let (client, log) = server(move |seen| {
+        let page: u32 = token(seen).parse().unwrap_or_default();
+        list(&many, &(page + 1).to_string())
+    });
+    let (names, done) = listed(&client).await;
+    let why = done.unwrap_err().message;
+    assert!(why.contains("more than 500000 objects, so it may never end"), "{why}");
+    assert_eq!((names.len(), log.lock().unwrap().len()), (500_000, 11));
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_pages_together_have_a_limit_besides_that_of_each() {
+    let endless = || {
+        server(|seen| {
+            let page: u32 = token(seen).parse().unwrap_or_default();
+            let page =
+                json!({ "kind": "PodList", "metadata": { "continue": (page + 1).to_string() }, "items": [] });
+            Reply::Late(Duration::from_secs(20), page)
+        })
+    };
+    let (client, log) = endless();
+    let began = tokio::time::Instant::now();
+    let limit = RequestBudget::from(LIMIT).and_all(Duration::from_secs(90));
+    let why = listed_within(&client, limit).await.1.unwrap_err().message;
+    assert_eq!(
+        why,
+        "list pods: the requests of this command have taken 90s altogether; allow more with --request-timeout"
+    );
+    assert_eq!((began.elapsed().as_secs(), log.lock().unwrap().len()), (90, 5));
+    // Commands that wait or watch use the limit of each.
+    let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
+    let why = listed_within(&client, limit.only_each()).await.1.unwrap_err().message;
+    assert!(why.contains("no answer from the API server within 30s"), "{why}");
+    let limit = RequestBudget::from(LIMIT).and_all(Duration::from_secs(90));
+    let began = tokio::time::Instant::now();
+    let why = listed_within(&client, limit).await.1.unwrap_err().message;
+    assert!(why.contains("within 30s") && began.elapsed() == LIMIT, "{why}");
 }

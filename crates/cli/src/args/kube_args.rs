@@ -4,10 +4,14 @@ use crate::completion_kind::CompletionKind;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
+use taintward_kube::RequestBudget;
 use taintward_kube::config::{self, ConfigOverrides, Connected, Impersonation};
 
 /// The heading of these flags in help.
 const HEADING: &str = "The cluster";
+
+/// How long all requests of a command may take without --request-timeout.
+const REQUESTS_MAX: Duration = Duration::from_secs(600);
 
 /// The IDs of the flags that select a cluster, for commands that can also read files.
 pub(crate) const WHICH: [&str; 8] =
@@ -43,9 +47,10 @@ pub(crate) struct ServerArgs {
     /// The UID to impersonate, with --as
     #[arg(long, value_name = "UID", requires = "as_user")]
     as_uid: Option<String>,
-    /// How long to wait for a response, as in 10s or 1m30s
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = crate::args::duration::positive)]
-    request_timeout: Duration,
+    /// How long the requests of the command may take together, as in 10s or 1m30s; each request, while the command
+    /// writes, waits or watches. The default is 10m, and 30s for each request
+    #[arg(long, value_name = "DURATION", value_parser = crate::args::duration::positive)]
+    request_timeout: Option<Duration>,
 }
 
 /// Flags of commands that read a cluster.
@@ -72,7 +77,7 @@ pub(crate) struct KubeArgs {
 #[derive(Clone, Debug)]
 pub(crate) struct ServerOptions {
     pub(crate) settings: config::ConnectSettings,
-    pub(crate) patience: Duration,
+    pub(crate) patience: RequestBudget,
 }
 
 /// A cluster, and the selection of its objects.
@@ -85,7 +90,7 @@ pub(crate) struct ClusterOptions {
     all_namespaces: bool,
     pub(crate) selector: String,
     pub(crate) fields: String,
-    pub(crate) patience: Duration,
+    pub(crate) patience: RequestBudget,
 }
 
 impl ServerArgs {
@@ -123,7 +128,9 @@ impl ServerArgs {
             warn: crate::say::warning,
             ..config::ConnectSettings::default()
         };
-        ServerOptions { settings, patience: self.request_timeout }
+        let each = self.request_timeout.map_or_else(RequestBudget::default, RequestBudget::from);
+        let patience = each.and_all(self.request_timeout.unwrap_or(REQUESTS_MAX));
+        ServerOptions { settings, patience }
     }
 }
 

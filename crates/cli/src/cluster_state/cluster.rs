@@ -7,10 +7,10 @@ use crate::progress::Progress;
 use crate::runtime::Runtime;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
-use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::cluster_snapshot::SnapshotBuilder;
 use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::RequestBudget;
 use taintward_kube::api::RequestError;
 use taintward_kube::config::{ConnectSettings, Connected, ServerInfo, connect, greet};
 use taintward_kube::paged_list::{self, ListRequest, pages};
@@ -42,10 +42,10 @@ struct ReadScope<'e> {
 /// Connects, and waits for the server's version and time.
 pub(crate) async fn greeted(
     settings: &ConnectSettings,
-    patience: Duration,
+    patience: RequestBudget,
 ) -> Result<(Connected, ServerInfo), ClusterStateError> {
     let connected = connect(settings).await?;
-    let greeting = greet(&connected.client, patience).await;
+    let greeting = greet(&connected.client, patience.next()).await;
     let unreachable = |why| ClusterStateError::Unreachable { place: connected.where_from.clone(), why };
     let greeting = greeting.map_err(unreachable)?;
     Ok((connected, greeting))

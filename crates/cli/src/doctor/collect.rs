@@ -106,7 +106,7 @@ async fn permissions(reader: &ClusterReader<'_>, options: &DoctorOptions) -> Per
         let account = format!("system:serviceaccount:{namespace}:taintward");
         (format!("service account {namespace}/taintward"), controller_permissions(namespace), Some(account))
     };
-    let missing = check_access(client, &needs, subject.as_deref(), limit).await;
+    let missing = check_access(client, &needs, subject.as_deref(), limit.next()).await;
     let missing = missing.map(|missing| missing.iter().map(ToString::to_string).collect());
     PermissionFacts { account, missing: missing.map_err(|why| why.to_string()) }
 }

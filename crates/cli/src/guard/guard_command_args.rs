@@ -110,10 +110,15 @@ impl GuardCommandArgs {
             GuardVerb::Off => GuardAction::Off,
             GuardVerb::Status => GuardAction::Status,
         };
+        let mut cluster = self.kube.resolve();
+        if action != GuardAction::Status {
+            // It waits for the pods.
+            cluster.patience = cluster.patience.only_each();
+        }
         Ok(GuardOptions {
             action,
             wait: (!self.no_wait).then_some(self.timeout),
-            cluster: self.kube.resolve(),
+            cluster,
             output: self.output.resolve()?,
             namespaces: self.namespaces,
             all: self.all,

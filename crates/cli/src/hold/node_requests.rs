@@ -1,10 +1,10 @@
 //! Finds the selected nodes, and writes the annotation to each.
 
 use super::hold_args::{HoldAction, HoldTargets};
-use std::time::Duration;
 use taintward_core::taint_edit::TaintEdit;
 use taintward_core::time::{Span, Wall};
 use taintward_core::toleration_seconds::NodeHoldRequest;
+use taintward_kube::RequestBudget;
 use taintward_kube::api::RequestError;
 use taintward_kube::clock::Clock;
 use taintward_kube::decode::{Decoded, DecodedNode, WatchedObject as _};
@@ -19,7 +19,7 @@ const TRIES: usize = 20;
 pub(super) async fn names(
     client: &kube::Client,
     targets: &HoldTargets,
-    limit: Duration,
+    limit: RequestBudget,
 ) -> Result<Vec<String>, RequestError> {
     let (selector, fields) = match targets {
         HoldTargets::Named(names) => return Ok(names.clone()),

@@ -1,9 +1,9 @@
 //! Counts the held pods of the nodes, and lists the pods that no hold can cover.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 use taintward_core::toleration_hold::{HoldCoverage, UncoveredReason};
 use taintward_core::toleration_seconds::{HeldPodFact, RecordState};
+use taintward_kube::RequestBudget;
 use taintward_kube::api::RequestError;
 use taintward_kube::decode::{Decoded, DecodedPod, WatchedObject as _};
 use taintward_kube::paged_list::{ListRequest, pages};
@@ -23,7 +23,7 @@ pub(super) struct PodCounts {
 pub(super) async fn look(
     client: &kube::Client,
     nodes: &[String],
-    limit: Duration,
+    limit: RequestBudget,
 ) -> Result<PodCounts, RequestError> {
     let names: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
     let fields = match nodes {

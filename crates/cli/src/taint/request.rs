@@ -3,9 +3,9 @@
 
 use super::taint_args::{TaintOptions, TaintOutputFormat};
 use std::fmt;
-use std::time::Duration;
 use taintward_core::taint_edit::{GrammarError, TaintEdit, is_change, parse};
 use taintward_core::text::harmless;
+use taintward_kube::RequestBudget;
 use taintward_kube::api::RequestError;
 use taintward_kube::paged_list::{ListRequest, pages};
 use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
@@ -137,7 +137,7 @@ impl TaintRequest {
     pub(super) async fn names(
         &self,
         client: &kube::Client,
-        limit: Duration,
+        limit: RequestBudget,
     ) -> Result<Vec<String>, RequestError> {
         match &self.targets {
             NodeTargets::Named(names) => Ok(names.clone()),
@@ -188,7 +188,7 @@ fn named(typed: &[&str]) -> Result<NodeTargets, TaintUsageError> {
 async fn labelled(
     client: &kube::Client,
     selector: &str,
-    limit: Duration,
+    limit: RequestBudget,
 ) -> Result<Vec<String>, RequestError> {
     let mut names = Vec::new();
     let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector, fields: "" };

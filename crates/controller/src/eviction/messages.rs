@@ -19,11 +19,7 @@ pub(crate) fn cancelled(pod: &PodName, why: &str) -> String {
 }
 
 /// Why a countdown ended without a deletion, in one sentence.
-pub(crate) fn why_cancelled(
-    node: &NodeName,
-    reason: CancellationReason,
-    taint: Option<&Taint>,
-) -> String {
+pub(crate) fn why_cancelled(node: &NodeName, reason: CancellationReason, taint: Option<&Taint>) -> String {
     let taint = taint.map(|taint| format!("taint {taint}"));
     let taint = taint.as_deref();
     match reason {

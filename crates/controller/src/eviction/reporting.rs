@@ -163,8 +163,7 @@ impl<'a> EvictionReport<'a> {
                 "countdown cancelled"
             );
         }
-        let goes_on =
-            !matches!(reason, CancellationReason::PodFinished | CancellationReason::PodDeleted);
+        let goes_on = !matches!(reason, CancellationReason::PodFinished | CancellationReason::PodDeleted);
         if goes_on && self.context.may_write() {
             let note = messages::cancelled(name, &why);
             self.record(("CancelEviction", "Cancelling deletion of"), pod, name, note);

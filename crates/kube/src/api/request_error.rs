@@ -119,6 +119,16 @@ impl RequestError {
         Self { failure: ApiFailure::Unavailable, message, overload: true }
     }
 
+    /// The requests of a command took longer than all of them may.
+    pub(crate) fn out_of_time(method: &Method, on: &ResourcePath<'_>, limit: Duration) -> Self {
+        let silence = Self::silence(method, on, limit);
+        let message = format!(
+            "{} {on}: the requests of this command have taken {limit:?} altogether; allow more with --request-timeout",
+            verb(method, on)
+        );
+        Self { message, ..silence }
+    }
+
     /// A failure detected here, without a status from the server.
     pub const fn ours(failure: ApiFailure, message: String) -> Self {
         Self { failure, message, overload: false }

@@ -77,18 +77,15 @@ impl ListPage {
     pub(super) fn finish(self) -> Result<PageOutcome, WatchError> {
         self.items.finish().map_err(malformed)?;
         let Self { head, after, .. } = self;
-        let (token, since) = match after {
-            Some((token, since)) => (token, Some(since)),
-            None => (String::new(), WatchPosition::of(&head.version)),
+        let since = match after {
+            Some((_, since)) => Some(since),
+            None => WatchPosition::of(&head.version),
         };
         let since = since.ok_or_else(|| WatchError::Malformed("the list has no version".to_owned()))?;
-        if head.onward.is_empty() {
-            Ok(PageOutcome::Complete(since))
-        } else if head.onward == token {
-            Err(WatchError::Malformed("the list continues with a token that it has already sent".to_owned()))
-        } else {
-            Ok(PageOutcome::Next(head.onward, since))
-        }
+        Ok(match head.onward.is_empty() {
+            true => PageOutcome::Complete(since),
+            false => PageOutcome::Next(head.onward, since),
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use super::body_stream::BodyStream;
 use super::event_sequence::EventSequence;
 use super::event_stream::{EventStream, StreamStage};
 use super::health_reporter::HealthReporter;
-use super::list_page::ListPage;
+use super::list_page::{ListPage, PageOutcome};
 use super::relist::RelistSchedule;
 use super::stream_health::{ListMode, StreamCounters, StreamPhase};
 use super::watch_event::WatchEvent;
@@ -15,6 +15,7 @@ use super::watch_settings::WatchSettings;
 use super::{NextPage, NextRequest, WatchError, WatchPosition};
 use crate::decode::WatchedObject;
 use crate::decode::watch_event::DecodedWatchEvent;
+use crate::list_progress::ListProgress;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -56,6 +57,8 @@ struct ListWatchState<F> {
     unfinished: u32,
     /// Consecutive invalid responses.
     malformed: u32,
+    /// Of the list that is being received.
+    progress: ListProgress,
     watch_lists_refused_at: Option<Instant>,
 }
 
@@ -80,6 +83,7 @@ impl<F: WatchedObject> ListWatchState<F> {
             interrupted: false,
             unfinished: 0,
             malformed: 0,
+            progress: ListProgress::default(),
             watch_lists_refused_at: None,
         }
     }
@@ -203,7 +207,7 @@ impl<F: WatchedObject> ListWatchState<F> {
     fn start_page(&mut self, body: BodyStream, after: NextPage) -> ListPage {
         self.health.update(|health| health.counters.pages += 1);
         if after.is_none() {
-            self.events.begin_list();
+            self.begin_list();
         }
         ListPage::new::<F>(body, self.frame_limit, after)
     }
@@ -232,9 +236,24 @@ impl<F: WatchedObject> ListWatchState<F> {
         self.agreed(StreamPhase::Watching);
     }
 
+    fn begin_list(&mut self) {
+        self.events.begin_list();
+        self.progress = ListProgress::default();
+    }
+
+    /// The page was received completely.
+    fn end_page(&mut self, page: ListPage) -> Result<PageOutcome, WatchError> {
+        let outcome = page.finish()?;
+        if let PageOutcome::Next(token, _) = &outcome {
+            self.progress.page(0, token).map_err(WatchError::Malformed)?;
+        }
+        Ok(outcome)
+    }
+
     /// Handles every whole item that has arrived.
     fn absorb_page(&mut self, page: &mut ListPage) -> Result<(), WatchError> {
         while let Some(item) = page.next_item::<F>()? {
+            self.progress.objects(1).map_err(WatchError::Malformed)?;
             self.events.put_event(DecodedWatchEvent::Applied(item), true)?;
         }
         Ok(())
@@ -245,9 +264,12 @@ impl<F: WatchedObject> ListWatchState<F> {
         while let Some(event) = stream.next_event::<F>()? {
             if stream.stage() == StreamStage::Requested {
                 stream.set_stage(StreamStage::Listing);
-                self.events.begin_list();
+                self.begin_list();
             }
             let listed = stream.stage() != StreamStage::InStep;
+            if listed {
+                self.progress.objects(1).map_err(WatchError::Malformed)?;
+            }
             match event {
                 DecodedWatchEvent::Bookmark { version, ends_initial: true } if listed => {
                     let position = WatchPosition::of(&version).ok_or_else(|| {

@@ -177,8 +177,7 @@ impl tower::Service<Request<Body>> for Fake {
         };
         // A hot loop must fail its test, not hang it: virtual time does not advance while any task is busy.
         let is_hot = nth > 20_000;
-        let reply =
-            if is_hot { Reply::new(500, "").hang() } else { (script.lock().unwrap())(&asked, nth) };
+        let reply = if is_hot { Reply::new(500, "").hang() } else { (script.lock().unwrap())(&asked, nth) };
         Box::pin(async move {
             sleep(reply.delay).await;
             if reply.unreachable {

@@ -290,3 +290,21 @@ async fn batches_are_bounded_and_a_slow_consumer_loses_nothing() {
     // The consumer took 200 s, longer than the watchdog's timeout: that is not the server's silence.
     assert_eq!(rig.asked().iter().filter(|asked| asked.is_watch_list()).count(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn pages_in_a_circle_are_an_error_and_no_endless_list() {
+    for wire in BOTH {
+        let mut rig = Pods::start(move |asked, _| match asked.is_watch_list() {
+            true => refusal(wire, 422, "Invalid", None),
+            false => {
+                let token: u64 = asked.parameter("continue").map_or(0, |token| token.parse().unwrap());
+                page(wire, token..token + 1, 5000, &(token % 3 + 1).to_string())
+            }
+        });
+        let heard = rig.run_for(Duration::from_secs(600)).await;
+        assert!(!words(&heard).contains(&"end".to_owned()) && !rig.health().synced_once);
+        assert!((5..60).contains(&rig.asked().len()), "at growing intervals: {}", rig.asked().len());
+        let StreamPhase::Waiting { why, .. } = rig.health().phase else { panic!("{:?}", rig.health()) };
+        assert!(why.contains("a token that it has already sent"), "{why}");
+    }
+}

@@ -160,7 +160,7 @@ impl BackgroundStep {
                 Self::Page(page)
             }
             (Self::Page(page), ReceivedPart::Bytes(false)) => {
-                let request = match page.finish()? {
+                let request = match state.end_page(page)? {
                     PageOutcome::Next(token, since) => BackgroundRequest::Page(Some((token, since))),
                     PageOutcome::Complete(since) => BackgroundRequest::Watch(since),
                 };

@@ -179,7 +179,7 @@ impl<F: WatchedObject> WatchLoop<F> {
                 page.restart_timeout(silence);
             }
         }
-        match page.finish()? {
+        match self.state.end_page(page)? {
             PageOutcome::Complete(since) => self.state.end_list(since),
             PageOutcome::Next(token, since) => {
                 self.state.events.request_next(NextRequest::Page { token, since });
