@@ -11,6 +11,7 @@ mod helm_template;
 mod install_args;
 mod install_options;
 mod monitoring_args;
+mod prune;
 mod uninstall;
 mod values;
 
@@ -99,7 +100,8 @@ fn carry_out(plan: &InstallOptions) -> Result<(), InstallError> {
         InstallAction::Apply(tried, conflicts) => with_client(plan, async |server| {
             let found = if lacks_api_servers(values) { networks(server).await } else { Vec::new() };
             let all = chart::objects(&InstallValues { found, ..values.clone() });
-            Ok(apply::all(server, &values.namespace, &all, *tried, *conflicts, plan.patience).await?)
+            apply::all(server, &values.namespace, &all, *tried, *conflicts, plan.patience).await?;
+            Ok(prune::all(server, values, &all, *tried).await?)
         }),
         InstallAction::Remove(tried, leftovers) => with_client(plan, async |server| {
             Ok(uninstall::all(server, values, *tried, *leftovers, plan.patience).await?)

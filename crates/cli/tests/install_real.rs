@@ -29,6 +29,7 @@ fn an_installation_on_a_real_server_and_its_end() {
     what_others_changed_is_theirs(&there);
     what_was_tampered_with_is_put_back(&there);
     networks_of_api_servers_are_found(&there);
+    what_earlier_flags_left_bound_goes(&there);
     it_goes_when_pools_are_gone(&there);
 }
 
@@ -224,6 +225,56 @@ fn networks_of_api_servers_are_found(there: &Installed<'_>) {
     assert!(egress.contains("0.0.0.0/0"), "a controller must find the next API server: {egress}");
     there.done(&["--apply", IMAGE]);
     assert!(from()[0].contains("0.0.0.0/0"), "the flag decides");
+}
+
+/// Only bindings and roles of an installation, after the command listed them; those of a part that runs stay.
+fn what_earlier_flags_left_bound_goes(there: &Installed<'_>) {
+    const EVERYWHERE: &str = "--api-server-cidr=0.0.0.0/0,::/0";
+    let bound = |name: &str| {
+        let kinds = ["clusterrolebinding", "clusterrole"];
+        kinds.map(|kind| there.kubectl(&format!("get {kind} {name} --ignore-not-found -o name")).0 != "")
+    };
+    let [pools, hold] = ["taintward-controller-dedicated-pools", "taintward-controller-toleration-hold"];
+    assert_eq!((bound(pools), bound(hold)), ([true; 2], [false; 2]));
+    let managed = ["--apply", IMAGE, EVERYWHERE, "--controllers=toleration-hold-controller"];
+    let (said, _) = there.told(&managed);
+    assert!(said.ends_with(&format!("clusterrole.rbac.authorization.k8s.io/{pools} pruned\n")), "{said}");
+    assert_eq!((bound(pools), bound(hold)), ([false; 2], [true; 2]));
+
+    // Another owner's role has a name that an installation may use.
+    let other = "taintward-controller-stamp-taints";
+    let role = serde_json::json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": other, "labels": {"app.kubernetes.io/name": "taintward"}},
+        "rules": [],
+    });
+    assert!(there.create(&role).0.contains("created"));
+    let (said, _) = there.told(&["--apply", IMAGE, EVERYWHERE, "--dry-run=server"]);
+    let binding = format!("clusterrolebinding.rbac.authorization.k8s.io/{hold}");
+    assert!(said.contains(&format!("{binding} pruned (server dry run)\n")), "{said}");
+    assert_eq!(bound(hold), [true; 2], "it was only tried");
+    let (said, told) = there.told(&["--apply", IMAGE, EVERYWHERE]);
+    let expected = format!("{binding}, clusterrole.rbac.authorization.k8s.io/{hold}");
+    assert!(told.ends_with(&format!("these flags do not need; deleting {expected}\n")), "{told}");
+    assert!(said.contains(&format!("{binding} pruned\n")) && !said.contains(other), "{said}");
+    assert_eq!((bound(pools), bound(hold)), ([true; 2], [false; 2]));
+    assert_eq!(bound(other), [false, true]);
+    let again = there.done(&["--apply", IMAGE]);
+    assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{again}");
+
+    let part = ["--apply", IMAGE, "--parts=controller"];
+    let said = there.done(&part);
+    assert!(!said.contains("pruned") && bound("taintward-webhook") == [true; 2], "{said}");
+    there.kubectl("delete deployment taintward-webhook -n taintward-system");
+    let (said, _) = there.told(&part);
+    assert!(
+        said.contains("clusterrolebinding.rbac.authorization.k8s.io/taintward-webhook pruned\n"),
+        "{said}"
+    );
+    assert!(bound("taintward-webhook") == [false; 2] && bound("taintward-controller") == [true; 2], "{said}");
+    there.kubectl(&format!("delete clusterrole {other}"));
+    there.done(&["--apply", IMAGE]);
 }
 
 fn it_goes_when_pools_are_gone(there: &Installed<'_>) {

@@ -39,6 +39,11 @@ pub(super) enum ApplyError {
     #[error("cannot apply {object}: {why}{}", remedy(why))]
     Refused { object: String, why: NodeRequestError },
     #[error(
+        "all objects are applied, but {object} of an earlier installation is not deleted: {why}{}",
+        remedy(why)
+    )]
+    NotPruned { object: String, why: NodeRequestError },
+    #[error(
         "{object} is not established after {waited:?}: {said}; run the command again, or wait longer with --timeout"
     )]
     NotEstablished { object: String, waited: Duration, said: String },

@@ -94,7 +94,7 @@ fn is_hook(kind: &str) -> bool {
 }
 
 /// Values whose objects include those of any installation.
-fn everything(values: &InstallValues) -> InstallValues {
+pub(super) fn everything(values: &InstallValues) -> InstallValues {
     InstallValues {
         certificate: None,
         clients: None,
