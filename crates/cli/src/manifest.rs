@@ -9,6 +9,7 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use json::excerpt;
 pub(crate) use parse::{ParseError, each};
 
 use std::collections::BTreeSet;

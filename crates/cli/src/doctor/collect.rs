@@ -1,6 +1,6 @@
 //! Reads the facts from a running cluster or from files; a failed read is recorded and does not end the others.
 
-use super::facts::{ClusterFacts, PermissionFacts};
+use super::facts::{ClusterFacts, PermissionFacts, needs_whole_pod};
 use super::{DoctorError, DoctorOptions};
 use crate::cluster_state::{ClusterReader, ReadError};
 use crate::manifest::{self, YamlNode, files};
@@ -72,7 +72,7 @@ pub(crate) async fn from_cluster(reader: &ClusterReader<'_>, options: &DoctorOpt
         };
         let request = ListRequest { group, plural, namespace, selector: "", fields };
         let add = &mut |json: &[u8]| {
-            let object: YamlNode = serde_json::from_slice(json).map_err(|why| why.to_string())?;
+            let object = listed(kind, json).map_err(|why| why.to_string())?;
             facts.borrow_mut().add(&object.called("v1", kind));
             Ok(())
         };
@@ -94,6 +94,26 @@ pub(crate) async fn from_cluster(reader: &ClusterReader<'_>, options: &DoctorOpt
     let permissions = permissions(reader, options);
     let (_, _, permissions) = tokio::join!(join_all(lists), join_all(config_maps), permissions);
     ClusterFacts { permissions: Some(permissions), ..facts.into_inner() }
+}
+
+/// The fields of a pod that its facts usually need.
+const POD_FIELDS: [(&str, &str); 7] = [
+    ("metadata", "namespace"),
+    ("metadata", "name"),
+    ("metadata", "annotations"),
+    ("spec", "nodeName"),
+    ("spec", "tolerations"),
+    ("status", "phase"),
+    ("status", "conditions"),
+];
+
+/// An object of a list, as far as its facts need it.
+pub(super) fn listed(kind: &str, json: &[u8]) -> serde_json::Result<YamlNode> {
+    if kind != "Pod" {
+        return manifest::excerpt(json, |_, field| field != "managedFields");
+    }
+    let pod = manifest::excerpt(json, |section, field| POD_FIELDS.contains(&(section, field)))?;
+    if needs_whole_pod(&pod) { serde_json::from_slice(json) } else { Ok(pod) }
 }
 
 /// Before an installation the user's permissions, afterwards those of the controllers.

@@ -338,14 +338,24 @@ impl ClusterFacts {
     }
 }
 
+/// Whether the facts of a pod need all its fields: it may be a component of the control plane, or evicted by one.
+pub(crate) fn needs_whole_pod(pod: &YamlNode) -> bool {
+    let namespace = pod.at(&["metadata", "namespace"]).map_or("", YamlNode::as_text);
+    CONTROL_PLANE.contains(&namespace) || mark(pod).is_some()
+}
+
+/// The condition of a taint eviction.
+fn mark(pod: &YamlNode) -> Option<&YamlNode> {
+    let conditions = pod.at(&["status", "conditions"]).map_or(&[][..], YamlNode::items);
+    conditions.iter().find(|condition| {
+        condition.text("type") == "DisruptionTarget" && condition.text("reason") == "DeletionByTaintManager"
+    })
+}
+
 /// When kube-controller-manager set the condition of a taint eviction, which it does right before it deletes the pod.
 /// `None`: it did not.
 fn marked_by_upstream(pod: &YamlNode) -> Option<Option<Timestamp>> {
-    let conditions = pod.at(&["status", "conditions"]).map_or(&[][..], YamlNode::items);
-    let is_mark = |condition: &&YamlNode| {
-        condition.text("type") == "DisruptionTarget" && condition.text("reason") == "DeletionByTaintManager"
-    };
-    let mark = conditions.iter().find(is_mark)?;
+    let mark = mark(pod)?;
     let owners = pod.at(&["metadata", "managedFields"]).map_or(&[][..], YamlNode::items);
     let condition = ["fieldsV1", "f:status", "f:conditions", r#"k:{"type":"DisruptionTarget"}"#];
     let by_upstream = owners

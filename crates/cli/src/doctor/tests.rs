@@ -290,3 +290,40 @@ fn what_cannot_be_read_is_never_passed() {
         }
     }
 }
+
+/// A list's pod as an API server sends it, without `kind`: much of it is about fields and containers.
+fn listed_pod(namespace: &str, reason: &str, manager: &str) -> String {
+    let fields: String = (0..60).map(|at| format!(r#","f:field-{at}":{{"f:part":{{}}}}"#)).collect();
+    let variables: String = (0..30).map(|at| format!(r#",{{"name":"V{at}","value":"v"}}"#)).collect();
+    let mark = r#"{\"type\":\"DisruptionTarget\"}"#;
+    format!(
+        r#"{{"metadata":{{"namespace":"{namespace}","name":"p","annotations":{{"kubernetes.io/config.mirror":"x"}},
+        "managedFields":[{{"manager":"{manager}","fieldsV1":{{"f:status":{{"f:conditions":{{"k:{mark}":{{}}}}}}{fields}}}}}]}},
+        "spec":{{"nodeName":"n1","containers":[{{"command":["kube-controller-manager","--controllers=*"],
+        "env":[{{"name":"A"}}{variables}]}}],"tolerations":[{{"operator":"Exists"}}]}},
+        "status":{{"phase":"Running","conditions":[{{"type":"DisruptionTarget","reason":"{reason}",
+        "lastTransitionTime":"2026-11-21T14:00:00Z"}}]}}}}"#
+    )
+}
+
+#[test]
+fn the_facts_of_a_listed_pod_need_few_of_its_fields() {
+    let facts = |object: manifest::YamlNode| {
+        let mut facts = ClusterFacts::default();
+        facts.add(&object.called("v1", "Pod"));
+        format!("{facts:?}")
+    };
+    for (namespace, reason, manager, is_whole) in [
+        ("shop", "PreemptionByScheduler", "kube-controller-manager", false),
+        ("shop", "DeletionByTaintManager", "kube-controller-manager", true),
+        ("shop", "DeletionByTaintManager", "taintward", true),
+        ("kube-system", "", "kubelet", true),
+    ] {
+        let json = listed_pod(namespace, reason, manager);
+        let whole: manifest::YamlNode = serde_json::from_str(&json).unwrap();
+        let excerpt = super::collect::listed("Pod", json.as_bytes()).unwrap();
+        let [all, read] = [&whole, &excerpt].map(|object| serde_json::to_string(object).unwrap().len());
+        assert!(if is_whole { read == all } else { 6 * read < all }, "{namespace} {reason}: {read} of {all}");
+        assert_eq!(facts(excerpt), facts(whole), "{namespace} {reason} {manager}");
+    }
+}

@@ -4,7 +4,7 @@ use super::collect::{CollectedObjects, Collector};
 use super::object::{self, LintObjectKind};
 use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state::{ClusterStateError, greeted};
-use crate::manifest::YamlNode;
+use crate::manifest::{self, YamlNode};
 use crate::runtime::Runtime;
 use taintward_core::lint::LintedWorkload;
 use taintward_kube::api::RequestError;
@@ -23,6 +23,9 @@ const WORKLOADS: [(&str, &str, &str); 7] = [
 ];
 
 const DAEMONSETS: &str = "daemonsets";
+
+/// Fields of `metadata` and `spec` that no rule reads.
+const UNUSED: [&str; 2] = ["managedFields", "volumes"];
 
 /// Reads all objects of the selected cluster.
 pub(super) fn read(cluster: &ClusterOptions) -> Result<CollectedObjects, ClusterStateError> {
@@ -131,7 +134,9 @@ impl ClusterLint<'_> {
         let version =
             if listing.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", listing.group) };
         let add = &mut |item: &[u8]| {
-            let item: YamlNode = serde_json::from_slice(item).map_err(|why| why.to_string())?;
+            let item =
+                manifest::excerpt(item, |section, field| section != "status" && !UNUSED.contains(&field));
+            let item = item.map_err(|why| why.to_string())?;
             put(&item.called(&version, kind));
             Ok(())
         };

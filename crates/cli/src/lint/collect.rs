@@ -71,6 +71,10 @@ pub(crate) struct CollectedCounts {
 #[derive(Default)]
 pub(crate) struct Collector {
     objects: Vec<(Option<String>, LintObject)>,
+    /// The owners of which an object is stored: only the first of objects that are alike can be reported.
+    stored: BTreeSet<ObjectName>,
+    /// The names of objects that are not stored; they may own others.
+    unstored: BTreeSet<ObjectName>,
     entries: usize,
     other_kinds: usize,
     foreign: usize,
@@ -90,6 +94,16 @@ impl Collector {
             }
             return true;
         };
+        let makes_alike = |owner: &&ObjectName| object::makes_alike(&owner.kind);
+        let is_workload = matches!(object.what, LintObjectKind::Workload(_));
+        if let Some(owner) = object.owner.as_ref().filter(makes_alike).filter(|_| is_workload)
+            && !self.stored.insert(owner.clone())
+        {
+            if object.name.kind != "Pod" {
+                self.unstored.insert(object.name);
+            }
+            return true;
+        }
         self.entries += object.places.items.len();
         let room = self.entries <= ENTRIES_MOST;
         if room {
@@ -103,16 +117,12 @@ impl Collector {
         let mut gathered = CollectedObjects::default();
         gathered.counts.other_kinds = self.other_kinds;
         gathered.counts.foreign = self.foreign;
-        let there: BTreeSet<ObjectName> =
-            self.objects.iter().map(|(_, object)| object.name.clone()).collect();
-        let mut stands: BTreeSet<ObjectName> = BTreeSet::new();
+        let mut there = self.unstored;
+        there.extend(self.objects.iter().map(|(_, object)| object.name.clone()));
         for (file, object) in self.objects {
             let LintObject { name, owner, what, places } = object;
-            let stood_for = matches!(what, LintObjectKind::Workload(_))
-                && owner.is_some_and(|owner| {
-                    there.contains(&owner) || (object::makes_alike(&owner.kind) && !stands.insert(owner))
-                });
-            if stood_for {
+            let is_workload = matches!(what, LintObjectKind::Workload(_));
+            if is_workload && owner.is_some_and(|owner| there.contains(&owner)) {
                 continue;
             }
             let subject = CollectedObject { name, file, places };
@@ -201,4 +211,38 @@ fn broken(why: &str, template: bool) -> String {
     let way_out =
         if template { "; if this is a template, lint its output, such as that of helm template" } else { "" };
     format!("broken YAML or JSON: {line}{way_out}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(kind: &str, name: &str, owner: Option<(&str, &str)>) -> YamlNode {
+        let owners = owner.map(|(kind, name)| {
+            format!(r#","ownerReferences":[{{"controller":true,"kind":"{kind}","name":"{name}"}}]"#)
+        });
+        let owners = owners.unwrap_or_default();
+        let group = if kind == "Pod" { "v1" } else { "apps/v1" };
+        let json = format!(
+            r#"{{"apiVersion":"{group}","kind":"{kind}","metadata":{{"name":"{name}"{owners}}},"spec":{{}}}}"#
+        );
+        serde_json::from_str(&json).unwrap()
+    }
+
+    #[test]
+    fn one_of_the_objects_that_are_alike_is_stored() {
+        let mut collector = Collector::default();
+        let mut put = |object: &YamlNode| assert!(collector.put(None, object));
+        put(&object("Deployment", "web", None));
+        for set in ["old", "new"] {
+            put(&object("ReplicaSet", set, Some(("Deployment", "web"))));
+            (0..100).for_each(|at| put(&object("Pod", &format!("{set}-{at}"), Some(("ReplicaSet", set)))));
+        }
+        (0..100).for_each(|at| put(&object("Pod", &format!("gone-{at}"), Some(("ReplicaSet", "gone")))));
+        (0..3).for_each(|at| put(&object("Pod", &format!("own-{at}"), Some(("Rollout", "own")))));
+        assert_eq!(collector.objects.len(), 1 + 1 + 3 + 3);
+        let gathered = collector.into_gathered();
+        let names: Vec<&str> = gathered.workloads.iter().map(|one| one.name.name.as_str()).collect();
+        assert_eq!(names, ["web", "gone-0", "own-0", "own-1", "own-2"]);
+    }
 }

@@ -5,6 +5,9 @@
 use super::{MapEntry, TextSpan, YamlNode, YamlValue};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 impl<'de> Deserialize<'de> for YamlNode {
@@ -12,6 +15,28 @@ impl<'de> Deserialize<'de> for YamlNode {
         let value = from.deserialize_any(JsonVisitor)?;
         Ok(Self { span: TextSpan::default(), value })
     }
+}
+
+/// A list's object with only those fields of its sections (`metadata`, `spec` ...) that a reader needs: a pod has hundreds.
+pub(crate) fn excerpt(json: &[u8], keep: impl Fn(&str, &str) -> bool) -> serde_json::Result<YamlNode> {
+    type Fields<'j> = BTreeMap<Cow<'j, str>, &'j RawValue>;
+    let map =
+        |entries: Vec<MapEntry>| YamlNode { value: YamlValue::Map(entries.into()), ..YamlNode::default() };
+    let entry = |key: &str, value| MapEntry { key: key.into(), key_span: TextSpan::default(), value };
+    let mut entries = Vec::new();
+    for (section, raw) in serde_json::from_slice::<Fields<'_>>(json)? {
+        let value = match raw.get().starts_with('{') {
+            true => {
+                let fields = serde_json::from_str::<Fields<'_>>(raw.get())?.into_iter();
+                let kept = fields.filter(|(field, _)| keep(&section, field));
+                let read = kept.map(|(field, raw)| Ok(entry(&field, serde_json::from_str(raw.get())?)));
+                map(read.collect::<serde_json::Result<_>>()?)
+            }
+            false => serde_json::from_str(raw.get())?,
+        };
+        entries.push(entry(&section, value));
+    }
+    Ok(map(entries))
 }
 
 struct JsonVisitor;
