@@ -86,6 +86,12 @@ fn carry_out(options: &HoldOptions) -> Result<(), HoldError> {
             })?,
             None => look().await?,
         };
+        if options.action.is_hold() && options.wait.is_some() && counts.held == 0 {
+            crate::say::note(
+                "no pod of these nodes has seconds to hold, so this command cannot tell whether \
+                 toleration-hold-controller runs",
+            );
+        }
         let text = match options.form {
             HoldOutputFormat::Text => sentences(&names, &counts, &options.action),
             HoldOutputFormat::Json => as_json(&names, &counts),

@@ -29,6 +29,28 @@ fn node(folder: &Folder, typed: &str) -> (i32, String, String) {
 }
 
 #[test]
+fn a_hold_without_a_controller_fails_if_pods_have_to_change() {
+    let folder = Folder::named("hold-node");
+    let hold = |kubeconfig: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(["hold", "n1", "--timeout=1s", "--kubeconfig", kubeconfig]);
+        let done = command.output().unwrap();
+        (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr))
+    };
+    let mut empty = Running::of(at_home(&folder, &["--plain", "--nodes", "1", "--empty"]));
+    let (code, out, said) = hold(&empty.kubeconfig());
+    assert_eq!((code, out.as_str()), (0, "1 node: 0 of 0 pods held\n"), "{said}");
+    assert!(said.contains("cannot tell whether toleration-hold-controller runs"), "{said}");
+    drop(empty);
+    let mut sandbox = Running::of(at_home(&folder, &["--plain", "--nodes", "1"]));
+    let kubeconfig = sandbox.kubeconfig();
+    sandbox.until("is scheduled to n1");
+    let (code, out, said) = hold(&kubeconfig);
+    assert_eq!((code, out.as_str()), (1, ""), "{said}");
+    assert!(said.contains("toleration-hold-controller does not run"), "{said}");
+}
+
+#[test]
 fn nodes_misbehave_and_come_back() {
     let folder = Folder::named("node");
     let mut sandbox = Running::of(at_home(&folder, &["--plain", "--nodes", "3"]));
