@@ -355,6 +355,7 @@ fn config(settings: &ControllerSettings) -> EvictionConfig {
             Marking::Jobs => DisruptionConditionPolicy::Jobs,
             Marking::Never => DisruptionConditionPolicy::Never,
         },
+        pods_appear_late: settings.controllers.eviction() == Some(EvictionScope::GuardedPods),
         ..EvictionConfig::default()
     }
 }

@@ -24,6 +24,9 @@ pub struct EvictionConfig {
     pub condition: DisruptionConditionPolicy,
     /// The maximum age of a node's live confirmation when a DELETE is decided by it (D5, S2).
     pub confirm_age_max: Span,
+    /// Whether a pod may appear long after it was bound, because its watch delivers only some pods (those that are
+    /// guarded): the engine then takes its arrival from the pod, as it does for listed pods.
+    pub pods_appear_late: bool,
 }
 
 impl Default for EvictionConfig {
@@ -32,6 +35,7 @@ impl Default for EvictionConfig {
             numeric: NumericOperators::Off,
             condition: DisruptionConditionPolicy::Always,
             confirm_age_max: Span::from_secs(2),
+            pods_appear_late: false,
         }
     }
 }

@@ -117,6 +117,11 @@ impl NodeFacts {
         }
     }
 
+    /// The node with this UID exists.
+    fn set_seen(&mut self, uid: &Uid) {
+        self.state.iter_mut().filter(|known| known.uid == *uid).for_each(|known| known.seen = true);
+    }
+
     /// Whether the node or the lease is known and was not in the list.
     fn is_unlisted(&self, kind: WatchedKind) -> bool {
         match kind {

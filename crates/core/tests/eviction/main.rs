@@ -12,6 +12,7 @@ mod identity;
 mod marks;
 mod order;
 mod outage;
+mod relisted;
 mod restored;
 mod retold;
 mod slow;

@@ -1,4 +1,4 @@
-//! Stores the pods of a node, with an index of the earliest deadlines if there are very many.
+//! Stores the pods of a node, with an index of the earliest deadlines.
 //!
 //! - Invariant: the cost per expired deadline does not grow with the number of pods.
 
@@ -10,11 +10,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
-/// Up to this number of pods, a node's pods are scanned instead. With assertions on the number is small, so that tests
-/// with few pods cover both ways.
-const LOOKED_THROUGH_MAX: usize = if cfg!(debug_assertions) { 3 } else { 128 };
-
-/// How many deadlines are kept for a node with this many pods.
+/// How many deadlines are kept for a node with this many pods; tests and production run the same code for any number.
 fn kept(pods: usize) -> usize {
     (pods / 8).max(1)
 }
@@ -141,10 +137,6 @@ impl NodeDeadlines {
             return *at;
         }
         let counting = pods.iter().filter_map(|pod| Some((deadline(pod.phase())?, pod.uid())));
-        if pods.len() <= LOOKED_THROUGH_MAX {
-            self.forget();
-            return counting.map(|(at, _)| at).min().unwrap_or(Mono::NEVER);
-        }
         let next = EarliestDeadlines::of(counting.collect(), kept(pods.len()));
         let earliest = next.pods.last().map_or(Mono::NEVER, |(at, _)| *at);
         self.0 = (earliest != Mono::NEVER).then(|| Box::new(next));

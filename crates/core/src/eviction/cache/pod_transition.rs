@@ -163,6 +163,8 @@ impl<'t> Transition<'t> {
     ) -> Option<Option<Mono>> {
         let older = fact.version.is_some() && fact.version < self.pod.version();
         if older && !listed {
+            // It exists: a list need not repeat what the watch delivers.
+            self.pod.flags.set(PodFlags::SEEN, true);
             return None;
         }
         if self.pod.phase() == EvictionPhase::Deleted && fact.standing == PodLifePhase::Live {

@@ -9,7 +9,7 @@ use crate::eviction::notice::CancellationReason;
 use crate::fact::PodFact;
 use crate::identity::{NodeName, PodRef, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};
-use crate::taint_start;
+use crate::taint_start::{self, ObservedVia};
 use crate::time::{Mono, Now};
 use alloc::vec::Vec;
 
@@ -77,7 +77,12 @@ impl ObjectIndex<PodFact> for CacheUpdate<'_> {
 
 impl CacheUpdate<'_> {
     fn add_pod(&mut self, pod: PodRef, fact: PodFact, listed: bool, now: Now) {
-        let observed = self.cache.pods_sync.observed_via(&pod.uid, listed);
+        let observed = match self.cache.pods_sync.observed_via(&pod.uid, listed) {
+            ObservedVia::WatchEvent if self.config.pods_appear_late => {
+                ObservedVia::List { absent_until: None }
+            }
+            observed => observed,
+        };
         let arrival = taint_start::pod_binding(&fact.arrival, observed, now);
         let mut new = PodEntry::new(fact, arrival, &mut self.cache.lists);
         if self.state.queue.pod_came(&pod) {

@@ -1,0 +1,200 @@
+//! Tests that what the engine knows ahead of a lagging watch survives a list, and that a pod which its watch delivered,
+//! left out and delivers again keeps its arrival.
+
+use crate::common::{EPOCH, bears, seconds};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::{Engine, Lane, LiveRead};
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::{NodeName, PodId, PodName, PodRef, ResourceVersion, Uid};
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
+use taintward_core::taint::{Taint, TaintEffect, keys};
+use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::toleration::Toleration;
+use taintward_core::toleration_guard::{GuardCeiling, guard_write, guarded_pod};
+
+fn at(s: f64) -> Now {
+    let micros = seconds(s);
+    Now::exact(Mono::from_micros(micros), Wall::from_micros(EPOCH * 1_000_000 + micros))
+}
+
+fn wall(second: i64) -> Option<Wall> {
+    Some(Wall::from_secs(EPOCH + second))
+}
+
+/// A node with one taint since second 10.
+fn node(version: u64, key: &str) -> NodeFact {
+    let taint =
+        Taint { key: key.into(), value: "".into(), effect: TaintEffect::NoExecute, time_added: wall(10) };
+    NodeFact {
+        name: NodeName::new("n"),
+        uid: Uid::new("node-uid"),
+        version: Some(ResourceVersion(version)),
+        created: wall(-9_000),
+        taints: vec![taint],
+        taints_changed: None,
+        ready_out_of_service: false,
+    }
+}
+
+fn pod(uid: &str, version: u64, tolerations: Vec<Toleration>) -> PodFact {
+    PodFact {
+        id: PodId::new(Uid::new(uid), PodName::new("default", uid)),
+        node: NodeName::new("n"),
+        version: Some(ResourceVersion(version)),
+        generation: 1,
+        tolerations,
+        priority: 0,
+        node_critical: false,
+        owner: PodOwnerKind::Other,
+        standing: PodLifePhase::Live,
+        mirror: false,
+        marked: false,
+        marked_by_another: false,
+        arrival: BindingTimes { scheduled: wall(-5_000), started: None, created: wall(-5_000) },
+    }
+}
+
+fn reference(uid: &str) -> PodRef {
+    PodRef { node: NodeName::new("n"), uid: Uid::new(uid) }
+}
+
+fn due(engine: &EvictionEngine, uid: &str, s: f64) -> Option<Mono> {
+    let (_, verdict, _) = engine.explain(&reference(uid), at(s)).expect("the pod is known");
+    verdict.reasons.first().and_then(|reason| reason.due)
+}
+
+fn nodes(event: ObjectEvent<NodeFact>) -> EvictionInput {
+    EvictionInput::Nodes(event)
+}
+
+fn pods(event: ObjectEvent<PodFact>) -> EvictionInput {
+    EvictionInput::Pods(event)
+}
+
+fn applied<F>(fact: F) -> ObjectEvent<F> {
+    ObjectEvent::Applied { fact, listed: false }
+}
+
+fn list_started<F>(s: f64) -> ObjectEvent<F> {
+    ObjectEvent::ListStarted { silent_since: (s > 0.0).then(|| at(s).mono) }
+}
+
+fn synced(config: EvictionConfig) -> EvictionEngine {
+    let mut engine = EvictionEngine::new(config);
+    engine.handle(nodes(list_started(0.0)), at(0.0));
+    engine.handle(nodes(ObjectEvent::ListCompleted), at(0.0));
+    engine.handle(pods(list_started(0.0)), at(0.0));
+    engine.handle(pods(ObjectEvent::ListCompleted), at(0.0));
+    engine
+}
+
+/// L4, S4: during a relist the watch delivers an event that a live read of the node is ahead of. The list does not
+/// repeat it; the node exists all the same, and its countdowns continue.
+#[test]
+fn l4_an_outdated_event_shows_that_a_node_exists() {
+    for outdated in [true, false] {
+        let mut engine = synced(EvictionConfig::default());
+        engine.handle(pods(applied(pod("p", 5, vec![bears("k", Some(300))]))), at(5.0));
+        engine.handle(nodes(applied(node(14, "k"))), at(10.0));
+        // A pod that does not tolerate the taint makes the engine read the node.
+        engine.handle(pods(applied(pod("q", 18, vec![]))), at(250.0));
+        let Some(EvictionEffect::ReadNode { node: name }) = engine.next_effect(Lane::All, at(250.0)) else {
+            panic!("no read of the node");
+        };
+        let result = Ok(LiveRead::Found(node(20, "k")));
+        engine.handle(EvictionInput::NodeConfirmed { node: name, sent: at(250.0).mono, result }, at(250.1));
+        let before = due(&engine, "p", 250.2);
+        engine.handle(nodes(list_started(250.2)), at(250.2));
+        if outdated {
+            engine.handle(nodes(applied(node(15, "k"))), at(250.3));
+        }
+        engine.handle(nodes(ObjectEvent::ListCompleted), at(250.4));
+        // The opposite: without any event the node is gone, and the pod is not due.
+        let expected = if outdated { before } else { None };
+        assert_eq!(due(&engine, "p", 250.5), expected);
+        engine.handle(nodes(applied(node(20, "k"))), at(250.6));
+        assert_eq!(due(&engine, "p", 250.7) == before, outdated);
+    }
+}
+
+/// The same for a pod that the engine's own write is ahead of: it was due, and is.
+#[test]
+fn l4_an_outdated_event_shows_that_a_pod_exists() {
+    for outdated in [true, false] {
+        let mut engine = synced(EvictionConfig::default());
+        engine.handle(nodes(applied(node(5, "k"))), at(10.0));
+        engine.handle(pods(applied(pod("p", 10, vec![bears("k", Some(300))]))), at(10.0));
+        engine.tick(at(312.0).mono);
+        while let Some(effect) = engine.next_effect(Lane::All, at(312.0)) {
+            let answer = match effect {
+                EvictionEffect::ReadNode { node: name } => EvictionInput::NodeConfirmed {
+                    node: name,
+                    sent: at(312.0).mono,
+                    result: Ok(LiveRead::Found(node(5, "k"))),
+                },
+                EvictionEffect::SetDisruptionTarget { pod, .. } => {
+                    EvictionInput::Marked { pod, result: Ok(Some(ResourceVersion(30))) }
+                }
+                EvictionEffect::DeletePod { pod, .. } => {
+                    EvictionInput::Deleted { pod, result: Err(ApiFailure::Rejected) }
+                }
+                effect => panic!("{effect:?}"),
+            };
+            engine.handle(answer, at(312.0));
+        }
+        engine.handle(pods(list_started(312.1)), at(312.1));
+        if outdated {
+            engine.handle(pods(applied(pod("p", 20, vec![bears("k", Some(300))]))), at(312.2));
+        }
+        engine.handle(pods(ObjectEvent::ListCompleted), at(312.3));
+        assert_eq!(engine.explain(&reference("p"), at(312.4)).is_some(), outdated);
+    }
+}
+
+/// For taint eviction of guarded pods, a pod without its record is gone. When the record is restored, the pod counts
+/// from when it was bound, and its node from when it became silent: docs/managed-clusters.md promises that.
+#[test]
+fn a_restored_guard_record_starts_no_countdown_again() {
+    let own = vec![bears(keys::UNREACHABLE, Some(60))];
+    let write = guard_write(&own, None, GuardCeiling::Seconds(3_600), &Vec::new()).expect("a ceiling");
+    let record = write.record.expect("a record");
+    let mut guarded = pod("p", 10, own);
+    for (position, seconds) in &write.seconds {
+        guarded.tolerations[*position].seconds = *seconds;
+    }
+    let event = |fact: PodFact, is_recorded: bool| {
+        let fact = guarded_pod(fact, is_recorded.then_some(&record));
+        pods(fact.map_or_else(|| ObjectEvent::Deleted(reference("p").into()), applied))
+    };
+    for pods_appear_late in [true, false] {
+        let mut engine = synced(EvictionConfig { pods_appear_late, ..EvictionConfig::default() });
+        engine.handle(event(guarded.clone(), true), at(1.0));
+        engine.handle(nodes(applied(node(11, keys::UNREACHABLE))), at(10.0));
+        let before = due(&engine, "p", 11.0);
+        assert_eq!(before, Some(at(70.0).mono));
+        engine.handle(
+            event(PodFact { version: Some(ResourceVersion(12)), ..guarded.clone() }, false),
+            at(50.0),
+        );
+        assert!(engine.explain(&reference("p"), at(50.1)).is_none());
+        engine
+            .handle(event(PodFact { version: Some(ResourceVersion(13)), ..guarded.clone() }, true), at(50.2));
+        // If every pod is delivered, one that appears has just been bound.
+        let expected = if pods_appear_late { before } else { Some(at(110.2).mono) };
+        assert_eq!(due(&engine, "p", 51.0), expected);
+    }
+}
+
+/// An event about another object of the same name shows nothing.
+#[test]
+fn an_event_of_a_nodes_predecessor_does_not_show_that_the_node_exists() {
+    let mut engine = synced(EvictionConfig::default());
+    engine.handle(nodes(applied(node(14, "k"))), at(10.0));
+    engine.handle(pods(applied(pod("p", 15, vec![bears("k", Some(300))]))), at(10.0));
+    engine.handle(nodes(list_started(20.0)), at(20.0));
+    engine.handle(nodes(applied(NodeFact { uid: Uid::new("predecessor"), ..node(13, "k") })), at(20.1));
+    engine.handle(nodes(ObjectEvent::ListCompleted), at(20.2));
+    assert_eq!(due(&engine, "p", 21.0), None);
+    engine.handle(nodes(ObjectEvent::Deleted(ObjectRef::node(&NodeName::new("n"), None))), at(22.0));
+}
