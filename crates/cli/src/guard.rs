@@ -15,6 +15,7 @@ use crate::output::PrintError;
 use crate::say;
 use guard_command_args::{GuardAction, GuardTargets, InvalidGuardTargets};
 use guard_report::{GuardReport, GuardRow};
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use taintward_core::toleration_guard::GuardCeiling;
@@ -70,12 +71,16 @@ fn carry_out(options: &GuardOptions) -> Result<(), GuardError> {
     let targets = options.targets()?;
     let (runtime, connected) = open(&options.cluster.settings)?;
     runtime.block_on(async {
-        let report = GuardReport::read(&connected.streams, options, &targets).await?;
+        let report = GuardReport::read(&connected.streams, options, &targets, &BTreeMap::new()).await?;
         let targets = GuardTargets::Named(existing(&report, targets)?);
+        let before: BTreeMap<String, GuardCeiling> =
+            report.rows.iter().map(|(name, row)| (name.clone(), row.ceiling)).collect();
         let report = match options.action {
             GuardAction::Status => report,
-            GuardAction::On(seconds) => change(&connected, options, &targets, Some(seconds)).await?,
-            GuardAction::Off => change(&connected, options, &targets, None).await?,
+            GuardAction::On(seconds) => {
+                change(&connected, options, (&targets, &before), Some(seconds)).await?
+            }
+            GuardAction::Off => change(&connected, options, (&targets, &before), None).await?,
         };
         if !options.output.is_for_people() || !report.rows.is_empty() {
             options.output.print(&report)?;
@@ -103,7 +108,7 @@ fn existing(report: &GuardReport, targets: GuardTargets) -> Result<Vec<String>, 
 async fn change(
     connected: &Connected,
     options: &GuardOptions,
-    targets: &GuardTargets,
+    (targets, before): (&GuardTargets, &BTreeMap<String, GuardCeiling>),
     ceiling: Option<i64>,
 ) -> Result<GuardReport, GuardError> {
     let api = ApiClient::new(connected.client.clone(), "");
@@ -113,7 +118,7 @@ async fn change(
             written.map_err(|why| GuardError::Namespace(name.clone(), why))?;
         }
     }
-    let look = async || GuardReport::read(&connected.streams, options, targets).await;
+    let look = async || GuardReport::read(&connected.streams, options, targets, before).await;
     match options.wait {
         Some(limit) => follow(&options.action, limit, look).await.map_err(|why| match why {
             GuardError::Read(why) => GuardError::Unseen(why),
@@ -180,10 +185,12 @@ fn notes(action: &GuardAction, report: &GuardReport) {
     let (pending, waiting) = (report.total(|row| row.pending), report.total(|row| row.waiting));
     let read: usize = report.total(|row| row.own + row.held + row.uncovered.len());
     match action {
-        GuardAction::Off if report.missing() == 0 => say::note(format!(
-            "no pod of these namespaces has a ceiling or the annotation taintward.io/guard; checked {}",
-            counted(read, "pod")
-        )),
+        GuardAction::Off if report.missing() == 0 && report.total(|row| row.unrecorded.len()) == 0 => {
+            say::note(format!(
+                "no pod of these namespaces has a ceiling or the annotation taintward.io/guard; checked {}",
+                counted(read, "pod")
+            ))
+        }
         GuardAction::Status if report.rows.is_empty() => {
             say::note("no namespace is guarded; start with `taintward guard on NAMESPACE`");
         }
@@ -202,9 +209,21 @@ fn notes(action: &GuardAction, report: &GuardReport) {
             counted(waiting, "pod")
         ));
     }
+    unrecorded(report);
     odd_labels(report);
     if *action != GuardAction::Off && !report.rows.is_empty() {
         uncovered(report);
+    }
+}
+
+fn unrecorded(report: &GuardReport) {
+    let pods: Vec<&str> = report.rows.values().flat_map(|row| &row.unrecorded).map(String::as_str).collect();
+    if !pods.is_empty() {
+        say::warning(&format!(
+            "kept without their own seconds: {}. Another client removed their annotation, so they have the ceiling or no \
+             seconds; recreate them, or set the tolerationSeconds that their templates or policies say",
+            some(&pods)
+        ));
     }
 }
 

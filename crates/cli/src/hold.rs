@@ -170,6 +170,10 @@ const fn in_words(reason: UncoveredReason) -> &'static str {
         UncoveredReason::EveryKey => {
             "its toleration matches every key; without seconds it would tolerate every taint"
         }
+        UncoveredReason::OtherCountdown => {
+            "its node has another NoExecute taint that it tolerates for a while, so kube-controller-manager keeps the \
+             deadline from before the hold"
+        }
         UncoveredReason::NotUnderstood => "it has a toleration with an unsupported operator or effect",
     }
 }

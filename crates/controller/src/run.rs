@@ -307,7 +307,11 @@ impl SharedParts<'_> {
         let EnabledControllers { toleration_hold, toleration_backfill, toleration_guard, .. } =
             self.settings.controllers.clone();
         let engine = TolerationSecondsEngine::new(toleration_hold, toleration_backfill, toleration_guard);
-        self.control_loop(engine, TolerationSecondsController, &self.health_state.toleration_seconds)
+        self.control_loop(
+            engine,
+            TolerationSecondsController::default(),
+            &self.health_state.toleration_seconds,
+        )
     }
 }
 

@@ -20,9 +20,14 @@ use taintward_core::toleration_seconds::{
 };
 use taintward_kube::api::RequestError;
 use taintward_kube::decode::{NamespaceObject, PolicyObject};
+use tokio::task::JoinHandle;
 
 /// The adapter of the engine.
-pub(crate) struct TolerationSecondsController;
+#[derive(Default)]
+pub(crate) struct TolerationSecondsController {
+    /// Lists the pods that lost their record while no process ran; started with the permission to write.
+    listing: Option<JoinHandle<Result<Vec<PodRef>, RequestError>>>,
+}
 
 /// The watches that only backfill and the guard need.
 pub(crate) struct SecondsWatches {
@@ -63,6 +68,12 @@ pub(crate) fn watch_queues(
     queues.with(nodes, TolerationSecondsInput::Nodes).with(pods, TolerationSecondsInput::Pods)
 }
 
+impl TolerationSecondsController {
+    fn stop_listing(&mut self) {
+        self.listing.take().iter().for_each(JoinHandle::abort);
+    }
+}
+
 impl Controller for TolerationSecondsController {
     type Engine = TolerationSecondsEngine;
 
@@ -74,8 +85,38 @@ impl Controller for TolerationSecondsController {
     const REQUEST_FAILED: &'static str =
         "cannot change tolerationSeconds, retrying until it succeeds or is no longer needed";
 
-    fn before_tick(&mut self, _: bool, _: &ControllerContext, _: Now) -> Vec<TolerationSecondsInput> {
+    fn before_tick(
+        &mut self,
+        may_write_now: bool,
+        context: &ControllerContext,
+        _: Now,
+    ) -> Vec<TolerationSecondsInput> {
+        if may_write_now {
+            self.stop_listing();
+            let api = context.api.clone();
+            self.listing = Some(tokio::spawn(async move { api.pods_written_without_record().await }));
+        }
         Vec::new()
+    }
+
+    async fn side_event(&mut self, _: &ControllerContext) -> Option<TolerationSecondsInput> {
+        let Some(listing) = &mut self.listing else { return std::future::pending().await };
+        let pods = listing.await;
+        self.listing = None;
+        match pods {
+            Ok(Ok(pods)) => return Some(TolerationSecondsInput::WrittenPods(pods)),
+            Ok(Err(error)) => tracing::warn!(
+                %error,
+                remedy = "check that the account may list pods, and restart the controller",
+                "cannot list pods to find those whose annotation was removed while no controller ran"
+            ),
+            Err(_) => {}
+        }
+        std::future::pending().await
+    }
+
+    async fn drain(&mut self, _: &ControllerContext) {
+        self.stop_listing();
     }
 
     fn request(

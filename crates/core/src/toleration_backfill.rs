@@ -3,7 +3,6 @@
 //! - Invariant: a toleration that the pod's author wrote never changes, as in admission; no toleration is added.
 //! - See `admission/policy.rs` for which seconds a new pod gets, and which tolerations count as defaults.
 
-use crate::admission::DefaultSeconds;
 use crate::admission::extended_resource_toleration::is_extended_resource;
 use crate::admission::policy::{DefaultDurations, default_positions, has_seconds};
 use crate::taint::{TaintEffect, keys};
@@ -33,11 +32,11 @@ pub fn backfill(
     tolerations: &[Toleration],
     namespace_defaults: &[Toleration],
     wanted: DefaultDurations,
-    replaced: &[DefaultSeconds],
+    replaced: &[DefaultDurations],
 ) -> BackfillVerdict {
     let behind = |one: &Toleration| namespace_defaults.contains(one) || may_be_appended_behind(one);
     let of = |seconds| default_positions(tolerations, behind, |one| has_seconds(one, seconds));
-    let given = core::iter::once(wanted).chain(replaced.iter().map(|seconds| (*seconds).into()));
+    let given = core::iter::once(wanted).chain(replaced.iter().copied());
     // The longest range: one of two defaults may have the wanted seconds by chance. Of equally long ranges the first.
     let positions = given.map(of).reduce(|best, one| if one.len() > best.len() { one } else { best });
     let Some(positions) = positions.filter(|positions| !positions.is_empty()) else {
@@ -66,11 +65,15 @@ mod tests {
         DefaultTolerationSeconds, ResolvedSeconds, SecondsDecision, SecondsSource, TolerationDuration,
         with_defaults,
     };
-    use crate::admission::{daemon_tolerations, default_tolerations};
+    use crate::admission::{DefaultSeconds, daemon_tolerations, default_tolerations};
     use alloc::vec;
     use proptest::prelude::*;
 
-    const UPSTREAM: DefaultSeconds = DefaultSeconds { not_ready: 300, unreachable: 300 };
+    const UPSTREAM_SECONDS: DefaultSeconds = DefaultSeconds { not_ready: 300, unreachable: 300 };
+    const UPSTREAM: DefaultDurations = DefaultDurations {
+        not_ready: TolerationDuration::For(UPSTREAM_SECONDS.not_ready),
+        unreachable: TolerationDuration::For(UPSTREAM_SECONDS.unreachable),
+    };
 
     fn toleration(key: &str, seconds: Option<i64>) -> Toleration {
         let effect = Some(TaintEffect::NoExecute);
@@ -132,10 +135,28 @@ mod tests {
 
     #[test]
     fn seconds_of_an_earlier_policy_are_replaced_if_they_are_configured() {
-        let earlier = DefaultSeconds { not_ready: 60, unreachable: 600 };
-        let of = |replaced: &[DefaultSeconds]| backfill(&both(60, 600), &[], durations(90, 90), replaced);
+        let earlier = durations(60, 600);
+        let of = |replaced: &[DefaultDurations]| backfill(&both(60, 600), &[], durations(90, 90), replaced);
         assert_eq!(of(&[UPSTREAM]), BackfillVerdict::Own);
         assert_eq!(of(&[UPSTREAM, earlier]), BackfillVerdict::Differs(vec![(0, Some(90)), (1, Some(90))]));
+    }
+
+    #[test]
+    fn a_policy_that_gave_forever_can_be_undone() {
+        let forever = DefaultDurations {
+            not_ready: TolerationDuration::Forever,
+            unreachable: TolerationDuration::Forever,
+        };
+        let given = vec![toleration(keys::NOT_READY, None), toleration(keys::UNREACHABLE, None)];
+        let of = |tolerations: &[Toleration], replaced: &[DefaultDurations]| {
+            backfill(tolerations, &[], durations(600, 900), replaced)
+        };
+        assert_eq!(of(&given, &[UPSTREAM]), BackfillVerdict::Own);
+        let changes = BackfillVerdict::Differs(vec![(0, Some(600)), (1, Some(900))]);
+        assert_eq!(of(&given, &[UPSTREAM, forever]), changes);
+        assert_eq!(of(&both(300, 300), &[UPSTREAM, forever]), changes);
+        // Those of a DaemonSet have others behind them.
+        assert_eq!(of(&daemon_tolerations(&[], true), &[UPSTREAM, forever]), BackfillVerdict::Own);
     }
 
     fn some_tolerations() -> impl Strategy<Value = Vec<Toleration>> {
@@ -163,7 +184,7 @@ mod tests {
             unreachable in prop_oneof![Just(300_i64), Just(600), Just(60)],
         ) {
             let mut running = authors.clone();
-            running.extend(default_tolerations(&authors, UPSTREAM));
+            running.extend(default_tolerations(&authors, UPSTREAM_SECONDS));
             let resolved = |seconds| ResolvedSeconds {
                 stay: TolerationDuration::For(seconds),
                 source: SecondsSource::BuiltIn,
@@ -173,7 +194,7 @@ mod tests {
                 not_ready: resolved(not_ready),
                 unreachable: resolved(unreachable),
             };
-            let upstream = DefaultTolerationSeconds { seconds: UPSTREAM, may_run: true };
+            let upstream = DefaultTolerationSeconds { seconds: UPSTREAM_SECONDS, may_run: true };
             let new = with_defaults(&running, None, &[], upstream, &decision).tolerations;
             if let BackfillVerdict::Differs(changes) = backfill(&running, &[], decision.durations(), &[UPSTREAM]) {
                 for (at, seconds) in changes {

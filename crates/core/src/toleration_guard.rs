@@ -8,8 +8,10 @@
 mod record;
 #[cfg(test)]
 mod tests;
+mod unrecorded;
 
 pub use record::GuardRecord;
+pub use unrecorded::{UnrecordedCause, kept_by};
 
 use crate::fact::{NodeFact, PodFact};
 use crate::scheduling::Labels;

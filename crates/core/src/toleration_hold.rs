@@ -4,7 +4,7 @@
 //! - Seconds are only ever set where there were none before, and [`OBSERVATION_PAUSE`] after they were removed: see
 //!   [`next_step`].
 //! - Invariant: the record is stored in the pod and changes in the same write as the seconds, so a crash loses nothing.
-//! - Invariant: no toleration is without its seconds beyond [`HoldRecord::ends_at`]; one without seconds never changes.
+//! - Invariant: no toleration is without its seconds beyond [`HoldOrder::ends_at`]; one without seconds never changes.
 
 mod coverage;
 mod record;
@@ -12,9 +12,7 @@ mod record;
 mod tests;
 
 pub use coverage::{HoldCoverage, UncoveredReason};
-pub use record::{HeldToleration, HoldRecord, MAX_HOLD, REMAINDER_MIN};
-
-use record::CLOCK_STEP_MAX;
+pub use record::{HeldToleration, HoldRecord, REMAINDER_MIN};
 
 use crate::taint_start::RESOLUTION;
 use crate::time::{Span, Wall};
@@ -26,17 +24,24 @@ use alloc::vec::Vec;
 /// it handles only the latest state of a pod, and would not notice two changes in a row.
 pub const OBSERVATION_PAUSE: Span = Span::from_secs(5);
 
+/// The maximum length of a hold, whatever an annotation says: a forged one ends, too.
+pub const MAX_HOLD: Span = Span::from_secs(24 * 60 * 60);
+
+/// How far in the future a time written as "now" may be when it is read: clocks differ, and step back a little when they
+/// are set. A time further in the future is forged.
+const CLOCK_STEP_MAX: Span = Span::from_secs(30);
+
 /// What started a hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HoldOrigin {
-    /// An administrator. Pods that were released before this hold are held again.
+    /// An administrator. Pods that were released before are held again.
     Person,
     /// The limit of silent nodes. Holds a pod once each time its node becomes silent.
     Limit,
 }
 
 /// A hold that includes the pod's node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HoldOrder {
     /// What started it.
     pub origin: HoldOrigin,
@@ -44,6 +49,22 @@ pub struct HoldOrder {
     pub since: Wall,
     /// When it ends by itself, in server time.
     pub until: Wall,
+}
+
+impl HoldOrder {
+    /// When it ends: [`MAX_HOLD`] after it began at the latest.
+    pub fn ends_at(&self) -> Wall {
+        self.until.min(self.since.plus(MAX_HOLD))
+    }
+
+    /// Whether it holds pods now. One from the future is none.
+    pub fn applies_at(&self, now: Wall) -> bool {
+        self.has_begun(now) && now < self.ends_at()
+    }
+
+    fn has_begun(&self, now: Wall) -> bool {
+        self.since <= now.plus(CLOCK_STEP_MAX)
+    }
 }
 
 /// Which seconds a released pod gets back while its node still has the taint.
@@ -100,7 +121,7 @@ pub fn next_step(
     now: Wall,
 ) -> HoldStep {
     let order = match intent {
-        HoldIntent::Hold(order) if now < order.until => Some(order),
+        HoldIntent::Hold(order) if order.applies_at(now) => Some(order),
         HoldIntent::Hold(_) | HoldIntent::Release(_) => None,
     };
     let Some(record) = record else {
@@ -133,9 +154,13 @@ fn hold(tolerations: &[Toleration], order: HoldOrder, counts_since: Option<Wall>
     if positions.is_empty() {
         return HoldStep::Wait(None);
     }
-    let held = positions.iter().filter_map(|at| HeldToleration::of(&tolerations[*at])).collect();
-    let ran = counts_since.map_or(Span::ZERO, |since| counted(since, now));
-    let record = HoldRecord::new(held, now, order.until).with_ran(ran, counts_since);
+    let record = HoldRecord {
+        order: Some(order),
+        changed: now,
+        ran: counts_since.map_or(Span::ZERO, |since| counted(since, now)),
+        counted_since: counts_since,
+        tolerations: positions.iter().filter_map(|at| HeldToleration::of(&tolerations[*at])).collect(),
+    };
     HoldStep::Write(clearing(tolerations, record))
 }
 
@@ -148,25 +173,30 @@ fn held_step(
     mode: ReleaseMode,
     now: Wall,
 ) -> HoldStep {
-    let ends_at = order.map(|order| record.ends_at(order, now));
-    if let Some(ends_at) = ends_at.filter(|ends_at| now < *ends_at) {
-        return HoldStep::Wait(Some(ends_at));
+    let held = order.map(|order| record.held_by(order, counts_since, now));
+    let by = held.as_ref().and_then(HoldRecord::order).filter(|order| order.applies_at(now));
+    if let Some((held, order)) = held.zip(by) {
+        return match held == *record {
+            true => HoldStep::Wait(Some(order.ends_at())),
+            false => HoldStep::Write(HoldWrite { seconds: Vec::new(), record: Some(held) }),
+        };
     }
-    let may_set = record.changed().plus(OBSERVATION_PAUSE);
-    if now < may_set && record.changed() <= now.plus(CLOCK_STEP_MAX) {
+    let may_set = record.changed.plus(OBSERVATION_PAUSE);
+    if now < may_set && record.changed <= now.plus(CLOCK_STEP_MAX) {
         return HoldStep::Wait(Some(may_set));
     }
+    let released = HoldRecord { order: None, changed: now, ..record.clone() };
     let Some(since) = counts_since else {
-        let record = record.with_given(now, |held| Some(held.own()));
-        return HoldStep::Write(HoldWrite { seconds: record.seconds_in(tolerations), record: None });
+        let released = released.with_given(|held| Some(held.own()));
+        return HoldStep::Write(HoldWrite { seconds: released.seconds_in(tolerations), record: None });
     };
-    let ran = if record.counted_since() == Some(since) { record.ran() } else { Span::ZERO };
+    let ran = if record.counted_since == Some(since) { record.ran } else { Span::ZERO };
     let given = |held: &HeldToleration| match mode {
         ReleaseMode::Remainder => held.remainder(ran),
         ReleaseMode::Full => held.own(),
     };
-    let record = record.with_ran(ran, counts_since).with_given(now, |held| Some(given(held)));
-    HoldStep::Write(HoldWrite { seconds: record.seconds_in(tolerations), record: Some(record) })
+    let released = released.with_ran(ran, counts_since).with_given(|held| Some(given(held)));
+    HoldStep::Write(HoldWrite { seconds: released.seconds_in(tolerations), record: Some(released) })
 }
 
 /// A pod that has seconds again, on a node that still had the taint then.
@@ -177,43 +207,29 @@ fn released_step(
     order: Option<HoldOrder>,
     now: Wall,
 ) -> HoldStep {
-    let Some(since) = counts_since else {
-        if record.has_own_seconds() {
-            return HoldStep::Write(HoldWrite { seconds: Vec::new(), record: None });
-        }
-        // The pod's own seconds are more than it has, and a countdown may have started again meanwhile: so they are
-        // removed first.
-        return HoldStep::Write(clearing(tolerations, record.with_ran(Span::ZERO, None)).at(now));
+    let is_other_silence = record.is_other_silence(counts_since);
+    let again = order.filter(|order| order.origin == HoldOrigin::Person || is_other_silence);
+    let ran = match counts_since {
+        None => Span::ZERO,
+        Some(since) if is_other_silence => counted(since, now),
+        Some(_) => record.ran.saturating_add(counted(record.changed, now)),
     };
-    let is_new_incident = record.counted_since() != Some(since);
-    let again = order.filter(|order| match order.origin {
-        HoldOrigin::Person => record.changed() < order.since || is_new_incident,
-        HoldOrigin::Limit => is_new_incident,
-    });
-    let ran = match is_new_incident {
-        true => counted(since, now),
-        false => record.ran().saturating_add(counted(record.changed(), now)),
-    };
-    let record = record.with_ran(ran, counts_since);
+    let cleared = HoldRecord { order: again, changed: now, ..record.clone() }.with_ran(ran, counts_since);
     match again {
-        Some(order) => HoldStep::Write(clearing(tolerations, record.again(now, order.until))),
-        // The remainder belongs to an earlier silence.
-        None if is_new_incident && !record.has_own_seconds() => {
-            HoldStep::Write(clearing(tolerations, record).at(now))
+        Some(_) => HoldStep::Write(clearing(tolerations, cleared)),
+        // The pod's own seconds are more than it has, and a countdown may have started again meanwhile, or the remainder
+        // belongs to an earlier silence: so they are removed first.
+        None if (counts_since.is_none() || is_other_silence) && !record.has_own_seconds() => {
+            HoldStep::Write(clearing(tolerations, cleared))
         }
+        None if counts_since.is_none() => HoldStep::Write(HoldWrite { seconds: Vec::new(), record: None }),
         None => HoldStep::Wait(None),
     }
 }
 
 fn clearing(tolerations: &[Toleration], record: HoldRecord) -> HoldWrite {
-    let record = record.with_given_unchanged(|_| None);
+    let record = record.with_given(|_| None);
     HoldWrite { seconds: record.seconds_in(tolerations), record: Some(record) }
-}
-
-impl HoldWrite {
-    fn at(self, now: Wall) -> Self {
-        Self { record: self.record.map(|record| record.changed_at(now)), ..self }
-    }
 }
 
 /// For how long a countdown has certainly run: times of the API are truncated to whole seconds.

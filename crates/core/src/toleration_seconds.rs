@@ -15,6 +15,7 @@ mod object_cache;
 mod objects;
 mod patch;
 mod seconds_objects;
+mod unrecorded_pods;
 
 pub use hold_limit::{HoldLimit, LimitChange, LimitExceeded, LimitScope};
 pub use object_cache::TolerationSecondsStats;
@@ -40,10 +41,12 @@ use crate::toleration_hold::{
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use desired_seconds::DesiredSeconds;
-use effect_queue::{HeldPodKey, PodPatchQueue};
+use effect_queue::PodPatchQueue;
 use held_pod_entry::HeldPodEntry;
 use hold_limit::LimitPlan;
 use object_cache::{HoldNodeEntry, SecondsCache};
+use objects::HeldPodKey;
+use unrecorded_pods::UnrecordedPods;
 
 /// Maximum number of concurrent pod patches.
 const PATCHES_AT_ONCE: usize = 64;
@@ -53,6 +56,16 @@ const PATCHES_AT_ONCE: usize = 64;
 pub struct HoldSettings {
     /// How many nodes may be silent before pods are held; `None`: only an administrator's request holds pods.
     pub limit: Option<HoldLimit>,
+}
+
+/// What a pod needs.
+enum PodCheck {
+    /// This patch, now.
+    Patch(Box<SecondsPatch>),
+    /// This patch, at the rate of backfill and the guard.
+    PatchPaced(Box<SecondsPatch>),
+    /// Nothing before this moment, unless a fact changes; `None`: not by the passing of time alone.
+    Wait(Option<Wall>),
 }
 
 /// The engine.
@@ -67,6 +80,7 @@ pub struct TolerationSecondsEngine {
     cache: SecondsCache,
     plan: LimitPlan,
     queue: PodPatchQueue,
+    unrecorded: UnrecordedPods,
     has_begun: bool,
     ticked: Option<Mono>,
     notices: Vec<TolerationSecondsNotice>,
@@ -79,14 +93,18 @@ impl TolerationSecondsEngine {
         backfill: Option<BackfillSettings>,
         guard: Option<GuardSettings>,
     ) -> Self {
-        Self { hold, desired: DesiredSeconds::new(backfill, guard), ..Self::default() }
+        let desired = DesiredSeconds::new(backfill, guard);
+        let per_second = desired.as_ref().and_then(DesiredSeconds::per_second);
+        let queue = PodPatchQueue::new(per_second.unwrap_or_default());
+        Self { hold, desired, queue, ..Self::default() }
     }
 
     /// Returns the counts.
     pub fn stats(&self) -> TolerationSecondsStats {
-        let pending = self.desired.as_ref().map(DesiredSeconds::pending);
-        let (backfill_pending, guard_pending) = pending.unwrap_or_default();
-        TolerationSecondsStats { backfill_pending, guard_pending, ..self.cache.stats(self.queue.waiting()) }
+        let (backfill_pending, guard_pending) = self.queue.paced();
+        let unrecorded = self.unrecorded.count(&self.cache, self.desired.as_ref());
+        let waiting = self.queue.waiting();
+        TolerationSecondsStats { backfill_pending, guard_pending, unrecorded, ..self.cache.stats(waiting) }
     }
 
     /// The zones, or the cluster, in which more nodes are silent than the limit allows.
@@ -96,10 +114,13 @@ impl TolerationSecondsEngine {
 
     /// Returns the desired state of a node's pods: an administrator's request takes precedence over the limit.
     fn intent(&self, node: &HoldNodeEntry, now: Wall) -> HoldIntent {
-        let limit = node.silent_since().and_then(|_| self.plan.order(node.zone()?));
+        let limit = self.plan.order(node);
+        // A taint's time may be ahead: the clock of kube-controller-manager set it.
+        let limit = limit.map(|order| HoldOrder { since: order.since.min(now), ..order });
+        let by_person = |since, until| HoldOrder { origin: HoldOrigin::Person, since, until };
         match node.request() {
-            NodeHoldRequest::Hold { since, until } if now < until => {
-                HoldIntent::Hold(HoldOrder { origin: HoldOrigin::Person, since, until })
+            NodeHoldRequest::Hold { since, until } if by_person(since, until).applies_at(now) => {
+                HoldIntent::Hold(by_person(since, until))
             }
             NodeHoldRequest::Release { at, mode } if node.silent_since().is_none_or(|since| since <= at) => {
                 HoldIntent::Release(mode)
@@ -125,68 +146,60 @@ impl TolerationSecondsEngine {
             HoldStep::Wait(_) if record.is_some() && pod.has_lost_its_record() => {
                 HoldStep::Write(HoldWrite { seconds: Vec::new(), record: record.cloned() })
             }
-            step => step,
-        }
-    }
-
-    /// Returns the patch of a hold that is due for a pod; otherwise records when to check again, and whether the pod
-    /// needs backfill.
-    fn patch(&mut self, key: &HeldPodKey, now: Now) -> Option<SecondsPatch> {
-        let node = self.hold.and_then(|_| self.cache.node(&key.node)).filter(|node| node.is_known());
-        let step = node.and_then(|node| node.pod(&key.uid).map(|pod| (pod, self.step(node, pod, now.wall))));
-        let wait = match step {
-            Some((pod, HoldStep::Write(write))) => {
-                return Some(SecondsPatch::new(pod, key.node.clone(), write, PatchPurpose::Hold));
+            // A person's order may begin later.
+            HoldStep::Wait(at) => {
+                HoldStep::Wait(at.into_iter().chain(node.request().begins_after(now)).min())
             }
-            Some((_, HoldStep::Wait(at))) => at,
-            None => None,
-        };
-        if let Some(patch) = self.restoring_patch(key) {
-            return Some(patch);
+            step @ HoldStep::Write(_) => step,
         }
-        let wanted = self.desired_write(key).map(|(_, (_, purpose))| purpose);
-        if let Some(desired) = &mut self.desired {
-            desired.set(key, wanted);
-        }
-        if wanted.is_none() {
-            self.queue.succeed(key);
-        }
-        if let Some(at) = wait {
-            self.queue.wait_until(key.clone(), now.mono_of(at));
-        }
-        None
     }
 
-    /// Returns the patch that restores the record of a guarded pod after another writer removed or replaced it.
-    fn restoring_patch(&self, key: &HeldPodKey) -> Option<SecondsPatch> {
-        let pod = self.cache.node(&key.node)?.pod(&key.uid)?;
+    /// Returns what a pod needs now.
+    fn check(&self, key: &HeldPodKey, now: Now) -> PodCheck {
+        let Some(node) = self.cache.node(&key.node).filter(|node| node.is_known()) else {
+            return PodCheck::Wait(None);
+        };
+        let Some(pod) = node.pod(&key.uid) else { return PodCheck::Wait(None) };
+        let patch = |write, purpose| Box::new(SecondsPatch::new(pod, key.node.clone(), write, purpose));
+        let step = self.hold.map_or(HoldStep::Wait(None), |_| self.step(node, pod, now.wall));
+        let wait = match step {
+            HoldStep::Write(write) => return PodCheck::Patch(patch(write.into(), PatchPurpose::Hold)),
+            HoldStep::Wait(at) => at,
+        };
+        if let Some(write) = self.restoring_write(pod) {
+            return PodCheck::Patch(patch(write.into(), PatchPurpose::Guard));
+        }
+        match self.desired_write(node, pod) {
+            Some((write, purpose)) => PodCheck::PatchPaced(patch(write, purpose)),
+            None => PodCheck::Wait(wait),
+        }
+    }
+
+    /// Puts a pod that needs no patch now where it waits.
+    fn put_back(&mut self, key: HeldPodKey, wait: Option<Wall>, now: Now) {
+        self.queue.succeed(&key);
+        if let Some(at) = wait {
+            self.queue.wait_until(key, now.mono_of(at));
+        }
+    }
+
+    /// Returns the write that restores the record of a guarded pod after another writer removed or replaced it.
+    fn restoring_write(&self, pod: &HeldPodEntry) -> Option<GuardWrite> {
         let guards = self.desired.as_ref().is_some_and(DesiredSeconds::guards);
         let record = pod.guard_record().filter(|_| guards && pod.has_lost_its_record())?;
-        let write = GuardWrite { seconds: Vec::new(), record: Some(record.clone()) };
-        Some(SecondsPatch::new(pod, key.node.clone(), write, PatchPurpose::Guard))
+        Some(GuardWrite { seconds: Vec::new(), record: Some(record.clone()) })
     }
 
     /// Returns what backfill and the guard write to a pod now. A pod on a silent node, and a held one, waits.
-    fn desired_write(&self, key: &HeldPodKey) -> Option<(&HeldPodEntry, (SecondsWrite, PatchPurpose))> {
-        let desired = self.desired.as_ref()?;
-        let node = self.cache.node(&key.node).filter(|node| node.is_known())?;
-        let pod = node.pod(&key.uid).filter(|_| node.silent_since().is_none())?;
+    fn desired_write(
+        &self,
+        node: &HoldNodeEntry,
+        pod: &HeldPodEntry,
+    ) -> Option<(SecondsWrite, PatchPurpose)> {
+        let desired = self.desired.as_ref().filter(|_| node.silent_since().is_none())?;
         match pod.record() {
-            RecordState::Absent | RecordState::Guarded(_) => Some((pod, desired.write(pod)?)),
+            RecordState::Absent | RecordState::Guarded(_) => desired.write(pod),
             RecordState::Known(_) | RecordState::Undecodable => None,
-        }
-    }
-
-    /// Returns the next patch of backfill or the guard, if it is due.
-    fn desired_patch(&mut self, now: Mono) -> Option<SecondsPatch> {
-        loop {
-            let key = self.desired.as_mut()?.pop(now)?;
-            let Some((pod, (write, purpose))) = self.desired_write(&key) else { continue };
-            let patch = SecondsPatch::new(pod, key.node.clone(), write, purpose);
-            if let Some(desired) = &mut self.desired {
-                desired.sent(now);
-            }
-            return Some(patch);
         }
     }
 
@@ -215,9 +228,10 @@ impl TolerationSecondsEngine {
     }
 
     fn queue_pod(&mut self, key: HeldPodKey) {
-        let Some(node) = self.cache.node(&key.node) else { return };
-        if let Some(pod) = node.pod(&key.uid) {
-            self.queue.add(key, pod.deadline(node.silent_since()));
+        let node = self.cache.node(&key.node);
+        match node.and_then(|node| Some(node.pod(&key.uid)?.deadline(node.silent_since()))) {
+            Some(deadline) => self.queue.add(key, deadline),
+            None => self.queue.forget(&key),
         }
     }
 
@@ -244,8 +258,7 @@ impl TolerationSecondsEngine {
         let others: Vec<NodeName> = self
             .cache
             .nodes()
-            .filter(|(_, node)| node.silent_since().is_some())
-            .filter(|(_, node)| node.zone().is_some_and(|zone| before.order(zone) != self.plan.order(zone)))
+            .filter(|(_, node)| before.order(node) != self.plan.order(node))
             .map(|(name, _)| name.clone())
             .collect();
         others.iter().for_each(|name| self.queue_node(name));
@@ -305,6 +318,7 @@ impl Engine for TolerationSecondsEngine {
                     desired.apply(*event, now);
                 }
             }
+            TolerationSecondsInput::WrittenPods(pods) => self.unrecorded.hear(pods),
             TolerationSecondsInput::StatusDone { write, result } => {
                 if let Some(desired) = &mut self.desired {
                     desired.status_done(&write, result.is_ok());
@@ -327,6 +341,9 @@ impl Engine for TolerationSecondsEngine {
             self.notices.push(TolerationSecondsNotice::Synced { nodes, pods });
         }
         self.plan_desired(now);
+        if self.is_synced() {
+            self.notices.extend(self.unrecorded.check(&self.cache, self.desired.as_ref()));
+        }
         self.queue.tick(now);
     }
 
@@ -334,28 +351,42 @@ impl Engine for TolerationSecondsEngine {
         if !self.has_begun {
             return None;
         }
-        let begin = |queue: &mut PodPatchQueue, patch: SecondsPatch| {
-            queue.begin(patch.key());
-            Some(TolerationSecondsEffect::PatchPod(Box::new(patch)))
-        };
         while self.queue.in_flight() < PATCHES_AT_ONCE {
-            let Some(key) = self.queue.pop(lane) else {
-                if let Some(write) = self.desired.as_mut().and_then(DesiredSeconds::pop_status) {
-                    return Some(TolerationSecondsEffect::WriteStatus(write));
+            let (key, is_paced) = match self.queue.pop(lane) {
+                Some(key) => (key, false),
+                None => {
+                    if let Some(write) = self.desired.as_mut().and_then(DesiredSeconds::pop_status) {
+                        return Some(TolerationSecondsEffect::WriteStatus(write));
+                    }
+                    (self.queue.pop_paced(lane, now.mono)?, true)
                 }
-                let patch = self.desired_patch(now.mono)?;
-                return begin(&mut self.queue, patch);
             };
-            if let Some(patch) = self.patch(&key, now) {
-                return begin(&mut self.queue, patch);
-            }
+            self.desired.iter_mut().for_each(DesiredSeconds::pod_checked);
+            let patch = match self.check(&key, now) {
+                PodCheck::Patch(patch) => patch,
+                PodCheck::PatchPaced(patch) if is_paced => {
+                    self.queue.begin_paced(key, now.mono);
+                    return Some(TolerationSecondsEffect::PatchPod(patch));
+                }
+                PodCheck::PatchPaced(patch) => {
+                    self.queue.pace(key, patch.purpose);
+                    continue;
+                }
+                PodCheck::Wait(at) => {
+                    self.put_back(key, at, now);
+                    continue;
+                }
+            };
+            self.queue.begin(key);
+            return Some(TolerationSecondsEffect::PatchPod(patch));
         }
         None
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
         let has_room = self.queue.in_flight() < PATCHES_AT_ONCE;
-        let desired = self.desired.as_ref().filter(|_| has_room).and_then(DesiredSeconds::next_wakeup);
+        let progress = self.desired.as_ref().and_then(DesiredSeconds::next_wakeup);
+        let desired = progress.into_iter().chain(self.queue.next_paced()).filter(|_| has_room);
         self.ticked.and_then(|_| self.queue.next_wakeup().into_iter().chain(desired).min())
     }
 

@@ -17,6 +17,7 @@ pub use overrides::{ConfigOverrides, Impersonation};
 pub use probe::{ProbeError, ServerInfo, greet, probe};
 
 pub(crate) use credentials::NoCredentials;
+pub(crate) use observe::date as response_date;
 
 use crate::clock::Clock;
 use crate::error_text::quiet;

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::{Span, Wall};
 use taintward_core::toleration::{Toleration, TolerationOperator};
-use taintward_core::toleration_hold::{HeldToleration, HoldRecord, ReleaseMode};
+use taintward_core::toleration_hold::{HeldToleration, HoldOrder, HoldOrigin, HoldRecord, ReleaseMode};
 use taintward_core::toleration_seconds::{NodeHoldRequest, RecordState};
 
 /// The annotation of a pod whose `tolerationSeconds` Taintward has removed or restored: it contains them.
@@ -23,14 +23,35 @@ pub const HOLD: &str = "taintward.io/hold";
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct HeldJson<'a> {
-    since: String,
-    until: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    order: Option<OrderJson>,
+    /// Earlier versions wrote these two instead of the order.
+    #[serde(default, skip_serializing)]
+    since: Option<String>,
+    #[serde(default, skip_serializing)]
+    until: Option<String>,
     changed: String,
     ran_microseconds: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     counted_since: Option<String>,
     #[serde(borrow)]
     held: Vec<HeldTolerationJson<'a>>,
+}
+
+/// The order by which a pod is held.
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct OrderJson {
+    origin: OriginJson,
+    since: String,
+    until: String,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum OriginJson {
+    Person,
+    Limit,
 }
 
 /// A toleration with its own seconds, and those it has now.
@@ -85,8 +106,9 @@ pub fn encode_record(record: &HoldRecord) -> String {
     let tolerations =
         tolerations.iter().map(|(toleration, given)| HeldTolerationJson::new(toleration, *given));
     let json = HeldJson {
-        since: micro_time(record.since()),
-        until: micro_time(record.until()),
+        order: record.order().map(OrderJson::new),
+        since: None,
+        until: None,
         changed: micro_time(record.changed()),
         ran_microseconds: record.ran().as_micros(),
         counted_since: record.counted_since().map(micro_time),
@@ -102,7 +124,15 @@ pub fn decode_record(text: &str) -> RecordState {
 }
 
 fn record(json: &HeldJson<'_>) -> Option<HoldRecord> {
-    let times = [time(&json.since)?, time(&json.until)?, time(&json.changed)?];
+    let order = match (&json.order, &json.since, &json.until) {
+        (None, None, None) => None,
+        (Some(order), None, None) => Some(order.decoded()?),
+        // The origin is unknown. A person's order is the one that does not shorten a hold by the limit.
+        (None, Some(since), Some(until)) => {
+            Some(HoldOrder { origin: HoldOrigin::Person, since: time(since)?, until: time(until)? })
+        }
+        _ => return None,
+    };
     let counted_since = match &json.counted_since {
         Some(text) => Some(time(text)?),
         None => None,
@@ -110,7 +140,26 @@ fn record(json: &HeldJson<'_>) -> Option<HoldRecord> {
     let tolerations = json.held.iter().map(HeldTolerationJson::decoded).collect::<Option<Vec<_>>>()?;
     let ran = Span::from_micros(Some(json.ran_microseconds).filter(|ran| *ran >= 0)?);
     let is_told = !tolerations.is_empty();
-    is_told.then(|| HoldRecord::recorded(tolerations, times, ran, counted_since))
+    let changed = time(&json.changed)?;
+    is_told.then(|| HoldRecord::recorded(tolerations, order, changed, ran, counted_since))
+}
+
+impl OrderJson {
+    fn new(order: HoldOrder) -> Self {
+        let origin = match order.origin {
+            HoldOrigin::Person => OriginJson::Person,
+            HoldOrigin::Limit => OriginJson::Limit,
+        };
+        Self { origin, since: micro_time(order.since), until: micro_time(order.until) }
+    }
+
+    fn decoded(&self) -> Option<HoldOrder> {
+        let origin = match self.origin {
+            OriginJson::Person => HoldOrigin::Person,
+            OriginJson::Limit => HoldOrigin::Limit,
+        };
+        Some(HoldOrder { origin, since: time(&self.since)?, until: time(&self.until)? })
+    }
 }
 
 impl<'a> HeldTolerationJson<'a> {
@@ -207,15 +256,23 @@ mod tests {
         (0..253_402_000_000_000_000_i64).prop_map(Wall::from_micros)
     }
 
+    fn order() -> impl Strategy<Value = HoldOrder> {
+        let origin = prop_oneof![Just(HoldOrigin::Person), Just(HoldOrigin::Limit)];
+        let order = |(origin, since, until)| HoldOrder { origin, since, until };
+        (origin, moment(), moment()).prop_map(order)
+    }
+
     proptest! {
         #[test]
         fn a_written_record_is_read_back(
             tolerations in prop::collection::vec(toleration(), 1..4),
-            times in [moment(), moment(), moment()],
+            order in prop::option::of(order()),
+            changed in moment(),
             ran in 0..i64::MAX,
             counted_since in prop::option::of(moment()),
         ) {
-            let record = HoldRecord::recorded(tolerations, times, Span::from_micros(ran), counted_since);
+            let ran = Span::from_micros(ran);
+            let record = HoldRecord::recorded(tolerations, order, changed, ran, counted_since);
             let text = encode_record(&record);
             prop_assert_eq!(decode_record(&text), RecordState::Known(record.into()), "{}", text);
         }
@@ -235,11 +292,28 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_record_is_undecodable() {
-        let whole = r#"{"since":"2026-11-22T10:00:00Z","until":"2026-11-22T11:00:00Z","changed":"2026-11-22T10:00:00Z",
+    fn a_record_of_an_earlier_version_is_decoded() {
+        let text = r#"{"since":"2026-11-22T10:00:00Z","until":"2026-11-22T11:00:00Z","changed":"2026-11-22T10:00:00Z",
             "ranMicroseconds":5,"held":[{"key":"k","tolerationSeconds":300}]}"#;
+        let RecordState::Known(record) = decode_record(text) else { panic!("undecodable") };
+        let moment = |text| time(text).unwrap();
+        let (since, until) = (moment("2026-11-22T10:00:00Z"), moment("2026-11-22T11:00:00Z"));
+        assert_eq!(record.order(), Some(HoldOrder { origin: HoldOrigin::Person, since, until }));
+        assert_eq!((record.changed(), record.ran()), (since, Span::from_micros(5)));
+        assert_eq!(decode_record(&encode_record(&record)), RecordState::Known(record));
+        let without_end = text.replacen(r#""until":"2026-11-22T11:00:00Z","#, "", 1);
+        assert_eq!(decode_record(&without_end), RecordState::Undecodable);
+    }
+
+    #[test]
+    fn an_incomplete_record_is_undecodable() {
+        let whole = r#"{"order":{"origin":"limit","since":"2026-11-22T10:00:00Z","until":"2026-11-22T11:00:00Z"},
+            "changed":"2026-11-22T10:00:00Z","ranMicroseconds":5,"held":[{"key":"k","tolerationSeconds":300}]}"#;
         assert!(matches!(decode_record(whole), RecordState::Known(_)));
         for (from, to) in [
+            ("limit", "chance"),
+            (r#""origin":"limit","#, ""),
+            (r#""order":"#, r#""since":"2026-11-22T10:00:00Z","order":"#),
             ("11:00", "11.00"),
             (":5,", ":-5,"),
             ("300", "null"),

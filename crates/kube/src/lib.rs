@@ -58,6 +58,7 @@ pub mod pools;
 mod request_budget;
 pub mod snapshot;
 mod split_mix;
+pub mod toleration_writer;
 pub mod watch;
 pub mod webhook_config;
 pub mod wire;

@@ -5,6 +5,7 @@
 use crate::api::{
     InvalidPath, JSON_PATCH, RawResponse, RequestError, RequestSpec, ResourcePath, exchange, push_encoded,
 };
+use crate::config::response_date;
 use crate::error_text::quiet;
 use crate::request_budget::RequestBudget;
 use bytes::Bytes;
@@ -12,6 +13,7 @@ use http::Method;
 use kube::Client;
 use serde::Deserialize;
 use taintward_core::identity::NodeName;
+use taintward_core::time::Wall;
 use thiserror::Error;
 
 mod editable_node;
@@ -58,6 +60,8 @@ pub struct PatchResponse {
     pub body: Bytes,
     /// The server's warnings, safe to print.
     pub warnings: Vec<String>,
+    /// When the server sent it, by its own clock, if it says so; truncated to whole seconds.
+    pub date: Option<Wall>,
 }
 
 /// Why a node was not read or not changed.
@@ -186,7 +190,10 @@ pub(crate) async fn successful(
 ) -> Result<PatchResponse, NodeRequestError> {
     let response = limit.bound(method, on, response).await.map_err(NodeRequestError::NoAnswer)?;
     match response.head.status.is_success() {
-        true => Ok(PatchResponse { warnings: warnings(&response), body: response.body }),
+        true => {
+            let date = response_date(&response.head.headers).ok();
+            Ok(PatchResponse { warnings: warnings(&response), body: response.body, date })
+        }
         false => Err(NodeRequestError::Status(Box::new(failure_status(&response)))),
     }
 }

@@ -4,7 +4,6 @@ use super::BackfillOptions;
 use crate::output::{API_VERSION, PrintOptions, Printable, Table, TableColumn};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use taintward_core::admission::DefaultSeconds;
 use taintward_core::admission::pod_toleration_restriction::TolerationListAnnotation;
 use taintward_core::admission::policy::{
     RequestedSeconds, TolerationDuration, TolerationPolicy, decide, policy_for,
@@ -53,7 +52,7 @@ struct PreviewRow {
 /// The changes that backfill would make.
 pub(super) struct BackfillPreview {
     policies: Vec<TolerationPolicy>,
-    replaced: Vec<DefaultSeconds>,
+    replaced: Vec<DefaultDurations>,
     rows: BTreeMap<String, PreviewRow>,
 }
 
@@ -111,7 +110,7 @@ impl BackfillPreview {
         Ok(())
     }
 
-    fn upstream(&self) -> DefaultSeconds {
+    fn upstream(&self) -> DefaultDurations {
         self.replaced.first().copied().unwrap_or_default()
     }
 

@@ -5,13 +5,20 @@ use super::guard_command_args::GuardTargets;
 use crate::output::{API_VERSION, PrintOptions, Printable, Table, TableColumn};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use taintward_core::admission::policy::TolerationDuration;
+use taintward_core::api_error::ApiFailure;
 use taintward_core::taint::{TaintEffect, keys};
-use taintward_core::toleration_guard::{GuardCeiling, guard_write, own_tolerations};
+use taintward_core::toleration_guard::{
+    GuardCeiling, UnrecordedCause, guard_write, kept_by, own_tolerations,
+};
 use taintward_core::toleration_hold::HoldCoverage;
 use taintward_core::toleration_seconds::{HeldPodFact, RecordState};
 use taintward_kube::api::RequestError;
-use taintward_kube::decode::{Decoded, DecodedNode, DecodedPod, NamespaceObject, WatchedObject as _};
+use taintward_kube::decode::{
+    Decoded, DecodedNode, DecodedPod, NamespaceObject, PolicyObject, WatchedObject as _,
+};
 use taintward_kube::paged_list::{ListRequest, pages};
+use taintward_kube::toleration_writer::wrote_tolerations;
 
 /// A namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +36,8 @@ pub(crate) struct GuardRow {
     pub(crate) uncovered: Vec<String>,
     /// Pods whose own seconds are not fewer than the ceiling, or that have none.
     pub(crate) own: usize,
+    /// Names of pods that were held or guarded, and lost their annotation: nothing says which seconds are their own.
+    pub(crate) unrecorded: Vec<String>,
 }
 
 /// The state of the guard.
@@ -41,9 +50,11 @@ pub(crate) struct GuardReport {
     pub(crate) other_taints: BTreeMap<String, usize>,
 }
 
-/// The facts about nodes that the report needs.
+/// The facts about nodes and policies that the report needs.
 #[derive(Default)]
-struct GuardNodes {
+struct ClusterContext {
+    /// Whether a policy may have given pods no seconds.
+    gives_forever: bool,
     silent: BTreeSet<String>,
     other_taints: BTreeMap<String, usize>,
 }
@@ -58,7 +69,14 @@ impl GuardRow {
         self.pending + self.waiting
     }
 
-    fn count(&mut self, pod: &HeldPodFact, is_silent: bool) {
+    /// Counts a pod. `is_ours`: Taintward was the last to write its tolerations; `ceiling`: one that it may have.
+    fn count(&mut self, pod: &HeldPodFact, context: &ClusterContext, is_ours: bool, ceiling: GuardCeiling) {
+        let is_silent = context.silent.contains(pod.node.as_str());
+        let kept =
+            kept_by(&pod.tolerations, ceiling).filter(|_| is_ours && pod.record == RecordState::Absent);
+        if kept.is_some_and(|cause| cause == UnrecordedCause::Guard || !context.gives_forever) {
+            self.unrecorded.push(pod.id.name().to_string());
+        }
         let record = match &pod.record {
             RecordState::Known(_) | RecordState::Undecodable => {
                 self.held += 1;
@@ -101,18 +119,21 @@ impl GuardRow {
             "held": self.held,
             "uncovered": self.uncovered,
             "own": self.own,
+            "unrecorded": self.unrecorded,
         })
     }
 }
 
 impl GuardReport {
-    /// Reads the selected namespaces; those with guarded pods count as guarded.
+    /// Reads the selected namespaces; those with guarded pods count as guarded. `before`: the ceilings that namespaces had
+    /// before the command changed them.
     pub(crate) async fn read(
         client: &kube::Client,
         options: &GuardOptions,
         targets: &GuardTargets,
+        before: &BTreeMap<String, GuardCeiling>,
     ) -> Result<Self, RequestError> {
-        let nodes = GuardNodes::read(client, options).await?;
+        let context = ClusterContext::read(client, options).await?;
         let mut all = ceilings(client, options, "").await?;
         let limit = options.cluster.patience;
         let fields = "spec.nodeName!=";
@@ -122,7 +143,8 @@ impl GuardReport {
                 && let Some(pod) = pod.for_holds()
                 && let Some(row) = all.get_mut(pod.id.name().namespace())
             {
-                row.count(&pod, nodes.silent.contains(pod.node.as_str()));
+                let ceiling = before.get(pod.id.name().namespace()).copied().unwrap_or(row.ceiling);
+                row.count(&pod, &context, wrote_tolerations(body), ceiling);
             }
             Ok(())
         })
@@ -134,8 +156,9 @@ impl GuardReport {
             }
             GuardTargets::Guarded => BTreeSet::new(),
         };
-        let is_guarded =
-            |row: &GuardRow| row.ceiling != GuardCeiling::None || row.guarded + row.missing() > 0;
+        let is_guarded = |row: &GuardRow| {
+            row.ceiling != GuardCeiling::None || row.guarded + row.missing() + row.unrecorded.len() > 0
+        };
         let (rows, others) = all.into_iter().partition(|(name, row)| match targets {
             GuardTargets::Guarded => is_guarded(row),
             GuardTargets::Named(_) | GuardTargets::Labelled(_) => named.contains(name),
@@ -145,7 +168,7 @@ impl GuardReport {
         Ok(Self {
             rows,
             others: others.map(|(name, row)| (name, row.pods())).collect(),
-            other_taints: nodes.other_taints,
+            other_taints: context.other_taints,
         })
     }
 
@@ -160,7 +183,7 @@ impl GuardReport {
     }
 }
 
-impl GuardNodes {
+impl ClusterContext {
     async fn read(client: &kube::Client, options: &GuardOptions) -> Result<Self, RequestError> {
         let nodes = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
         let mut found = Self::default();
@@ -171,6 +194,20 @@ impl GuardNodes {
             Ok(())
         })
         .await?;
+        let group = "taintward.io";
+        let policies =
+            ListRequest { group, plural: "taintwardpolicies", namespace: "", selector: "", fields: "" };
+        let policies = pages(client, policies, options.cluster.patience, &mut |body| {
+            let policy = match PolicyObject::from_json(body) {
+                Decoded::Object(object) => object.policy,
+                Decoded::Unbound(_) | Decoded::Undecodable(_) => return Err("unknown".to_owned()),
+            };
+            let given = [policy.not_ready, policy.unreachable];
+            found.gives_forever |= given.contains(&Some(TolerationDuration::Forever));
+            Ok(())
+        })
+        .await;
+        found.gives_forever |= policies.is_err_and(|why| why.failure != ApiFailure::NotFound);
         Ok(found)
     }
 

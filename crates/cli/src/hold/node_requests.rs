@@ -41,12 +41,9 @@ pub(super) async fn names(
 
 /// Writes the annotation to each node. Returns the errors by node.
 pub(super) async fn write(nodes: &NodeClient, names: &[String], action: &HoldAction) -> Vec<String> {
-    let now = Clock::system().now().wall;
-    let (request, reason) = request(action, now);
-    let note = (HOLD.to_owned(), encode_request(request, reason));
     let mut failures = Vec::new();
     for name in names {
-        failures.extend(write_one(nodes, name, &note).await.err().map(|why| format!("node {name}: {why}")));
+        failures.extend(write_one(nodes, name, action).await.err().map(|why| format!("node {name}: {why}")));
     }
     failures
 }
@@ -61,16 +58,21 @@ fn request(action: &HoldAction, now: Wall) -> (NodeHoldRequest, &str) {
     }
 }
 
-async fn write_one(nodes: &NodeClient, name: &str, note: &(String, Option<String>)) -> Result<(), String> {
+/// The annotation has the API server's time: the controller ignores an order from the future, and compares times with
+/// those of taints.
+async fn write_one(nodes: &NodeClient, name: &str, action: &HoldAction) -> Result<(), String> {
     let writing = PatchOptions { field_manager: "taintward".to_owned(), ..PatchOptions::default() };
     let untouched = TaintEdit { add: Vec::new(), remove: Vec::new() };
     let mut tries = 1;
     loop {
         let response = nodes.read(name).await.map_err(|why| why.to_string())?;
         let node = EditableNode::read(&response.body)?;
+        let now = response.date.unwrap_or_else(|| Clock::system().now().wall);
+        let (request, reason) = request(action, now);
+        let note = (HOLD.to_owned(), encode_request(request, reason));
         let applied =
             untouched.apply(&node.fact().taints, false).map_err(|why| why.messages(name).join(", "))?;
-        let Some(patch) = node.patch(&applied, &[], std::slice::from_ref(note)) else { return Ok(()) };
+        let Some(patch) = node.patch(&applied, &[], &[note]) else { return Ok(()) };
         match nodes.patch(name, patch, &writing).await {
             Ok(_) => return Ok(()),
             Err(why) if NodeRequestError::is_conflict(&why) && tries < TRIES => tries += 1,

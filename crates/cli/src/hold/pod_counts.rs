@@ -1,11 +1,12 @@
 //! Counts the held pods of the nodes, and lists the pods that no hold can cover.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use taintward_core::taint::Taint;
 use taintward_core::toleration_hold::{HoldCoverage, UncoveredReason};
 use taintward_core::toleration_seconds::{HeldPodFact, RecordState};
 use taintward_kube::RequestBudget;
 use taintward_kube::api::RequestError;
-use taintward_kube::decode::{Decoded, DecodedPod, WatchedObject as _};
+use taintward_kube::decode::{Decoded, DecodedNode, DecodedPod, WatchedObject as _};
 use taintward_kube::paged_list::{ListRequest, pages};
 
 /// The pods of the selected nodes.
@@ -25,7 +26,7 @@ pub(super) async fn look(
     nodes: &[String],
     limit: RequestBudget,
 ) -> Result<PodCounts, RequestError> {
-    let names: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
+    let taints = silent_nodes(client, nodes, limit).await?;
     let fields = match nodes {
         [one] => format!("spec.nodeName={one}"),
         _ => "spec.nodeName!=".to_owned(),
@@ -34,10 +35,10 @@ pub(super) async fn look(
     let mut counts = PodCounts::default();
     pages(client, pods, limit, &mut |body| {
         if let Decoded::Object(pod) = DecodedPod::from_json(body)
-            && names.contains(pod.pod.node.as_str())
+            && let Some(taints) = taints.get(pod.pod.node.as_str())
             && let Some(pod) = pod.for_holds()
         {
-            counts.count(&pod);
+            counts.count(&pod, taints);
         }
         Ok(())
     })
@@ -45,15 +46,45 @@ pub(super) async fn look(
     Ok(counts)
 }
 
+/// The taints of those of these nodes that are silent; none for the others.
+async fn silent_nodes(
+    client: &kube::Client,
+    nodes: &[String],
+    limit: RequestBudget,
+) -> Result<BTreeMap<String, Vec<Taint>>, RequestError> {
+    let mut found: BTreeMap<String, Vec<Taint>> =
+        nodes.iter().map(|name| (name.clone(), Vec::new())).collect();
+    let fields = match nodes {
+        [one] => format!("metadata.name={one}"),
+        _ => String::new(),
+    };
+    let request = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: &fields };
+    pages(client, request, limit, &mut |body| {
+        if let Decoded::Object(node) = DecodedNode::from_json(body)
+            && node.for_holds().is_silent
+            && let Some(taints) = found.get_mut(node.taints.name.as_str())
+        {
+            *taints = node.taints.taints;
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(found)
+}
+
 impl PodCounts {
-    fn count(&mut self, pod: &HeldPodFact) {
+    fn count(&mut self, pod: &HeldPodFact, taints: &[Taint]) {
         if let RecordState::Known(record) = &pod.record
             && !record.is_released()
         {
             self.held += 1;
+            // Held before its node became silent, it has no countdown that could go on.
+            let beside = || HoldCoverage::default().beside(&pod.tolerations, taints).uncovered;
+            let uncovered = record.counted_since().and_then(|_| beside());
+            self.uncovered.extend(uncovered.map(|reason| (pod.id.name().to_string(), reason)));
             return;
         }
-        let coverage = HoldCoverage::of(&pod.tolerations);
+        let coverage = HoldCoverage::of(&pod.tolerations).beside(&pod.tolerations, taints);
         if pod.record != RecordState::Undecodable && !coverage.positions.is_empty() {
             self.not_held += 1;
         }

@@ -15,6 +15,7 @@ mod crowd;
 mod faults;
 mod guard;
 mod holds;
+mod other_taints;
 mod page;
 mod replicas;
 mod stage;

@@ -16,6 +16,7 @@ pub struct HoldMetrics {
     held: Gauge,
     released: Gauge,
     undecodable: Gauge,
+    unrecorded: Gauge,
     waiting: Gauge,
     limits_exceeded: Gauge,
 }
@@ -38,6 +39,10 @@ impl HoldMetrics {
                 names::HOLD_PODS_UNDECODABLE,
                 "Pods whose annotation taintward.io/held cannot be decoded: they are left unchanged",
             ),
+            unrecorded: registry.gauge(
+                names::HOLD_PODS_UNRECORDED,
+                "Pods whose annotation was removed while no controller ran: they keep no tolerationSeconds, or the ceiling",
+            ),
             waiting: registry
                 .gauge(names::HOLD_PODS_WAITING, "Pods that the controller has yet to hold or release"),
             limits_exceeded: registry.gauge(
@@ -53,6 +58,7 @@ impl HoldMetrics {
         self.held.set(number(stats.held));
         self.released.set(number(stats.released));
         self.undecodable.set(number(stats.undecodable));
+        self.unrecorded.set(number(stats.unrecorded));
         self.waiting.set(number(stats.waiting));
         self.limits_exceeded.set(number(limits_exceeded));
     }

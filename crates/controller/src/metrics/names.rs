@@ -48,6 +48,7 @@ metric_names! {
     HOLD_PODS = "taintward_hold_pods",
     HOLD_PODS_RELEASED = "taintward_hold_pods_released",
     HOLD_PODS_UNDECODABLE = "taintward_hold_pods_undecodable",
+    HOLD_PODS_UNRECORDED = "taintward_hold_pods_unrecorded",
     HOLD_PODS_WAITING = "taintward_hold_pods_waiting",
     HOLD_LIMITS_EXCEEDED = "taintward_hold_limits_exceeded",
     BACKFILL_PODS_PATCHED = "taintward_backfill_pods_patched",

@@ -5,6 +5,7 @@ use crate::controller_context::ControllerContext;
 use crate::text_time::moment;
 use taintward_core::identity::{NodeName, PodId};
 use taintward_core::time::Now;
+use taintward_core::toleration_guard::UnrecordedCause;
 use taintward_core::toleration_seconds::{LimitChange, LimitExceeded, LimitScope, TolerationSecondsNotice};
 use taintward_kube::events::{Event, EventReporter, Regarding};
 
@@ -75,6 +76,23 @@ pub(super) fn report(
                 scope = scope_name(&scope),
                 "the number of silent nodes is within --hold-limit again"
             );
+        }
+        TolerationSecondsNotice::RecordMissing { pod, node, cause } => {
+            let kept = match cause {
+                UnrecordedCause::Hold => "without tolerationSeconds",
+                UnrecordedCause::Guard => "with the ceiling of its namespace",
+            };
+            if sink.lines.admit("pod kept without its own seconds", now.mono) {
+                let remedy =
+                    "recreate the pod, or set the tolerationSeconds that its template or policy says";
+                tracing::warn!(pod = %pod.name(), uid = %pod.uid(), node = %node, kept, remedy, "pod kept without its own seconds");
+            }
+            let note = format!(
+                "Another client removed the annotation of Pod {} while no controller ran: the pod stays {kept}",
+                pod.name()
+            );
+            let missing = event(("TolerationRecordMissing", "Checking"), &pod, node, note, now);
+            sink.recorder.record(Event { warning: true, ..missing });
         }
         TolerationSecondsNotice::RecordUndecodable(pod) => {
             const MESSAGE: &str = "cannot decode an annotation of a held or guarded pod, skipping the pod";

@@ -72,6 +72,12 @@ impl From<DefaultSeconds> for DefaultDurations {
     }
 }
 
+impl Default for DefaultDurations {
+    fn default() -> Self {
+        DefaultSeconds::default().into()
+    }
+}
+
 impl DefaultDurations {
     /// Returns the duration for a taint of this key.
     pub fn of(self, key: &str) -> TolerationDuration {

@@ -63,6 +63,9 @@ fn a_toleration_with_no_fewer_seconds_than_the_ceiling_is_unchanged() {
     assert_eq!(write(&[toleration("", Some(5))], None, ceiling), None, "it is for every taint");
     let mixed = write(&both(None, Some(0)), None, ceiling).unwrap();
     assert_eq!(written(&both(None, Some(0)), &mixed), both(None, Some(3600)));
+    let equal = write(&both(Some(3600), Some(300)), None, ceiling).unwrap();
+    assert_eq!(equal.seconds, [(1, Some(3600))]);
+    assert_eq!(equal.record.map(|record| record.tolerations().len()), Some(1), "only the one that it raised");
 }
 
 #[test]

@@ -10,6 +10,9 @@ use alloc::vec::Vec;
 /// Why a hold cannot stop a countdown of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UncoveredReason {
+    /// The countdown of another NoExecute taint of the node runs too: if the seconds of one are removed,
+    /// kube-controller-manager keeps the deadline that it had (TE-18).
+    OtherCountdown,
     /// No toleration matches the taint: the pod is evicted immediately, and tolerations of a running pod cannot change
     /// that.
     Untolerated,
@@ -50,7 +53,24 @@ impl HoldCoverage {
         coverage
     }
 
+    /// The same on a silent node with these taints, if the countdown had begun before the hold.
+    pub fn beside(mut self, tolerations: &[Toleration], taints: &[Taint]) -> Self {
+        if has_other_countdown(tolerations, taints) {
+            self.not_covered(UncoveredReason::OtherCountdown);
+        }
+        self
+    }
+
     fn not_covered(&mut self, reason: UncoveredReason) {
         self.uncovered = self.uncovered.max(Some(reason));
     }
+}
+
+/// Whether the pod tolerates another NoExecute taint than not-ready and unreachable for a while.
+fn has_other_countdown(tolerations: &[Toleration], taints: &[Taint]) -> bool {
+    let others = taints.iter().filter(|taint| {
+        taint.effect == TaintEffect::NoExecute && ![keys::NOT_READY, keys::UNREACHABLE].contains(&&*taint.key)
+    });
+    let mut matches = others.map(|taint| match_taint(tolerations, taint, NumericOperators::Off));
+    matches.any(|found| matches!(found, TaintMatch::Tolerated(at) if tolerations[at].seconds.is_some()))
 }

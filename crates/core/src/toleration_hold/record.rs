@@ -1,4 +1,4 @@
-//! Defines the record of a held pod: each toleration's own seconds, and since and until when it is held.
+//! Defines the record of a held pod: each toleration's own seconds, and the order by which it is held.
 //!
 //! - Invariant: a toleration that another writer changed meanwhile is no longer in the record; it is dropped, never
 //!   overwritten.
@@ -9,13 +9,6 @@ use crate::time::{Span, Wall};
 use crate::toleration::{Toleration, TolerationOperator};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-
-/// The maximum length of a hold, whatever its record says: a forged one ends, too.
-pub const MAX_HOLD: Span = Span::from_secs(24 * 60 * 60);
-
-/// How far in the future a time written as "now" may be when it is read: clocks step back a little when they are set. A
-/// time further in the future is forged.
-pub(super) const CLOCK_STEP_MAX: Span = Span::from_secs(30);
 
 /// A released pod gets at least this many seconds, or its own if those are fewer.
 pub const REMAINDER_MIN: i64 = 30;
@@ -90,37 +83,28 @@ impl HeldToleration {
 /// The annotation of a held or released pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HoldRecord {
-    since: Wall,
-    until: Wall,
-    changed: Wall,
-    ran: Span,
-    counted_since: Option<Wall>,
-    tolerations: Vec<HeldToleration>,
+    pub(super) order: Option<HoldOrder>,
+    pub(super) changed: Wall,
+    pub(super) ran: Span,
+    pub(super) counted_since: Option<Wall>,
+    pub(super) tolerations: Vec<HeldToleration>,
 }
 
 impl HoldRecord {
-    pub(super) const fn new(tolerations: Vec<HeldToleration>, since: Wall, until: Wall) -> Self {
-        Self { since, until, changed: since, ran: Span::ZERO, counted_since: None, tolerations }
-    }
-
-    /// Makes the record of an annotation; `changed` is when the seconds were last written.
+    /// Makes the record of an annotation.
     pub const fn recorded(
         tolerations: Vec<HeldToleration>,
-        [since, until, changed]: [Wall; 3],
+        order: Option<HoldOrder>,
+        changed: Wall,
         ran: Span,
         counted_since: Option<Wall>,
     ) -> Self {
-        Self { since, until, changed, ran, counted_since, tolerations }
+        Self { order, changed, ran, counted_since, tolerations }
     }
 
-    /// Since when the pod is or was held.
-    pub const fn since(&self) -> Wall {
-        self.since
-    }
-
-    /// The end of the hold when the record was written.
-    pub const fn until(&self) -> Wall {
-        self.until
+    /// The order by which the pod is held; `None`: it was released, or its own seconds come back after a pause.
+    pub const fn order(&self) -> Option<HoldOrder> {
+        self.order
     }
 
     /// When the seconds were last written.
@@ -171,14 +155,27 @@ impl HoldRecord {
         earlier.without_changed_by_others(tolerations).tolerations.iter().all(is_named)
     }
 
-    /// When this pod's hold ends under this order. An administrator's newer order may prolong it, and any order may
-    /// shorten it. A record that claims to start in the future ends now, unless a clock may have stepped back.
-    pub fn ends_at(&self, order: HoldOrder, now: Wall) -> Wall {
-        if self.since > now.plus(CLOCK_STEP_MAX) {
-            return now;
+    /// Whether this countdown is not the one that the record is about: the node became silent again.
+    pub(super) fn is_other_silence(&self, counts_since: Option<Wall>) -> bool {
+        counts_since.is_some() && self.counted_since != counts_since
+    }
+
+    /// The record of a held pod under this order. The limit holds a pod once each time its node becomes silent: within
+    /// one silence its hold may end earlier than recorded, never later.
+    pub(super) fn held_by(&self, order: HoldOrder, counts_since: Option<Wall>, now: Wall) -> Self {
+        let is_other_silence = self.is_other_silence(counts_since);
+        let stays = |recorded: HoldOrder| match (recorded.origin, order.origin) {
+            (HoldOrigin::Limit, HoldOrigin::Limit) => {
+                !is_other_silence && recorded.ends_at() <= order.ends_at()
+            }
+            _ => recorded == order,
+        };
+        if self.order.filter(|recorded| recorded.has_begun(now)).is_some_and(stays) {
+            return self.clone();
         }
-        let own = if order.origin == HoldOrigin::Person { order.until } else { self.until.min(order.until) };
-        own.min(self.since.plus(MAX_HOLD))
+        let held = Self { order: Some(order), ..self.clone() };
+        // Without seconds, the new countdown does not run.
+        if is_other_silence { held.with_ran(Span::ZERO, counts_since) } else { held }
     }
 
     pub(super) fn has_own_seconds(&self) -> bool {
@@ -192,29 +189,17 @@ impl HoldRecord {
         record
     }
 
-    pub(super) fn with_given(&self, now: Wall, given: impl Fn(&HeldToleration) -> Option<i64>) -> Self {
-        self.clone().with_given_unchanged(given).changed_at(now)
-    }
-
-    pub(super) fn with_given_unchanged(mut self, given: impl Fn(&HeldToleration) -> Option<i64>) -> Self {
+    /// Gives each toleration these seconds, or removes its seconds.
+    pub(super) fn with_given(mut self, given: impl Fn(&HeldToleration) -> Option<i64>) -> Self {
         for held in &mut self.tolerations {
             held.given = given(held);
         }
         self
     }
 
-    pub(super) fn changed_at(self, now: Wall) -> Self {
-        Self { changed: now, ..self }
-    }
-
     /// Sets for how long the countdown that counts since then has run.
-    pub(super) fn with_ran(&self, ran: Span, counted_since: Option<Wall>) -> Self {
-        Self { ran, counted_since, ..self.clone() }
-    }
-
-    /// The record of another hold.
-    pub(super) fn again(&self, now: Wall, until: Wall) -> Self {
-        Self { since: now, until, changed: now, ..self.clone() }
+    pub(super) fn with_ran(self, ran: Span, counted_since: Option<Wall>) -> Self {
+        Self { ran, counted_since, ..self }
     }
 
     /// Returns each toleration's position in the pod's list, and the seconds that the record sets.

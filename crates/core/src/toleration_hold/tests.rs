@@ -1,7 +1,7 @@
 //! Tests what is held, what is restored, and what is never changed.
 
 use super::*;
-use crate::taint::{TaintEffect, keys};
+use crate::taint::{Taint, TaintEffect, keys};
 use crate::toleration::TolerationOperator;
 use alloc::vec;
 
@@ -167,6 +167,23 @@ fn a_countdown_that_cannot_be_held_is_reported() {
 }
 
 #[test]
+fn the_countdown_of_another_taint_is_reported() {
+    let mut tolerations = both(Some(300), Some(60));
+    tolerations.push(toleration("maintenance", Some(3600)));
+    tolerations.push(toleration("dedicated", None));
+    let taint = |key: &str, effect| Taint { key: key.into(), value: "".into(), effect, time_added: None };
+    let beside = |taints: &[Taint]| HoldCoverage::of(&tolerations).beside(&tolerations, taints);
+    let silent = taint(keys::UNREACHABLE, TaintEffect::NoExecute);
+    let maintenance = taint("maintenance", TaintEffect::NoExecute);
+    let found = beside(&[silent.clone(), maintenance]);
+    assert_eq!((found.positions, found.uncovered), (vec![0, 1], Some(UncoveredReason::OtherCountdown)));
+    for (key, effect) in [("maintenance", TaintEffect::NoSchedule), ("dedicated", TaintEffect::NoExecute)] {
+        assert_eq!(beside(&[silent.clone(), taint(key, effect)]).uncovered, None, "{key}");
+    }
+    assert_eq!(beside(&[silent]).uncovered, None);
+}
+
+#[test]
 fn a_toleration_that_another_writer_changed_is_left_to_it() {
     let mut pod = Pod::new(both(Some(300), Some(300)));
     let by_person = order(HoldOrigin::Person, 0, 1000);
@@ -186,25 +203,128 @@ fn a_toleration_that_another_writer_changed_is_left_to_it() {
     assert_eq!(pod.record.as_ref().map(own), Some(vec![7, 8]));
 }
 
+const DAY: i64 = 24 * 60 * 60;
+
 #[test]
 fn a_forged_record_ends_too() {
-    let forged = |since: i64, until: i64| {
+    let forged = |origin: HoldOrigin, since: i64| {
         let held = HeldToleration::recorded(&toleration(keys::NOT_READY, Some(300)), None);
-        let times = [at(since), at(until), at(since)];
-        HoldRecord::recorded(held.into_iter().collect(), times, Span::ZERO, None)
+        let order = HoldOrder { origin, since: at(since), until: at(1_000_000_000) };
+        HoldRecord::recorded(held.into_iter().collect(), Some(order), at(since), Span::ZERO, Some(at(0)))
     };
-    let day = 24 * 60 * 60;
-    let mut pod = Pod::new(both(None, None));
-    pod.record = Some(forged(0, 1_000_000_000));
-    let by_person = order(HoldOrigin::Person, 0, 1_000_000_000);
-    assert_eq!(pod.step(Some(0), by_person, day - 1), HoldStep::Wait(Some(at(day))));
-    pod.step(Some(0), by_person, day);
-    assert_eq!(pod.seconds(), [Some(300), None]);
-    // A record from the future.
-    let mut pod = Pod::new(both(None, None));
-    pod.record = Some(forged(5000, 9000));
-    pod.step(Some(0), by_person, 10);
-    assert_eq!(pod.seconds(), [Some(300), None]);
+    for origin in [HoldOrigin::Person, HoldOrigin::Limit] {
+        for (since, restored_at) in [(0, 11), (5000, 11), (1_000_000, 11), (8, 13)] {
+            // No order holds the pod any more: its seconds come back, after the pause if that has begun.
+            let mut pod = Pod { tolerations: both(None, None), record: Some(forged(origin, since)) };
+            pod.step(Some(0), RELEASE, restored_at - 1);
+            assert_eq!(pod.seconds()[0].is_none(), since == 8, "{origin:?} {since}");
+            pod.step(Some(0), RELEASE, restored_at);
+            assert_eq!(pod.seconds(), [Some(300), None], "{origin:?} {since}");
+        }
+        // An order that does hold the pod ends after a day, whatever the record says.
+        for since in [-1000, 0, 5000, 1_000_000_000] {
+            let mut pod = Pod { tolerations: both(None, None), record: Some(forged(origin, since)) };
+            let by_person = order(HoldOrigin::Person, 0, 1_000_000_000);
+            pod.step(Some(0), by_person, 10);
+            assert_eq!(pod.step(Some(0), by_person, DAY - 1), HoldStep::Wait(Some(at(DAY))));
+            pod.step(Some(0), by_person, DAY);
+            assert_eq!(pod.seconds(), [Some(300), None], "{origin:?} {since}");
+        }
+    }
+}
+
+/// For how many of the first three days a pod is held by an order of a node's annotation.
+fn held_for(counts_since: Option<i64>, since: i64, until: i64) -> i64 {
+    let mut pod = Pod::new(both(Some(300), Some(300)));
+    let minutes = (0..3 * DAY).step_by(60);
+    let is_held = |now: &i64| {
+        pod.step(counts_since, order(HoldOrigin::Person, since, until), *now);
+        pod.seconds().iter().all(Option::is_none)
+    };
+    minutes.filter(is_held).count() as i64 * 60
+}
+
+#[test]
+fn an_order_ends_after_a_day_and_one_from_the_future_is_none() {
+    for counts_since in [None, Some(0)] {
+        assert_eq!(held_for(counts_since, 0, 3600), 3600);
+        assert_eq!(held_for(counts_since, 0, 100 * DAY), DAY, "silent since {counts_since:?}");
+        assert_eq!(held_for(counts_since, 40 * DAY, 100 * DAY), 0, "silent since {counts_since:?}");
+        // It begins when its time has come, or when that is within what clocks differ.
+        assert_eq!(held_for(counts_since, DAY, DAY + 3600), 3600);
+        assert_eq!(held_for(counts_since, DAY + 30, DAY + 3600), 3600);
+    }
+}
+
+#[test]
+fn the_limit_holds_a_held_pod_for_a_new_silence_too() {
+    let first = order(HoldOrigin::Limit, 0, 3600);
+    let next = |since| order(HoldOrigin::Limit, since, since + 3600);
+    // The node recovers and becomes silent again between two looks.
+    let mut pod = Pod::new(both(Some(300), Some(300)));
+    pod.step(Some(0), first, 100);
+    for now in [3502, 3599, 3600, 7100] {
+        pod.step(Some(3501), next(3501), now);
+        assert_eq!(pod.seconds(), [None, None], "{now}");
+    }
+    // The limit is exceeded again later, within the same silence: its hold does not last longer.
+    assert_eq!(pod.step(Some(3501), next(5000), 7100), HoldStep::Wait(Some(at(7101))));
+    pod.step(Some(3501), next(5000), 7101);
+    assert_eq!(pod.seconds(), [Some(300), Some(300)]);
+    assert_eq!(pod.step(Some(3501), next(5000), 7200), HoldStep::Wait(None));
+    // It becomes silent in the pause before the pod's own seconds come back.
+    let mut pod = Pod::new(both(Some(300), Some(300)));
+    pod.step(Some(0), order(HoldOrigin::Limit, 0, 500), 101);
+    pod.step(Some(0), order(HoldOrigin::Limit, 0, 500), 500);
+    assert_eq!(pod.seconds(), [Some(200), Some(200)]);
+    pod.step(None, RELEASE, 550);
+    for now in [552, 600, 4151] {
+        pod.step(Some(552), next(552), now);
+        assert_eq!(pod.seconds(), [None, None], "{now}");
+    }
+    pod.step(Some(552), next(552), 4152);
+    assert_eq!(pod.seconds(), [Some(300), Some(300)]);
+}
+
+#[test]
+fn a_persons_hold_leaves_the_pod_to_the_limit() {
+    let (by_limit, by_person) = (order(HoldOrigin::Limit, 5, 3605), order(HoldOrigin::Person, 10, 610));
+    for person_first in [true, false] {
+        let mut pod = Pod::new(both(Some(300), Some(300)));
+        if !person_first {
+            pod.step(Some(0), by_limit, 8);
+        }
+        pod.step(Some(0), by_person, 11);
+        assert_eq!(pod.step(Some(0), by_person, 609), HoldStep::Wait(Some(at(610))));
+        pod.step(Some(0), by_limit, 610);
+        assert_eq!(pod.step(Some(0), by_limit, 3604), HoldStep::Wait(Some(at(3605))));
+        pod.step(Some(0), by_limit, 3605);
+        assert!(pod.seconds().iter().all(Option::is_some));
+    }
+}
+
+#[test]
+fn a_person_holds_a_released_pod_again_for_as_long_as_the_order_says() {
+    let mut pod = Pod::new(both(Some(300), Some(300)));
+    pod.step(Some(0), order(HoldOrigin::Person, 0, 100), 51);
+    pod.step(Some(0), RELEASE, 60);
+    assert_eq!(pod.seconds(), [Some(250), Some(250)]);
+    // The order was given just before the release was written.
+    let again = order(HoldOrigin::Person, 59, 9000);
+    pod.step(Some(0), again, 61);
+    assert_eq!(pod.seconds(), [None, None]);
+    assert_eq!(pod.step(Some(0), again, 8999), HoldStep::Wait(Some(at(9000))));
+}
+
+#[test]
+fn equal_tolerations_of_other_effects_are_others() {
+    let mut pod = Pod::new(both(Some(300), Some(300)));
+    let another = Toleration { effect: Some(TaintEffect::NoSchedule), ..toleration(keys::NOT_READY, None) };
+    pod.tolerations.insert(0, another);
+    pod.step(Some(0), order(HoldOrigin::Person, 0, 1000), 1);
+    assert_eq!(pod.seconds(), [None, None, None]);
+    pod.step(None, RELEASE, 10);
+    assert_eq!(pod.seconds(), [None, Some(300), Some(300)]);
 }
 
 #[test]

@@ -1,10 +1,9 @@
-//! Finds the pods whose seconds differ from their policies or the ceilings of their namespaces; paces their patches.
+//! Decides which seconds pods get from their policies and the ceilings of their namespaces, and counts the progress.
 //!
 //! - Invariant: nothing is written before namespaces and policies were listed once; nor for a policy while one cannot
 //!   be decoded, because it is unknown which namespaces that one is for (D11).
 //! - Invariant: a pod whose node is silent, or that has a record of a hold, waits.
 
-use super::effect_queue::HeldPodKey;
 use super::held_pod_entry::HeldPodEntry;
 use super::object_cache::SecondsCache;
 use super::patch::{PatchPurpose, SecondsWrite};
@@ -42,7 +41,7 @@ struct PolicyEntry {
     list: u64,
 }
 
-/// The seconds that pods should have, and which pods need a patch.
+/// The seconds that pods should have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DesiredSeconds {
     /// `None`: no pod is backfilled.
@@ -63,11 +62,6 @@ pub(crate) struct DesiredSeconds {
     /// Namespaces whose pods have to be checked again.
     changed: BTreeSet<Box<str>>,
     policies_changed: bool,
-    /// Pods to patch, with the purpose.
-    pending: BTreeMap<HeldPodKey, PatchPurpose>,
-    pending_for_guard: usize,
-    /// No patch before then.
-    next_at: Option<Mono>,
     /// Progress may have changed since the last check.
     has_progressed: bool,
     progress_at: Option<Mono>,
@@ -79,6 +73,12 @@ impl DesiredSeconds {
     pub(crate) fn new(backfill: Option<BackfillSettings>, guard: Option<GuardSettings>) -> Option<Self> {
         let has_work = backfill.is_some() || guard.is_some();
         has_work.then(|| Self { backfill, guard, ..Self::default() })
+    }
+
+    /// The maximum number of pods to patch per second.
+    pub(crate) fn per_second(&self) -> Option<u32> {
+        let guard = self.guard.map(|guard| guard.per_second);
+        guard.or(self.backfill.as_ref().map(|backfill| backfill.per_second))
     }
 
     /// Whether pods get ceilings.
@@ -93,11 +93,6 @@ impl DesiredSeconds {
 
     fn can_backfill(&self) -> bool {
         self.backfill.is_some() && self.is_synced() && self.undecodable.is_empty()
-    }
-
-    /// How many pods need a patch of backfill, and of the guard.
-    pub(crate) fn pending(&self) -> (usize, usize) {
-        (self.pending.len() - self.pending_for_guard, self.pending_for_guard)
     }
 
     /// Returns the patch that gives a pod its desired seconds, and the purpose; `None`: it has them, or they are
@@ -119,6 +114,17 @@ impl DesiredSeconds {
         Some((write.into(), if is_guard { PatchPurpose::Guard } else { PatchPurpose::Backfill }))
     }
 
+    /// Whether a pod's seconds are those of a new pod.
+    pub(crate) fn is_current(&self, pod: &HeldPodEntry) -> bool {
+        self.verdict(pod) == Some(BackfillVerdict::Current)
+    }
+
+    /// The ceiling that a pod gets.
+    pub(crate) fn ceiling(&self, pod: &HeldPodEntry) -> GuardCeiling {
+        let namespace = self.namespaces.get(pod.id().name().namespace()).filter(|_| self.guards());
+        namespace.map(|namespace| namespace.ceiling).unwrap_or_default()
+    }
+
     /// Returns the result of backfill for a pod; `None`: unknown.
     fn verdict(&self, pod: &HeldPodEntry) -> Option<BackfillVerdict> {
         let namespaces = Some(&self.namespaces).filter(|_| self.can_backfill())?;
@@ -134,41 +140,14 @@ impl DesiredSeconds {
         Some(backfill(&pod.own_tolerations(), defaults, decision.durations(), replaced))
     }
 
-    /// Records whether a pod needs a patch, and for what.
-    pub(crate) fn set(&mut self, key: &HeldPodKey, wanted: Option<PatchPurpose>) {
+    /// A pod was checked: the progress may have changed.
+    pub(crate) fn pod_checked(&mut self) {
         self.has_progressed = true;
-        let before = match wanted {
-            Some(purpose) => self.pending.insert(key.clone(), purpose),
-            None => self.pending.remove(key),
-        };
-        self.pending_for_guard += usize::from(wanted == Some(PatchPurpose::Guard));
-        self.pending_for_guard -= usize::from(before == Some(PatchPurpose::Guard));
     }
 
-    /// Returns the next pod to patch, if it is due.
-    pub(crate) fn pop(&mut self, now: Mono) -> Option<HeldPodKey> {
-        if !self.is_synced() || self.next_at.is_some_and(|at| now < at) {
-            return None;
-        }
-        let (key, purpose) = self.pending.pop_first()?;
-        self.pending_for_guard -= usize::from(purpose == PatchPurpose::Guard);
-        Some(key)
-    }
-
-    /// A patch is sent: the next one has to wait.
-    pub(crate) fn sent(&mut self, now: Mono) {
-        self.has_progressed = true;
-        let guard = self.guard.map(|guard| guard.per_second);
-        let per_second = guard.or(self.backfill.as_ref().map(|backfill| backfill.per_second));
-        let pause = 1_000_000 / i64::from(per_second.unwrap_or(1).max(1));
-        self.next_at = Some(now.plus(Span::from_micros(pause)));
-    }
-
-    /// When the next pod may be patched, if one is pending.
+    /// When to count the progress again.
     pub(crate) fn next_wakeup(&self) -> Option<Mono> {
-        let patch = self.next_at.filter(|_| self.is_synced() && !self.pending.is_empty());
-        let progress = self.progress_at.filter(|_| self.can_backfill() && self.has_progressed);
-        patch.into_iter().chain(progress).min()
+        self.progress_at.filter(|_| self.can_backfill() && self.has_progressed)
     }
 
     /// Returns the namespaces whose pods have to be checked again.

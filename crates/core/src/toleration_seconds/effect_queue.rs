@@ -1,21 +1,15 @@
-//! Queues the pods to check, the most urgent first, and those that wait for a time.
+//! Queues the pods to check, the most urgent first, those that wait for a time, and those that need other seconds.
 //!
-//! - Invariant: a pod is in at most one place: ready, waiting, or in flight. Retries never end (L2), and none is made
-//!   without a pause (D3).
+//! - Invariant: a pod is in at most one place: ready, waiting, paced, or in flight. So no two patches of a pod are in
+//!   flight at once. Retries never end (L2), and none is made without a pause (D3).
 
+use super::objects::HeldPodKey;
+use super::patch::PatchPurpose;
 use crate::api_error::ApiFailure;
 use crate::backoff::backoff;
 use crate::engine::Lane;
-use crate::identity::{NodeName, Uid};
-use crate::time::{Mono, Wall};
+use crate::time::{Mono, Span, Wall};
 use alloc::collections::{BTreeMap, BTreeSet};
-
-/// A pod.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct HeldPodKey {
-    pub(crate) node: NodeName,
-    pub(crate) uid: Uid,
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum QueuePlace {
@@ -23,80 +17,141 @@ enum QueuePlace {
     Ready(Wall),
     /// To be checked from then on.
     Waiting(Mono),
+    /// Needs the seconds of backfill or of the guard, as soon as the rate allows a patch.
+    Paced(PatchPurpose),
     /// In flight.
     InFlight,
+}
+
+/// A set of pods, those whose patch failed apart from the others.
+#[derive(Clone, Debug)]
+struct Lanes<K> {
+    fresh: BTreeSet<K>,
+    retries: BTreeSet<K>,
+}
+
+impl<K> Default for Lanes<K> {
+    fn default() -> Self {
+        Self { fresh: BTreeSet::new(), retries: BTreeSet::new() }
+    }
+}
+
+impl<K: Ord> Lanes<K> {
+    fn insert(&mut self, key: K, is_retry: bool) {
+        let lane = if is_retry { &mut self.retries } else { &mut self.fresh };
+        lane.insert(key);
+    }
+
+    fn remove(&mut self, key: &K) {
+        self.fresh.remove(key);
+        self.retries.remove(key);
+    }
+
+    fn pop(&mut self, lane: Lane) -> Option<K> {
+        let retry = if lane == Lane::All { self.retries.pop_first() } else { None };
+        retry.or_else(|| self.fresh.pop_first())
+    }
+
+    fn len(&self) -> usize {
+        self.fresh.len() + self.retries.len()
+    }
 }
 
 /// All pods with pending work.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PodPatchQueue {
     places: BTreeMap<HeldPodKey, QueuePlace>,
-    ready: BTreeSet<(Wall, HeldPodKey)>,
+    ready: Lanes<(Wall, HeldPodKey)>,
     waiting: BTreeSet<(Mono, HeldPodKey)>,
+    paced: Lanes<HeldPodKey>,
+    paced_for_guard: usize,
+    /// The pause between two patches of paced pods.
+    pace: Span,
+    /// No patch of a paced pod before then.
+    paced_from: Option<Mono>,
     in_flight: usize,
     /// The number of consecutive failures of a pod's patch.
     failures: BTreeMap<HeldPodKey, u32>,
-    /// Pods whose patch failed and may be retried.
-    retries: BTreeSet<(Wall, HeldPodKey)>,
 }
 
 impl PodPatchQueue {
+    /// Returns an empty queue that patches so many paced pods per second.
+    pub(crate) fn new(paced_per_second: u32) -> Self {
+        let pace = Span::from_micros(1_000_000 / i64::from(paced_per_second.max(1)));
+        Self { pace, ..Self::default() }
+    }
+
     /// Queues a pod; one that failed waits for its pause, and one in flight is queued again when its patch has ended.
     pub(crate) fn add(&mut self, key: HeldPodKey, deadline: Wall) {
-        let is_retry = self.failures.contains_key(&key);
         match self.places.get(&key) {
             Some(QueuePlace::InFlight) => return,
-            Some(QueuePlace::Waiting(_)) if is_retry => return,
+            Some(QueuePlace::Waiting(_)) if self.failures.contains_key(&key) => return,
             _ => {}
         }
-        self.take_out(&key);
-        let lane = if is_retry { &mut self.retries } else { &mut self.ready };
-        lane.insert((deadline, key.clone()));
-        self.places.insert(key, QueuePlace::Ready(deadline));
+        self.place(key, QueuePlace::Ready(deadline));
     }
 
     /// Queues a pod for that time.
     pub(crate) fn wait_until(&mut self, key: HeldPodKey, at: Mono) {
-        self.take_out(&key);
-        self.waiting.insert((at, key.clone()));
-        self.places.insert(key, QueuePlace::Waiting(at));
+        self.place(key, QueuePlace::Waiting(at));
+    }
+
+    /// Queues a pod for a patch at the rate of backfill and the guard.
+    pub(crate) fn pace(&mut self, key: HeldPodKey, purpose: PatchPurpose) {
+        self.place(key, QueuePlace::Paced(purpose));
+    }
+
+    /// Forgets a pod that is gone, unless its patch is in flight.
+    pub(crate) fn forget(&mut self, key: &HeldPodKey) {
+        if self.places.get(key) != Some(&QueuePlace::InFlight) {
+            self.take_out(key);
+            self.failures.remove(key);
+        }
     }
 
     /// Advances the time.
     pub(crate) fn tick(&mut self, now: Mono) {
-        while let Some((at, key)) = self.waiting.first().cloned().filter(|(at, _)| *at <= now) {
-            self.waiting.remove(&(at, key.clone()));
-            self.places.remove(&key);
+        while let Some((_, key)) = self.waiting.first().cloned().filter(|(at, _)| *at <= now) {
             // It is due now: nothing is more urgent.
-            let deadline = Wall::from_micros(i64::MIN);
-            let lane = if self.failures.contains_key(&key) { &mut self.retries } else { &mut self.ready };
-            lane.insert((deadline, key.clone()));
-            self.places.insert(key, QueuePlace::Ready(deadline));
+            self.place(key, QueuePlace::Ready(Wall::from_micros(i64::MIN)));
         }
     }
 
-    /// Returns the next pod of a lane.
+    /// Takes out the next pod of a lane to check.
     pub(crate) fn pop(&mut self, lane: Lane) -> Option<HeldPodKey> {
-        let retry = if lane == Lane::All { self.retries.pop_first() } else { None };
-        let (_, key) = retry.or_else(|| self.ready.pop_first())?;
+        let (_, key) = self.ready.pop(lane)?;
         self.places.remove(&key);
         Some(key)
     }
 
-    /// A patch of a pod is in flight.
+    /// Takes out the next paced pod of a lane, if the rate allows a patch.
+    pub(crate) fn pop_paced(&mut self, lane: Lane, now: Mono) -> Option<HeldPodKey> {
+        if self.paced_from.is_some_and(|at| now < at) {
+            return None;
+        }
+        let key = self.paced.pop(lane)?;
+        self.take_out(&key);
+        Some(key)
+    }
+
+    /// The patch of a pod that was taken out is in flight.
     pub(crate) fn begin(&mut self, key: HeldPodKey) {
-        self.places.insert(key, QueuePlace::InFlight);
-        self.in_flight += 1;
+        self.place(key, QueuePlace::InFlight);
+    }
+
+    /// The same for a paced pod: the next one has to wait.
+    pub(crate) fn begin_paced(&mut self, key: HeldPodKey, now: Mono) {
+        self.begin(key);
+        self.paced_from = Some(now.plus(self.pace));
     }
 
     /// The patch has ended, successfully unless [`Self::fail`] follows. Returns whether it was in flight.
     pub(crate) fn end(&mut self, key: &HeldPodKey) -> bool {
-        if self.places.get(key) != Some(&QueuePlace::InFlight) {
-            return false;
+        let was_in_flight = self.places.get(key) == Some(&QueuePlace::InFlight);
+        if was_in_flight {
+            self.take_out(key);
         }
-        self.places.remove(key);
-        self.in_flight -= 1;
-        true
+        was_in_flight
     }
 
     /// The patch of a pod failed.
@@ -118,21 +173,50 @@ impl PodPatchQueue {
 
     /// The number of pods that may need a patch, plus those in flight.
     pub(crate) fn waiting(&self) -> usize {
-        self.ready.len() + self.retries.len() + self.in_flight
+        self.ready.len() + self.in_flight
     }
 
+    /// The number of paced pods: for backfill, and for the guard.
+    pub(crate) fn paced(&self) -> (usize, usize) {
+        (self.paced.len() - self.paced_for_guard, self.paced_for_guard)
+    }
+
+    /// When a pod has waited long enough.
     pub(crate) fn next_wakeup(&self) -> Option<Mono> {
         self.waiting.first().map(|(at, _)| *at)
     }
 
+    /// When the rate allows the next patch of a paced pod.
+    pub(crate) fn next_paced(&self) -> Option<Mono> {
+        self.paced_from.filter(|_| self.paced.len() > 0)
+    }
+
+    /// Puts a pod into a place, and out of the one where it was.
+    fn place(&mut self, key: HeldPodKey, place: QueuePlace) {
+        self.take_out(&key);
+        let is_retry = self.failures.contains_key(&key);
+        match &place {
+            QueuePlace::Ready(deadline) => self.ready.insert((*deadline, key.clone()), is_retry),
+            QueuePlace::Waiting(at) => _ = self.waiting.insert((*at, key.clone())),
+            QueuePlace::Paced(purpose) => {
+                self.paced.insert(key.clone(), is_retry);
+                self.paced_for_guard += usize::from(*purpose == PatchPurpose::Guard);
+            }
+            QueuePlace::InFlight => self.in_flight += 1,
+        }
+        self.places.insert(key, place);
+    }
+
     fn take_out(&mut self, key: &HeldPodKey) {
         match self.places.remove(key) {
-            Some(QueuePlace::Ready(deadline)) => {
-                self.ready.remove(&(deadline, key.clone()));
-                self.retries.remove(&(deadline, key.clone()));
-            }
+            Some(QueuePlace::Ready(deadline)) => self.ready.remove(&(deadline, key.clone())),
             Some(QueuePlace::Waiting(at)) => _ = self.waiting.remove(&(at, key.clone())),
-            Some(QueuePlace::InFlight) | None => {}
+            Some(QueuePlace::Paced(purpose)) => {
+                self.paced.remove(key);
+                self.paced_for_guard -= usize::from(purpose == PatchPurpose::Guard);
+            }
+            Some(QueuePlace::InFlight) => self.in_flight -= 1,
+            None => {}
         }
     }
 }

@@ -17,7 +17,8 @@ pub struct HoldLimit {
     pub nodes: Option<u32>,
     /// The percentage, rounded down, but at least one node; `None`: all.
     pub percent: Option<u8>,
-    /// A hold ends this long after the limit was exceeded.
+    /// A hold of a node's pods ends this long after the limit was exceeded, or after the node became silent if that
+    /// was later.
     pub hold_for: Span,
 }
 
@@ -52,7 +53,7 @@ pub struct LimitExceeded {
     pub allowed: usize,
     /// Since when it has been exceeded.
     pub since: Wall,
-    /// When the hold ends.
+    /// When the hold of the node that became silent last ends.
     pub until: Wall,
 }
 
@@ -67,7 +68,10 @@ pub enum LimitChange {
 
 /// The limits that are exceeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LimitPlan(BTreeMap<LimitScope, LimitExceeded>);
+pub(crate) struct LimitPlan {
+    exceeded: BTreeMap<LimitScope, LimitExceeded>,
+    hold_for: Span,
+}
 
 /// The nodes of a zone, or all nodes.
 #[derive(Clone, Debug, Default)]
@@ -95,30 +99,32 @@ impl LimitPlan {
             let (allowed, silent) = (limit.allowed(nodes), silent_since.len());
             silent_since.sort_unstable();
             let since = *silent_since.get(allowed)?;
-            let until = since.plus(limit.hold_for);
+            let until = silent_since.last()?.plus(limit.hold_for);
             let is = LimitExceeded { scope: scope.clone(), silent, nodes, allowed, since, until };
             Some((scope, is))
         };
-        Self(scopes.into_iter().filter_map(exceeded).collect())
+        Self { exceeded: scopes.into_iter().filter_map(exceeded).collect(), hold_for: limit.hold_for }
     }
 
     pub(crate) fn exceeded(&self) -> impl Iterator<Item = &LimitExceeded> {
-        self.0.values()
+        self.exceeded.values()
     }
 
-    /// Returns the hold for the silent nodes of a zone: of zone and cluster the one that lasts longer.
-    pub(crate) fn order(&self, zone: &ZoneKey) -> Option<HoldOrder> {
+    /// Returns the hold for the pods of a silent node: of zone and cluster the one that lasts longer. It counts from
+    /// when the node became silent, so nodes that have been dead for long do not shorten the hold of others.
+    pub(crate) fn order(&self, node: &HoldNodeEntry) -> Option<HoldOrder> {
+        let (silent_since, zone) = (node.silent_since()?, node.zone()?);
         let scopes = [LimitScope::Cluster, LimitScope::Zone(zone.clone())];
-        let exceeded = scopes.iter().filter_map(|scope| self.0.get(scope)).max_by_key(|one| one.until)?;
-        let LimitExceeded { since, until, .. } = *exceeded;
-        Some(HoldOrder { origin: HoldOrigin::Limit, since, until })
+        let exceeded = scopes.iter().filter_map(|scope| self.exceeded.get(scope));
+        let since = exceeded.map(|exceeded| exceeded.since.max(silent_since)).max()?;
+        Some(HoldOrder { origin: HoldOrigin::Limit, since, until: since.plus(self.hold_for) })
     }
 
     /// Returns the differences from the previous plan.
     pub(crate) fn changes_since(&self, before: &Self) -> Vec<LimitChange> {
-        let exceeded = self.0.iter().filter(|(scope, is)| before.0.get(scope) != Some(is));
+        let exceeded = self.exceeded.iter().filter(|(scope, is)| before.exceeded.get(scope) != Some(is));
         let exceeded = exceeded.map(|(_, is)| LimitChange::Exceeded(is.clone()));
-        let kept = before.0.keys().filter(|scope| !self.0.contains_key(scope));
+        let kept = before.exceeded.keys().filter(|scope| !self.exceeded.contains_key(scope));
         exceeded.chain(kept.cloned().map(LimitChange::Kept)).collect()
     }
 }

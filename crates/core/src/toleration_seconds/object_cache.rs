@@ -3,9 +3,8 @@
 //! - Invariant: an older version never replaces a newer one, except in a list; the pods of an unknown or undecodable
 //!   node never change (D11); tolerations are stored once, however many pods have them.
 
-use super::effect_queue::HeldPodKey;
 use super::held_pod_entry::{FactSource, HeldPodEntry, SharedPodParts};
-use super::objects::{HeldPodFact, HoldNodeFact, NodeHoldRequest, RecordState};
+use super::objects::{HeldPodFact, HeldPodKey, HoldNodeFact, NodeHoldRequest, RecordState};
 use crate::identity::{NodeName, PodId, Uid};
 use crate::node_lifecycle::ZoneKey;
 use crate::object_event::{ObjectIndex, ObjectRef};
@@ -23,6 +22,8 @@ pub struct TolerationSecondsStats {
     pub released: usize,
     /// Pods whose record cannot be decoded.
     pub undecodable: usize,
+    /// Pods that lost their record while no process ran, and whose seconds are not their own.
+    pub unrecorded: usize,
     /// Pods to check, or with a patch in flight.
     pub waiting: usize,
     /// Pods whose default tolerations need other seconds.
@@ -151,6 +152,7 @@ impl SecondsCache {
                 self.nodes.remove(&name);
             }
             self.forget(&pod);
+            self.changed_pods.push(HeldPodKey { node: name, uid: uid.clone() });
         }
     }
 

@@ -12,6 +12,13 @@ use crate::toleration_hold::{HoldRecord, ReleaseMode};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+/// A pod and its node.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct HeldPodKey {
+    pub(crate) node: NodeName,
+    pub(crate) uid: Uid,
+}
+
 /// What an administrator requests for a node, by an annotation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum NodeHoldRequest {
@@ -32,6 +39,16 @@ pub enum NodeHoldRequest {
         /// Which seconds its held pods get back.
         mode: ReleaseMode,
     },
+}
+
+impl NodeHoldRequest {
+    /// When the hold begins, if that is later than now.
+    pub(crate) fn begins_after(self, now: Wall) -> Option<Wall> {
+        match self {
+            Self::Hold { since, .. } => Some(since).filter(|since| now < *since),
+            Self::None | Self::Release { .. } => None,
+        }
+    }
 }
 
 /// A node.
@@ -75,9 +92,9 @@ pub enum RecordState {
     Absent,
     /// It is held, or was released.
     Known(Box<HoldRecord>),
-    /// It cannot be decoded, or there are two (D11): the pod never changes.
+    /// It has a ceiling.
     Guarded(Box<GuardRecord>),
-    /// Which record annotations a pod has.
+    /// It cannot be decoded, or there are two (D11): the pod never changes.
     Undecodable,
 }
 

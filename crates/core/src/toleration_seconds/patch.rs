@@ -1,17 +1,16 @@
 //! Defines the inputs and outputs of the engine of toleration seconds: patches and notices.
 
-use super::effect_queue::HeldPodKey;
 use super::held_pod_entry::HeldPodEntry;
 use super::hold_limit::LimitChange;
-use super::objects::{HeldPodFact, HoldNodeFact, RecordAnnotations};
+use super::objects::{HeldPodFact, HeldPodKey, HoldNodeFact, RecordAnnotations};
 use super::seconds_objects::{BackfillPolicyFact, PolicyStatusWrite, SecondsNamespaceFact};
 use crate::api_error::ApiFailure;
-use crate::identity::{NodeName, PodId};
+use crate::identity::{NodeName, PodId, PodRef};
 use crate::object_event::ObjectEvent;
 use crate::time::Wall;
 use crate::toleration::Toleration;
 use crate::toleration_backfill::SecondsChanges;
-use crate::toleration_guard::{GuardRecord, GuardWrite};
+use crate::toleration_guard::{GuardRecord, GuardWrite, UnrecordedCause};
 use crate::toleration_hold::{HoldRecord, HoldWrite};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -105,6 +104,8 @@ pub enum TolerationSecondsInput {
         /// The pod afterwards.
         result: Result<HeldPodFact, ApiFailure>,
     },
+    /// Bound pods without a record whose tolerations Taintward was the last to write, from a list when it started.
+    WrittenPods(Vec<PodRef>),
     /// An event of the namespace watch, for backfill and the guard.
     Namespaces(ObjectEvent<SecondsNamespaceFact>),
     /// An event of the policy watch, for backfill.
@@ -171,6 +172,15 @@ pub enum TolerationSecondsNotice {
     },
     /// A limit of silent nodes is exceeded, or no longer so.
     LimitChanged(LimitChange),
+    /// Another writer removed a pod's record while no process ran: the pod's own seconds are unknown.
+    RecordMissing {
+        /// The pod.
+        pod: PodId,
+        /// Its node.
+        node: NodeName,
+        /// What it has instead.
+        cause: UnrecordedCause,
+    },
     /// A pod's record cannot be decoded.
     RecordUndecodable(PodId),
 }
@@ -179,7 +189,7 @@ impl SecondsPatch {
     pub(crate) fn new(
         pod: &HeldPodEntry,
         node: NodeName,
-        write: impl Into<SecondsWrite>,
+        write: SecondsWrite,
         purpose: PatchPurpose,
     ) -> Self {
         Self {
@@ -188,7 +198,7 @@ impl SecondsPatch {
             tolerations: Arc::clone(pod.shared_tolerations()),
             is_annotated: pod.is_annotated(),
             records: pod.records(),
-            write: write.into(),
+            write,
             purpose,
             is_contested: pod.is_contested(),
         }
@@ -212,8 +222,9 @@ impl SecondsPatch {
         let given = self.write.seconds.iter();
         match (given.clone().filter_map(|(_, seconds)| *seconds).min(), &self.write.record) {
             (Some(seconds), _) => Some(TolerationSecondsNotice::PodReleased { pod, node, seconds }),
-            (None, PatchedRecord::Hold(record)) if given.len() > 0 && record.since() == record.changed() => {
-                Some(TolerationSecondsNotice::PodHeld { pod, node, until: record.until() })
+            (None, PatchedRecord::Hold(record)) if given.len() > 0 => {
+                let until = record.order()?.ends_at();
+                Some(TolerationSecondsNotice::PodHeld { pod, node, until })
             }
             (None, _) => None,
         }

@@ -1,7 +1,6 @@
 //! Defines the facts about namespaces and policies for backfill and the guard, and the progress of backfill.
 
-use crate::admission::DefaultSeconds;
-use crate::admission::policy::TolerationPolicy;
+use crate::admission::policy::{DefaultDurations, TolerationPolicy};
 use crate::admission::request::NamespaceFact;
 use crate::identity::{ResourceVersion, Uid};
 use alloc::boxed::Box;
@@ -10,16 +9,16 @@ use alloc::vec::Vec;
 /// The settings of backfill.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BackfillSettings {
-    /// The seconds that count as those of a default toleration. The first are those of the API server's own admission,
-    /// which apply if no policy and no annotation sets any.
-    pub replaced: Vec<DefaultSeconds>,
+    /// What counts as the seconds of a default toleration. The first are those of the API server's own admission, which
+    /// apply if no policy and no annotation sets any.
+    pub replaced: Vec<DefaultDurations>,
     /// Maximum number of pods patched per second.
     pub per_second: u32,
 }
 
 impl Default for BackfillSettings {
     fn default() -> Self {
-        Self { replaced: [DefaultSeconds::default()].into(), per_second: 20 }
+        Self { replaced: [DefaultDurations::default()].into(), per_second: 20 }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Tests backfill in virtual time: its rate, what it waits for, and the progress it reports.
 
-use taintward_core::admission::DefaultSeconds;
-use taintward_core::admission::policy::{TolerationDuration, TolerationPolicy};
+use taintward_core::admission::policy::{DefaultDurations, TolerationDuration, TolerationPolicy};
 use taintward_core::admission::request::NamespaceFact;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane};
@@ -78,7 +77,7 @@ fn list<F>(facts: impl IntoIterator<Item = F>, input: impl Fn(ObjectEvent<F>) ->
 
 impl Cluster {
     fn new(pods: usize, per_second: u32) -> Self {
-        let settings = BackfillSettings { replaced: vec![DefaultSeconds::default()], per_second };
+        let settings = BackfillSettings { replaced: vec![DefaultDurations::default()], per_second };
         let mut cluster = Self {
             engine: TolerationSecondsEngine::new(None, Some(settings), None),
             millis: 0,

@@ -97,8 +97,8 @@ impl Forgery {
         if held.is_empty() {
             return RecordState::Undecodable;
         }
-        let times = [record.since(), record.until(), record.changed()];
-        RecordState::Known(HoldRecord::recorded(held, times, record.ran(), record.counted_since()).into())
+        let (order, changed, ran) = (record.order(), record.changed(), record.ran());
+        RecordState::Known(HoldRecord::recorded(held, order, changed, ran, record.counted_since()).into())
     }
 
     /// Fewer seconds are not among them: an admission policy refuses a record that another writer makes, and taint

@@ -6,7 +6,12 @@
 
 mod backfill;
 mod engine;
+mod limits;
 mod original;
+mod reordered;
+mod requests;
+mod script;
+mod unrecorded;
 mod world;
 
 use original::OriginalController;

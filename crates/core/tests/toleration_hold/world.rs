@@ -185,8 +185,9 @@ impl World {
 
     /// Another process starts, with a list of everything.
     pub(crate) fn crash(&mut self) {
-        let replaced =
-            POLICIES.map(|seconds| DefaultSeconds { not_ready: seconds, unreachable: seconds }).to_vec();
+        let replaced = POLICIES
+            .map(|seconds| DefaultSeconds { not_ready: seconds, unreachable: seconds }.into())
+            .to_vec();
         self.engine = TolerationSecondsEngine::new(
             Some(HoldSettings { limit: Some(LIMIT) }),
             Some(BackfillSettings { replaced, per_second: 20 }),

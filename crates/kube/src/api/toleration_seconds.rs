@@ -2,20 +2,27 @@
 //! namespace, and the progress of backfill in a policy's status.
 
 use super::{ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath, bodies};
-use crate::decode::{Decoded, DecodedPod, ObjectBody, object_from_body};
+use crate::decode::{Decoded, DecodedPod, ObjectBody, WatchedObject as _, object_from_body};
 use crate::guard_annotation::{GUARD, encode_guard};
 use crate::hold_annotations::{HELD, encode_record};
 use crate::node_client::test;
+use crate::paged_list::{ListRequest, pages};
+use crate::toleration_writer::wrote_tolerations;
 use crate::wire::{BackfillJson, PolicyStatusJson};
 use bytes::Bytes;
 use http::Method;
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::PodRef;
 use taintward_core::toleration::Toleration;
 use taintward_core::toleration_guard::CEILING_LABEL;
 use taintward_core::toleration_seconds::{
-    BackfillProgress, HeldPodFact, PatchedRecord, PolicyStatusWrite, SecondsPatch,
+    BackfillProgress, HeldPodFact, PatchedRecord, PolicyStatusWrite, RecordState, SecondsPatch,
 };
+
+/// The maximum wait for a page of pods.
+const PAGE_WAIT: Duration = Duration::from_secs(30);
 
 impl ApiClient {
     /// Writes seconds and annotation in one write, if the pod has the observed UID and tolerations. Returns the pod
@@ -48,6 +55,28 @@ impl ApiClient {
 }
 
 impl ApiClient {
+    /// Lists the bound pods without a record whose tolerations Taintward was the last to write, page by page.
+    ///
+    /// # Errors
+    /// Why a page could not be read.
+    pub async fn pods_written_without_record(&self) -> Result<Vec<PodRef>, RequestError> {
+        let fields = "spec.nodeName!=";
+        let pods = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields };
+        let mut found = Vec::new();
+        pages(&self.client, pods, PAGE_WAIT, &mut |body| {
+            if wrote_tolerations(body)
+                && let Decoded::Object(pod) = DecodedPod::from_json(body)
+                && let Some(pod) = pod.for_holds()
+                && pod.record == RecordState::Absent
+            {
+                found.push(PodRef { node: pod.node, uid: pod.id.uid().clone() });
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(found)
+    }
+
     /// Writes the ceiling of a namespace's pods into its label; `None` removes the label.
     ///
     /// # Errors

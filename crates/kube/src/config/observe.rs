@@ -83,7 +83,7 @@ impl ObservedRequest {
 }
 
 /// The server's time of the response: a whole second, which was not over yet.
-pub(super) fn date(headers: &HeaderMap) -> Result<Wall, IgnoredDate> {
+pub(crate) fn date(headers: &HeaderMap) -> Result<Wall, IgnoredDate> {
     if headers.contains_key(AGE) {
         return Err(IgnoredDate::Cached);
     }

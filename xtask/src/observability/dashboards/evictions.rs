@@ -112,6 +112,7 @@ fn stopped_countdowns() -> PanelRow {
                     largest("waiting", names::HOLD_PODS_WAITING),
                     largest("released", names::HOLD_PODS_RELEASED),
                     largest("undecodable", names::HOLD_PODS_UNDECODABLE),
+                    largest("unrecorded", names::HOLD_PODS_UNRECORDED),
                 ],
                 "Pods that toleration-hold-controller holds, has yet to hold or release, and has released.",
             ),

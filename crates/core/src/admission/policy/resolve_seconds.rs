@@ -9,7 +9,6 @@ use super::{
     DefaultDurations, NOT_READY_SECONDS, RequestedSeconds, SecondsBounds, TolerationDuration,
     TolerationPolicy, UNREACHABLE_SECONDS,
 };
-use crate::admission::DefaultSeconds;
 use crate::admission::messages::text_of;
 use crate::taint::keys;
 use alloc::boxed::Box;
@@ -67,8 +66,9 @@ pub fn decide(
     workload: &RequestedSeconds,
     namespace: &RequestedSeconds,
     policy: Option<&TolerationPolicy>,
-    last: DefaultSeconds,
+    last: impl Into<DefaultDurations>,
 ) -> SecondsDecision {
+    let last = last.into();
     let not_ready = SecondsCandidates {
         annotation: NOT_READY_SECONDS,
         wishes: [
@@ -95,7 +95,7 @@ struct SecondsCandidates<'a> {
     annotation: &'static str,
     wishes: [(SecondsSource, Option<&'a str>); 2],
     policy: Option<(&'a TolerationPolicy, Option<TolerationDuration>)>,
-    last: i64,
+    last: TolerationDuration,
 }
 
 impl SecondsCandidates<'_> {
@@ -128,7 +128,7 @@ impl SecondsCandidates<'_> {
         }
         let (stay, source) = match self.policy {
             Some((policy, Some(stay))) => (stay, SecondsSource::Policy(policy.name.clone())),
-            _ => (TolerationDuration::For(self.last), SecondsSource::BuiltIn),
+            _ => (self.last, SecondsSource::BuiltIn),
         };
         ResolvedSeconds { stay, source, warnings }
     }

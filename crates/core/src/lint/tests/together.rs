@@ -34,6 +34,8 @@ fn tl203_shadowed() {
     for (row, expected) in [
         ("k Lt 5 NoSchedule | k Lt 4 NoSchedule", "TL203@1.Whole"),
         ("k Lt 5 NoSchedule | k Lt 6 NoSchedule", ""),
+        ("k Lt 5 | k Lt 5 NoSchedule", "TL203@1.Whole"),
+        ("k Gt 5 | k Gt 5 NoSchedule", "TL203@1.Whole"),
         ("k Gt 5 NoSchedule | k Gt 6 NoSchedule", "TL203@1.Whole"),
         ("k Gt 5 NoSchedule | k Gt 4 NoSchedule", ""),
         ("k Lt 5 NoSchedule | k Equal 4 NoSchedule", "TL203@1.Whole"),

@@ -1,7 +1,10 @@
 //! Tests that the token bucket is exact and starts empty (S6, NL-22, NL-23, NL-41), and states and rates of zones.
 
-use super::{TokenBucket, Zone, ZoneMembership};
-use crate::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags, TaintRate, ZoneState};
+use super::{TokenBucket, TurnResult, Zone, ZoneMembership, Zones};
+use crate::identity::NodeName;
+use crate::node_lifecycle::{
+    NodeLifecycleConfig, NodeLifecycleFlags, TaintRate, ZoneKey, ZoneLabels, ZoneState,
+};
 use crate::time::{Mono, Span};
 
 const RATE: TaintRate = TaintRate::from_millionths(100_000);
@@ -24,6 +27,24 @@ fn s6_it_starts_empty_and_holds_one() {
     bucket.take(at(3_600_000_000));
     assert!(!bucket.has_token(at(3_609_999_999)) && bucket.has_token(at(3_610_000_000)));
     assert_eq!(bucket.token_at(at(3_620_000_000)), None, "a token is available");
+}
+
+/// S6: a zone that appears has no token, and only the node whose turn it is ends it.
+#[test]
+fn s6_a_new_zone_waits_for_its_token_and_a_turn_is_the_nodes_own() {
+    let (mut zones, config) = (Zones::default(), NodeLifecycleConfig::default());
+    let zone = ZoneKey::of(ZoneLabels { zone: Some("z"), ..ZoneLabels::default() });
+    let now = at(5_000_000);
+    zones.move_node(None, Some((zone.clone(), ZoneMembership::Ready)), &config, now);
+    let first = zones.next_token_at(&zone, now).expect("it comes");
+    assert!(first > now && !zones.has_free_token(&zone, first.minus(Span::from_micros(1))));
+    assert!(zones.has_free_token(&zone, first));
+    let [one, other] = ["one", "other"].map(NodeName::new);
+    zones.begin_turn(&zone, &one);
+    zones.end_turn(&zone, &other, TurnResult::Open, first);
+    assert!(!zones.has_free_token(&zone, first), "it is still the turn of the first");
+    zones.end_turn(&zone, &one, TurnResult::Open, first);
+    assert!(zones.has_free_token(&zone, first));
 }
 
 #[test]

@@ -1,0 +1,57 @@
+//! Tests holds on nodes that have another NoExecute taint, which their pods tolerate for a while: what the real
+//! kube-controller-manager does with the deadlines of several taints (TE-18).
+
+use crate::stage::{Stage, UNREACHABLE, is_held, name};
+use serde_json::json;
+use std::time::{Duration, Instant};
+use taintward_envtest::binaries;
+use taintward_envtest::fixtures::{create_node, pod, set_taints};
+
+/// Each pod's own seconds for a silent node.
+const OWN: u64 = 12;
+const MAINTENANCE: &str = "example.com/maintenance";
+
+async fn names_on(stage: &Stage, node: &str) -> Vec<String> {
+    stage.on(node).await.iter().map(name).collect()
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_hold_beside_another_countdown_comes_too_late_and_says_so() {
+    let Some(tools) = binaries::for_test("a_hold_beside_another_countdown_comes_too_late") else { return };
+    let stage = Stage::set(&tools, "toleration-hold-controller", &["--hold-limit=off"]).await;
+    let maintenance = json!({"key": MAINTENANCE, "effect": "NoExecute"});
+    let silent = json!({"key": UNREACHABLE, "effect": "NoExecute"});
+    for node in ["a", "b"] {
+        create_node(&stage.admin, node, std::slice::from_ref(&maintenance)).await.unwrap();
+        for (pod_name, seconds) in [("counts", Some(3600)), ("stays", None)] {
+            let fixture = pod(&format!("{node}-{pod_name}"), node).bearing(UNREACHABLE, Some(OWN as i64));
+            fixture.bearing(MAINTENANCE, seconds).create(&stage.admin).await.unwrap();
+        }
+    }
+    // Node b is held before it becomes silent: the countdown of maintenance goes on, and no other one begins.
+    let (code, said) = stage.command(&["hold", "b", "--for", "1h"]).await;
+    assert!(code == Some(0) && said.contains("1 node: 2 of 2 pods held\n"), "{code:?}: {said}");
+    assert!(!said.contains("cannot be held"), "{said}");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    for node in ["a", "b"] {
+        set_taints(&stage.admin, node, &[maintenance.clone(), silent.clone()]).await.unwrap();
+    }
+    let began = Instant::now();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let (code, said) = stage.command(&["hold", "a", "--for", "1h"]).await;
+    assert!(code == Some(0) && said.contains("1 node: 2 of 2 pods held\n"), "{code:?}: {said}");
+    let reported = "1 pod cannot be held:\n  default/a-counts: its node has another NoExecute taint";
+    assert!(said.contains(reported), "{said}");
+    assert!(began.elapsed() < Duration::from_secs(OWN - 2), "the hold came too late: {:?}", began.elapsed());
+    assert!(stage.on("a").await.iter().all(is_held));
+    // kube-controller-manager keeps the deadline of the pod with two countdowns, and cancels that of the other one.
+    stage
+        .until("the pod with two countdowns to leave", async |stage| {
+            names_on(stage, "a").await == ["a-stays"]
+        })
+        .await;
+    assert!(began.elapsed() >= Duration::from_secs(OWN - 1), "{:?}", began.elapsed());
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert_eq!(names_on(&stage, "a").await, ["a-stays"]);
+    assert_eq!(names_on(&stage, "b").await, ["b-counts", "b-stays"]);
+}
