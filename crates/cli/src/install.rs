@@ -6,6 +6,7 @@
 mod addresses;
 mod api_resources;
 mod apply;
+mod changed_pods;
 mod chart;
 mod helm_template;
 mod install_args;
@@ -22,6 +23,7 @@ use crate::output::{self, PrintError};
 use crate::runtime::Runtime;
 use crate::say;
 use apply::ApplyError;
+use changed_pods::ChangedPodsError;
 use chart::ChartError;
 use install_options::InstallAction;
 use serde_json::{Value, json};
@@ -67,6 +69,8 @@ enum InstallError {
     Apply(#[from] ApplyError),
     #[error(transparent)]
     Remove(#[from] UninstallError),
+    #[error(transparent)]
+    ChangedPods(#[from] ChangedPodsError),
     #[error(transparent)]
     Chart(#[from] ChartError),
     #[error(transparent)]
@@ -144,14 +148,16 @@ fn print(text: &str) -> Result<(), InstallError> {
     Ok(output::print(text)?)
 }
 
-/// Connects to the cluster and calls `done` with the client.
+/// Connects to the cluster, checks that no pod needs what the command removes, and calls `done` with the client.
 fn with_client(
     plan: &InstallOptions,
     done: impl AsyncFnOnce(&ObjectClient) -> Result<(), InstallError>,
 ) -> Result<(), InstallError> {
     Runtime::new().map_err(InstallError::Start)?.block_on(async {
         let connected = connect(&plan.server.settings).await?;
-        done(&ObjectClient::new(connected.client, plan.server.patience.only_each())).await
+        let server = ObjectClient::new(connected.client.clone(), plan.server.patience.only_each());
+        changed_pods::check(&connected, &server, plan).await?;
+        done(&server).await
     })
 }
 

@@ -37,6 +37,10 @@ pub(crate) struct InstallArgs {
     /// With --uninstall: keeps pools, whose nodes stay tainted, and deletes the rest
     #[arg(long, requires = "uninstall")]
     keep_pools: bool,
+    /// With --apply: continues if the command removes the controller that holds or guards pods; these pods keep the
+    /// seconds that they have now, or none
+    #[arg(long, requires = "apply")]
+    keep_seconds: bool,
     /// How long to wait until new definitions are established, and until deleted pools are gone
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = crate::args::duration::positive)]
     timeout: Duration,
@@ -192,7 +196,7 @@ impl InstallArgs {
     pub(crate) fn resolve(self) -> Result<InstallOptions, InstallArgsError> {
         let what = self.what();
         let (json, patience) = (self.output == InstallOutputArg::Json, self.timeout);
-        let Self { installed, controller, webhook, monitoring, server, .. } = self;
+        let Self { keep_seconds, installed, controller, webhook, monitoring, server, .. } = self;
         let has = |part| installed.parts.contains(&part);
         let parts = Components {
             controller: has(ComponentArg::Controller),
@@ -229,7 +233,7 @@ impl InstallArgs {
             found: Vec::new(),
             monitoring: monitoring.resolve(),
         };
-        Ok(InstallOptions { values, what, json, server: server.resolve(), patience })
+        Ok(InstallOptions { values, what, json, server: server.resolve(), patience, keep_seconds })
     }
 
     fn what(&self) -> InstallAction {

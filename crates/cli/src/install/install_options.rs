@@ -15,6 +15,8 @@ pub(crate) struct InstallOptions {
     pub(crate) server: ServerOptions,
     /// How long the command waits for definitions, and for deleted pools.
     pub(crate) patience: Duration,
+    /// Continues although pods are held or have a ceiling.
+    pub(crate) keep_seconds: bool,
 }
 
 /// The action of the command.

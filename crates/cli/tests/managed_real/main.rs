@@ -17,5 +17,6 @@ mod guard;
 mod holds;
 mod other_taints;
 mod page;
+mod removed_annotations;
 mod replicas;
 mod stage;

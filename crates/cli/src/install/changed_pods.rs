@@ -1,0 +1,148 @@
+//! Refuses to remove the controller that gives pods their own seconds back, while pods are held or have a ceiling.
+//!
+//! - The present Deployment says which controllers run; pods are listed only if one of these is to go.
+
+use super::install_options::{InstallAction, InstallOptions};
+use super::{InstallError, NAME};
+use crate::args::controllers::{self, TOLERATION_GUARD, TOLERATION_HOLD, is_on};
+use crate::messages::counted;
+use serde_json::Value;
+use taintward_kube::api::RequestError;
+use taintward_kube::config::Connected;
+use taintward_kube::decode::{Decoded, DecodedPod, WatchedObject as _};
+use taintward_kube::node_client::NodeRequestError;
+use taintward_kube::object_client::{ObjectClient, ObjectRef};
+use taintward_kube::paged_list::{ListRequest, pages};
+
+/// The maximum number of pods in the message.
+const NAMED_MAX: usize = 3;
+
+/// Why nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChangedPodsError {
+    #[error(
+        "nothing was changed: {controllers} has changed the seconds of {} ({}), and only it restores them; type \
+         `taintward release --all` and `taintward guard off --all`, and wait until they end; or use --keep-seconds to \
+         leave the pods as they are", counted(pods.len(), "pod"), shown(pods)
+    )]
+    Changed { controllers: String, pods: Vec<String> },
+    #[error("cannot check whether pods are held or guarded: {0}; use --keep-seconds to skip this check")]
+    Unknown(String),
+}
+
+fn shown(pods: &[String]) -> String {
+    let named: Vec<&str> = pods.iter().take(NAMED_MAX).map(String::as_str).collect();
+    match pods.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        Some(more) => format!("{} and {more} more", named.join(", ")),
+        None => named.join(", "),
+    }
+}
+
+/// Which of the two controllers a list enables.
+fn enabled(list: &str) -> [bool; 2] {
+    let entries: Vec<_> = list.split(',').filter_map(|entry| controllers::parse(entry).ok()).collect();
+    [TOLERATION_HOLD, TOLERATION_GUARD].map(|name| is_on(&entries, name))
+}
+
+/// The value of `--controllers` in the Deployment.
+fn controllers_of(deployment: &Value) -> Option<&str> {
+    let containers = deployment.pointer("/spec/template/spec/containers")?.as_array()?;
+    let arguments = containers.iter().filter_map(|container| container["args"].as_array()).flatten();
+    arguments.filter_map(Value::as_str).find_map(|argument| argument.strip_prefix("--controllers="))
+}
+
+/// Checks that no pod needs a controller that the command removes.
+pub(crate) async fn check(
+    connected: &Connected,
+    server: &ObjectClient,
+    options: &InstallOptions,
+) -> Result<(), InstallError> {
+    let values = &options.values;
+    if options.keep_seconds || !values.parts.controller {
+        return Ok(());
+    }
+    let stay = match options.what {
+        InstallAction::Remove(..) => [false; 2],
+        _ => enabled(&values.controllers),
+    };
+    let deployment = ObjectRef {
+        group: "apps",
+        version: "v1",
+        plural: "deployments",
+        namespace: &values.namespace,
+        name: NAME,
+    };
+    let unknown = |why: NodeRequestError| ChangedPodsError::Unknown(why.to_string());
+    let present = server.read(deployment).await.map_err(unknown)?;
+    let present = present.and_then(|present| serde_json::from_slice::<Value>(&present.body).ok());
+    let run = present.as_ref().and_then(controllers_of).map_or([false; 2], enabled);
+    let go = [run[0] && !stay[0], run[1] && !stay[1]];
+    let names: Vec<&str> = [TOLERATION_HOLD, TOLERATION_GUARD]
+        .into_iter()
+        .zip(go)
+        .filter_map(|(name, go)| go.then_some(name))
+        .collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let pods =
+        changed(connected, options, go).await.map_err(|why| ChangedPodsError::Unknown(why.to_string()))?;
+    match pods.is_empty() {
+        true => Ok(()),
+        false => Err(ChangedPodsError::Changed { controllers: names.join(" and "), pods }.into()),
+    }
+}
+
+/// The pods with an annotation of one of these controllers.
+async fn changed(
+    connected: &Connected,
+    options: &InstallOptions,
+    [hold, guard]: [bool; 2],
+) -> Result<Vec<String>, RequestError> {
+    let fields = "spec.nodeName!=";
+    let request = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields };
+    let mut found = Vec::new();
+    pages(&connected.streams, request, options.server.patience, &mut |body| {
+        if let Decoded::Object(pod) = DecodedPod::from_json(body)
+            && let Some(pod) = pod.for_holds()
+            && ((hold && pod.records.hold) || (guard && pod.records.guard))
+        {
+            found.push(pod.id.name().to_string());
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_deployment_says_which_controllers_run() {
+        let deployment = |arguments: Value| {
+            let containers = json!([{"name": "taintward", "args": arguments}]);
+            json!({"spec": {"template": {"spec": {"containers": containers}}}})
+        };
+        let of = |arguments| controllers_of(&deployment(arguments)).map(enabled);
+        assert_eq!(of(json!(["run", "-v=0"])), None);
+        assert_eq!(of(json!(["run", "--controllers=*"])), Some([false, false]));
+        assert_eq!(of(json!(["run", "--controllers=*,toleration-hold-controller"])), Some([true, false]));
+        let both = "--controllers=toleration-guard-controller,toleration-hold-controller";
+        assert_eq!(of(json!(["run", both])), Some([true, true]));
+        assert_eq!(controllers_of(&json!({})), None);
+    }
+
+    #[test]
+    fn the_message_says_which_pods_and_what_to_do() {
+        let pods = |count: usize| (0..count).map(|at| format!("shop/p{at}")).collect();
+        let text =
+            |pods| ChangedPodsError::Changed { controllers: TOLERATION_HOLD.to_owned(), pods }.to_string();
+        assert!(
+            text(pods(1)).contains("toleration-hold-controller has changed the seconds of 1 pod (shop/p0)")
+        );
+        assert!(text(pods(5)).contains("5 pods (shop/p0, shop/p1, shop/p2 and 2 more)"));
+    }
+}

@@ -1,0 +1,93 @@
+//! Tests what happens to held and guarded pods that Taintward can no longer restore: their annotation was removed while
+//! no controller ran, or the installation is about to be removed.
+
+use crate::stage::{HELD, NOT_READY, Stage, UNREACHABLE, is_held, name, seconds};
+use serde_json::json;
+use taintward_envtest::api::PatchType;
+use taintward_envtest::binaries;
+use taintward_envtest::fixtures::{create_node, pod};
+
+const CONTROLLERS: &str = "toleration-hold-controller,toleration-guard-controller";
+const GUARD: &str = "taintward.io/guard";
+const OWN: i64 = 20;
+
+async fn remove_annotation(stage: &Stage, pod: &str, annotation: &str) {
+    let change = json!({"metadata": {"annotations": {annotation: null}}}).to_string();
+    stage
+        .admin
+        .patch(&format!("/api/v1/namespaces/default/pods/{pod}"), PatchType::Merge, &change)
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn pods_that_cannot_be_restored_are_told_and_the_controller_is_not_removed() {
+    let Some(tools) = binaries::for_test("pods_that_cannot_be_restored_are_told") else { return };
+    let mut stage = Stage::set(&tools, CONTROLLERS, &["--hold-limit=off"]).await;
+    for node in ["a", "b"] {
+        create_node(&stage.admin, node, &[]).await.unwrap();
+        for at in 0..2 {
+            let fixture = pod(&format!("{node}-{at}"), node).bearing(NOT_READY, Some(OWN));
+            fixture.bearing(UNREACHABLE, Some(OWN)).create(&stage.admin).await.unwrap();
+        }
+    }
+    // Without seconds by its author: nothing to tell.
+    let forever = pod("forever", "b").bearing(NOT_READY, None).bearing(UNREACHABLE, None);
+    forever.create(&stage.admin).await.unwrap();
+    let (code, said) = stage.command(&["guard", "on", "default", "--ceiling", "1h"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = stage.command(&["hold", "a", "--for", "1h"]).await;
+    assert!(code == Some(0) && said.contains("1 node: 2 of 2 pods held\n"), "{code:?}: {said}");
+
+    // Neither an uninstallation nor a list without the controllers removes what these pods need.
+    let removal = ["install", "--uninstall", "--apply", "--keep-pools"];
+    let others = ["install", "--apply", "--image=registry.example.com/taintward:1", "--parts=controller"];
+    let others = [&others[..], &["--controllers=toleration-guard-controller"]].concat();
+    for (words, pods) in [(&removal[..], "4 pods"), (&others[..], "2 pods")] {
+        let (code, said) = stage.command(words).await;
+        assert_eq!(code, Some(1), "{said}");
+        let told = format!("has changed the seconds of {pods} (default/a-0, default/a-1");
+        assert!(said.contains("nothing was changed: ") && said.contains(&told), "{said}");
+    }
+    let (code, said) = stage.command(&[&removal[..], &["--keep-seconds", "--dry-run=client"]].concat()).await;
+    assert!(code == Some(0) && said.contains("deployment.apps/taintward deleted (dry run)"), "{said}");
+
+    // One annotation of each kind is removed while no controller runs.
+    stage.kill_both();
+    remove_annotation(&stage, "a-0", HELD).await;
+    remove_annotation(&stage, "b-0", GUARD).await;
+    stage.start_both().await;
+    stage
+        .until("both pods to be told", async |stage| {
+            let said = stage.ours();
+            let told = said.lines().filter(|line| line.contains("pod kept without its own seconds"));
+            told.filter(|line| line.contains("default/a-0") || line.contains("default/b-0")).count() == 2
+        })
+        .await;
+    let said = stage.ours();
+    assert_eq!(said.matches("pod kept without its own seconds").count(), 2, "{said}");
+    stage
+        .until("the events", async |stage| {
+            let events = stage.admin.get("/apis/events.k8s.io/v1/namespaces/default/events").await.unwrap();
+            let events = events["items"].as_array().unwrap();
+            let told = events.iter().filter(|event| event["reason"] == "TolerationRecordMissing");
+            told.filter(|event| event["type"] == "Warning").count() == 2
+        })
+        .await;
+
+    // The commands do not say that everything is as it was.
+    let (code, said) = stage.command(&["guard", "status"]).await;
+    assert!(code == Some(0) && said.contains("kept without their own seconds: a-0, b-0."), "{said}");
+    let (code, said) = stage.command(&["release", "--all"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = stage.command(&["guard", "off", "--all"]).await;
+    assert!(code == Some(0) && said.contains("kept without their own seconds: a-0, b-0."), "{said}");
+    assert!(!said.contains("no pod of these namespaces has a ceiling"), "{said}");
+    let pods = stage.pods().await;
+    assert!(!pods.iter().any(is_held));
+    let of = |wanted: &str| seconds(pods.iter().find(|pod| name(pod) == wanted).unwrap());
+    assert_eq!(["a-0", "a-1", "b-0", "b-1"].map(of), [None, Some(OWN), Some(3_600), Some(OWN)]);
+    // Nothing is held or guarded any more, so the installation may go.
+    let (code, said) = stage.command(&[&removal[..], &["--dry-run=client"]].concat()).await;
+    assert_eq!(code, Some(0), "{said}");
+}
