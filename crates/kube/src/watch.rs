@@ -43,7 +43,8 @@ pub use watch_settings::{WatchScope, WatchSettings};
 /// A healthy watch may be silent for hours. HTTP/2 pings detect a dead connection (`config`). The server's promise to
 /// end a watch in time ([`WatchSettings::watch_timeout`]) detects one that leads nowhere. A server or proxy may still
 /// lose an event: so everything is listed again at intervals (L4), alongside the watch, which continues meanwhile
-/// (`background_list.rs`).
+/// (`background_list.rs`). A store that was restored from a backup has not reached the version from which an interrupted
+/// watch continues: so that version is checked (`revision_check.rs`), and everything is listed again.
 ///
 /// ```no_run
 /// use taintward_core::fact::NodeFact;

@@ -151,8 +151,8 @@ async fn the_first_process_creates_leads_and_renews_without_reading() {
     assert!(lines[2..].iter().all(|line| *line == format!("PUT {LEASE}")), "{lines:?}");
 }
 
-/// The store is replaced by a copy that is twenty seconds old. Its version need not be: other writes may have made it
-/// newer than the last one that the watches saw, so that only the lease shows what has happened.
+/// The store is replaced by a copy that is twenty seconds old. Other writes may have made its version
+/// newer than the last one that the watches received, so that only the lease shows what has happened.
 #[tokio::test(start_paused = true)]
 async fn l4_a_lease_that_goes_back_lets_everything_be_listed_again() {
     let (store, client, _) = Store::new();

@@ -97,8 +97,8 @@ impl LeaseStore {
             tracing::warn!(
                 from = from.0,
                 to = to.0,
-                "the lease went back to an older version, as after a restore from a backup, so Taintward lists all \
-                 objects again"
+                reason = "the API server's store may have been restored from a backup",
+                "the lease has an older version than before, listing all objects again"
             );
             self.relist_now.ask();
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 const LASTED: Duration = Duration::from_secs(5);
 /// The longest interval between attempts that no API server responds to: they cost it nothing while it is unavailable,
 /// and all events meanwhile wait for the attempt that succeeds.
-pub(super) const AWAY_LONGEST: Duration = Duration::from_secs(1);
+pub(super) const AWAY_LONGEST: Duration = Duration::from_secs(2);
 /// The same if nothing responds: not even a proxy has work with them.
 pub(super) const UNREACHABLE_LONGEST: Duration = Duration::from_millis(500);
 
@@ -33,7 +33,7 @@ impl WatchBackoff {
     }
 
     /// The same limits, without failures.
-    pub(super) fn anew(&mut self) -> Self {
+    pub(super) fn without_failures(&mut self) -> Self {
         Self::new(self.first, self.longest, self.jitter.next())
     }
 

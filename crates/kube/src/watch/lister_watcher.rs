@@ -88,7 +88,7 @@ impl ListerWatcher {
     }
 
     /// Reads the version of the store from the head of a consistent list of one object: no server responds to that from
-    /// a cache that may be older. Without selectors, so that the server need not search for the object.
+    /// a cache that may be older. Without selectors, so that the server does not search for the object.
     pub(super) async fn current_version<F: WatchedObject>(&self) -> Result<WatchPosition, WatchError> {
         let scope = WatchScope { namespace: self.scope.namespace.clone(), ..WatchScope::default() };
         let path = format!("{}&limit=1", path_in(F::PATH, &scope, None));

@@ -17,12 +17,12 @@ type Answers = (&'static str, fn() -> Reply);
 const AWAY: [(Answers, f64); 8] = [
     (("nobody", Reply::unreachable), 0.7),
     (("a black hole", || Reply::unreachable().delay(Duration::from_secs(5))), 5.2),
-    (("503", || refusal(Wire::Json, 503, "ServiceUnavailable", None)), 1.25),
-    (("a balancer's 502", || Reply::new(502, "text/html").bytes("<h1>Bad Gateway</h1>")), 1.25),
-    (("a proxy's page", || Reply::new(200, "text/html").bytes("<h1>Sign in</h1>")), 1.25),
-    (("a proxy's 404", || Reply::new(404, "text/plain").bytes("default backend - 404")), 1.25),
-    (("401", || refusal(Wire::Json, 401, "Unauthorized", None)), 1.25),
-    (("a page, then no response", || Reply::new(200, "").delay(Duration::from_millis(700))), 1.25),
+    (("503", || refusal(Wire::Json, 503, "ServiceUnavailable", None)), 2.5),
+    (("a balancer's 502", || Reply::new(502, "text/html").bytes("<h1>Bad Gateway</h1>")), 2.5),
+    (("a proxy's page", || Reply::new(200, "text/html").bytes("<h1>Sign in</h1>")), 2.5),
+    (("a proxy's 404", || Reply::new(404, "text/plain").bytes("default backend - 404")), 2.5),
+    (("401", || refusal(Wire::Json, 401, "Unauthorized", None)), 2.5),
+    (("a page, then no response", || Reply::new(200, "").delay(Duration::from_millis(700))), 2.5),
 ];
 
 /// How long it takes after the return of a server that was unavailable this long until the watch is accepted.

@@ -195,7 +195,7 @@ impl<F: WatchedObject> WatchLoop<F> {
         let mut stream = match from {
             Some(from) => {
                 self.check = match self.state.interrupted {
-                    true => RevisionCheck::start::<F>(&self.requests, &from, self.backoff.anew()),
+                    true => RevisionCheck::start::<F>(&self.requests, &from, self.backoff.without_failures()),
                     false => None,
                 };
                 self.state.start_watch(body)
