@@ -1,9 +1,10 @@
 //! Tests which pods are evicted and when: toleration periods, taint starts, and what moves a deadline.
 
+use crate::cancelled::cancelled;
 use crate::common::{World, bears, seconds};
 use crate::one_node;
 use taintward_core::engine::Engine;
-use taintward_core::eviction::{EvictionInput, EvictionNotice};
+use taintward_core::eviction::EvictionInput;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::Span;
@@ -48,13 +49,13 @@ fn te_25_a_countdown_ends_exactly_on_time() {
 #[test]
 fn te_13_a_taint_removed_in_time_cancels_the_countdown_with_a_notice() {
     let mut world = one_node();
-    let pod = world.add_pod("p", "n1", &[bears("k", Some(60))]);
+    world.add_pod("p", "n1", &[bears("k", Some(60))]);
     world.taint("n1", "k");
     world.pass(seconds(59.0));
     world.untaint("n1", "k");
     world.pass(seconds(1000.0));
     assert!(world.left().is_empty());
-    assert!(world.notices.contains(&EvictionNotice::CountdownCancelled { pod }));
+    assert_eq!(cancelled(&world), ["p: TaintRemoved k"]);
     // A new taint starts a full new period.
     world.taint("n1", "k");
     let due = world.now + seconds(60.0);

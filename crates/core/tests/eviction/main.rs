@@ -5,6 +5,7 @@ mod common;
 
 mod absent;
 mod beside;
+mod cancelled;
 mod deadlines;
 mod halves;
 mod holds;

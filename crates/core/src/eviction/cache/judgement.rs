@@ -233,7 +233,8 @@ impl CacheUpdate<'_> {
 }
 
 impl PodEntry {
-    /// The taint of these that evicts the pod first, if its eviction is planned and one does.
+    /// The taint of these that evicts the pod first, if its eviction is planned and one does: also a taint whose time is
+    /// on hold, unless another evicts the pod meanwhile.
     pub(super) fn evicting_taint(
         &self,
         taints: &[TaintInstance],
@@ -243,10 +244,11 @@ impl PodEntry {
         if matches!(self.phase(), EvictionPhase::Idle | EvictionPhase::Deleted) {
             return None;
         }
-        let answers = toleration_matches(self, taints, numeric);
-        let subject = self.input(false);
-        let (_, decisive) = verdict::outcome_with_cause(&subject, taints, holds, &answers, Mono::NEVER);
-        decisive.map(|position| taints[position].taint.clone())
+        let (subject, answers) = (self.input(false), toleration_matches(self, taints, numeric));
+        let decisive = |holds| verdict::outcome_with_cause(&subject, taints, holds, &answers, Mono::NEVER).1;
+        let unheld = HoldHistory::NONE;
+        let position = decisive(holds).or_else(|| decisive(&unheld))?;
+        Some(taints[position].taint.clone())
     }
 }
 
