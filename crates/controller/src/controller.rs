@@ -63,7 +63,7 @@ pub(crate) trait Controller {
     ) -> EffectRequest<InputOf<Self>>;
 
     /// Called when a request has ended.
-    fn on_result(&self, _: &EffectResult<InputOf<Self>>, _: &ControllerContext, _now: Mono) {}
+    fn on_result(&mut self, _: &EffectResult<InputOf<Self>>, _: &ControllerContext, _now: Mono) {}
 
     /// Whether such a failure needs no warning.
     fn is_expected(_: &RequestError) -> bool {

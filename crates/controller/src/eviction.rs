@@ -5,19 +5,21 @@
 
 mod effects;
 mod messages;
+pub(crate) mod progress;
 mod reporting;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use crate::controller::{Controller, EffectOf, InputOf, NoticeOf, ReportSink};
 use crate::controller_context::ControllerContext;
-use crate::effect_executor::EffectRequest;
+use crate::effect_executor::{EffectRequest, EffectResult};
 use crate::event_recorder::RecorderLimits;
 use crate::log_rate_limit::LogRateLimit;
 use crate::metrics::{self, ControllerMetrics, Queue};
 use crate::settings::EvictionScope;
 use crate::time_added_writer::TimeAddedWriter;
 use crate::watch_queues::{WatchQueues, WatchReceiver};
+use progress::ProgressReporter;
 use std::sync::Arc;
 use taintward_core::engine::Lane;
 use taintward_core::eviction::{EvictionEngine, EvictionInput};
@@ -41,6 +43,7 @@ pub(crate) struct EvictionController {
     chance: LogRateLimit,
     relist_lines: LogRateLimit,
     scope: EvictionScope,
+    progress: ProgressReporter,
 }
 
 impl EvictionController {
@@ -49,6 +52,7 @@ impl EvictionController {
         hold: watch::Receiver<bool>,
         stamp_taints: bool,
         relist_now: RelistTrigger,
+        progress: ProgressReporter,
     ) -> Self {
         Self {
             hold,
@@ -59,6 +63,7 @@ impl EvictionController {
             chance: LogRateLimit::per_minute(2),
             relist_lines: LogRateLimit::per_minute(1),
             scope,
+            progress,
         }
     }
 }
@@ -117,6 +122,10 @@ impl Controller for EvictionController {
         effects::request(effect, self.scope, context)
     }
 
+    fn on_result(&mut self, result: &EffectResult<EvictionInput>, _: &ControllerContext, now: Mono) {
+        self.progress.on_result(result, now);
+    }
+
     fn report(
         &mut self,
         notice: NoticeOf<Self>,
@@ -133,8 +142,9 @@ impl Controller for EvictionController {
         tracing::info!(nodes = stats.nodes, pods = stats.pods, tainted = stats.tainted_nodes, "synced");
     }
 
-    fn publish(&mut self, engine: &EvictionEngine, context: &ControllerContext, _: Mono) {
+    fn publish(&mut self, engine: &EvictionEngine, context: &ControllerContext, now: Mono) {
         let stats = engine.stats();
+        self.progress.publish(stats.stall.filter(|_| context.may_write()), now);
         let due = stats.due + stats.in_hand;
         context.metrics.evictions.census(metrics::EvictionGauges {
             pods: stats.pods,

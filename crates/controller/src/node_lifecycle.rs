@@ -127,7 +127,12 @@ impl Controller for NodeLifecycleController {
         effects::request(effect, context)
     }
 
-    fn on_result(&self, result: &EffectResult<NodeLifecycleInput>, context: &ControllerContext, now: Mono) {
+    fn on_result(
+        &mut self,
+        result: &EffectResult<NodeLifecycleInput>,
+        context: &ControllerContext,
+        now: Mono,
+    ) {
         if matches!(result.label.kind, Some(metrics::Effect::ConfirmHealth | metrics::Effect::Declare)) {
             context.metrics.node_health.looked_at_one(now.since(result.sent));
         }

@@ -16,6 +16,7 @@ use crate::controller::Controller;
 use crate::controller_context::ControllerContext;
 use crate::dedicated_pools::{DedicatedPoolController, PoolStreamDemand};
 use crate::eviction::EvictionController;
+use crate::eviction::progress::{ProgressReporter, StalledEvictions};
 use crate::metrics::{ControllerMetrics, Resource};
 use crate::metrics_readers;
 use crate::node_lifecycle::NodeLifecycleController;
@@ -86,6 +87,8 @@ struct EngineQueues {
 struct HealthState {
     metrics: Arc<ControllerMetrics>,
     eviction: LoopHealth,
+    /// Evictions that do not get on.
+    stalled: watch::Sender<StalledEvictions>,
     node_lifecycle: LoopHealth,
     dedicated_pools: LoopHealth,
     toleration_seconds: LoopHealth,
@@ -275,7 +278,8 @@ impl SharedParts<'_> {
         relist_now: RelistTrigger,
     ) -> ControlLoop<EvictionController> {
         let stamp_taints = self.settings.stamp_taints && self.settings.mode == WriteMode::Enforce;
-        let controller = EvictionController::new(scope, hold, stamp_taints, relist_now);
+        let progress = ProgressReporter::new(self.health_state.stalled.clone());
+        let controller = EvictionController::new(scope, hold, stamp_taints, relist_now, progress);
         self.control_loop(EvictionEngine::new(config(self.settings)), controller, &self.health_state.eviction)
     }
 

@@ -34,12 +34,16 @@ const HEALTH: &str = "
 |---|---|
 | `/livez`, `/live`, `/healthz` | a loop is stuck, so that only a restart helps |
 | `/readyz`, `/ready` | a loop is stuck, the API server has not responded yet, a list is not complete yet, a watch has been \
-interrupted for more than 10 s (Taintward detects a dead connection within 4 s), or Taintward could neither read nor write \
-the lease for longer than the lease duration; the response contains the reason. An open watch without events is healthy; \
-a follower is ready. The webhook: a list is not complete yet, a watch has been interrupted for more than 90 s, the \
+interrupted for more than 10 s (Taintward detects a dead connection within 4 s), pods have been due for 10 s while each read and \
+write for them was refused, not answered or answered too late (check `evictions`, only of the leader), or Taintward could neither \
+read nor write the lease for longer than the lease duration; the response contains the reason. An open watch without events is \
+healthy; a follower is ready. The webhook: a list is not complete yet, a watch has been interrupted for more than 90 s, the \
 certificate is missing, or the process is stopping |
 
 `?verbose` shows every check; `/readyz/<check>` shows one. A connection serves one request and lasts at most 10 s.
+
+A failing `/readyz` restarts no pod, and takes nothing away that Taintward needs: the controllers have no Service, the PodMonitor also
+scrapes pods that are not ready, and the leader goes on trying. It only stops a rollout, and shows in `kubectl get pods`.
 ";
 
 /// The whole text.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
+use super::progress::StalledEvictions;
 use super::*;
 use crate::admin::LoopHeartbeat;
 use crate::control_loop::{ControlLoop, LoopHealth};
@@ -111,7 +112,11 @@ pub(crate) fn metrics(clock: &Clock) -> Arc<ControllerMetrics> {
     Arc::new(ControllerMetrics::new(Arc::new(move || clock.now().mono), &about))
 }
 
-fn context(clock: &Clock, api: ApiClient, permission: WritePermission) -> ControllerContext {
+pub(in crate::eviction) fn context(
+    clock: &Clock,
+    api: ApiClient,
+    permission: WritePermission,
+) -> ControllerContext {
     ControllerContext {
         api,
         clock: clock.clone(),
@@ -122,10 +127,16 @@ fn context(clock: &Clock, api: ApiClient, permission: WritePermission) -> Contro
 }
 
 fn controller() -> EvictionController {
-    EvictionController::new(EvictionScope::AllPods, watch::channel(false).1, false, RelistTrigger::default())
+    controller_with(watch::channel(None).0)
 }
 
-fn leading(clock: &Clock, span: Option<Span>) -> Leadership {
+pub(in crate::eviction) fn controller_with(stalled: watch::Sender<StalledEvictions>) -> EvictionController {
+    let (hold, relist_now) = (watch::channel(false).1, RelistTrigger::default());
+    let progress = ProgressReporter::new(stalled);
+    EvictionController::new(EvictionScope::AllPods, hold, false, relist_now, progress)
+}
+
+pub(in crate::eviction) fn leading(clock: &Clock, span: Option<Span>) -> Leadership {
     let now = clock.now().mono;
     let valid_until = span.map_or(Leadership::none(now).valid_until, |span| now.plus(span));
     Leadership { leading: span.is_some(), valid_until, ..Leadership::none(now) }
@@ -167,7 +178,7 @@ async fn events_that_wait_at_the_end_are_counted_as_dropped() {
     assert_eq!((stage.requests(), stage.dropped()), (4, 1));
 }
 
-fn node(taints: &str) -> NodeFact {
+pub(in crate::eviction) fn node(taints: &str) -> NodeFact {
     let json = format!(
         r#"{{"metadata":{{"name":"n","uid":"n","resourceVersion":"7"}},"spec":{{"taints":[{taints}]}}}}"#
     );
@@ -175,7 +186,7 @@ fn node(taints: &str) -> NodeFact {
     fact
 }
 
-fn pod(number: usize, tolerations: &str) -> PodFact {
+pub(in crate::eviction) fn pod(number: usize, tolerations: &str) -> PodFact {
     let meta =
         format!(r#"{{"name":"p{number}","namespace":"shop","uid":"u{number}","resourceVersion":"7"}}"#);
     let json = format!(r#"{{"metadata":{meta},"spec":{{"nodeName":"n","tolerations":[{tolerations}]}}}}"#);

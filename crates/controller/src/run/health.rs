@@ -3,12 +3,14 @@
 use super::{HealthState, WatchSet, WatchSlot};
 use crate::admin::{Check, LoopHeartbeat, Scope};
 use crate::control_loop::LoopHealth;
+use crate::eviction::progress;
 use crate::metrics::{self, ControllerMetrics, MonoClock};
 use crate::settings::ControllerSettings;
 use crate::stream_health::{self, INTERRUPTED_MAX};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use taintward_kube::clock::Clock;
+use tokio::sync::watch;
 
 impl HealthState {
     pub(super) fn new(settings: &ControllerSettings, clock: &Clock, host: &str) -> Self {
@@ -22,6 +24,7 @@ impl HealthState {
         let clock = clock.clone();
         let mono: MonoClock = Arc::new(move || clock.now().mono);
         Self {
+            stalled: watch::channel(None).0,
             metrics: Arc::new(ControllerMetrics::new(Arc::clone(&mono), &about)),
             eviction: LoopHealth::new(Arc::clone(&mono)),
             node_lifecycle: LoopHealth::new(Arc::clone(&mono)),
@@ -38,7 +41,12 @@ impl HealthState {
     }
 
     /// The readiness and liveness checks of the process.
-    pub(super) fn checks(&self, settings: &ControllerSettings, watches: &WatchSet) -> Vec<Check> {
+    pub(super) fn checks(
+        &self,
+        settings: &ControllerSettings,
+        watches: &WatchSet,
+        clock: &Clock,
+    ) -> Vec<Check> {
         let watch = |name, slot: &WatchSlot| {
             Check::new(name, Scope::Ready, stream_health::check(slot.health.clone(), INTERRUPTED_MAX))
         };
@@ -56,6 +64,8 @@ impl HealthState {
         if settings.controllers.eviction().is_some() {
             checks.push(Check::new("sync", Scope::Ready, is_synced(&self.eviction.synced)));
             checks.push(Check::new("loop", Scope::Live, is_alive(&self.eviction.heartbeat)));
+            let stalled = self.stalled.subscribe();
+            checks.push(Check::new("evictions", Scope::Ready, progress::check(stalled, clock.clone())));
         }
         if settings.controllers.node_lifecycle.is_some() {
             checks.push(watch("watch-leases", &watches.leases));

@@ -25,7 +25,7 @@ impl StartupState {
         let (leadership_out, leadership) = watch::channel(Leadership::none(clock.now().mono));
         let (waiting, reason) = watch::channel(Some("no answer yet".to_owned()));
         let (lease_problem_out, lease_problem) = watch::channel(None);
-        let mut checks = health.checks(settings, watches);
+        let mut checks = health.checks(settings, watches, clock);
         checks.push(Check::new("api-server", Scope::Ready, check(reason)));
         if let Some(rules) = rules {
             let alive = election::is_alive(leadership.clone(), clock.clone());

@@ -22,6 +22,7 @@ fn backlog() -> Alert {
                      than it needs, and a StatefulSet does not recreate the pod.",
             diagnosis: "- `taintward pending -A` lists the pods that are due, the longest overdue first.\n\
                         - `taintward explain pod/NAME -n NAMESPACE` says what blocks the eviction of one pod.\n\
+                        - `/readyz?verbose` of the leader: the check `evictions` fails if no read or write for due pods succeeds, and says why.\n\
                         - `taintward_retrying_pods` above 0: the API server refuses the requests, or does not answer. The label `outcome` of \
                         `taintward_effects_total` shows which.\n\
                         - `leader_election_master_status` 0 on all replicas: no replica is the leader, and only the leader evicts \

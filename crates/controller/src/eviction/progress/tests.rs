@@ -1,0 +1,159 @@
+//! Tests the check `evictions` on a loop with one due pod and an API server that misbehaves, in virtual time.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
+
+use super::*;
+use crate::control_loop::{ControlLoop, LoopHealth};
+use crate::eviction::tests::{context, controller_with, leading, node, pod};
+use crate::eviction::watch_queues;
+use crate::shutdown::{Shutdown, ShutdownRequest};
+use crate::write_permission::WritePermission;
+use http::{Method, Request, Response};
+use kube::client::Body;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use taintward_core::eviction::{EvictionConfig, EvictionEngine};
+use taintward_core::object_event::ObjectEvent;
+use taintward_core::time::Wall;
+use taintward_kube::api::ApiClient;
+use taintward_kube::leader_election::Leadership;
+use tokio::sync::mpsc;
+
+/// What the API server does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mood {
+    Well,
+    Forbids,
+    Silent,
+    /// Reads of nodes take this long.
+    Slow(Duration),
+    /// Only deletions are refused.
+    Denies,
+}
+
+const TAINT: &str = r#"{"key":"k","effect":"NoExecute"}"#;
+const LEASE: Span = Span::from_secs(3_600);
+
+struct Stage {
+    mood: Arc<Mutex<Mood>>,
+    check: Box<dyn Fn() -> Result<(), String>>,
+    lead: watch::Sender<Leadership>,
+    clock: Clock,
+    _stop: ShutdownRequest,
+    _loop: tokio::task::JoinHandle<()>,
+}
+
+impl Stage {
+    /// A pod is due from the start.
+    async fn new(mood: Mood, is_leader: bool) -> Self {
+        let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
+        let mood = Arc::new(Mutex::new(mood));
+        let serving = Arc::clone(&mood);
+        let server = tower::service_fn(move |request: Request<Body>| {
+            let mood = *serving.lock().unwrap();
+            async move { Ok::<_, Infallible>(answer(mood, request).await) }
+        });
+        let (lead, led) = watch::channel(leading(&clock, is_leader.then_some(LEASE)));
+        let api = ApiClient::new(kube::Client::new(server, "default"), "test");
+        let context = context(&clock, api, WritePermission::Leader(led));
+        let (nodes_out, nodes) = mpsc::channel(1);
+        let (pods_out, pods) = mpsc::channel(1);
+        let queues = watch_queues(nodes, pods, &context.metrics);
+        let (out, stalled) = watch::channel(None);
+        let beats = clock.clone();
+        let health = LoopHealth::new(Arc::new(move || beats.now().mono));
+        let engine = EvictionEngine::new(EvictionConfig::default());
+        let control_loop = ControlLoop::new(engine, controller_with(out), context, health);
+        let (stop, stopping) = Shutdown::pair();
+        let running = tokio::spawn(async move {
+            // The watches stay open.
+            let _open = (nodes_out.clone(), pods_out.clone());
+            nodes_out.send(listed(node(TAINT))).await.unwrap();
+            pods_out.send(listed(pod(0, ""))).await.unwrap();
+            control_loop.run(queues, stopping).await;
+        });
+        let check = Box::new(check(stalled, clock.clone()));
+        Self { mood, check, lead, clock, _stop: stop, _loop: running }
+    }
+
+    /// The check after this many more seconds.
+    async fn after(&self, seconds: f64) -> Result<(), String> {
+        tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
+        (self.check)()
+    }
+}
+
+/// A list of one object.
+fn listed<F>(fact: F) -> Vec<ObjectEvent<F>> {
+    let start = ObjectEvent::ListStarted { silent_since: None };
+    vec![start, ObjectEvent::Applied { fact, listed: true }, ObjectEvent::ListCompleted]
+}
+
+async fn answer(mood: Mood, request: Request<Body>) -> Response<Body> {
+    let is_node = request.uri().path() == "/api/v1/nodes/n";
+    let refused = match mood {
+        Mood::Silent => std::future::pending().await,
+        Mood::Forbids => true,
+        Mood::Denies => *request.method() == Method::DELETE,
+        Mood::Slow(time) if is_node => {
+            tokio::time::sleep(time).await;
+            false
+        }
+        Mood::Slow(_) | Mood::Well => false,
+    };
+    let (code, body) = match (refused, is_node) {
+        (true, _) => (403, r#"{"kind":"Status","code":403,"reason":"Forbidden","message":"no such right"}"#.to_owned()),
+        (false, true) => {
+            (200, format!(r#"{{"kind":"Node","metadata":{{"name":"n","uid":"n","resourceVersion":"7"}},"spec":{{"taints":[{TAINT}]}}}}"#))
+        }
+        (false, false) => (200, r#"{"kind":"Pod","metadata":{"name":"p0","namespace":"shop","uid":"u0","resourceVersion":"8"},"spec":{"nodeName":"n"}}"#.to_owned()),
+    };
+    let response = Response::builder().status(code).header("content-type", "application/json");
+    response.body(Body::from(body.into_bytes())).unwrap()
+}
+
+/// Ready for ten seconds, then not, with the reason; ready as soon as a request succeeds.
+#[tokio::test(start_paused = true)]
+async fn the_check_fails_while_nothing_succeeds_for_due_pods() {
+    let moods = [
+        (Mood::Forbids, "no such right"),
+        (Mood::Silent, "no answer from the API server"),
+        (Mood::Slow(Duration::from_secs(8)), ""),
+    ];
+    for (mood, why) in moods {
+        let stage = Stage::new(mood, true).await;
+        assert_eq!(stage.after(9.0).await, Ok(()), "{mood:?}");
+        let error = stage.after(2.5).await.unwrap_err();
+        assert!(error.starts_with("no read or write for a due pod has succeeded for 1"), "{mood:?}: {error}");
+        assert!(error.contains(why), "{mood:?}: {error}");
+        assert!(stage.after(600.0).await.is_err(), "{mood:?}");
+        *stage.mood.lock().unwrap() = Mood::Well;
+        assert_eq!(stage.after(60.0).await, Ok(()), "{mood:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_reads_successfully_or_does_not_lead_is_ready() {
+    for (mood, is_leader) in [
+        (Mood::Well, true),
+        (Mood::Denies, true),
+        (Mood::Slow(Duration::from_millis(1_500)), true),
+        (Mood::Forbids, false),
+        (Mood::Silent, false),
+    ] {
+        let stage = Stage::new(mood, is_leader).await;
+        for second in 0..120 {
+            assert_eq!(stage.after(1.0).await, Ok(()), "{mood:?}, leader: {is_leader}, second {second}");
+        }
+    }
+}
+
+/// Another process acts now, and reports its own state.
+#[tokio::test(start_paused = true)]
+async fn a_process_that_no_longer_leads_is_ready_again() {
+    let stage = Stage::new(Mood::Forbids, true).await;
+    assert!(stage.after(15.0).await.is_err());
+    stage.lead.send_replace(leading(&stage.clock, None));
+    assert_eq!(stage.after(2.0).await, Ok(()));
+}
