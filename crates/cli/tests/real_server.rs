@@ -181,6 +181,7 @@ fn stores() -> Group {
         kwok: false,
         play: alone![
             restored::only_what_the_restored_store_says_counts,
+            restored::a_taint_after_a_restore_counts_although_nothing_counted_down,
             halves::a_deletion_cut_in_two_is_brought_to_its_end,
         ],
     }

@@ -8,6 +8,9 @@ use std::time::Duration;
 use taintward_envtest::fixtures::{no_execute, pod};
 use taintward_envtest::{Cluster, wait};
 
+/// How much is written after the backup: more than an API server writes at its start.
+const LATER_WRITES: usize = 300;
+
 /// A taint that the restored store lacks evicts no pod; a pod that was evicted after the backup exists again, and is
 /// evicted again; a new taint takes effect within five seconds.
 pub(crate) async fn only_what_the_restored_store_says_counts(
@@ -45,5 +48,37 @@ pub(crate) async fn only_what_the_restored_store_says_counts(
     eprintln!("{:#} after the restored server was ready", Timestamp::now().duration_since(ready));
     scene.stays_until(&spared, undone.before + seconds(27.0)).await;
     assert_eq!(witness.deletions_of(&spared.uid), 0);
+    Terms { restored: true, forbidden: true, ..Terms::default() }
+}
+
+/// Nothing counts down, so that no live read contradicts the watches: only their versions do. With leader election, a
+/// new taint takes effect once the lease is held again.
+pub(crate) async fn a_taint_after_a_restore_counts_although_nothing_counted_down(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    for (name, election) in [("alone", "--leader-elect=false"), ("elected", "--leader-elect=true")] {
+        let _taintward = Taintward::acting(cluster, &[election]).await;
+        let (node, other) = (format!("restored-idle-{name}"), format!("restored-busy-{name}"));
+        let scene = Scene::of(cluster, witness).await;
+        scene.node(&node).await;
+        scene.node(&other).await;
+        let idle = scene.pod(pod(&node, &node)).await;
+        sleep(0.5).await;
+        drop(scene);
+        cluster.back_up().await.unwrap();
+        cluster.ready(0).await.unwrap();
+
+        let scene = Scene::of(cluster, witness).await;
+        for number in 0..LATER_WRITES {
+            scene.taint(&other, &[no_execute("n", &number.to_string())]).await;
+        }
+        drop(scene);
+        cluster.restore().await.unwrap();
+
+        let scene = Scene::of(cluster, witness).await;
+        let done = scene.taint(&node, &[no_execute("r", "v")]).await;
+        scene.goes_within(&idle, done.after, done.before + seconds(5.0)).await;
+    }
     Terms { restored: true, forbidden: true, ..Terms::default() }
 }
