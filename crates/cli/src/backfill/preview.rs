@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_core::admission::pod_toleration_restriction::TolerationListAnnotation;
 use taintward_core::admission::policy::{
-    RequestedSeconds, TolerationDuration, TolerationPolicy, decide, policy_for,
+    DefaultDurations, RequestedSeconds, TolerationDuration, TolerationPolicy, decide, policy_for,
 };
 use taintward_core::admission::request::NamespaceFact;
 use taintward_core::api_error::ApiFailure;
