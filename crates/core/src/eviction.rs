@@ -4,7 +4,6 @@
 //! - See `eviction/cache.rs` for what follows from facts and the passing of time, `eviction/work_queue.rs` for effects
 //!   and their responses, `verdict.rs` for the decision.
 
-use crate::api_error::ApiFailure;
 use crate::countdown_hold::HoldHistory;
 use crate::engine::{Engine, Lane};
 use crate::fact::PodOwnerKind;
@@ -14,7 +13,7 @@ use crate::time::{Mono, Now, Span};
 use crate::verdict::{TaintInstance, Verdict};
 use alloc::vec::Vec;
 use cache::{Cache, CacheUpdate};
-use work_queue::WorkQueue;
+use work_queue::{InFlightRequest, WorkQueue};
 
 mod cache;
 mod config;
@@ -25,7 +24,7 @@ mod order;
 mod stats;
 mod work_queue;
 
-pub use config::{DisruptionConditionPolicy, EvictionConfig};
+pub use config::{CONFIRM_AGE_LIMIT, DisruptionConditionPolicy, EvictionConfig};
 pub use effect::EvictionEffect;
 pub use input::EvictionInput;
 pub use notice::{CancellationReason, EvictionNotice, EvictionReason};
@@ -148,9 +147,11 @@ enum NodeConfirmation {
         void: bool,
         /// The version that was known when the read was sent: an older response comes from another history (S2).
         known: Option<ResourceVersion>,
+        /// The read before, which still confirms what it did.
+        last: Option<ReadTimes>,
     },
-    /// The read was sent at this moment and succeeded.
-    At(Mono),
+    /// The read succeeded.
+    At(ReadTimes),
     /// It failed.
     Failed {
         /// When it failed.
@@ -162,11 +163,21 @@ enum NodeConfirmation {
     },
 }
 
+/// The times of a read that succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ReadTimes {
+    sent: Mono,
+    answered: Mono,
+}
+
+/// How old the response of a read is at most when it has just arrived.
+const NEW_CONFIRMATION: Span = Span::from_millis(250);
+
 impl NodeConfirmation {
     /// What remains of it if the node was replaced, is gone, or went back to an earlier state.
     fn of_another_node(self) -> Self {
         match self {
-            Self::InFlight { tries, known, .. } => Self::InFlight { tries, void: true, known },
+            Self::InFlight { tries, known, .. } => Self::InFlight { tries, void: true, known, last: None },
             _ => Self::None,
         }
     }
@@ -182,11 +193,32 @@ impl NodeConfirmation {
     /// When the confirming read was sent, if it confirms the deletion of a pod that has been due, and known to be due,
     /// since `since`: the read must be recent enough, and not from before. A pod that appeared or changed after the
     /// read may have done so because the taint had been removed (S2).
-    fn fresh(self, since: Mono, now: Mono, age_max: Span) -> Option<Mono> {
+    fn fresh(self, since: Mono, now: Mono, config: &EvictionConfig) -> Option<Mono> {
+        let ReadTimes { sent, answered } = self.last_read()?;
+        (since <= sent && now <= config.confirmed_until(sent, answered)).then_some(sent)
+    }
+
+    /// The last read that succeeded, if none has failed since.
+    const fn last_read(self) -> Option<ReadTimes> {
         match self {
-            Self::At(at) if since <= at && now <= at.plus(age_max) => Some(at),
-            _ => None,
+            Self::At(times) => Some(times),
+            Self::InFlight { last, .. } => last,
+            Self::None | Self::Failed { .. } => None,
         }
+    }
+
+    /// The same without any read that succeeded.
+    const fn unconfirmed(self) -> Self {
+        match self {
+            Self::At(_) => Self::None,
+            Self::InFlight { tries, void, known, .. } => Self::InFlight { tries, void, known, last: None },
+            other => other,
+        }
+    }
+
+    /// Whether the response has just arrived.
+    fn is_new(self, now: Mono) -> bool {
+        self.last_read().is_some_and(|times| now <= times.answered.plus(NEW_CONFIRMATION))
     }
 }
 
@@ -226,27 +258,21 @@ impl EvictionEngine {
 
     /// Records what a response shows about the API server, whichever object it is about.
     fn learn(&mut self, input: &EvictionInput, now: Mono) {
-        let (failure, is_read) = match input {
-            EvictionInput::NodeConfirmed { result, .. } => (result.as_ref().err(), true),
-            EvictionInput::PodRead { result, .. } => (result.as_ref().err(), true),
-            EvictionInput::Marked { result, .. } => (result.as_ref().err(), false),
-            EvictionInput::Deleted { result, .. } | EvictionInput::Unmarked { result, .. } => {
-                (result.as_ref().err(), false)
+        let queue = &mut self.state.queue;
+        let (pod, request, failure) = match input {
+            EvictionInput::NodeConfirmed { node, sent, result } => {
+                let is_late = now > self.config.confirmed_until(*sent, now);
+                return queue.node_read(node, result.as_ref().err().copied(), is_late, now);
             }
-            _ => return,
+            EvictionInput::PodRead { pod, result, .. } => {
+                (pod, InFlightRequest::ReadPod, result.as_ref().err())
+            }
+            EvictionInput::Marked { pod, result } => (pod, InFlightRequest::Mark, result.as_ref().err()),
+            EvictionInput::Deleted { pod, result } => (pod, InFlightRequest::Delete, result.as_ref().err()),
+            EvictionInput::Unmarked { pod, result } => (pod, InFlightRequest::Unmark, result.as_ref().err()),
+            EvictionInput::Nodes(_) | EvictionInput::Pods(_) | EvictionInput::CountdownHold(_) => return,
         };
-        self.state.queue.observe(failure.copied(), is_read, now);
-        let late = matches!(input, EvictionInput::NodeConfirmed { sent, .. }
-            if now > sent.plus(self.config.confirm_age_max));
-        match failure {
-            None if matches!(input, EvictionInput::Unmarked { .. }) => {}
-            None if late => self.state.queue.note_progress(Some(StallReason::TooLate), now),
-            // The pod has changed or is gone: the API server works.
-            None | Some(ApiFailure::Conflict | ApiFailure::NotFound) => {
-                self.state.queue.note_progress(None, now);
-            }
-            Some(failure) => self.state.queue.note_progress(Some(StallReason::Failed(*failure)), now),
-        }
+        queue.request_ended(pod, request, failure.copied(), now);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Defines the settings of the eviction engine.
 
-use crate::time::Span;
+use crate::time::{Mono, Span};
 use crate::toleration_matching::NumericOperators;
 
 /// Which pods get the `DisruptionTarget` condition before they are deleted (TE-31, NB-3).
@@ -22,11 +22,29 @@ pub struct EvictionConfig {
     pub numeric: NumericOperators,
     /// Which pods get the condition before deletion.
     pub condition: DisruptionConditionPolicy,
-    /// The maximum age of a node's live confirmation when a DELETE is decided by it (D5, S2).
+    /// The maximum age of a live confirmation when a DELETE is decided by it, if the read took no time (D5, S2).
     pub confirm_age_max: Span,
+    /// The same for reads that take long.
+    pub confirm_age_limit: Span,
     /// Whether a pod may appear long after it was bound, because its watch delivers only some pods (those that are
     /// guarded): the engine then takes its arrival from the pod, as it does for listed pods.
     pub pods_appear_late: bool,
+}
+
+/// The maximum age of a live confirmation when a DELETE is decided by it, however long the read took (D5): of the five
+/// seconds after which no DELETE may be carried out (S2), this leaves it half a second.
+pub const CONFIRM_AGE_LIMIT: Span = Span::from_millis(4_500);
+
+/// How long a DELETE may take to be decided once a slow read has confirmed it.
+const DECIDED_WITHIN: Span = Span::from_secs(1);
+
+impl EvictionConfig {
+    /// Until when a read that was sent and answered then confirms a DELETE: each read has an age of its own, so that one
+    /// that took long makes no other older.
+    pub(super) fn confirmed_until(&self, sent: Mono, answered: Mono) -> Mono {
+        let usual = sent.plus(self.confirm_age_max).max(answered.plus(DECIDED_WITHIN));
+        usual.min(sent.plus(self.confirm_age_limit.max(self.confirm_age_max)))
+    }
 }
 
 impl Default for EvictionConfig {
@@ -36,6 +54,7 @@ impl Default for EvictionConfig {
             condition: DisruptionConditionPolicy::Always,
             confirm_age_max: Span::from_secs(2),
             pods_appear_late: false,
+            confirm_age_limit: CONFIRM_AGE_LIMIT,
         }
     }
 }

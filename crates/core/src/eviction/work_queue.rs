@@ -3,28 +3,30 @@
 //! - Invariant: a pod, by UID, is in at most one place (TE-26, TE-29); first attempts never wait behind retries (L6).
 //! - See `work_queue/turn.rs` for what is sent at a pod's turn, `work_queue/answer.rs` for what responses change.
 
-use super::notice::EvictionReason;
 use super::order::EvictionOrder;
-use super::stats::{EvictionStall, EvictionStats, FailingEviction, StallReason};
+use super::stats::{EvictionStall, EvictionStats, FailingEviction};
 use crate::api_error::ApiFailure;
 use crate::engine::Lane;
-use crate::identity::{NodeName, PodRef, ResourceVersion};
+use crate::identity::{NodeName, PodRef};
 use crate::time::{Mono, Span};
 use crate::verdict::Outcome;
-use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use next_step::{InFlightRequest, NextStep};
-use outage::ServerOutage;
+use attempt::EvictionAttempt;
+use delete_pace::DeletePace;
+pub(super) use next_step::InFlightRequest;
+use next_step::NextStep;
+use refusal::{RefusalLog, RequestScope, is_refusal};
+use retry_queue::RetryQueue;
 
 mod answer;
+mod attempt;
+mod delete_pace;
+mod learning;
 mod next_step;
-mod outage;
+mod refusal;
+mod retry_queue;
 mod turn;
-
-/// After this many conflicts, each followed by a read of the pod, a DELETE has only the UID as precondition and no
-/// longer the version: a pod whose status changes faster than it can be read is still evicted (P45).
-const VERSION_CONFLICTS_MAX: u32 = 5;
 
 /// How long a pod that cannot be deleted may keep a mark: S9's 60 s, minus the time that removing it may take.
 const MARK_MAX: Span = Span::from_secs(45);
@@ -35,85 +37,6 @@ struct QueueKey {
     due: Mono,
     rank: EvictionOrder,
     pod: PodRef,
-}
-
-/// An eviction in progress.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct EvictionAttempt {
-    key: QueueKey,
-    step: NextStep,
-    /// The request in flight, if any.
-    in_flight: Option<InFlightRequest>,
-    /// When it is retried, if it waits for that.
-    retry_at: Option<Mono>,
-    failures: u32,
-    conflicts: u32,
-    last_failure: Option<ApiFailure>,
-    /// When the last read of the pod was sent, and the version that was known then.
-    pod_read: Option<(Mono, Option<ResourceVersion>)>,
-    /// A request got no response.
-    slow: bool,
-    /// One of these was a DELETE: it is unknown whether it was carried out, wholly or in part.
-    delete_lost: bool,
-    /// The latest possible time at which the pod got the mark.
-    marked_at: Option<Mono>,
-    /// This attempt set it, and has not removed it.
-    marked_here: bool,
-    /// The watch delivered the pod's deletion while the engine's DELETE was in flight.
-    deleted_by_other: bool,
-    /// While the mark is being removed ([`NextStep::Rest`]): when the next attempt is.
-    unmark_at: Option<Mono>,
-    /// While the pod is not due: when it will be.
-    deadline: Option<Mono>,
-    /// The watch delivered that the pod is gone while a request was in flight.
-    vanished: bool,
-    /// When it was known to be due.
-    known_due: Option<Mono>,
-    /// It was not due in between, and has not been seen to be due again since.
-    wavered: bool,
-    /// Why it is being deleted, kept for the report.
-    reason: Option<Box<EvictionReason>>,
-}
-
-impl EvictionAttempt {
-    fn new(key: QueueKey, step: NextStep) -> Self {
-        Self {
-            key,
-            step,
-            in_flight: None,
-            retry_at: None,
-            failures: 0,
-            conflicts: 0,
-            last_failure: None,
-            pod_read: None,
-            slow: false,
-            delete_lost: false,
-            marked_at: None,
-            marked_here: false,
-            deleted_by_other: false,
-            unmark_at: None,
-            deadline: None,
-            vanished: false,
-            known_due: None,
-            wavered: false,
-            reason: None,
-        }
-    }
-
-    /// Whether its DELETE no longer has a version as precondition.
-    fn is_by_uid_only(&self) -> bool {
-        self.conflicts >= VERSION_CONFLICTS_MAX
-    }
-
-    /// Whether no request was refused or lost so far.
-    fn is_first(&self) -> bool {
-        self.last_failure.is_none()
-    }
-
-    /// Whether every request got a response, and none failed except because the pod had changed or was gone.
-    fn is_smooth(&self) -> bool {
-        !self.slow && matches!(self.last_failure, None | Some(ApiFailure::Conflict | ApiFailure::NotFound))
-    }
 }
 
 fn deadline(outcome: Outcome) -> Option<Mono> {
@@ -131,15 +54,17 @@ pub(super) struct WorkQueue {
     /// Due pods without an attempt. The value is when the engine knew that they were due.
     due: BTreeMap<QueueKey, Mono>,
     /// Pods waiting for a retry.
-    later: BTreeSet<(Mono, QueueKey)>,
+    later: RetryQueue,
     /// Pods waiting for the live read of their node.
     parked: BTreeMap<NodeName, Vec<PodRef>>,
     /// Evictions in progress, wherever their queue key is.
     attempts: BTreeMap<PodRef, EvictionAttempt>,
     /// Deadlines of pods with an attempt that are not due yet.
     deadlines: BTreeSet<(Mono, PodRef)>,
-    /// Whether the API server responds.
-    outage: ServerOutage,
+    /// Which kinds of requests the API server refuses.
+    refusals: RefusalLog,
+    /// How long deletions take.
+    deletes: DeletePace,
     /// Since when no request for a due pod has succeeded, and why the last one failed.
     stall: Option<EvictionStall>,
 }
@@ -215,14 +140,14 @@ impl WorkQueue {
     /// Removes a pod's eviction, wherever it is.
     fn end(&mut self, pod: &PodRef) -> Option<EvictionAttempt> {
         self.set_deadline(pod, None);
+        self.stop_waiting(pod);
         let attempt = self.attempts.remove(pod)?;
         if self.attempts.is_empty() {
             self.stall = None;
+            self.refusals.clear();
+            self.deletes.clear();
         }
         self.next.remove(&attempt.key);
-        if let Some(at) = attempt.retry_at {
-            self.later.remove(&(at, attempt.key.clone()));
-        }
         Some(attempt)
     }
 
@@ -241,18 +166,18 @@ impl WorkQueue {
         attempt.in_flight != Some(InFlightRequest::Delete)
     }
 
-    /// Takes out the next pod of a lane; true: it is tried before its time, to find out whether the API server is back.
+    /// Takes out the next pod of a lane; true: its turn comes before its time, to find out whether refusals have ended.
     pub(super) fn dequeue(&mut self, lane: Lane, now: Mono) -> Option<(PodRef, bool)> {
         loop {
             let (key, is_probe) = self.pop(lane, now)?;
             // A queue key from before the pod was gone and appeared again; its attempt has another one.
             let is_stale = |attempt: &&mut EvictionAttempt| attempt.in_flight.is_some() || attempt.key != key;
-            match self.attempts.get_mut(&key.pod) {
-                Some(attempt) if is_stale(&attempt) => continue,
-                Some(attempt) => attempt.retry_at = None,
-                None => {}
+            let Some(attempt) = self.attempts.get_mut(&key.pod) else { return Some((key.pod, is_probe)) };
+            if is_stale(&attempt) {
+                continue;
             }
-            return Some((key.pod, is_probe));
+            let is_early = core::mem::take(&mut attempt.is_early);
+            return Some((key.pod, is_probe || is_early));
         }
     }
 
@@ -266,13 +191,18 @@ impl WorkQueue {
             self.attempts.insert(key.pod.clone(), attempt);
             return Some((key, false));
         }
-        let is_probe = self.outage.probe_at().is_some_and(|at| at <= now);
-        let (at, _) = self.later.first().filter(|_| lane == Lane::All)?;
-        if *at > now && !is_probe {
+        if lane != Lane::All {
             return None;
         }
-        self.outage.probed(now);
-        self.later.pop_first().map(|(_, key)| (key, is_probe))
+        let first = self.later.first().filter(|(at, _)| *at <= now).map(|(_, key)| key.clone());
+        let (key, is_probe) = match first {
+            Some(key) => (key, false),
+            None => (self.next_probe(now)?, true),
+        };
+        if let Some(scope) = self.stop_waiting(&key.pod) {
+            self.refusals.probed(&scope, is_probe, now);
+        }
+        Some((key, is_probe))
     }
 
     /// Whether a pull of this lane could find something now.
@@ -284,12 +214,14 @@ impl WorkQueue {
     /// When the next retry is due.
     pub(super) fn next_retry(&self) -> Option<Mono> {
         let (at, _) = self.later.first()?;
-        Some(self.outage.probe_at().map_or(*at, |probe| probe.min(*at)))
+        let probes = self.later.scopes().filter_map(|scope| self.refusals.probe_at(scope));
+        probes.chain([*at]).min()
     }
 
     /// When the first deadline of a pod with an attempt comes.
     pub(super) fn next_deadline(&self) -> Option<Mono> {
-        self.deadlines.first().map(|(at, _)| *at)
+        let first = self.deadlines.first().map(|(at, _)| *at);
+        first.into_iter().chain(self.deletes.next_wakeup()).min()
     }
 
     /// Takes out a pod with an attempt whose deadline has come.
@@ -312,54 +244,36 @@ impl WorkQueue {
 
     /// Gives a pod its turn, whatever it waits for.
     pub(super) fn hasten(&mut self, pod: &PodRef) {
-        let Some(attempt) = self.attempts.get_mut(pod) else { return };
-        if let Some(at) = attempt.retry_at.take() {
-            let key = attempt.key.clone();
-            self.later.remove(&(at, key.clone()));
-            self.next.insert(key);
-        }
-    }
-
-    /// A request for a due pod ended: it succeeded, or brought the eviction no further for this reason.
-    pub(super) fn note_progress(&mut self, failure: Option<StallReason>, now: Mono) {
-        self.stall = failure.filter(|_| !self.attempts.is_empty()).map(|reason| {
-            let since = self.stall.map_or(now, |stall| stall.since);
-            EvictionStall { since, reason }
-        });
-    }
-
-    /// A request ended. If that ends an outage, attempts that failed in it get their turn soon, whatever their pause.
-    pub(super) fn observe(&mut self, failure: Option<ApiFailure>, is_read: bool, now: Mono) {
-        if !self.outage.observe(failure, is_read, now) {
+        let Some(attempt) = self.attempts.get(pod).filter(|attempt| attempt.retry_at.is_some()) else {
             return;
-        }
-        for (at, key) in core::mem::take(&mut self.later) {
-            let attempt = self.attempts.get_mut(&key.pod).filter(|attempt| attempt.retry_at == Some(at));
-            let unanswered = attempt.filter(|attempt| attempt.last_failure == Some(ApiFailure::Unavailable));
-            let at = unanswered.map_or(at, |attempt| {
-                let at = at.min(outage::retry_after(&key.pod, attempt.failures, now));
-                attempt.retry_at = Some(at);
-                at
-            });
-            self.later.insert((at, key));
-        }
+        };
+        self.next.insert(attempt.key.clone());
+        self.stop_waiting(pod);
     }
 
     /// Schedules another turn as soon as possible, unless the attempt is over.
     fn requeue(&mut self, pod: &PodRef) {
-        let waits = |attempt: &&EvictionAttempt| attempt.in_flight.is_none() && attempt.retry_at.is_none();
-        if let Some(attempt) = self.attempts.get(pod).filter(waits) {
+        if let Some(attempt) = self.attempts.get(pod).filter(|attempt| attempt.is_idle()) {
             self.next.insert(attempt.key.clone());
         }
     }
 
     /// Schedules another turn at a later moment, unless the attempt is over.
     fn retry_at(&mut self, pod: &PodRef, at: Mono) {
+        self.stop_waiting(pod);
         let Some(attempt) = self.attempts.get_mut(pod) else { return };
-        if let Some(old) = attempt.retry_at.replace(at) {
-            self.later.remove(&(old, attempt.key.clone()));
-        }
-        self.later.insert((at, attempt.key.clone()));
+        attempt.retry_at = Some(at);
+        attempt.waits_in = attempt.refused_in();
+        self.later.insert(at, attempt.key.clone(), attempt.waits_in.as_ref());
+    }
+
+    /// Takes a pod out of those that wait for a retry. Returns for the end of which refusals it waited.
+    fn stop_waiting(&mut self, pod: &PodRef) -> Option<RequestScope> {
+        let attempt = self.attempts.get_mut(pod)?;
+        let at = attempt.retry_at.take()?;
+        let scope = attempt.waits_in.take();
+        self.later.remove(at, &attempt.key, scope.as_ref());
+        scope
     }
 
     /// Pods whose turn it is, pods with an attempt, and the earliest due date of both.
@@ -392,8 +306,11 @@ impl WorkQueue {
 
     /// The live read of a node failed: the pods that waited for it wait for the next attempt.
     pub(super) fn postpone_parked(&mut self, node: &NodeName, failure: ApiFailure, retry_at: Mono) {
-        let parked = self.parked.remove(node);
-        parked.iter().flatten().for_each(|pod| self.postpone(pod, failure, retry_at));
+        for pod in self.parked.remove(node).iter().flatten() {
+            let refusal = self.attempts.get(pod).and_then(EvictionAttempt::refusal);
+            let floor = refusal.filter(|_| is_refusal(failure)).map(|refusal| refusal.floor(pod));
+            self.postpone(pod, failure, floor.map_or(retry_at, |floor| floor.max(retry_at)));
+        }
     }
 
     /// Schedules a retry at that moment. A pod that is not deleted must not keep the mark that long (S9): it is removed

@@ -13,10 +13,10 @@ use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Mono;
 
 /// How long after being sent a request can still be committed.
-pub const REQUEST_MAX: i64 = 2 * SECOND;
+pub const REQUEST_MAX: i64 = 4 * SECOND;
 
-/// How old the justification of a committed DELETE may be: the confirmation's age and the request's time (S2).
-pub const WINDOW: i64 = 2 * SECOND + REQUEST_MAX;
+/// How old the justification of a committed DELETE may be (S2): what a DELETE does not do until then, it does not do.
+pub const WINDOW: i64 = 5 * SECOND;
 
 /// The maximum number of requests within one run that the events can explain: more are an effect storm.
 const EFFECTS_MAX: usize = 50_000;

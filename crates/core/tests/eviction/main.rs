@@ -13,6 +13,7 @@ mod identity;
 mod marks;
 mod order;
 mod outage;
+mod refusals;
 mod relisted;
 mod restored;
 mod retold;

@@ -105,7 +105,7 @@ fn p46_a_refresh_that_a_read_sees_before_the_watch_moves_nothing() {
 
 #[test]
 fn d3_reads_that_are_too_late_to_count_are_failures() {
-    for (latency, goes) in [(1.9, true), (2.1, false), (2.9, false)] {
+    for (latency, goes) in [(1.9, true), (2.5, true), (4.0, true), (4.6, false), (5.9, false)] {
         let mut script = Script::tainted(never(), pod("p", 40, &[]));
         let mut blocked = false;
         script.run(3600.0, |when, effect| {
@@ -136,7 +136,7 @@ fn d3_reads_that_are_too_late_for_a_deletion_without_a_version_are_failures() {
                 result: Ok(LiveRead::Found(fact.clone())),
                 half_deleted: false,
             },
-            2.1,
+            4.6,
         ),
         other => (well(other, at(when).mono), 0.0),
     });

@@ -8,7 +8,6 @@ use super::{CacheUpdate, NodeEntry, PodEntry, TolerationList};
 use crate::countdown_hold::HoldHistory;
 use crate::eviction::EvictionPhase;
 use crate::eviction::EvictionState;
-use crate::eviction::NodeConfirmation;
 use crate::eviction::notice::{CancellationReason, EvictionNotice};
 use crate::eviction::{Dispatch, PodTurn};
 use crate::identity::{NodeName, PodRef, ResourceVersion, Uid};
@@ -39,6 +38,7 @@ impl CacheUpdate<'_> {
                 None => self.reassess(&node, None, now),
             }
         }
+        self.state.queue.pass_trials(now);
         while let Some(pod) = self.state.queue.pop_deadline(now) {
             self.reassess_pod(&pod, None, now);
             self.state.queue.hasten(&pod);
@@ -216,9 +216,8 @@ impl CacheUpdate<'_> {
 
     /// Invalidates the last read of a node.
     pub(in crate::eviction) fn unconfirm(&mut self, node: &NodeName) {
-        let entry = self.cache.nodes.get_mut(node);
-        if let Some(entry) = entry.filter(|entry| matches!(entry.confirmation, NodeConfirmation::At(_))) {
-            entry.confirmation = NodeConfirmation::None;
+        if let Some(entry) = self.cache.nodes.get_mut(node) {
+            entry.confirmation = entry.confirmation.unconfirmed();
         }
     }
 

@@ -3,7 +3,9 @@
 //! - Invariant: an eviction is retried until it is no longer due (D3, L2) and not dropped after one 404; a lost
 //!   response or failed precondition leads to a live read, not a repeat (P31, P45, S10).
 
-use super::{EvictionAttempt, InFlightRequest, NextStep, WorkQueue};
+use super::attempt::{EvictionAttempt, PodReading};
+use super::refusal::{Refusal, is_refusal};
+use super::{InFlightRequest, NextStep, WorkQueue};
 use crate::api_error::ApiFailure;
 use crate::backoff::backoff;
 use crate::engine::LiveRead;
@@ -79,10 +81,10 @@ impl EvictionEngine {
         now: Now,
     ) {
         let answer = self.state.queue.read_answered(pod, half_deleted, now.mono);
-        let Some((asked, known, any_version)) = answer else { return };
+        let Some((PodReading { sent, known, .. }, any_version)) = answer else { return };
         match result {
             Ok(LiveRead::Found(fact)) if *fact.id.uid() == pod.uid => {
-                let late = now.mono > asked.plus(self.config.confirm_age_max);
+                let late = now.mono > self.config.confirmed_until(sent, now.mono);
                 let counts = any_version || fact.version.is_none();
                 // As with nodes: a version older than the known one means that the store was restored.
                 let rewound = fact.version.is_some() && fact.version < known;
@@ -174,20 +176,16 @@ impl WorkQueue {
         Some(attempt.unmark_at.take())
     }
 
-    /// The pod was read. Returns when the read was sent, which version was known then, and whether the pod is deleted
-    /// by its UID alone.
-    fn read_answered(
-        &mut self,
-        pod: &PodRef,
-        half_deleted: bool,
-        now: Mono,
-    ) -> Option<(Mono, Option<ResourceVersion>, bool)> {
+    /// The pod was read. Returns the read, and whether the pod is deleted by its UID alone.
+    fn read_answered(&mut self, pod: &PodRef, half_deleted: bool, now: Mono) -> Option<(PodReading, bool)> {
         let attempt = self.awaited(pod, InFlightRequest::ReadPod)?;
         // A deletion that a lost DELETE has started is completed (P31); any other terminating pod is skipped (S10).
         let finish = half_deleted && attempt.delete_lost;
         attempt.step = if finish { NextStep::Finish } else { NextStep::Evict };
-        let (asked, known) = attempt.pod_read.unwrap_or((now, None));
-        Some((asked, known, attempt.is_by_uid_only() || finish))
+        let by_any_version = attempt.is_by_uid_only() || finish;
+        let reading = attempt.pod_read.get_or_insert(PodReading { sent: now, answered: None, known: None });
+        reading.answered = Some(now);
+        Some((*reading, by_any_version))
     }
 
     /// Whether a refused DELETE came too late: another client's was accepted before.
@@ -232,6 +230,7 @@ impl WorkQueue {
         let tries = if conflict { &mut attempt.conflicts } else { &mut attempt.failures };
         *tries = tries.saturating_add(1);
         let tries = *tries;
+        let refusals = attempt.refusal().filter(|_| is_refusal(failure)).map(Refusal::failures);
         // After not found, a conflict or no response, the stored pod may be outdated.
         let doubtful =
             matches!(failure, ApiFailure::NotFound | ApiFailure::Conflict | ApiFailure::Unavailable);
@@ -241,7 +240,7 @@ impl WorkQueue {
         attempt.slow |= failure == ApiFailure::Unavailable;
         let by_uid_only = attempt.is_by_uid_only();
         let PodRef { node, uid } = pod;
-        let at = now.plus(backoff(node.as_str(), uid, tries, failure));
+        let at = now.plus(backoff(node.as_str(), uid, refusals.unwrap_or(tries), failure));
         if tries == 1 && matches!(failure, ApiFailure::NotFound | ApiFailure::Conflict) {
             self.requeue(pod);
         } else if unmark_failed {

@@ -20,7 +20,7 @@ pub(super) enum NextStep {
 
 /// The request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum InFlightRequest {
+pub(in crate::eviction) enum InFlightRequest {
     Mark,
     Delete,
     ReadPod,

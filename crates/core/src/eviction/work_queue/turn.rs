@@ -3,7 +3,9 @@
 //! - Invariant: condition before DELETE (TE-30); no DELETE without a live read of the node at most 2 s old (D5) or
 //!   before its deadline (S3).
 
-use super::{EvictionAttempt, InFlightRequest, NextStep, WorkQueue};
+use super::attempt::{EvictionAttempt, PodReading};
+use super::delete_pace::DeleteAdmission;
+use super::{InFlightRequest, NextStep, WorkQueue};
 use crate::eviction::config::{DisruptionConditionPolicy, EvictionConfig};
 use crate::eviction::effect::EvictionEffect;
 use crate::eviction::notice::EvictionReason;
@@ -16,6 +18,7 @@ use crate::toleration::TolerationPeriod;
 use crate::toleration_matching::TaintMatch;
 use crate::verdict::{EvictionExemption, Outcome, StayReason};
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 
 /// A pod without an attempt waits no longer than this after a failed read of its node, however long the node's pause
 /// is: the server may have recovered. However many pods become due, a node is not read more often than this for them.
@@ -94,7 +97,7 @@ impl Turn<'_> {
         }
         let known_due = *attempt.known_due.get_or_insert(now);
         let is_first = attempt.is_first();
-        let fresh = self.facts.confirmation.fresh(due.max(known_due), now, self.config.confirm_age_max);
+        let fresh = self.facts.confirmation.fresh(due.max(known_due), now, self.config);
         let Some(confirmed) = fresh else {
             return match is_first && self.is_marked_meanwhile() {
                 true => self.mark_meanwhile(),
@@ -107,6 +110,9 @@ impl Turn<'_> {
         if self.wants_mark() {
             return self.mark();
         }
+        if self.wants_newer_read() {
+            return self.wait_for_read();
+        }
         self.assert_time(due);
         let reason = self.reason(due, known_due, confirmed);
         self.update(|attempt| attempt.reason = reason);
@@ -114,10 +120,27 @@ impl Turn<'_> {
     }
 
     fn delete(mut self, confirmed: Mono) -> Dispatch {
-        let (version, slow) = (self.version(), self.is_slow());
+        let (version, slow, namespace) = (self.version(), self.is_slow(), self.namespace());
+        let slow = match self.queue.deletes.admit(&namespace, self.pod, slow, self.now) {
+            DeleteAdmission::Wait => return Dispatch::Waiting,
+            DeleteAdmission::Usual => false,
+            DeleteAdmission::Longest => true,
+        };
+        self.update(|attempt| attempt.is_slow_delete = slow);
         let (pod, name) = (self.pod.clone(), self.facts.name.clone());
         let effect = EvictionEffect::DeletePod { pod, name, version, confirmed, slow };
         self.send(InFlightRequest::Delete, effect)
+    }
+
+    /// Whether a deletion that takes long needs a newer confirmation, so that it has nearly all of the time.
+    fn wants_newer_read(&self) -> bool {
+        let is_slow = self.queue.deletes.is_slow(self.facts.name.namespace(), self.now);
+        is_slow && !self.facts.confirmation.is_new(self.now)
+    }
+
+    fn namespace(&mut self) -> Arc<str> {
+        let name = self.facts.name.namespace();
+        self.attempt().and_then(|attempt| attempt.namespace.clone()).unwrap_or_else(|| name.into())
     }
 
     /// Repeats a lost DELETE that had started the deletion (P31). The eviction was decided then; only its completion is
@@ -190,8 +213,8 @@ impl Turn<'_> {
     /// Reads the pod itself: what is known about it may be outdated, or there is no version for a precondition that
     /// would detect it (S1).
     fn read_pod(mut self) -> Dispatch {
-        let read = Some((self.now, self.facts.version));
-        self.update(|attempt| attempt.pod_read = read);
+        let read = PodReading { sent: self.now, answered: None, known: self.facts.version };
+        self.update(|attempt| attempt.pod_read = Some(read));
         let effect = EvictionEffect::ReadPod { pod: self.pod.clone(), name: self.facts.name.clone() };
         self.send(InFlightRequest::ReadPod, effect)
     }
@@ -216,28 +239,34 @@ impl Turn<'_> {
                 // The pause is for pods whose attempts have failed (D3).
                 let is_first = self.attempt().is_some_and(|attempt| attempt.is_first());
                 let may = if is_first { retry_at.min(at.plus(FIRST_READ_PAUSE)) } else { retry_at };
-                if may > self.now && self.queue.outage.counts(at) {
+                let counts = self.queue.refusals.counts(at);
+                if may > self.now && counts {
                     self.queue.retry_at(self.pod, may);
                     return Dispatch::Waiting;
                 }
-                if self.now > at.plus(FAILURES_REMEMBERED) { 0 } else { tries }
+                if !counts || self.now > at.plus(FAILURES_REMEMBERED) { 0 } else { tries }
             }
             NodeConfirmation::InFlight { .. } | NodeConfirmation::None | NodeConfirmation::At(_) => 0,
         };
         let known = self.facts.node_version;
-        *self.facts.confirmation = NodeConfirmation::InFlight { tries, void: false, known };
+        let last = self.facts.confirmation.last_read();
+        *self.facts.confirmation = NodeConfirmation::InFlight { tries, void: false, known, last };
         Dispatch::Send(EvictionEffect::ReadNode { node: self.pod.node.clone() })
     }
 
     fn send(mut self, request: InFlightRequest, effect: EvictionEffect) -> Dispatch {
-        self.update(|attempt| attempt.in_flight = Some(request));
+        let (now, namespace) = (self.now, self.namespace());
+        self.update(|attempt| {
+            (attempt.in_flight, attempt.sent) = (Some(request), now);
+            attempt.namespace = Some(namespace);
+        });
         Dispatch::Send(effect)
     }
 
     /// When the pod was read, if that was recently enough to delete it by its UID alone.
     fn read_at(&mut self) -> Option<Mono> {
-        let (at, _) = self.attempt()?.pod_read?;
-        Some(at).filter(|at| self.now <= at.plus(self.config.confirm_age_max))
+        let PodReading { sent, answered, .. } = self.attempt()?.pod_read?;
+        Some(sent).filter(|sent| self.now <= self.config.confirmed_until(*sent, answered.unwrap_or(*sent)))
     }
 
     fn is_slow(&mut self) -> bool {

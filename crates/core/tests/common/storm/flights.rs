@@ -2,7 +2,7 @@
 //!
 //! - Panics if the engine violates its contract (D5, S12).
 
-use super::{EFFECTS_MAX, Fate, Flight, REQUEST_MAX, Storm};
+use super::{EFFECTS_MAX, Fate, Flight, REQUEST_MAX, Storm, WINDOW};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::eviction::{EvictionEffect, EvictionInput};
@@ -42,14 +42,21 @@ impl Storm {
         assert!(self.effects < EFFECTS_MAX, "an effect storm: {effect:?}");
         let now = self.cluster.clock().mono;
         if let EvictionEffect::DeletePod { confirmed, .. } = &effect {
-            assert!(now.since(*confirmed) <= self.config.confirm_age_max, "D5: {effect:?} at {now:?}");
+            assert!(now.since(*confirmed) <= self.config.confirm_age_limit, "D5: {effect:?} at {now:?}");
         }
         let twin = |flight: &&Flight| !flight.orphan && same_object(&flight.effect, &effect);
         if let Some(twin) = self.flights.iter().find(twin) {
             panic!("{effect:?} while {:?} is under way", twin.effect);
         }
-        let (fate, takes, answers) = self.draw();
-        let (sent, commits) = (self.cluster.now, self.cluster.now + takes);
+        let (mut fate, takes, answers) = self.draw();
+        let (sent, mut commits) = (self.cluster.now, self.cluster.now + takes);
+        if let EvictionEffect::DeletePod { confirmed, .. } = &effect {
+            // The request's own time limits end it.
+            let limit = confirmed.as_micros() + WINDOW;
+            if commits > limit {
+                (fate, commits) = (Fate::Fails(ApiFailure::Unavailable), limit);
+            }
+        }
         let answers = commits + answers;
         self.flights.push(Flight { effect, sent, commits, answers, fate, answer: None, orphan: false });
     }
@@ -75,8 +82,9 @@ impl Storm {
             170..=199 => (300_000, 1_000),
             200..=224 => (1_900_000, 0),
             225..=247 => (500_000, 1_500_000),
-            // Too late to count, if it is a read.
-            248..=255 => (1_000_000, 1_600_000),
+            248..=251 => (1_000_000, 1_600_000),
+            // Too late to count, if it is a read; too late for anything, if it is a DELETE.
+            252..=255 => (4_000_000, 600_000),
         };
         (fate, takes.0, takes.1)
     }

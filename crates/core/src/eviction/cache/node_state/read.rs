@@ -6,9 +6,9 @@ use super::{CacheStaleness, NodeSource};
 use crate::api_error::ApiFailure;
 use crate::backoff::backoff;
 use crate::engine::LiveRead;
-use crate::eviction::NodeConfirmation;
 use crate::eviction::cache::CacheUpdate;
 use crate::eviction::notice::EvictionNotice;
+use crate::eviction::{NodeConfirmation, ReadTimes};
 use crate::fact::NodeFact;
 use crate::identity::{NodeName, ResourceVersion, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};
@@ -42,7 +42,7 @@ impl CacheUpdate<'_> {
         now: Now,
     ) {
         let Some(entry) = self.cache.nodes.get_mut(node) else { return };
-        let NodeConfirmation::InFlight { tries, void, known } = entry.confirmation else { return };
+        let NodeConfirmation::InFlight { tries, void, known, .. } = entry.confirmation else { return };
         entry.confirmation = NodeConfirmation::None;
         let mut answer = NodeAnswer { update: self, node, sent, tries, known };
         let failure = match result {
@@ -92,9 +92,9 @@ impl NodeAnswer<'_, '_> {
         }
         let last_notice = fact.version.is_some() && behind == CacheStaleness::UpToDate;
         let source = if last_notice { NodeSource::Watch } else { NodeSource::NewerRead };
-        let late = now.mono > self.sent.plus(self.update.config.confirm_age_max);
+        let late = now.mono > self.update.config.confirmed_until(self.sent, now.mono);
         if !late {
-            entry.confirmation = NodeConfirmation::At(self.sent);
+            entry.confirmation = NodeConfirmation::At(ReadTimes { sent: self.sent, answered: now.mono });
         }
         self.update.apply_observed_node(fact, source, now);
         late.then_some(ApiFailure::Unavailable)

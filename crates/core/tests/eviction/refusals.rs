@@ -1,0 +1,236 @@
+//! Tests refusals that end: every pod that became due meanwhile leaves soon, and none is tried at full rate before.
+
+mod fleet;
+
+use fleet::{Dice, Fate, Fleet};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::EvictionEffect;
+use taintward_core::time::Span;
+
+/// How late the last pod may leave after the first request that succeeds.
+const LATE_MAX: f64 = 5.0;
+
+const FROM: f64 = 10.0;
+
+/// What is refused.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Trouble {
+    /// The API server is away; at its return it refuses everything for so many seconds, because its caches are empty.
+    Away(f64),
+    /// Permissions or credentials are missing.
+    Forbidden,
+    /// A webhook denies all deletions.
+    Denied,
+    /// A webhook that cannot be called fails all deletions.
+    HookDead,
+    /// Most requests are throttled.
+    Throttled,
+    /// All writes and half of the reads fail.
+    Half,
+}
+
+const TROUBLES: [Trouble; 7] = [
+    Trouble::Away(0.0),
+    Trouble::Away(1.5),
+    Trouble::Forbidden,
+    Trouble::Denied,
+    Trouble::HookDead,
+    Trouble::Throttled,
+    Trouble::Half,
+];
+
+fn is_read(effect: &EvictionEffect) -> bool {
+    matches!(effect, EvictionEffect::ReadNode { .. } | EvictionEffect::ReadPod { .. })
+}
+
+/// What becomes of a request at that moment.
+fn fate(trouble: Trouble, end: f64, now: f64, effect: &EvictionEffect, dice: &mut Dice) -> Fate {
+    let deletes = matches!(effect, EvictionEffect::DeletePod { .. });
+    let failure = match trouble {
+        Trouble::Away(cold) if now >= end - cold => Some(ApiFailure::Forbidden),
+        Trouble::Away(_) => Some(ApiFailure::Unavailable),
+        Trouble::Forbidden => Some(ApiFailure::Forbidden),
+        Trouble::Denied => deletes.then_some(ApiFailure::Rejected),
+        Trouble::HookDead => deletes.then_some(ApiFailure::Unavailable),
+        Trouble::Throttled => (dice.below(10) < 8).then_some(ApiFailure::Throttled(Some(Span::from_secs(1)))),
+        Trouble::Half => (!is_read(effect) || dice.below(2) == 0).then_some(ApiFailure::Unavailable),
+    };
+    let is_on = (FROM..end).contains(&now);
+    (failure.filter(|_| is_on), 0.01 + dice.below(20) as f64 / 1000.0)
+}
+
+fn crowd(dice: &mut Dice, pods: usize, span: u64) -> Vec<(&'static str, i64)> {
+    let namespaces = ["a", "b", "c"];
+    (0..pods).map(|_| (namespaces[dice.below(3) as usize], 5 + dice.below(span).cast_signed())).collect()
+}
+
+/// D3: whatever is refused for however long, every pod that became due meanwhile leaves within five seconds of the first
+/// request that succeeds, and no more requests are sent meanwhile than a throttling server bears.
+#[test]
+fn d3_after_any_refusals_every_due_pod_leaves_within_five_seconds() {
+    for seed in 1..=6_u64 {
+        for trouble in TROUBLES {
+            let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+            let length = [5, 10, 20, 30, 45][dice.below(5) as usize] as f64 + dice.below(100) as f64 / 100.0;
+            let end = FROM + length;
+            let count = 20 + dice.below(180) as usize;
+            let pods = crowd(&mut dice, count, length as u64 + 5);
+            let mut fleet = Fleet::new(1 + dice.below(10) as usize, &pods);
+            fleet.run(end + 40.0, |fleet, effect| fate(trouble, end, fleet.now, effect, &mut dice));
+            let what = format!("seed {seed}, {trouble:?} for {length} s, {} pods", pods.len());
+            let first = fleet.first_success(end);
+            assert!(first <= end + 2.0, "{what}: the first success {} s after", first - end);
+            let late = fleet.last_left(end) - (first - end);
+            assert!(late <= LATE_MAX, "{what}: the last pod {late} s after the first success");
+            let rate = fleet.rate_max(FROM + 5.0, end);
+            assert!(rate <= 100 + pods.len(), "{what}: {rate} requests in a second");
+        }
+    }
+}
+
+/// L6: a pod that is refused for ever while others are not keeps its growing pauses, however many of them there are.
+#[test]
+fn l6_a_pod_that_alone_is_refused_is_not_hastened_by_the_success_of_others() {
+    for refused in [1, 2, 10] {
+        let mut dice = Dice(7);
+        let pods: Vec<_> = (0..300).map(|index| ("a", if index < 10 { 5 } else { index.min(250) })).collect();
+        let mut fleet = Fleet::new(5, &pods);
+        let is_refused = |effect: &EvictionEffect| {
+            let EvictionEffect::DeletePod { name, .. } = effect else { return false };
+            name.name()[1..].parse::<usize>().is_ok_and(|number| number < refused)
+        };
+        fleet.run(300.0, |_, effect| {
+            (is_refused(effect).then_some(ApiFailure::Rejected), 0.01 + dice.below(20) as f64 / 1000.0)
+        });
+        let tries = fleet.sent.iter().filter(|(_, effect, _)| is_refused(effect)).count();
+        let each = tries as f64 / refused as f64;
+        assert!((10.0..=30.0).contains(&each), "{refused} refused: {each} tries each in 295 s");
+        assert_eq!(fleet.left.len(), 300 - refused);
+        let late = fleet.left.iter().map(|(uid, left)| left - fleet.due[uid]).fold(0.0, f64::max);
+        assert!(late <= 0.5, "{refused} refused: another pod was {late} s late");
+    }
+}
+
+/// A single pod that is refused is probed less and less, and soon enough for a refusal that was short.
+#[test]
+fn d3_a_single_refused_pod_leaves_soon_after_the_refusal_ends() {
+    for length in [5.0, 20.0, 28.0] {
+        let mut fleet = Fleet::new(1, &[("a", 5)]);
+        let end = FROM + length;
+        fleet.run(end + 10.0, |fleet, effect| {
+            let denied = fleet.now < end && matches!(effect, EvictionEffect::DeletePod { .. });
+            (denied.then_some(ApiFailure::Rejected), 0.02)
+        });
+        assert!(fleet.last_left(end) <= 5.5, "{length}: {} s after", fleet.last_left(end));
+    }
+}
+
+/// `Retry-After` is respected, also by probes.
+#[test]
+fn d3_no_pod_is_tried_before_the_server_allows_it() {
+    let mut fleet = Fleet::new(4, &[("a", 5); 40]);
+    fleet.run(30.0, |_, effect| match effect {
+        EvictionEffect::DeletePod { .. } => (Some(ApiFailure::Throttled(Some(Span::from_secs(20)))), 0.02),
+        _ => (None, 0.02),
+    });
+    let deletes = |from: f64, to: f64| {
+        let times = fleet.sent.iter().filter(|(when, effect, _)| {
+            matches!(effect, EvictionEffect::DeletePod { .. }) && (from..to).contains(when)
+        });
+        times.count()
+    };
+    assert_eq!((deletes(0.0, 6.5), deletes(6.5, 25.9)), (40, 0));
+    assert!(deletes(25.9, 30.0) > 0);
+}
+
+/// D5: pods leave late by the time that reads take; what a read that took five seconds shows evicts no pod.
+#[test]
+fn d5_slow_reads_delay_evictions_by_the_time_that_they_take() {
+    for (takes, leaves) in [(0.5, true), (1.9, true), (2.5, true), (4.0, true), (4.6, false), (6.0, false)] {
+        let mut dice = Dice(5);
+        let pods = crowd(&mut dice, 60, 20);
+        let mut fleet = Fleet::new(4, &pods);
+        fleet.run(60.0, |_, effect| {
+            (None, if matches!(effect, EvictionEffect::ReadNode { .. }) { takes } else { 0.02 })
+        });
+        assert_eq!(fleet.left.len(), if leaves { 60 } else { 0 }, "{takes} s");
+        let late = fleet.left.iter().map(|(uid, left)| left - fleet.due[uid]).fold(0.0, f64::max);
+        // A pod that becomes due while its node is being read waits for that read and for its own.
+        assert!(late <= 2.0 * takes + 0.3, "{takes} s: {late} s late");
+        let stats = fleet.engine.stats();
+        assert_eq!(stats.stall.is_some(), !leaves, "{takes} s: {stats:?}");
+        for (when, effect, _) in &fleet.sent {
+            let EvictionEffect::DeletePod { confirmed, .. } = effect else { continue };
+            let age = crate::common::script::at(*when).mono.since(*confirmed).as_secs_f64();
+            assert!(age <= 4.5, "{takes} s: confirmed {age} s ago");
+        }
+    }
+}
+
+/// A read that took long makes no other read good for longer.
+#[test]
+fn d5_one_slow_read_loosens_the_age_of_no_other() {
+    let mut fleet = Fleet::new(1, &[("a", 5), ("a", 30)]);
+    fleet.run(60.0, |fleet, effect| match effect {
+        EvictionEffect::ReadNode { .. } => (None, if fleet.now < 20.0 { 4.0 } else { 0.02 }),
+        // The condition of the second pod takes so long that the read is out of date.
+        EvictionEffect::SetDisruptionTarget { .. } => (None, if fleet.now < 20.0 { 0.02 } else { 2.2 }),
+        _ => (None, 0.02),
+    });
+    let reads = fleet
+        .sent
+        .iter()
+        .filter(|(when, effect, _)| *when > 20.0 && matches!(effect, EvictionEffect::ReadNode { .. }));
+    assert_eq!((fleet.left.len(), reads.count()), (2, 2));
+}
+
+/// An admission webhook that takes 2.5 s, and is called twice by the API server: once before the pod is marked as
+/// deleted, once before it is gone. The usual time limit is 2 s, the longest 4 s.
+#[test]
+fn d3_slow_deletions_waste_one_try_in_a_namespace() {
+    let pods: Vec<_> = (0..40).map(|index| (if index < 20 { "slow" } else { "quick" }, 5)).collect();
+    let mut fleet = Fleet::new(2, &pods);
+    let mut wasted = 0;
+    fleet.run(60.0, |fleet, effect| match effect {
+        EvictionEffect::DeletePod { pod, name, slow, .. } if name.namespace() == "slow" => {
+            let limit = if *slow { 4.0 } else { 2.0 };
+            let takes = if fleet.half_deleted.contains(&pod.uid) { 2.5 } else { 5.0 };
+            wasted += u32::from(limit < 2.5);
+            if limit >= 2.5 {
+                fleet.half_deleted.insert(pod.uid.clone());
+            }
+            if takes > limit { (Some(ApiFailure::Unavailable), limit) } else { (None, takes) }
+        }
+        _ => (None, 0.02),
+    });
+    assert_eq!((fleet.left.len(), wasted), (40, 1));
+    let late = |quick: bool| {
+        let of = fleet
+            .left
+            .iter()
+            .filter(|(uid, _)| (uid.to_string()[1..].parse::<u32>().expect("a number") >= 20) == quick);
+        of.map(|(_, left)| left - 6.0).fold(0.0, f64::max)
+    };
+    assert!(late(false) <= 9.5 && late(true) <= 0.5, "slow {}, quick {}", late(false), late(true));
+}
+
+/// L6: however many deletions take long, pods of other namespaces leave at once, and the slow ones are few at a time.
+#[test]
+fn l6_slow_deletions_take_no_place_of_others() {
+    let pods: Vec<_> = (0..400).map(|index| if index < 300 { ("slow", 5) } else { ("quick", 10) }).collect();
+    let mut fleet = Fleet::new(10, &pods);
+    let (mut ends, mut most) = (Vec::<f64>::new(), 0);
+    fleet.run(120.0, |fleet, effect| match effect {
+        EvictionEffect::DeletePod { name, slow, .. } if name.namespace() == "slow" => {
+            let limit = if *slow { 4.0 } else { 2.0 };
+            ends.retain(|end| *end > fleet.now);
+            ends.push(fleet.now + limit);
+            most = most.max(ends.len());
+            (Some(ApiFailure::Unavailable), limit)
+        }
+        _ => (None, 0.02),
+    });
+    assert!((20..=34).contains(&most), "{most} at a time");
+    let late = fleet.left.iter().map(|(uid, left)| left - fleet.due[uid]).fold(0.0, f64::max);
+    assert!(fleet.left.len() == 100 && late <= 1.5, "{} left, {late} s late", fleet.left.len());
+}
