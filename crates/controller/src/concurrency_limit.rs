@@ -1,6 +1,7 @@
 //! Limits how many requests are in flight: additive increase, multiplicative decrease (AIMD).
 //!
-//! - Invariant: one overload reduces the limit once; failures of single webhooks or namespaces never do.
+//! - Invariant: one overload reduces the limit once; failures of single webhooks or namespaces never do, not even those
+//!   that time out.
 
 use taintward_core::time::{Mono, Span};
 
@@ -24,16 +25,33 @@ const QUICK: Span = Span::from_millis(250);
 /// Retries may take one in this many requests: many hopeless pods leave most of the capacity to the others (L6).
 const RETRY_SHARE: usize = 4;
 
+/// A request without an answer for this long may have waited for something else than the API server.
+const TIMED_OUT: Span = Span::from_secs(1);
+
 /// The adaptive limit.
 #[derive(Debug)]
 pub(crate) struct AimdLimit {
     now: f64,
     no_cut_before: Mono,
+    /// The last request that was answered quickly was sent then.
+    quick_sent: Mono,
+}
+
+/// A request that ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestEnd {
+    /// It shows that the API server is overloaded.
+    pub(crate) overload: bool,
+    pub(crate) took: Span,
+    /// No more requests of its kind could be sent.
+    pub(crate) was_full: bool,
+    pub(crate) at: Mono,
 }
 
 impl AimdLimit {
     pub(crate) const fn new() -> Self {
-        Self { now: FIRST, no_cut_before: Mono::from_micros(i64::MIN) }
+        let never = Mono::from_micros(i64::MIN);
+        Self { now: FIRST, no_cut_before: never, quick_sent: never }
     }
 
     /// How many requests may be in flight.
@@ -46,16 +64,25 @@ impl AimdLimit {
         (self.all() / RETRY_SHARE).max(1)
     }
 
-    /// Records that a request ended after `took`, while `in_flight` requests were out, including this one.
-    pub(crate) fn answered(&mut self, overload: bool, took: Span, in_flight: usize, at: Mono) {
+    /// Records that a request ended.
+    pub(crate) fn answered(&mut self, end: RequestEnd) {
+        let RequestEnd { overload, took, was_full, at } = end;
+        let sent = at.minus(took);
         if overload {
-            if at >= self.no_cut_before {
+            // An overloaded server is slow for all: while one request timed out, no other was answered quickly.
+            let is_single = took >= TIMED_OUT && self.quick_sent >= sent;
+            if !is_single && at >= self.no_cut_before {
                 self.now = (self.now * LEFT).max(FEWEST);
                 self.no_cut_before = at.plus(CUT_PAUSE);
             }
-        } else if in_flight >= self.all() && took <= QUICK {
-            // The limit only grows while it is used.
-            self.now = (self.now + 1.0 / self.now).min(MOST);
+            return;
+        }
+        if took <= QUICK {
+            self.quick_sent = self.quick_sent.max(sent);
+            // The limit only grows while it is used, by requests of any kind.
+            if was_full {
+                self.now = (self.now + 1.0 / self.now).min(MOST);
+            }
         }
     }
 }
@@ -66,26 +93,29 @@ mod tests {
 
     const QUICKLY: Span = Span::from_millis(5);
 
+    fn end(overload: bool, took: Span, was_full: bool, at: i64) -> RequestEnd {
+        RequestEnd { overload, took, was_full, at: Mono::from_secs(at) }
+    }
+
     #[test]
     fn grows_only_when_used_and_is_cut_once_per_overload() {
         let mut limit = AimdLimit::new();
-        let at = Mono::from_secs(10);
-        limit.answered(false, QUICKLY, 3, at);
+        limit.answered(end(false, QUICKLY, false, 10));
         assert_eq!(limit.all(), 16);
         for _ in 0..20 {
-            limit.answered(false, QUICKLY, limit.all(), at);
+            limit.answered(end(false, QUICKLY, true, 10));
         }
         assert_eq!(limit.all(), 17);
         for _ in 0..16 {
-            limit.answered(true, QUICKLY, 16, at);
+            limit.answered(end(true, QUICKLY, true, 10));
         }
         assert_eq!(limit.all(), 12);
         for later in 12..100 {
-            limit.answered(true, QUICKLY, 8, Mono::from_secs(later));
+            limit.answered(end(true, QUICKLY, true, later));
         }
         assert_eq!((limit.all(), limit.retries()), (4, 1));
         for _ in 0..100_000 {
-            limit.answered(false, QUICKLY, limit.all(), at);
+            limit.answered(end(false, QUICKLY, true, 100));
         }
         assert_eq!((limit.all(), limit.retries()), (96, 24));
     }
@@ -94,8 +124,22 @@ mod tests {
     fn a_server_that_takes_its_time_gets_no_more_at_the_same_time() {
         let mut limit = AimdLimit::new();
         for _ in 0..10_000 {
-            limit.answered(false, Span::from_millis(251), limit.all(), Mono::from_secs(1));
+            limit.answered(end(false, Span::from_millis(251), true, 1));
         }
         assert_eq!(limit.all(), 16);
+    }
+
+    /// A webhook is slow for some requests, an overloaded server for all.
+    #[test]
+    fn requests_that_time_out_beside_quick_ones_show_no_overload() {
+        for quick_meanwhile in [true, false] {
+            let mut limit = AimdLimit::new();
+            for second in [10, 20, 30, 40] {
+                let quick_at = if quick_meanwhile { second - 1 } else { second - 3 };
+                limit.answered(end(false, QUICKLY, false, quick_at));
+                limit.answered(end(true, Span::from_secs(2), false, second));
+            }
+            assert_eq!(limit.all() == 16, quick_meanwhile, "{}", limit.all());
+        }
     }
 }

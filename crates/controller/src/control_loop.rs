@@ -166,8 +166,9 @@ impl<C: Controller> ControlLoop<C> {
                     .map(|effect| (effect, true))
             });
             let Some((effect, is_retry)) = next else { break };
+            let is_slow = C::is_slow(&effect);
             let request = self.controller.request(effect, is_retry, &self.context);
-            self.executor.start(request, is_retry);
+            self.executor.start(request, is_retry, is_slow);
         }
     }
 

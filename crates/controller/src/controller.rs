@@ -54,6 +54,11 @@ pub(crate) trait Controller {
         None
     }
 
+    /// Whether the request of an effect is known to take long: the engine limits how many of these are in flight.
+    fn is_slow(_: &EffectOf<Self>) -> bool {
+        false
+    }
+
     /// The request of an effect.
     fn request(
         &self,

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: each effect comes back exactly once; a request is sent the moment it is accepted or not at all.
 
-use crate::concurrency_limit::AimdLimit;
+use crate::concurrency_limit::{AimdLimit, RequestEnd};
 use crate::metrics::{self, EffectMetrics};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -54,6 +54,7 @@ pub(crate) struct EffectResult<I> {
     /// When the request was sent.
     pub(crate) sent: Mono,
     is_retry: bool,
+    is_slow: bool,
 }
 
 /// Requests in flight.
@@ -63,6 +64,8 @@ pub(crate) struct EffectExecutor<I> {
     limit: Option<(metrics::Controller, AimdLimit)>,
     in_flight: FuturesUnordered<BoxFuture<'static, EffectResult<I>>>,
     retries: usize,
+    /// Requests that are known to take long, of which the engine itself sends few: they take no other's place.
+    slow: usize,
 }
 
 impl<I: Send + 'static> EffectExecutor<I> {
@@ -70,14 +73,15 @@ impl<I: Send + 'static> EffectExecutor<I> {
     /// it.
     pub(crate) fn new(limited_as: Option<metrics::Controller>, clock: Clock, metrics: EffectMetrics) -> Self {
         let limit = limited_as.map(|controller| (controller, AimdLimit::new()));
-        let executor = Self { clock, metrics, limit, in_flight: FuturesUnordered::new(), retries: 0 };
+        let executor =
+            Self { clock, metrics, limit, in_flight: FuturesUnordered::new(), retries: 0, slow: 0 };
         executor.publish_limit();
         executor
     }
 
     /// Whether one more request may be sent.
     pub(crate) fn has_room(&self) -> bool {
-        self.limit.as_ref().is_none_or(|(_, limit)| self.in_flight.len() < limit.all())
+        self.limit.as_ref().is_none_or(|(_, limit)| self.in_flight.len() - self.slow < limit.all())
     }
 
     /// Whether one more retry may be sent.
@@ -91,16 +95,18 @@ impl<I: Send + 'static> EffectExecutor<I> {
     }
 
     /// Sends a request.
-    pub(crate) fn start(&mut self, request: EffectRequest<I>, is_retry: bool) {
+    pub(crate) fn start(&mut self, request: EffectRequest<I>, is_retry: bool, is_slow: bool) {
         let EffectRequest { label, response } = request;
         let sent = self.clock.now().mono;
         if label.kind.is_some() {
             self.metrics.began();
         }
+        let is_retry = is_retry && !is_slow;
         self.retries += usize::from(is_retry);
+        self.slow += usize::from(is_slow);
         self.in_flight.push(Box::pin(async move {
             let (input, error) = response.await;
-            EffectResult { input, error, label, sent, is_retry }
+            EffectResult { input, error, label, sent, is_retry, is_slow }
         }));
     }
 
@@ -109,11 +115,14 @@ impl<I: Send + 'static> EffectExecutor<I> {
         let Some(result) = self.in_flight.next().await else { return std::future::pending().await };
         let now = self.clock.now().mono;
         let took = now.since(result.sent);
-        self.retries -= usize::from(result.is_retry);
+        let others = self.in_flight.len() + 1 - self.slow;
         if let Some((_, limit)) = &mut self.limit {
             let overload = result.error.as_ref().is_some_and(|error| error.overload);
-            limit.answered(overload, took, self.in_flight.len() + 1, now);
+            let was_full = others >= limit.all() || result.is_retry && self.retries >= limit.retries();
+            limit.answered(RequestEnd { overload, took, was_full, at: now });
         }
+        self.retries -= usize::from(result.is_retry);
+        self.slow -= usize::from(result.is_slow);
         self.publish_limit();
         if let Some(kind) = result.label.kind {
             let outcome = result.error.as_ref().map_or(Ok(()), |error| Err(error.failure));

@@ -22,7 +22,7 @@ use crate::watch_queues::{WatchQueues, WatchReceiver};
 use progress::ProgressReporter;
 use std::sync::Arc;
 use taintward_core::engine::Lane;
-use taintward_core::eviction::{EvictionEngine, EvictionInput};
+use taintward_core::eviction::{EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Now, Span};
@@ -108,6 +108,10 @@ impl Controller for EvictionController {
         let holds = *self.hold.borrow_and_update();
         let changed = std::mem::replace(&mut self.holds, holds) != holds;
         changed.then_some(EvictionInput::CountdownHold(holds)).into_iter().collect()
+    }
+
+    fn is_slow(effect: &EffectOf<Self>) -> bool {
+        matches!(effect, EvictionEffect::DeletePod { slow: true, .. })
     }
 
     fn request(

@@ -304,7 +304,7 @@ impl ApiClient {
         let limit = self.timeouts.client;
         let turn_and_request = async {
             self.take_turn(&method, on).await?;
-            let uri = format!("{}?timeout={}s{query}", on.path(), self.timeouts.server.as_secs().max(1));
+            let uri = format!("{}?timeout={}{query}", on.path(), self.timeouts.server_query());
             ask(&self.client, &method, on, uri, what).await
         };
         match tokio::time::timeout(limit, turn_and_request).await {

@@ -72,8 +72,10 @@ async fn every_response_is_classified() {
             let (client, log) =
                 server(move |_| if with_status { Reply::status(code, "Any", "because") } else { text(code) });
             let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
-            // Only the API server's own 404 means that an object is absent.
-            let meaning = if code == 404 { ApiFailure::Unavailable } else { meaning };
+            // Only the API server's own 404 means that an object is absent, and only its Status that it has decided.
+            let decides = !matches!(code, 401 | 403 | 429);
+            let is_unknown = code == 404 || !with_status && decides && (400..500).contains(&code);
+            let meaning = if is_unknown { ApiFailure::Unavailable } else { meaning };
             assert_eq!(refusal.failure, meaning, "{code} {refusal}");
             assert!(refusal.message.starts_with(&format!("delete pods shop/web-0: {code} ")), "{refusal}");
             assert_eq!(refusal.message.contains("because"), with_status, "{refusal}");

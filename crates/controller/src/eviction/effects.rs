@@ -8,12 +8,12 @@ use crate::metrics::Effect as Kind;
 use crate::settings::EvictionScope;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::LiveRead;
-use taintward_core::eviction::{EvictionEffect, EvictionInput};
+use taintward_core::eviction::{CONFIRM_AGE_LIMIT, EvictionEffect, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::identity::PodName;
+use taintward_core::identity::{NodeName, PodName};
 use taintward_core::time::Span;
 use taintward_core::toleration_guard::guarded_node;
-use taintward_kube::api::{ApiClient, RequestError};
+use taintward_kube::api::{ApiClient, RequestError, RequestTimeouts};
 use taintward_kube::clock::Clock;
 use taintward_kube::decode::DecodedPod;
 
@@ -56,8 +56,11 @@ async fn execute(
 ) -> EffectResponse<EvictionInput> {
     match effect {
         EvictionEffect::ReadNode { node } => {
-            let (sent, read) = api.confirm_node(&node, clock).await;
+            let reader = api.clone().with_timeouts(RequestTimeouts::CONFIRMING);
+            let (sent, read) = reader.confirm_node(&node, clock).await;
+            let took = clock.now().mono.since(sent);
             let (result, error) = split_error(read.map(|read| in_scope_node(read, scope)));
+            let error = error.or_else(|| (took > CONFIRM_AGE_LIMIT).then(|| too_late(&node, took)));
             (EvictionInput::NodeConfirmed { node, sent, result }, error)
         }
         EvictionEffect::SetDisruptionTarget { pod, name, version, generation, slow } => {
@@ -79,7 +82,7 @@ async fn execute(
             (EvictionInput::Deleted { pod, result }, error)
         }
         EvictionEffect::ReadPod { pod, name } => {
-            let looked = api.look_at_pod(&name).await;
+            let looked = api.clone().with_timeouts(RequestTimeouts::CONFIRMING).look_at_pod(&name).await;
             let half_deleted = looked.as_ref().is_ok_and(|(_, half_deleted)| *half_deleted);
             let (result, error) = split_error(looked.map(|(reading, _)| in_scope_pod(reading, scope)));
             (EvictionInput::PodRead { pod, result, half_deleted }, error)
@@ -110,6 +113,17 @@ fn in_scope_pod(read: LiveRead<DecodedPod>, scope: EvictionScope) -> LiveRead<Po
         LiveRead::NotFound => LiveRead::NotFound,
         LiveRead::Undecodable => LiveRead::Undecodable,
     }
+}
+
+/// The error for a read whose answer comes when it confirms nothing any more.
+fn too_late(node: &NodeName, took: Span) -> RequestError {
+    let message = format!(
+        "get nodes/{node}: the answer came after {:.1} s: too late, because a deletion relies on a read that is at most \
+         {:.1} s old; find out why reads take so long",
+        took.as_secs_f64(),
+        CONFIRM_AGE_LIMIT.as_secs_f64()
+    );
+    RequestError::ours(ApiFailure::Unavailable, message)
 }
 
 /// The error for a process that slept between the decision and the request.

@@ -43,7 +43,7 @@ fn is_read(effect: &EvictionEffect) -> bool {
     matches!(effect, EvictionEffect::ReadNode { .. } | EvictionEffect::ReadPod { .. })
 }
 
-/// What becomes of a request at that moment.
+/// The fate of a request at that moment.
 fn fate(trouble: Trouble, end: f64, now: f64, effect: &EvictionEffect, dice: &mut Dice) -> Fate {
     let deletes = matches!(effect, EvictionEffect::DeletePod { .. });
     let failure = match trouble {
@@ -64,8 +64,9 @@ fn crowd(dice: &mut Dice, pods: usize, span: u64) -> Vec<(&'static str, i64)> {
     (0..pods).map(|_| (namespaces[dice.below(3) as usize], 5 + dice.below(span).cast_signed())).collect()
 }
 
-/// D3: whatever is refused for however long, every pod that became due meanwhile leaves within five seconds of the first
-/// request that succeeds, and no more requests are sent meanwhile than a throttling server bears.
+/// D3: whatever is refused for however long, every pod that became due meanwhile leaves within five seconds of the
+/// first
+/// request that succeeds, and no more requests are sent meanwhile than a throttling server can serve.
 #[test]
 fn d3_after_any_refusals_every_due_pod_leaves_within_five_seconds() {
     for seed in 1..=6_u64 {
@@ -88,7 +89,7 @@ fn d3_after_any_refusals_every_due_pod_leaves_within_five_seconds() {
     }
 }
 
-/// L6: a pod that is refused for ever while others are not keeps its growing pauses, however many of them there are.
+/// L6: a pod whose deletion never succeeds, while that of other pods does, keeps its growing pauses.
 #[test]
 fn l6_a_pod_that_alone_is_refused_is_not_hastened_by_the_success_of_others() {
     for refused in [1, 2, 10] {
@@ -214,7 +215,7 @@ fn d3_slow_deletions_waste_one_try_in_a_namespace() {
     assert!(late(false) <= 9.5 && late(true) <= 0.5, "slow {}, quick {}", late(false), late(true));
 }
 
-/// L6: however many deletions take long, pods of other namespaces leave at once, and the slow ones are few at a time.
+/// L6: however many deletions take long, pods of other namespaces leave immediately, and few slow ones are in flight.
 #[test]
 fn l6_slow_deletions_take_no_place_of_others() {
     let pods: Vec<_> = (0..400).map(|index| if index < 300 { ("slow", 5) } else { ("quick", 10) }).collect();

@@ -61,8 +61,8 @@ struct InvalidCause<'a> {
 }
 
 impl RequestError {
-    /// The mapping: 404 gone; 409 and preconditions conflict; 401 and 403 forbidden; 429 throttled; other 4xx rejected;
-    /// for everything else it is unknown whether it was carried out.
+    /// The mapping: 404 gone; 409 and preconditions conflict; 401 and 403 forbidden; 429 throttled; other 4xx with a
+    /// Status rejected; for everything else it is unknown whether it was carried out.
     pub(crate) fn from_answer(
         method: &Method,
         on: &ResourcePath<'_>,
@@ -73,16 +73,20 @@ impl RequestError {
     ) -> Self {
         let content_type =
             headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let api_status = status_from_body(content_type, body).unwrap_or_default();
+        let status_object = status_from_body(content_type, body);
+        let is_api_server = status_object.is_some();
+        let api_status = status_object.unwrap_or_default();
         let failure = match status.as_u16() {
             404 if caution == ErrorHints::Absence && api_status.reason != "NotFound" => {
                 ApiFailure::Unavailable
             }
             404 => ApiFailure::NotFound,
-            409 => ApiFailure::Conflict,
-            422 if is_precondition(body, caution) => ApiFailure::Conflict,
             401 | 403 => ApiFailure::Forbidden,
             429 => ApiFailure::Throttled(retry_after(headers, api_status.retry_after_seconds)),
+            // A proxy's answer does not say what the API server did.
+            400..=499 if !is_api_server => ApiFailure::Unavailable,
+            409 => ApiFailure::Conflict,
+            422 if is_precondition(body, caution) => ApiFailure::Conflict,
             400..=499 => ApiFailure::Rejected,
             _ => ApiFailure::Unavailable,
         };

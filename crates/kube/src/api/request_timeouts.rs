@@ -12,7 +12,7 @@ const TRANSIT_MAX: Duration = Duration::from_millis(500);
 /// How long requests may take.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestTimeouts {
-    /// The server's own timeout (`?timeout=`): after this it gives up by itself (P44). Whole seconds count.
+    /// The server's own timeout (`?timeout=`): after this it gives up by itself (P44). Whole milliseconds count.
     pub server: Duration,
     /// When the client stops waiting, from the call, including the wait for the rate limit (P21).
     pub client: Duration,
@@ -24,7 +24,14 @@ impl Default for RequestTimeouts {
     }
 }
 
+/// Below this, what is left is divided more finely than in seconds.
+const WHOLE_SECONDS_MIN: Duration = Duration::from_secs(2);
+
 impl RequestTimeouts {
+    /// For a read that confirms a decision: it is of use for as long as its age allows the request that it confirms, and
+    /// one that takes longer is waited for, too, so that it is known how long reads take.
+    pub const CONFIRMING: Self = Self { server: Duration::from_secs(5), client: Duration::from_secs(8) };
+
     /// After this time no request can be carried out any more: it reached the server before the client stopped waiting,
     /// and the server gives up by itself. S2 and S5 rely on it.
     pub fn longest(self) -> Span {
@@ -32,13 +39,16 @@ impl RequestTimeouts {
         Span::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
     }
 
-    /// The same, or less, so that nothing is carried out any more after `left`. The server counts in whole seconds and
-    /// gets at least one; `None` if there is no time left in addition to that.
+    /// The same, or less, so that nothing is carried out any more after `left`. The server gets whole seconds, or
+    /// less than one if little is left; `None` if that is too little.
     #[must_use]
     pub fn within(self, left: Span) -> Option<Self> {
         let left = Duration::from_micros(u64::try_from(left.as_micros()).unwrap_or(0));
-        let half = Duration::from_secs((left / 2).as_secs().max(1));
-        let server = self.server.min(half);
+        let share = match left >= WHOLE_SECONDS_MIN {
+            true => Duration::from_secs((left / 2).as_secs()),
+            false => Duration::from_millis(u64::try_from((left * 2 / 5).as_millis()).unwrap_or(0)),
+        };
+        let server = self.server.min(share);
         let client = self.client.min(left.saturating_sub(server));
         (client >= CLIENT_MIN).then_some(Self { server, client })
     }
@@ -57,5 +67,13 @@ impl RequestTimeouts {
         let server = Duration::from_secs(client.saturating_sub(TRANSIT_MAX).as_secs());
         let usual = self.within(left)?;
         Some(if server > usual.server { Self { server, client } } else { usual })
+    }
+
+    /// The server's timeout as a value of `?timeout=`.
+    pub(crate) fn server_query(self) -> String {
+        match self.server.subsec_millis() {
+            0 => format!("{}s", self.server.as_secs().max(1)),
+            _ => format!("{}ms", self.server.as_millis()),
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: until it is known how long deletions take in a namespace, one of them is sent and the others wait for
 //!   it, for a moment: at most one is sent with too short a time limit (D3).
-//! - Invariant: few slow deletions are in flight, so that they leave room for others (L6).
+//! - Invariant: few slow deletions are in flight, so that they leave room for other requests (L6).
 
 use crate::identity::PodRef;
 use crate::time::{Mono, Span};
@@ -10,7 +10,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// A deletion that takes longer than this is not what an API server needs for one.
+/// An API server alone needs less than this for a deletion.
 const QUICK_MAX: Span = Span::from_millis(300);
 
 /// A deletion that took this long may take longer than the usual time limit the next time.
@@ -71,7 +71,7 @@ impl DeletePace {
         self.namespaces.get(namespace).is_some_and(|pace| pace.slow_until.is_some_and(|until| now < until))
     }
 
-    /// A pod of this namespace is to be deleted; `slow`: an earlier deletion of it got no response.
+    /// Decides how a pod of this namespace is deleted; `slow`: an earlier deletion of it got no response.
     pub(super) fn admit(
         &mut self,
         namespace: &Arc<str>,
@@ -100,7 +100,7 @@ impl DeletePace {
         DeleteAdmission::Usual
     }
 
-    /// A deletion ended; `is_answered`: by a response that says what became of it. Returns the pods that get their turn.
+    /// A deletion ended; `is_answered`: by a response that shows its result. Returns the pods that get their turn.
     pub(super) fn ended(
         &mut self,
         namespace: &Arc<str>,
@@ -128,7 +128,7 @@ impl DeletePace {
         turns
     }
 
-    /// When a trial has taken so long that the pods that wait for it are to be deleted as in a slow namespace.
+    /// When a trial has taken so long that the pods that wait for it are deleted as in a slow namespace.
     pub(super) fn next_wakeup(&self) -> Option<Mono> {
         let waiting = self.namespaces.values().filter(|pace| !pace.waiting.is_empty());
         waiting.filter_map(|pace| pace.trial).map(|sent| sent.plus(QUICK_MAX)).min()

@@ -132,7 +132,7 @@ impl WorkQueue {
         }
     }
 
-    /// Schedules a retry at that moment, whatever becomes of others.
+    /// Schedules a retry at that moment: no end of refusals changes it any more.
     fn wait_alone(&mut self, pod: &PodRef, at: Mono) {
         self.stop_waiting(pod);
         let Some(attempt) = self.attempts.get_mut(pod) else { return };

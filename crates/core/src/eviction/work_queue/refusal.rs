@@ -111,11 +111,11 @@ pub(super) struct Refusal {
     failures: u32,
     /// How many there were when others were found not to be refused at all.
     failures_alone: u32,
-    /// How often refusals of the kind had ended for others, and not for this pod.
+    /// How often refusals of the kind had ended, and not for this pod.
     exceptions: u32,
-    /// Refusals of the kind have ended for others since the last one.
+    /// Refusals of the kind have ended since the last one.
     is_over: bool,
-    /// How often the pod got its turn by single successes of others in vain.
+    /// How often the pod got its turn by single successes of other requests in vain.
     hints: u32,
     is_hinted: bool,
 }
@@ -150,7 +150,7 @@ impl Refusal {
         }
     }
 
-    /// Whether another refusal is about this pod: others are no longer refused, and it was not by chance.
+    /// Whether another refusal is about this pod: other pods are no longer refused, and chance does not explain it.
     const fn is_exception(&self) -> bool {
         self.is_over || self.is_hinted && !self.may_hit_anyone
     }
@@ -160,7 +160,7 @@ impl Refusal {
         self.failures
     }
 
-    /// The earliest next turn if refusals of the kind have ended for others.
+    /// The earliest next turn if refusals of the kind have ended.
     pub(super) fn floor(&self, pod: &PodRef) -> Mono {
         let tries = self.exceptions.saturating_add(1);
         let pause = backoff(pod.node.as_str(), &pod.uid, tries, ApiFailure::Rejected);
@@ -188,7 +188,7 @@ impl Refusal {
     }
 }
 
-/// The last refusals of one kind, and whether they go on.
+/// The last refusals of one kind, and whether they have ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct RefusalSeries {
     since: Mono,
@@ -329,8 +329,8 @@ impl RefusalLog {
         (series.probed, series.probe_at) = (now, series.probe_at.max(now.plus(every)));
     }
 
-    /// When a pod may be a probe. Where only one object is refused, and was while others were not, it is no sign of the
-    /// others' refusal.
+    /// When a pod may be a probe. Where only one object is refused, and was while others were not, it does not
+    /// show that others are refused.
     pub(super) fn probe_floor(&self, refusal: &Refusal, pod: &PodRef) -> Mono {
         let is_alone = self.series.get(&refusal.scope).is_some_and(|series| series.only.is_some());
         if is_alone && refusal.exceptions > 0 { Mono::NEVER } else { refusal.floor(pod) }

@@ -18,7 +18,7 @@ const RETRIES_MAX: usize = 4;
 /// The length of a step.
 const STEP: f64 = 0.01;
 
-/// What becomes of a request: the failure, if it fails, and when it is answered.
+/// The fate of a request: the failure, if it fails, and when the response arrives.
 pub(super) type Fate = (Option<ApiFailure>, f64);
 
 /// Pseudorandom numbers, the same for the same seed.
@@ -130,7 +130,7 @@ impl Fleet {
         }
     }
 
-    /// Lets time pass; `fate` says what becomes of each request.
+    /// Lets time pass; `fate` returns the fate of each request.
     pub(super) fn run(&mut self, until: f64, mut fate: impl FnMut(&mut Self, &EvictionEffect) -> Fate) {
         while self.now < until {
             self.now = ((self.now / STEP).round() + 1.0) * STEP;
