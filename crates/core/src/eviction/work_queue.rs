@@ -12,7 +12,7 @@ use crate::time::{Mono, Span};
 use crate::verdict::Outcome;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use attempt::EvictionAttempt;
+use attempt::{EvictionAttempt, QueueKey};
 use delete_pace::DeletePace;
 pub(super) use next_step::InFlightRequest;
 use next_step::NextStep;
@@ -30,14 +30,6 @@ mod turn;
 
 /// How long a pod that cannot be deleted may keep a mark: S9's 60 s, minus the time that removing it may take.
 const MARK_MAX: Span = Span::from_secs(45);
-
-/// A place in the queue: earliest due date first; at the same instant lower rank first; then by node and UID.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct QueueKey {
-    due: Mono,
-    rank: EvictionOrder,
-    pod: PodRef,
-}
 
 fn deadline(outcome: Outcome) -> Option<Mono> {
     match outcome {

@@ -1,11 +1,11 @@
 //! Defines an eviction in progress ([`EvictionAttempt`]): its next step, its request in flight, and its refusals.
 
-use super::QueueKey;
 use super::next_step::{InFlightRequest, NextStep};
 use super::refusal::{Refusal, RefusalReason, RequestScope};
 use crate::api_error::ApiFailure;
 use crate::eviction::notice::EvictionReason;
-use crate::identity::ResourceVersion;
+use crate::eviction::order::EvictionOrder;
+use crate::identity::{PodRef, ResourceVersion};
 use crate::time::Mono;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -14,70 +14,78 @@ use alloc::sync::Arc;
 /// longer the version: a pod whose status changes faster than it can be read is still evicted (P45).
 const VERSION_CONFLICTS_MAX: u32 = 5;
 
+/// A place in the queue: earliest due date first; at the same instant lower rank first; then by node and UID.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct QueueKey {
+    pub(crate) due: Mono,
+    pub(crate) rank: EvictionOrder,
+    pub(crate) pod: PodRef,
+}
+
 /// A live read of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct PodReading {
-    pub(super) sent: Mono,
+pub(crate) struct PodReading {
+    pub(crate) sent: Mono,
     /// When its response arrived.
-    pub(super) answered: Option<Mono>,
+    pub(crate) answered: Option<Mono>,
     /// The version that was known when it was sent.
-    pub(super) known: Option<ResourceVersion>,
+    pub(crate) known: Option<ResourceVersion>,
 }
 
 /// An eviction in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct EvictionAttempt {
-    pub(super) key: QueueKey,
-    pub(super) step: NextStep,
+pub(crate) struct EvictionAttempt {
+    pub(crate) key: QueueKey,
+    pub(crate) step: NextStep,
     /// The request in flight, if any.
-    pub(super) in_flight: Option<InFlightRequest>,
+    pub(crate) in_flight: Option<InFlightRequest>,
     /// When that was sent.
-    pub(super) sent: Mono,
+    pub(crate) sent: Mono,
     /// It is a DELETE with the longest time limit.
-    pub(super) is_slow_delete: bool,
+    pub(crate) is_slow_delete: bool,
     /// The pod's namespace, once a request was sent.
-    pub(super) namespace: Option<Arc<str>>,
+    pub(crate) namespace: Option<Arc<str>>,
     /// When it is retried, if it waits for that.
-    pub(super) retry_at: Option<Mono>,
+    pub(crate) retry_at: Option<Mono>,
     /// The end of which refusals gives it its turn before that.
-    pub(super) waits_in: Option<RequestScope>,
+    pub(crate) waits_in: Option<RequestScope>,
     /// Its retry comes before its time, because refusals may have ended.
-    pub(super) is_early: bool,
+    pub(crate) is_early: bool,
     /// Its refusals, by verb: each has pauses of its own.
     refusals: [Option<Refusal>; RequestScope::VERBS],
     /// The verb of the last one.
     last_refused: usize,
-    pub(super) failures: u32,
-    pub(super) conflicts: u32,
-    pub(super) last_failure: Option<ApiFailure>,
+    pub(crate) failures: u32,
+    pub(crate) conflicts: u32,
+    pub(crate) last_failure: Option<ApiFailure>,
     /// The last read of the pod.
-    pub(super) pod_read: Option<PodReading>,
+    pub(crate) pod_read: Option<PodReading>,
     /// A request got no response.
-    pub(super) slow: bool,
+    pub(crate) slow: bool,
     /// One of these was a DELETE: it is unknown whether it was carried out, wholly or in part.
-    pub(super) delete_lost: bool,
+    pub(crate) delete_lost: bool,
     /// The latest possible time at which the pod got the mark.
-    pub(super) marked_at: Option<Mono>,
+    pub(crate) marked_at: Option<Mono>,
     /// This attempt set it, and has not removed it.
-    pub(super) marked_here: bool,
+    pub(crate) marked_here: bool,
     /// The watch delivered the pod's deletion while the engine's DELETE was in flight.
-    pub(super) deleted_by_other: bool,
+    pub(crate) deleted_by_other: bool,
     /// While the mark is being removed ([`NextStep::Rest`]): when the next attempt is.
-    pub(super) unmark_at: Option<Mono>,
+    pub(crate) unmark_at: Option<Mono>,
     /// While the pod is not due: when it will be.
-    pub(super) deadline: Option<Mono>,
+    pub(crate) deadline: Option<Mono>,
     /// The watch delivered that the pod is gone while a request was in flight.
-    pub(super) vanished: bool,
+    pub(crate) vanished: bool,
     /// When it was known to be due.
-    pub(super) known_due: Option<Mono>,
+    pub(crate) known_due: Option<Mono>,
     /// It was not due in between, and has not been seen to be due again since.
-    pub(super) wavered: bool,
+    pub(crate) wavered: bool,
     /// Why it is being deleted, kept for the report.
-    pub(super) reason: Option<Box<EvictionReason>>,
+    pub(crate) reason: Option<Box<EvictionReason>>,
 }
 
 impl EvictionAttempt {
-    pub(super) fn new(key: QueueKey, step: NextStep) -> Self {
+    pub(crate) fn new(key: QueueKey, step: NextStep) -> Self {
         Self {
             key,
             step,
@@ -109,27 +117,27 @@ impl EvictionAttempt {
     }
 
     /// Whether its DELETE no longer has a version as precondition.
-    pub(super) fn is_by_uid_only(&self) -> bool {
+    pub(crate) fn is_by_uid_only(&self) -> bool {
         self.conflicts >= VERSION_CONFLICTS_MAX
     }
 
     /// Whether it neither has a request in flight nor waits for a retry.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.in_flight.is_none() && self.retry_at.is_none()
     }
 
     /// Whether no request was refused or lost so far.
-    pub(super) fn is_first(&self) -> bool {
+    pub(crate) fn is_first(&self) -> bool {
         self.last_failure.is_none()
     }
 
     /// Whether every request got a response, and none failed except because the pod had changed or was gone.
-    pub(super) fn is_smooth(&self) -> bool {
+    pub(crate) fn is_smooth(&self) -> bool {
         !self.slow && matches!(self.last_failure, None | Some(ApiFailure::Conflict | ApiFailure::NotFound))
     }
 
     /// The kind of the request in flight.
-    pub(super) fn scope(&self, request: InFlightRequest) -> RequestScope {
+    pub(crate) fn scope(&self, request: InFlightRequest) -> RequestScope {
         let namespace = || self.namespace.clone().unwrap_or_default();
         match request {
             InFlightRequest::ReadPod => RequestScope::Reads,
@@ -139,29 +147,29 @@ impl EvictionAttempt {
     }
 
     /// A request of this kind was refused.
-    pub(super) fn refused(&mut self, scope: RequestScope, reason: RefusalReason, now: Mono) {
+    pub(crate) fn refused(&mut self, scope: RequestScope, reason: RefusalReason, now: Mono) {
         self.last_refused = scope.verb();
         let slot = &mut self.refusals[scope.verb()];
         *slot = Some(Refusal::next(slot.as_ref(), scope, reason, now));
     }
 
     /// A request of this kind succeeded.
-    pub(super) fn succeeded(&mut self, scope: &RequestScope) {
+    pub(crate) fn succeeded(&mut self, scope: &RequestScope) {
         self.refusals[scope.verb()] = None;
     }
 
     /// The refusal that it waits for the end of.
-    pub(super) fn refusal(&self) -> Option<&Refusal> {
+    pub(crate) fn refusal(&self) -> Option<&Refusal> {
         self.refusals[self.last_refused].as_ref()
     }
 
     /// The same.
-    pub(super) fn refusal_mut(&mut self) -> Option<&mut Refusal> {
+    pub(crate) fn refusal_mut(&mut self) -> Option<&mut Refusal> {
         self.refusals[self.last_refused].as_mut()
     }
 
     /// The kind of request for the end of whose refusals it waits.
-    pub(super) fn refused_in(&self) -> Option<RequestScope> {
+    pub(crate) fn refused_in(&self) -> Option<RequestScope> {
         self.refusal().map(|refusal| refusal.scope.clone())
     }
 }

@@ -47,7 +47,7 @@ impl NamespacePace {
 
 /// How a deletion is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DeleteAdmission {
+pub(crate) enum DeleteAdmission {
     /// With the usual time limit.
     Usual,
     /// With the longest time limit that its confirmation leaves.
@@ -58,7 +58,7 @@ pub(super) enum DeleteAdmission {
 
 /// How long deletions take, by namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct DeletePace {
+pub(crate) struct DeletePace {
     namespaces: BTreeMap<Arc<str>, NamespacePace>,
     slow_in_flight: usize,
     /// Pods that wait until there is room for another slow deletion.
@@ -67,12 +67,12 @@ pub(super) struct DeletePace {
 
 impl DeletePace {
     /// Whether deletions are known to take long in this namespace.
-    pub(super) fn is_slow(&self, namespace: &str, now: Mono) -> bool {
+    pub(crate) fn is_slow(&self, namespace: &str, now: Mono) -> bool {
         self.namespaces.get(namespace).is_some_and(|pace| pace.slow_until.is_some_and(|until| now < until))
     }
 
     /// Decides how a pod of this namespace is deleted; `slow`: an earlier deletion of it got no response.
-    pub(super) fn admit(
+    pub(crate) fn admit(
         &mut self,
         namespace: &Arc<str>,
         pod: &PodRef,
@@ -101,7 +101,7 @@ impl DeletePace {
     }
 
     /// A deletion ended; `is_answered`: by a response that shows its result. Returns the pods that get their turn.
-    pub(super) fn ended(
+    pub(crate) fn ended(
         &mut self,
         namespace: &Arc<str>,
         sent: Mono,
@@ -129,13 +129,13 @@ impl DeletePace {
     }
 
     /// When a trial has taken so long that the pods that wait for it are deleted as in a slow namespace.
-    pub(super) fn next_wakeup(&self) -> Option<Mono> {
+    pub(crate) fn next_wakeup(&self) -> Option<Mono> {
         let waiting = self.namespaces.values().filter(|pace| !pace.waiting.is_empty());
         waiting.filter_map(|pace| pace.trial).map(|sent| sent.plus(QUICK_MAX)).min()
     }
 
     /// Ends the wait for trials that take long. Returns the pods that get their turn.
-    pub(super) fn pass(&mut self, now: Mono) -> Vec<PodRef> {
+    pub(crate) fn pass(&mut self, now: Mono) -> Vec<PodRef> {
         let mut turns = Vec::new();
         for pace in self.namespaces.values_mut().filter(|pace| !pace.waiting.is_empty()) {
             if pace.note_long_trial(now) {
@@ -146,7 +146,7 @@ impl DeletePace {
     }
 
     /// No eviction is in progress: only slow namespaces are remembered.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.namespaces.retain(|_, pace| pace.slow_until.is_some());
         for pace in self.namespaces.values_mut() {
             *pace = NamespacePace { slow_until: pace.slow_until, ..NamespacePace::default() };

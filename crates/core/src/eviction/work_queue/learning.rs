@@ -2,9 +2,9 @@
 //!
 //! - See `refusal.rs` for what a response shows, `delete_pace.rs` for how long deletions take.
 
-use super::attempt::EvictionAttempt;
+use super::attempt::{EvictionAttempt, QueueKey};
 use super::refusal::{RefusedObject, RequestScope, SuccessMeaning, TURNS_PER_SUCCESS, is_refusal};
-use super::{InFlightRequest, QueueKey, WorkQueue};
+use super::{InFlightRequest, WorkQueue};
 use crate::api_error::ApiFailure;
 use crate::backoff::jitter;
 use crate::eviction::stats::{EvictionStall, StallReason};

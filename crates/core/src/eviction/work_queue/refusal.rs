@@ -29,7 +29,7 @@ const SUCCESSES_CONVINCING: u32 = 3;
 
 /// Until then, each success gives as many waiting pods their turn: they double while they succeed, and stay few while
 /// most are refused.
-pub(super) const TURNS_PER_SUCCESS: usize = 2;
+pub(crate) const TURNS_PER_SUCCESS: usize = 2;
 
 /// A pod that got its turn that way in vain, by silence or throttling, waits at most this long for another one.
 const HINT_PAUSE_MAX: Span = Span::from_secs(2);
@@ -37,7 +37,7 @@ const HINT_PAUSE_MAX: Span = Span::from_secs(2);
 /// The kind of a request: a success proves something about refusals of the same kind only. Admission may refuse writes
 /// in one namespace, and reads are never asked about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum RequestScope {
+pub(crate) enum RequestScope {
     /// Live reads of nodes and pods.
     Reads,
     /// Patches of the status of a pod in this namespace.
@@ -48,10 +48,10 @@ pub(super) enum RequestScope {
 
 impl RequestScope {
     /// The number of verbs.
-    pub(super) const VERBS: usize = 3;
+    pub(crate) const VERBS: usize = 3;
 
     /// The verb, below [`RequestScope::VERBS`].
-    pub(super) const fn verb(&self) -> usize {
+    pub(crate) const fn verb(&self) -> usize {
         match self {
             Self::Reads => 0,
             Self::Marks(_) => 1,
@@ -69,7 +69,7 @@ const REFUSALS_TELLING: u32 = 3;
 
 /// The object of a refused request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum RefusedObject {
+pub(crate) enum RefusedObject {
     /// A node that cannot be read.
     Node(NodeName),
     /// A pod.
@@ -77,7 +77,7 @@ pub(super) enum RefusedObject {
 }
 
 /// Whether a failure says that the API server refuses requests of this kind, or may not work.
-pub(super) const fn is_refusal(failure: ApiFailure) -> bool {
+pub(crate) const fn is_refusal(failure: ApiFailure) -> bool {
     match failure {
         ApiFailure::Forbidden | ApiFailure::Throttled(_) | ApiFailure::Rejected | ApiFailure::Unavailable => {
             true
@@ -88,16 +88,16 @@ pub(super) const fn is_refusal(failure: ApiFailure) -> bool {
 
 /// Why a request was refused.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RefusalReason {
-    pub(super) failure: ApiFailure,
+pub(crate) struct RefusalReason {
+    pub(crate) failure: ApiFailure,
     /// When a request of the kind for another object was refused last.
-    pub(super) others: Option<Mono>,
+    pub(crate) others: Option<Mono>,
 }
 
 /// The refusals that one pod got for requests of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Refusal {
-    pub(super) scope: RequestScope,
+pub(crate) struct Refusal {
+    pub(crate) scope: RequestScope,
     /// The first and the last one.
     since: Mono,
     at: Mono,
@@ -122,7 +122,7 @@ pub(super) struct Refusal {
 
 impl Refusal {
     /// Counts one more refusal of a pod.
-    pub(super) fn next(before: Option<&Self>, scope: RequestScope, reason: RefusalReason, now: Mono) -> Self {
+    pub(crate) fn next(before: Option<&Self>, scope: RequestScope, reason: RefusalReason, now: Mono) -> Self {
         let RefusalReason { failure, others } = reason;
         let may_hit_anyone = matches!(failure, ApiFailure::Unavailable | ApiFailure::Throttled(_));
         let asked = match failure {
@@ -156,12 +156,12 @@ impl Refusal {
     }
 
     /// How many refusals determine the next pause.
-    pub(super) const fn failures(&self) -> u32 {
+    pub(crate) const fn failures(&self) -> u32 {
         self.failures
     }
 
     /// The earliest next turn if refusals of the kind have ended.
-    pub(super) fn floor(&self, pod: &PodRef) -> Mono {
+    pub(crate) fn floor(&self, pod: &PodRef) -> Mono {
         let tries = self.exceptions.saturating_add(1);
         let pause = backoff(pod.node.as_str(), &pod.uid, tries, ApiFailure::Rejected);
         let age = Span::from_micros(self.at.since(self.since).as_micros() / UNLUCKY_PART);
@@ -170,20 +170,20 @@ impl Refusal {
     }
 
     /// The earliest next turn because a single request of the kind succeeded, or to find out whether one does.
-    pub(super) fn hint_floor(&self, pod: &PodRef) -> Mono {
+    pub(crate) fn hint_floor(&self, pod: &PodRef) -> Mono {
         let pause = backoff(pod.node.as_str(), &pod.uid, self.hints.saturating_add(1), ApiFailure::Rejected);
         let pause = if self.may_hit_anyone { pause.min(HINT_PAUSE_MAX) } else { pause };
         self.floor(pod).max(self.at.plus(pause))
     }
 
     /// Refusals of the kind have ended: pauses begin again, unless the pod was an exception before.
-    pub(super) fn end(&mut self, is_alone: bool) {
+    pub(crate) fn end(&mut self, is_alone: bool) {
         self.failures_alone = if is_alone { self.failures } else { 0 };
         (self.failures, self.is_over, self.hints) = (self.exceptions, true, 0);
     }
 
     /// The pod gets its turn before its time.
-    pub(super) fn hint(&mut self) {
+    pub(crate) fn hint(&mut self) {
         self.is_hinted = true;
     }
 }
@@ -209,7 +209,7 @@ struct RefusalSeries {
 
 /// What a success shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SuccessMeaning {
+pub(crate) enum SuccessMeaning {
     /// Nothing that was not known.
     Nothing,
     /// Refusals of the kind may have ended.
@@ -220,7 +220,7 @@ pub(super) enum SuccessMeaning {
 
 /// All ongoing series of refusals.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct RefusalLog {
+pub(crate) struct RefusalLog {
     series: BTreeMap<RequestScope, RefusalSeries>,
     /// When reads last stopped being refused: earlier failures no longer count.
     reads_ended: Mono,
@@ -237,7 +237,7 @@ impl Default for RefusalLog {
 
 impl RefusalLog {
     /// A request of a kind was refused.
-    pub(super) fn refused(
+    pub(crate) fn refused(
         &mut self,
         scope: &RequestScope,
         object: RefusedObject,
@@ -278,7 +278,7 @@ impl RefusalLog {
     }
 
     /// A request of a kind succeeded.
-    pub(super) fn succeeded(&mut self, scope: &RequestScope, now: Mono) -> SuccessMeaning {
+    pub(crate) fn succeeded(&mut self, scope: &RequestScope, now: Mono) -> SuccessMeaning {
         let Some(series) = self.series.get_mut(scope).filter(|series| !series.is_over) else {
             return SuccessMeaning::Nothing;
         };
@@ -298,23 +298,23 @@ impl RefusalLog {
     }
 
     /// Whether a failed read of that moment still counts.
-    pub(super) fn counts(&self, failed_at: Mono) -> bool {
+    pub(crate) fn counts(&self, failed_at: Mono) -> bool {
         self.reads_ended < failed_at
     }
 
     /// Forgets everything except when reads were last refused.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.series.clear();
     }
 
     /// When a pod that waits because of this kind may be tried before its time; `None`: its kind is not refused.
-    pub(super) fn probe_at(&self, scope: &RequestScope) -> Option<Mono> {
+    pub(crate) fn probe_at(&self, scope: &RequestScope) -> Option<Mono> {
         let series = self.series.get(scope).filter(|series| !series.is_over)?;
         Some(series.probe_at.max(self.probe_free_at))
     }
 
     /// A retry of a kind is sent, before its time or not.
-    pub(super) fn probed(&mut self, scope: &RequestScope, is_probe: bool, now: Mono) {
+    pub(crate) fn probed(&mut self, scope: &RequestScope, is_probe: bool, now: Mono) {
         if is_probe {
             self.probe_free_at = now.plus(PROBES_APART);
         }
@@ -331,13 +331,13 @@ impl RefusalLog {
 
     /// When a pod may be a probe. Where only one object is refused, and was while others were not, it does not
     /// show that others are refused.
-    pub(super) fn probe_floor(&self, refusal: &Refusal, pod: &PodRef) -> Mono {
+    pub(crate) fn probe_floor(&self, refusal: &Refusal, pod: &PodRef) -> Mono {
         let is_alone = self.series.get(&refusal.scope).is_some_and(|series| series.only.is_some());
         if is_alone && refusal.exceptions > 0 { Mono::NEVER } else { refusal.floor(pod) }
     }
 
     /// No pod of this kind may be tried before that moment.
-    pub(super) fn put_off(&mut self, scope: &RequestScope, until: Mono) {
+    pub(crate) fn put_off(&mut self, scope: &RequestScope, until: Mono) {
         if let Some(series) = self.series.get_mut(scope) {
             series.probe_at = series.probe_at.max(until);
         }

@@ -1,6 +1,6 @@
 //! Holds the pods that wait for a retry, by time and by the kind of request that was refused.
 
-use super::QueueKey;
+use super::attempt::QueueKey;
 use super::refusal::RequestScope;
 use crate::time::Mono;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 /// Pods that wait for a retry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct RetryQueue {
+pub(crate) struct RetryQueue {
     by_time: BTreeSet<(Mono, QueueKey)>,
     /// The same, of pods that were refused.
     by_scope: BTreeMap<RequestScope, BTreeSet<(Mono, QueueKey)>>,
@@ -16,7 +16,7 @@ pub(super) struct RetryQueue {
 
 impl RetryQueue {
     /// Adds a pod that waits until `at`, because of refusals of this kind if there were any.
-    pub(super) fn insert(&mut self, at: Mono, key: QueueKey, scope: Option<&RequestScope>) {
+    pub(crate) fn insert(&mut self, at: Mono, key: QueueKey, scope: Option<&RequestScope>) {
         if let Some(scope) = scope {
             self.by_scope.entry(scope.clone()).or_default().insert((at, key.clone()));
         }
@@ -24,7 +24,7 @@ impl RetryQueue {
     }
 
     /// Removes a pod that was added with the same values.
-    pub(super) fn remove(&mut self, at: Mono, key: &QueueKey, scope: Option<&RequestScope>) {
+    pub(crate) fn remove(&mut self, at: Mono, key: &QueueKey, scope: Option<&RequestScope>) {
         let place = (at, key.clone());
         self.by_time.remove(&place);
         let Some(scope) = scope else { return };
@@ -36,22 +36,22 @@ impl RetryQueue {
     }
 
     /// The pod whose time comes first.
-    pub(super) fn first(&self) -> Option<&(Mono, QueueKey)> {
+    pub(crate) fn first(&self) -> Option<&(Mono, QueueKey)> {
         self.by_time.first()
     }
 
     /// The kinds of refusals for which pods wait.
-    pub(super) fn scopes(&self) -> impl Iterator<Item = &RequestScope> {
+    pub(crate) fn scopes(&self) -> impl Iterator<Item = &RequestScope> {
         self.by_scope.keys()
     }
 
     /// The pods that wait because of refusals of a kind, in the order of their times.
-    pub(super) fn of_scope(&self, scope: &RequestScope) -> impl Iterator<Item = &QueueKey> {
+    pub(crate) fn of_scope(&self, scope: &RequestScope) -> impl Iterator<Item = &QueueKey> {
         self.by_scope.get(scope).into_iter().flatten().map(|(_, key)| key)
     }
 
     /// The same, as a list.
-    pub(super) fn all_of_scope(&self, scope: &RequestScope) -> Vec<QueueKey> {
+    pub(crate) fn all_of_scope(&self, scope: &RequestScope) -> Vec<QueueKey> {
         self.of_scope(scope).cloned().collect()
     }
 }
