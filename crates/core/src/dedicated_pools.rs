@@ -182,7 +182,7 @@ impl DedicatedPoolEngine {
         let wants_nodes = !leaving && plan.validity()[at] != PoolValidity::Refused;
         let is_settled =
             !self.in_flight.is_writing_nodes() && self.unsure_until.is_none_or(|until| now.mono >= until);
-        if leaving && is_held && is_settled && recorded.is_empty {
+        if leaving && is_held && is_settled && recorded.is_empty && !plan.has_to_remove_marks(at) {
             return Some(PoolEffect::RemoveFinalizer(Box::new(pool)));
         }
         if wants_nodes && !is_held {
@@ -285,7 +285,7 @@ impl DedicatedPoolEngine {
                     self.nodes_to_write.remove(&node);
                 }
                 if is_written {
-                    let record = fact.node.record.as_deref();
+                    let record = fact.node.record.as_deref().filter(|_| plan.knows_holder(&fact.node));
                     self.notices.push(DedicatedPoolNotice::of_node(&node, &fact.uid, record));
                 }
                 self.schedule.invalidate(self.cache.nodes.put_response(*fact));

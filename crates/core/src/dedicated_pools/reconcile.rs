@@ -1,7 +1,7 @@
 //! Computes the plan from the cache: what each pool may do, and which nodes need an edit.
 //!
-//! - Invariant: a pool edits no node before it has the finalizer and its status lists the marks; nodes of a pool that
-//!   is undecodable or unknown stay as they are (D11).
+//! - Invariant: a pool edits no node before it has the finalizer and its status lists the marks; the marks of a
+//!   pool that is undecodable or unknown stay (D11).
 //! - See `admission/pool/node_plan.rs` for the edits of one node.
 
 use super::fact::PoolFact;
@@ -12,6 +12,7 @@ use crate::admission::pool::{
     remembered,
 };
 use crate::identity::NodeName;
+use crate::taint::Taint;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
@@ -117,8 +118,10 @@ impl PoolPlan {
         self.undecodable.contains(&holder(node))
     }
 
-    fn knows(&self, name: &str) -> bool {
-        self.pools.iter().any(|pool| *pool.name == *name)
+    /// Whether the record on a node names a pool that is known.
+    pub(crate) fn knows_holder(&self, node: &PoolNode) -> bool {
+        let holder = holder(node);
+        self.pools.iter().any(|pool| *pool.name == *holder)
     }
 
     /// Returns the edits of a node.
@@ -135,8 +138,11 @@ impl PoolPlan {
                     || matches!(edits.record, Some(RecordEdit::Write(_)));
                 NodePatch { edits, pool: adds.then(|| self.facts[at].clone()) }
             }
-            // A record of an unknown pool is kept: should the pool return, it finds its own marks again.
-            None if node.record.is_some() && !self.knows(&holder(node)) => NodePatch::default(),
+            // A record of an unknown pool is evidence for the marks of that pool only, and kept: should the pool return,
+            // it finds its own marks again.
+            None if node.record.is_some() && !self.knows_holder(node) => {
+                NodePatch { edits: NodeEdits { record: None, ..edits }, pool: None }
+            }
             None => NodePatch { edits, pool: None },
         }
     }
@@ -153,6 +159,13 @@ impl PoolPlan {
         let wanted = self.wanted(node);
         let owns = wanted.edits.is_empty() && wanted.pool.is_some_and(|at| self.facts[at].uid == pool.uid);
         owns && is_trespasser(&pool.pool, pod, exemptions)
+    }
+
+    /// Whether marks of this pool have yet to be removed from nodes, whatever their records say.
+    pub(crate) fn has_to_remove_marks(&self, pool: usize) -> bool {
+        let pool = &self.pools[pool];
+        let is_written = |node: &&PoolNode| self.nodes_to_write.contains(&NodeName::new(&node.name));
+        self.nodes.iter().filter(is_written).any(|node| has_marks(pool, node))
     }
 
     /// Returns the nodes as their pools' status counts them: a node that still needs edits counts for no pool.
@@ -201,6 +214,12 @@ impl PoolPlan {
 /// Returns the pool that the record on a node names; empty without a record.
 fn holder(node: &PoolNode) -> Box<str> {
     node.record.as_deref().map(|text| NodeRecordAnnotation::parse(text).pool).unwrap_or_default()
+}
+
+fn has_marks(pool: &DedicatedPool, node: &PoolNode) -> bool {
+    let (label, taints) = (pool.label(), pool.taints());
+    let is_own = |taint: &Taint| taints.iter().any(|own| own.is_same(taint) && own.value == taint.value);
+    node.labels.get(&label.key) == Some(&label.value) || node.taints.iter().any(is_own)
 }
 
 /// Whether a pool may change nodes: its deletion then waits for the finalizer, and its status remembers its marks.

@@ -48,7 +48,7 @@ impl PoolNodeBody {
         if edits.is_empty() {
             return Ok(None);
         }
-        let mut steps = self.demands();
+        let mut steps = self.demands(edits);
         self.take_taints(edits, &mut steps)?;
         self.add_taints(edits, &mut steps)?;
         self.labels(edits, &mut steps)?;
@@ -57,10 +57,14 @@ impl PoolNodeBody {
     }
 
     /// The tests of what the edits depend on. If all of it exists, exactly that is tested, so that edits of other
-    /// fields do not conflict. An absent field cannot be tested: then the version is.
-    fn demands(&self) -> Vec<Value> {
+    /// fields do not conflict. An absent field cannot be tested: then the version is. Marks that are removed whatever
+    /// the record says are tested one by one: a kubelet that writes its node again and again cannot keep them.
+    fn demands(&self, edits: &NodeEdits) -> Vec<Value> {
         let (metadata, taints) = (&self.object["metadata"], &self.object["spec"]["taints"]);
         let mut steps = vec![test("/metadata/uid", &metadata["uid"])];
+        if edits.record.is_none() && edits.add_taints.is_empty() && edits.add_labels.is_empty() {
+            return steps;
+        }
         match &self.seen.node.record {
             Some(record) if metadata["labels"].is_object() && taints.is_array() => steps.extend([
                 test("/metadata/labels", &metadata["labels"]),

@@ -182,6 +182,21 @@ impl<'p> PoolSurvey<'p> {
             assessment.say(PoolFinding::new(Reason::ControlPlaneNodes, message));
         }
         self.tell_conflicts(at, assessment);
+        let strays = self.named(&|ownership| {
+            let home = ownership.taken.map(|owner| self.pools[owner].label().key);
+            let label = pool.label();
+            ownership.taken != Some(at)
+                && home != Some(label.key.clone())
+                && ownership.plain.has_stray(&label, self.pools)
+        });
+        if !strays.is_empty() {
+            let message = format!(
+                "these nodes have the label of the pool and do not belong to it: {}; the controller removes the label: \
+                 find out which client adds it",
+                few(strays)
+            );
+            assessment.say(PoolFinding::new(Reason::StrayLabel, message));
+        }
     }
 
     fn tell_conflicts(&self, at: usize, assessment: &mut PoolAssessment) {

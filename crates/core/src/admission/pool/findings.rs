@@ -52,6 +52,7 @@ reasons! {
     NodeConflict false "Another writer's taint or label on nodes conflicts with the pool's.";
     SelectsNothing false "No node is selected.";
     LabelOfKubelets false "A kubelet may set the label on its own node.";
+    StrayLabel false "Nodes outside of the pool have its label.";
     TaintRepelsNoPods false "No effect of the taint keeps pods off.";
     NoUsers false "No pod may use it.";
     AllNamespacesMayUse false "Pods of all namespaces may use it.";

@@ -1,7 +1,8 @@
 //! Plans the edits that a node needs: the taints and labels of its pool to add, and those of earlier pools to remove.
 //!
 //! - Invariant: applying the plan leaves nothing to do. A taint or label that another client has set stays, except a
-//!   pool's own label on a node outside the pool.
+//!   pool's own label on a node outside the pool; and its taint, if the node has a record that the controller
+//!   cannot have written.
 //! - A taint or label with another value is a [`PoolConflict`]; an invalid pool leaves its nodes as they are.
 //! - See `assess.rs` for whether a pool may have nodes at all.
 
@@ -11,6 +12,7 @@ use super::{DedicatedPool, PoolLabel};
 use crate::scheduling::Labels;
 use crate::taint::Taint;
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -101,7 +103,15 @@ pub fn reconcile(
     let marks = pool.map(|pool| pools[pool].marks()).unwrap_or_default();
     let own: Vec<AppliedMark> = marks.into_iter().filter(|mark| !plain.has(mark)).collect();
     let mut edits = plain.edits(&own);
-    edits.remove_labels.extend(plain.strays(pools, pool, wanted, standing));
+    edits.remove_labels.extend(plain.strays(pools, pool, wanted, &standing));
+    if wanted.is_none() && plain.is_forged(pools) {
+        for stray in plain.strays_of_forged(pools, standing) {
+            match stray.taint() {
+                Some(taint) => edits.remove_taints.push(taint),
+                None => edits.remove_labels.extend(stray.label()),
+            }
+        }
+    }
     let record = pool
         .map(|pool| NodeRecordAnnotation { pool: pools[pool].name.clone(), marks: own }.to_string().into());
     edits.record = match record {
@@ -121,6 +131,7 @@ pub(super) struct NodeWithoutMarks<'n> {
     holder: Box<str>,
     /// What this view leaves out.
     owned: Vec<AppliedMark>,
+    has_record: bool,
 }
 
 impl<'n> NodeWithoutMarks<'n> {
@@ -131,6 +142,7 @@ impl<'n> NodeWithoutMarks<'n> {
             taints: node.taints.clone(),
             holder: Box::default(),
             owned: Vec::new(),
+            has_record: node.record.is_some(),
         };
         let record = node.record.as_deref().map(NodeRecordAnnotation::parse).unwrap_or_default();
         plain.holder = record.pool;
@@ -171,19 +183,45 @@ impl<'n> NodeWithoutMarks<'n> {
         pools: &[DedicatedPool],
         own: Option<usize>,
         wants: Option<usize>,
-        standing: impl Fn(usize) -> PoolValidity,
+        standing: &impl Fn(usize) -> PoolValidity,
     ) -> Vec<PoolLabel> {
-        let selects = |label: &PoolLabel| {
-            let selectors = pools.iter().filter_map(|pool| pool.members.selector.as_ref());
-            selectors.flat_map(|selector| &selector.0).any(|one| one.key == label.key)
-        };
         let others = pools
             .iter()
             .enumerate()
             .filter(|&(at, pool)| Some(at) != own && !pool.leaving && standing(at) != PoolValidity::Refused);
         let wanted = wants.map(|at| pools[at].label().key);
         let labels = others.map(|(_, pool)| pool.label()).filter(|label| Some(&label.key) != wanted.as_ref());
-        labels.filter(|label| self.labels.get(&label.key) == Some(&label.value) && !selects(label)).collect()
+        labels.filter(|label| self.has_stray(label, pools)).collect()
+    }
+
+    /// Whether the node has this label from another client, and no pool selects nodes by its key.
+    pub(super) fn has_stray(&self, label: &PoolLabel, pools: &[DedicatedPool]) -> bool {
+        let selectors = pools.iter().filter_map(|pool| pool.members.selector.as_ref());
+        let mut required = selectors.flat_map(|selector| &selector.0);
+        self.labels.get(&label.key) == Some(&label.value) && !required.any(|one| one.key == label.key)
+    }
+
+    /// Whether the node has a record that the controller cannot have written for a pool that exists: it names none, or
+    /// lists nothing that a pool declares.
+    fn is_forged(&self, pools: &[DedicatedPool]) -> bool {
+        let is_known = pools.iter().any(|pool| *pool.name == *self.holder);
+        self.has_record && !(is_known && !self.owned.is_empty())
+    }
+
+    /// The taints of pools on a node that no pool wants, and the labels of those that are being deleted.
+    fn strays_of_forged(
+        &self,
+        pools: &[DedicatedPool],
+        standing: impl Fn(usize) -> PoolValidity,
+    ) -> BTreeSet<AppliedMark> {
+        let valid = pools.iter().enumerate().filter(|&(at, _)| standing(at) != PoolValidity::Refused);
+        let is_stray = |pool: &DedicatedPool, mark: &AppliedMark| match mark.label() {
+            Some(label) => pool.leaving && self.has_stray(&label, pools),
+            None => self.has(mark),
+        };
+        let marks =
+            valid.flat_map(|(_, pool)| pool.marks().into_iter().filter(move |mark| is_stray(pool, mark)));
+        marks.collect()
     }
 
     /// Returns the conflict: a mark of the same name with another value.

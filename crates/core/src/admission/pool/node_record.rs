@@ -3,7 +3,7 @@
 //! - Invariant: an annotation that cannot be parsed claims nothing; a leftover taint or label is better than removing one
 //!   of another client.
 
-use super::{DedicatedPool, is_reserved};
+use super::{DedicatedPool, PoolLabel, is_reserved};
 use crate::taint::{Taint, TaintEffect};
 use alloc::boxed::Box;
 use alloc::format;
@@ -42,6 +42,12 @@ impl AppliedMark {
         let Self::Taint { key, value, effect } = self else { return None };
         let (key, value, effect) = (key.clone(), value.clone(), effect.clone());
         Some(Taint { key, value, effect, time_added: None })
+    }
+
+    /// Returns the label, unless the mark is a taint.
+    pub(super) fn label(&self) -> Option<PoolLabel> {
+        let Self::Label { key, value } = self else { return None };
+        Some(PoolLabel { key: key.clone(), value: value.clone() })
     }
 
     fn key(&self) -> &str {
