@@ -9,6 +9,8 @@ mod conditions;
 mod effect;
 mod explanation;
 mod fact;
+mod guard_coverage;
+mod guard_size;
 mod guard_writes;
 mod in_flight;
 mod input;
@@ -17,17 +19,19 @@ mod pool_cache;
 mod pool_checks;
 mod pool_guard;
 mod reconcile;
+mod responses;
 mod schedule;
 mod status_counts;
 mod store;
 mod watch_demand;
 
 pub use conditions::{ELSEWHERE, observed_status, set_progressing};
-pub use effect::{PoolEffect, PoolEffectFailure, PoolEffectKey, PoolResponse};
+pub use effect::{PoolEffect, PoolEffectFailure, PoolEffectKey, PoolGuardWrite, PoolResponse};
 pub use explanation::{PoolNodeDelay, PoolNodeExplanation};
 pub use fact::{
     FINALIZER, GUARD_LABEL, PoolCondition, PoolFact, PoolNamespaceFact, PoolNodeFact, RecordedStatus,
 };
+pub use guard_size::{GUARD_BUDGET, GUARD_MAX};
 pub use input::{DedicatedPoolConfig, DedicatedPoolInput};
 pub use notice::DedicatedPoolNotice;
 pub use pool_guard::{GuardedPool, PoolGuard, UnknownNodePolicy};
@@ -35,7 +39,6 @@ pub use reconcile::{NodePatch, PoolPlan};
 pub use status_counts::DedicatedPoolStats;
 
 use crate::admission::pool::{PoolStatus, PoolValidity};
-use crate::api_error::ApiFailure;
 use crate::engine::{Engine, Lane};
 use crate::identity::{NodeName, Uid};
 use crate::object_event::{ObjectEvent, ObjectIndex as _};
@@ -45,10 +48,12 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use backoff_map::BackoffMap;
+use guard_coverage::GuardCoverage;
 use guard_writes::PoolGuardWrites;
 use in_flight::EffectsInFlight;
 use pool_cache::PoolCache;
 use pool_checks::PoolChecks;
+use pool_guard::GuardDraft;
 use reconcile::remembers_its_marks;
 use schedule::ReconcileSchedule;
 use store::StoredObject as _;
@@ -103,9 +108,11 @@ impl DedicatedPoolEngine {
     /// Returns the counts.
     pub fn stats(&self) -> DedicatedPoolStats {
         let undecodable = self.cache.pools.undecodable().count();
+        let pools = self.plan.facts().iter().filter(|fact| !fact.pool.leaving);
         DedicatedPoolStats {
             waiting: self.nodes_to_write.len(),
             retrying: self.backoff.nodes(),
+            unguarded: pools.filter(|fact| self.is_unguarded(&fact.uid)).count(),
             ..DedicatedPoolStats::of(&self.plan, &self.counts, undecodable)
         }
     }
@@ -113,6 +120,11 @@ impl DedicatedPoolEngine {
     /// Returns what happens to a node, and what that waits for.
     pub fn explain(&self, node: &NodeName) -> Option<PoolNodeExplanation<'_>> {
         PoolNodeExplanation::of(&self.plan, &self.backoff, node)
+    }
+
+    fn is_unguarded(&self, pool: &Uid) -> bool {
+        let coverage = self.ticked.and_then(|now| self.guard.coverage(pool, now));
+        coverage.is_some_and(|coverage| coverage != GuardCoverage::Guarded)
     }
 
     fn reconcile_at(&self, now: Mono) -> Option<Mono> {
@@ -128,9 +140,9 @@ impl DedicatedPoolEngine {
             self.backoff.retain(|key| match key {
                 PoolEffectKey::Pool(uid) => uids.contains(uid),
                 PoolEffectKey::Node(node) => self.nodes_to_write.contains(node),
-                PoolEffectKey::Pod(_) | PoolEffectKey::Guard => true,
+                PoolEffectKey::Pod(_) | PoolEffectKey::Guard | PoolEffectKey::GuardVersion => true,
             });
-            self.guard.invalidate();
+            self.guard.plan(GuardDraft::of(&self.plan));
             if !self.nodes_to_write.is_empty() {
                 self.notices.push(DedicatedPoolNotice::NodesPlanned(self.nodes_to_write.len()));
             }
@@ -196,8 +208,10 @@ impl DedicatedPoolEngine {
         if !is_settled && let Some(until) = self.unsure_until.filter(|until| now.mono < *until) {
             self.checks.all_by(until);
         }
-        let counts = self.counts.get(at)?.clone();
-        let status = status_counts::desired_status(plan, at, &pool, counts, &self.backoff, now.wall);
+        let coverage = self.guard.coverage(&pool.uid, now.mono);
+        self.guard.coverage_changes_at(now.mono).into_iter().for_each(|at| self.checks.all_by(at));
+        let reported = (self.counts.get(at)?.clone(), coverage);
+        let status = status_counts::desired_status(plan, at, &pool, reported, &self.backoff, now.wall);
         if !pool.has_recorded(&status, &recorded.marks) {
             let is_urgent = wants_nodes && !remembers_its_marks(&pool.pool);
             let due = self.status_writes.get(&pool.uid).map(|last| last.plus(STATUS_PERIOD));
@@ -239,77 +253,15 @@ impl DedicatedPoolEngine {
         if !self.is_free(&PoolEffectKey::Guard, lane, now) || now < self.guard.check_at(now) {
             return None;
         }
-        self.guard.check(PoolGuard::of(&self.plan), now)
+        let effect = self.guard.check(now);
+        self.guard.coverage_changes_at(now).into_iter().for_each(|at| self.checks.all_by(at));
+        effect
     }
 
-    fn effect_done(
-        &mut self,
-        effect: PoolEffect,
-        result: Result<PoolResponse, PoolEffectFailure>,
-        now: Mono,
-    ) {
-        let key = effect.key();
-        if !self.in_flight.end(&key) {
-            return;
-        }
-        match key {
-            // The status that waits for the last of them, or that reports failures, is written within a second.
-            PoolEffectKey::Node(_) => self.checks.all_after(STATUS_PERIOD, now),
-            PoolEffectKey::Pool(_) | PoolEffectKey::Guard => self.checks.all_by(now),
-            PoolEffectKey::Pod(_) => {}
-        }
-        match result {
-            Ok(response) => {
-                self.backoff.succeed(&key);
-                self.take_response(effect, response, now);
-            }
-            Err(failure) => {
-                if let (PoolEffect::ReconcileNode { .. }, ApiFailure::Unavailable) =
-                    (&effect, failure.failure)
-                {
-                    self.unsure_until = Some(now.plus(self.config.longest_request));
-                }
-                if let PoolEffect::WriteGuard(_) | PoolEffect::AddGuardLabel(_) = effect {
-                    self.guard.forget_written();
-                }
-                self.backoff.fail(key, failure, now);
-            }
-        }
-    }
-
-    fn take_response(&mut self, effect: PoolEffect, response: PoolResponse, now: Mono) {
-        match (response, effect) {
-            (PoolResponse::Node { fact, is_written }, PoolEffect::ReconcileNode { node, plan }) => {
-                // A newer plan may have other edits for it.
-                if Arc::ptr_eq(&plan, &self.plan) {
-                    self.nodes_to_write.remove(&node);
-                }
-                if is_written {
-                    let record = fact.node.record.as_deref().filter(|_| plan.knows_holder(&fact.node));
-                    self.notices.push(DedicatedPoolNotice::of_node(&node, &fact.uid, record));
-                }
-                self.schedule.invalidate(self.cache.nodes.put_response(*fact));
-            }
-            (PoolResponse::Pool(Some(after)), effect) => {
-                if let PoolEffect::UpdateStatus { pool, .. } = &effect {
-                    self.notices.extend(DedicatedPoolNotice::of_status(pool, &after));
-                }
-                self.guard.invalidate();
-                self.schedule.invalidate(self.cache.pools.put_response(*after));
-            }
-            (PoolResponse::Pool(None), PoolEffect::RemoveFinalizer(pool)) => {
-                self.schedule.invalidate(self.cache.pools.remove(&pool.uid));
-                self.notices.push(DedicatedPoolNotice::PoolGone { pool: pool.pool.name });
-            }
-            (PoolResponse::Evicted, PoolEffect::EvictPod { pool, pod, .. }) => {
-                self.evicted.insert(pod.uid.clone());
-                self.notices.push(DedicatedPoolNotice::PodEvicted { pool: pool.pool.name, pod });
-            }
-            (PoolResponse::Guard(added), PoolEffect::WriteGuard(guard)) => {
-                self.guard.write_succeeded(*guard, added, now);
-            }
-            _ => {}
-        }
+    fn next_probe(&mut self, lane: Lane, now: Mono) -> Option<PoolEffect> {
+        let is_writing = self.in_flight.contains(&PoolEffectKey::Guard);
+        let is_free = !is_writing && self.is_free(&PoolEffectKey::GuardVersion, lane, now);
+        is_free.then(|| self.guard.probe(now)).flatten()
     }
 }
 
@@ -324,9 +276,9 @@ impl Engine for DedicatedPoolEngine {
             DedicatedPoolInput::Pools(event) => {
                 if let ObjectEvent::Applied { fact, .. } = &*event {
                     self.backoff.observe(&PoolEffectKey::Pool(fact.uid.clone()));
+                    self.guard.observe(fact, now.mono);
                 }
                 self.checks.all_by(now.mono);
-                self.guard.invalidate();
                 self.cache.pools.apply(*event, now);
                 self.schedule.invalidate(self.cache.pools.take_changed());
             }
@@ -376,7 +328,8 @@ impl Engine for DedicatedPoolEngine {
             .next_pool_effect(lane, now)
             .or_else(|| self.next_node_effect(lane, now.mono))
             .or_else(|| self.next_eviction(lane, now.mono))
-            .or_else(|| self.next_guard(lane, now.mono))?;
+            .or_else(|| self.next_guard(lane, now.mono))
+            .or_else(|| self.next_probe(lane, now.mono))?;
         self.in_flight.begin(effect.key());
         Some(effect)
     }
@@ -384,6 +337,7 @@ impl Engine for DedicatedPoolEngine {
     fn next_wakeup(&self) -> Option<Mono> {
         let ticked = self.ticked?;
         let guard_at = self.schedule.has_begun().then(|| self.guard.check_at(ticked));
+        let guard_at = guard_at.into_iter().chain(self.guard.probe_at());
         let pulled = self.backoff.next_retry_after(ticked).into_iter().chain(guard_at);
         let timed = [self.reconcile_at(ticked), self.checks.due_at(), self.demand.ends_at()];
         pulled.filter(|at| *at > ticked).chain(timed.into_iter().flatten()).min()

@@ -9,9 +9,8 @@ use fake::{Reply, Seen, server};
 use serde_json::{Value, json};
 use taintward_core::admission::pool::{NodeEdits, RecordEdit};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::dedicated_pools::NodePatch;
-use taintward_core::dedicated_pools::PoolFact;
-use taintward_core::identity::NodeName;
+use taintward_core::dedicated_pools::{GUARD_MAX, NodePatch, PoolFact, PoolGuard, PoolGuardWrite};
+use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_kube::api::ApiClient;
 use taintward_kube::decode::{Decoded, WatchedObject};
@@ -159,4 +158,90 @@ async fn all_nodes_are_decoded_or_none() {
             "an undecodable node may have any marks"
         );
     }
+}
+
+const GUARD: &str = "/apis/taintward.io/v1alpha1/poolguards/taintward";
+
+/// The requests and the result of a write, with these responses to the reads of the guard and of pool `a` in it, and to
+/// the patch.
+async fn guard_written(
+    wanted: PoolGuard,
+    found: Reply,
+    pool: Value,
+    patched: Reply,
+) -> (Vec<String>, Result<Option<PoolGuardWrite>, ApiFailure>) {
+    let (mut found, mut patched) = (Some(found), Some(patched));
+    let (client, log) = server(move |seen: &Seen| match (seen.method.as_str(), seen.path.as_str()) {
+        ("GET", GUARD) => found.take().unwrap(),
+        ("GET", POOL) => Reply::json(200, &pool),
+        ("PATCH", GUARD) => patched.take().unwrap(),
+        _ => panic!("{}", seen.line()),
+    });
+    let result = ApiClient::new(client, "").write_pool_guard(&wanted).await;
+    let lines = log.lock().unwrap().iter().map(|seen| seen.line().replace(GUARD, "guard")).collect();
+    (lines, result.map_err(|refusal| refusal.failure))
+}
+
+fn guard_with_pool() -> Value {
+    json!({"kind": "PoolGuard", "metadata": {"name": "taintward", "uid": "u3", "resourceVersion": "9"},
+        "spec": {"pools": [{"metadata": {"name": "a", "uid": "u2"}, "spec": {"enforcement": "Off"}}]}})
+}
+
+/// Without the definition, the API server's 404 has no Status.
+#[tokio::test(start_paused = true)]
+async fn without_the_guard_or_its_definition_there_is_none() {
+    let gone = || {
+        [
+            Reply::status(404, "NotFound", "gone"),
+            Reply::status(404, "", ""),
+            Reply::Answer(404, vec![], "404 page not found".into()),
+        ]
+    };
+    for found in gone() {
+        let (asked, result) =
+            guard_written(PoolGuard::default(), found, pool(), Reply::json(200, &pool())).await;
+        assert_eq!((asked.len(), result), (1, Ok(None)));
+    }
+    for patched in gone() {
+        let found = Reply::json(200, &guard_with_pool());
+        let mut wanted = PoolGuard::default();
+        wanted.nodes.insert("n1".into());
+        let (asked, result) = guard_written(wanted, found, pool(), patched).await;
+        assert_eq!((asked.len(), result), (3, Ok(None)));
+    }
+    for answer in gone() {
+        let mut answer = Some(answer);
+        let (client, _) = server(move |_: &Seen| answer.take().unwrap());
+        assert_eq!(ApiClient::new(client, "").pool_guard_version().await, Ok(None));
+    }
+    let (client, log) = server(|_: &Seen| Reply::json(200, &guard_with_pool()));
+    let version = ApiClient::new(client, "").pool_guard_version().await;
+    assert_eq!(version, Ok(Some(ResourceVersion(9))));
+    let query = log.lock().unwrap()[0].query.clone();
+    assert!(query.split('&').any(|one| one == "resourceVersion=0"), "{query}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_leaves_the_guard_when_it_is_released_and_has_no_label() {
+    let after = || Reply::json(200, &json!({"metadata": {"resourceVersion": "10"}}));
+    let found = || Reply::json(200, &guard_with_pool());
+    let mut labelled = pool();
+    labelled["metadata"]["labels"] = json!({"taintward.io/pool-guard": "true"});
+    let released = PoolGuard { released: [Uid::new("u2")].into(), ..PoolGuard::default() };
+    for (wanted, pool, leaves) in
+        [(released.clone(), pool(), true), (released, labelled, false), (PoolGuard::default(), pool(), false)]
+    {
+        let (asked, result) = guard_written(wanted, found(), pool, after()).await;
+        assert_eq!(asked.len(), if leaves { 3 } else { 2 }, "{asked:?}");
+        assert_eq!(result.unwrap().unwrap().version, Some(ResourceVersion(if leaves { 10 } else { 9 })));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_is_too_large_is_not_sent() {
+    let mut wanted = PoolGuard::default();
+    wanted.nodes.extend((0..GUARD_MAX / 40).map(|at| format!("{at:050}").into()));
+    let found = Reply::json(200, &guard_with_pool());
+    let (asked, result) = guard_written(wanted, found, pool(), Reply::json(200, &pool())).await;
+    assert_eq!((asked.len(), result), (2, Err(ApiFailure::Rejected)), "{asked:?}");
 }

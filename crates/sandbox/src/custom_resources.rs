@@ -52,6 +52,10 @@ const CHECKS: &[RuleCheck] = &[
             has(users, "namespaceSelector") || lists.into_iter().any(|list| has_some(users, list))
         },
     ),
+    (
+        "(has(self.users) ? self.users.map(one, bytes(one).size() + 3).sum() : 0) + (has(self.groups) ? self.groups.map(one, bytes(one).size() + 3).sum() : 0) + (has(self.serviceAccounts) ? self.serviceAccounts.map(one, one.namespace.size() + one.name.size() + 26).sum() : 0) + (has(self.namespaceSelector) && has(self.namespaceSelector.matchLabels) ? self.namespaceSelector.matchLabels.map(key, key.size() + self.namespaceSelector.matchLabels[key].size() + 50).sum() : 0) + (has(self.namespaceSelector) && has(self.namespaceSelector.matchExpressions) ? self.namespaceSelector.matchExpressions.map(one, one.key.size() + 50 + (has(one.values) ? one.values.map(value, value.size() + 3).sum() : 0)).sum() : 0) <= 63000",
+        |users| users_size(users) <= 63_000,
+    ),
     ("self.operator in ['Exists', 'DoesNotExist'] || (has(self.values) && self.values.size() > 0)", |one| {
         one["operator"] == "Exists" || one["operator"] == "DoesNotExist" || has_some(one, "values")
     }),
@@ -67,6 +71,24 @@ const CHECKS: &[RuleCheck] = &[
         }
     }),
 ];
+
+/// The size of the users of a pool in the PoolGuard.
+fn users_size(users: &Value) -> usize {
+    let len = |text: &Value| text.as_str().map_or(0, str::len);
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let names = list(&users["users"]).into_iter().chain(list(&users["groups"])).map(|one| len(&one) + 3);
+    let accounts = list(&users["serviceAccounts"]);
+    let accounts = accounts.iter().map(|one| len(&one["namespace"]) + len(&one["name"]) + 26);
+    let selector = &users["namespaceSelector"];
+    let labels = selector["matchLabels"].as_object().into_iter().flatten();
+    let labels = labels.map(|(key, value)| key.len() + len(value) + 50);
+    let expressions = list(&selector["matchExpressions"]);
+    let expressions = expressions.iter().map(|one| {
+        let values: usize = list(&one["values"]).iter().map(|value| len(value) + 3).sum();
+        len(&one["key"]) + 50 + values
+    });
+    names.chain(accounts).chain(labels).chain(expressions).sum()
+}
 
 fn has(object: &Value, field: &str) -> bool {
     object.get(field).is_some()

@@ -23,13 +23,14 @@ const fn suite(folder: &'static str, name: &'static str) -> Suite {
 }
 
 /// The test programs that test Taintward with a control plane.
-pub(crate) const SUITES: [Suite; 21] = [
+pub(crate) const SUITES: [Suite; 22] = [
     suite("envtest", "control_plane"),
     suite("cli", "real_server"),
     suite("cli", "lifecycle"),
     suite("cli", "admission_differential"),
     suite("cli", "doctor_real"),
     suite("cli", "managed_real"),
+    suite("cli", "guard_limits"),
     suite("cli", "install_bounds"),
     suite("cli", "install_real"),
     suite("cli", "install_story"),

@@ -1,6 +1,7 @@
 //! Lists all alerts.
 
 mod connection;
+mod dedicated_nodes;
 mod eviction_delay;
 mod leadership;
 mod managed_clusters;
@@ -18,6 +19,7 @@ pub(super) fn all() -> Vec<Alert> {
         connection::alerts(),
         webhook_answers::alerts(),
         managed_clusters::alerts(),
+        dedicated_nodes::alerts(),
     ];
     groups.into_iter().flatten().collect()
 }

@@ -38,6 +38,11 @@ pub(crate) const CAUSES: &[AlertCause] = &[
         produce: |run| Box::pin(pods::protected(run)),
     },
     AlertCause {
+        alerts: &["TaintwardPoolNotGuarded"],
+        what: "the PoolGuard is deleted; then it is created again",
+        produce: |run| Box::pin(pods::no_pool_guard(run)),
+    },
+    AlertCause {
         alerts: &["TaintwardGuardPending"],
         what: "a namespace with many pods becomes guarded with --guard-qps=1; then all are patched",
         produce: |run| Box::pin(pods::slow_guard(run)),

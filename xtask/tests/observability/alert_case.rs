@@ -188,5 +188,6 @@ fn managed_clusters() -> Vec<AlertCase> {
             ],
         },
         limit("TaintwardGuardPending", &gauge(names::GUARD_PODS_PENDING), "1x120", "0x120"),
+        limit("TaintwardPoolNotGuarded", &gauge(names::POOLS_UNGUARDED), "1x120", "0x120"),
     ]
 }

@@ -185,6 +185,7 @@ impl World {
                 .iter()
                 .map(guarded)
                 .collect(),
+            released: BTreeSet::new(),
         };
         let found = self.admin.get(GUARD).await.unwrap().to_string();
         let patch = PoolGuardBody::read(found.as_bytes()).unwrap().patch(&guard, &BTreeSet::new()).unwrap();

@@ -37,14 +37,14 @@ impl PoolRequests {
             permission: context.permission.clone(),
             exemptions: Arc::clone(&self.exemptions),
         };
-        let label = RequestLabel { kind: Some(kind(&effect)), object: object(&effect).to_owned(), pod: None };
+        let label = RequestLabel { kind: kind(&effect), object: object(&effect).to_owned(), pod: None };
         EffectRequest { label, response: Box::pin(async move { request.respond(effect).await }) }
     }
 }
 
-/// The kind of request, as metrics name it.
-const fn kind(effect: &PoolEffect) -> Kind {
-    match effect {
+/// The kind of request, as metrics name it; none for a read.
+const fn kind(effect: &PoolEffect) -> Option<Kind> {
+    Some(match effect {
         PoolEffect::AddFinalizer(_)
         | PoolEffect::RemoveFinalizer(_)
         | PoolEffect::AddGuardLabel(_)
@@ -53,7 +53,8 @@ const fn kind(effect: &PoolEffect) -> Kind {
         PoolEffect::ReconcileNode { .. } => Kind::Dedicate,
         PoolEffect::EvictPod { .. } => Kind::EvictTrespasser,
         PoolEffect::WriteGuard(_) => Kind::GuardPools,
-    }
+        PoolEffect::ProbeGuard => return None,
+    })
 }
 
 /// The name of the object that an effect is about.
@@ -67,7 +68,7 @@ fn object(effect: &PoolEffect) -> &str {
         | PoolEffect::RemoveFinalizer(pool) => &pool.pool.name,
         PoolEffect::ReconcileNode { node, .. } => node.as_str(),
         PoolEffect::EvictPod { pod, .. } => pod.pod.name(),
-        PoolEffect::WriteGuard(_) => POOL_GUARD,
+        PoolEffect::WriteGuard(_) | PoolEffect::ProbeGuard => POOL_GUARD,
     }
 }
 
@@ -131,6 +132,7 @@ impl PoolRequestContext {
                 Ok(PoolResponse::Evicted)
             }
             PoolEffect::WriteGuard(guard) => Ok(PoolResponse::Guard(api.write_pool_guard(guard).await?)),
+            PoolEffect::ProbeGuard => Ok(PoolResponse::GuardVersion(api.pool_guard_version().await?)),
             PoolEffect::AddGuardLabel(seen) => Ok(pool(api.label_pool(seen, true).await?)),
             PoolEffect::RemoveGuardLabel(seen) => Ok(pool(api.label_pool(seen, false).await?)),
         }

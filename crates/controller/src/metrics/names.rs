@@ -41,6 +41,7 @@ metric_names! {
     POOL_NODES = "taintward_pool_nodes",
     POOL_CONFLICTS = "taintward_pool_conflicts",
     POOL_OFFENDERS = "taintward_pool_offenders",
+    POOLS_UNGUARDED = "taintward_pools_unguarded",
     POOL_NODES_WAITING = "taintward_pool_nodes_waiting",
     POOL_NODES_RETRYING = "taintward_pool_nodes_retrying",
     HOLD_PODS_CLEARED = "taintward_hold_pods_cleared",

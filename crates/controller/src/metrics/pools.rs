@@ -15,6 +15,7 @@ pub struct PoolMetrics {
     nodes: Gauge,
     conflicts: Gauge,
     offenders: Gauge,
+    unguarded: Gauge,
     waiting: Gauge,
     retrying: Gauge,
 }
@@ -30,6 +31,10 @@ impl PoolMetrics {
             ),
             offenders: registry
                 .gauge(names::POOL_OFFENDERS, "Pods on dedicated nodes that are not of the node's pool"),
+            unguarded: registry.gauge(
+                names::POOLS_UNGUARDED,
+                "Dedicated pools that the PoolGuard does not contain, or whose changes do not reach it",
+            ),
             waiting: registry.gauge(
                 names::POOL_NODES_WAITING,
                 "Nodes whose taints and labels the controller has yet to write for dedicated pools",
@@ -56,6 +61,7 @@ impl PoolMetrics {
         self.nodes.set(number(sums.nodes));
         self.conflicts.set(number(sums.conflicts));
         self.offenders.set(number(sums.offenders));
+        self.unguarded.set(number(sums.unguarded));
         self.waiting.set(number(sums.waiting));
         self.retrying.set(number(sums.retrying));
     }

@@ -43,7 +43,7 @@ impl BackoffMap {
         let (name, uid) = match &key {
             PoolEffectKey::Pool(uid) | PoolEffectKey::Pod(uid) => ("", uid),
             PoolEffectKey::Node(node) => (node.as_str(), &Uid::new("")),
-            PoolEffectKey::Guard => ("guard", &Uid::new("")),
+            PoolEffectKey::Guard | PoolEffectKey::GuardVersion => ("guard", &Uid::new("")),
         };
         let retry_at = now.plus(backoff(name, uid, failures, last.failure));
         self.0.insert(key, FailedAttempt { failures, retry_at, last });

@@ -1,8 +1,9 @@
-//! Computes the conditions `Ready`, `Offended` and `Advised` of a pool's status.
+//! Computes the conditions `Ready`, `Offended`, `Advised` and `Guarded` of a pool's status.
 //!
 //! - Invariant: `lastTransitionTime` changes only when the status of the condition changes.
 
 use super::fact::{PoolCondition, PoolFact, RecordedStatus};
+use super::guard_coverage::GuardCoverage;
 use crate::admission::pool::{PoolAssessment, PoolFinding, PoolStatus, PoolValidity, Reason};
 use crate::time::Wall;
 use alloc::borrow::ToOwned;
@@ -12,6 +13,9 @@ use alloc::vec::Vec;
 
 /// The reason of the condition `Ready` while pods of an exclusive pool run on other nodes.
 pub const ELSEWHERE: &str = "PodsElsewhere";
+
+/// The condition about the PoolGuard.
+const GUARDED: &str = "Guarded";
 
 /// The longest message of a condition, in characters.
 const MESSAGE_MOST: usize = 4_096;
@@ -23,28 +27,50 @@ pub fn observed_status(
     status: PoolStatus,
     at: Wall,
 ) -> RecordedStatus {
-    let before = seen.recorded.as_ref().map(|told| told.conditions.as_slice()).unwrap_or_default();
     let conditions = [
         ("Ready", ready(seen, assessment, &status)),
         ("Offended", offended(&status)),
         ("Advised", advised(assessment)),
     ];
-    let conditions = conditions.into_iter().map(|(kind, (is, reason, message))| {
-        let status = if is { "True" } else { "False" };
-        let same = before.iter().find(|one| *one.kind == *kind && *one.status == *status);
-        PoolCondition {
-            kind: kind.into(),
-            status: status.into(),
-            reason: reason.into(),
-            message: message.chars().take(MESSAGE_MOST).collect::<String>().into(),
-            since: same.map_or(whole_second(at), |one| one.since),
-            observed: seen.generation,
-        }
-    });
+    let conditions = conditions.into_iter().map(|(kind, value)| condition(seen, kind, value, at));
     let conditions = conditions.collect();
     // Pods to evict are not reported: the engine evicts them.
     let status = PoolStatus { evicted: Vec::new(), ..status };
     RecordedStatus { observed: seen.generation, conditions, status }
+}
+
+/// Reports whether the guard covers the pool. While nothing is known, the condition stays.
+pub(crate) fn set_guarded(
+    told: &mut RecordedStatus,
+    seen: &PoolFact,
+    coverage: Option<GuardCoverage>,
+    at: Wall,
+) {
+    let before =
+        seen.recorded.as_ref().and_then(|told| told.conditions.iter().find(|one| *one.kind == *GUARDED));
+    let told = &mut told.conditions;
+    match (coverage, before) {
+        (None, Some(before)) => told.push(before.clone()),
+        (coverage, _) => {
+            let coverage = coverage.unwrap_or(GuardCoverage::Pending);
+            let value = (coverage == GuardCoverage::Guarded, coverage.reason(), coverage.message());
+            told.push(condition(seen, GUARDED, value, at));
+        }
+    }
+}
+
+fn condition(seen: &PoolFact, kind: &str, (is, reason, message): ConditionValue, at: Wall) -> PoolCondition {
+    let before = seen.recorded.as_ref().map(|told| told.conditions.as_slice()).unwrap_or_default();
+    let status = if is { "True" } else { "False" };
+    let same = before.iter().find(|one| *one.kind == *kind && *one.status == *status);
+    PoolCondition {
+        kind: kind.into(),
+        status: status.into(),
+        reason: reason.into(),
+        message: message.chars().take(MESSAGE_MOST).collect::<String>().into(),
+        since: same.map_or(whole_second(at), |one| one.since),
+        observed: seen.generation,
+    }
 }
 
 /// Revokes that a pool is ready: the cluster does not match its spec yet.

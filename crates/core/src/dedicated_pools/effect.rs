@@ -5,7 +5,7 @@ use super::pool_guard::PoolGuard;
 use super::reconcile::PoolPlan;
 use crate::admission::pool::{AppliedMark, UnauthorizedPod};
 use crate::api_error::ApiFailure;
-use crate::identity::{NodeName, Uid};
+use crate::identity::{NodeName, ResourceVersion, Uid};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
@@ -45,8 +45,11 @@ pub enum PoolEffect {
         /// The plan by which the pool has the node.
         plan: Arc<PoolPlan>,
     },
-    /// Writes the guard. A pool that should be removed from it stays in it as long as a live read finds that pool.
+    /// Writes the guard. A pool that should be removed from it stays in it as long as a live read finds that pool, unless
+    /// [`PoolGuard::released`] names it and the pool has no label.
     WriteGuard(Box<PoolGuard>),
+    /// Reads the version of the guard.
+    ProbeGuard,
     /// Adds [`GUARD_LABEL`](super::GUARD_LABEL) to a pool, if a live read finds the pool in the guard.
     AddGuardLabel(Box<PoolFact>),
     /// Removes that label.
@@ -67,8 +70,19 @@ pub enum PoolResponse {
     },
     /// The eviction is accepted.
     Evicted,
-    /// The guard was written; the pools that were not in it before. `None`: there is no guard.
-    Guard(Option<BTreeSet<Uid>>),
+    /// The guard was written. `None`: there is no guard.
+    Guard(Option<PoolGuardWrite>),
+    /// The version of the guard. `None`: there is no guard.
+    GuardVersion(Option<ResourceVersion>),
+}
+
+/// A guard that was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolGuardWrite {
+    /// The pools that were not in it before.
+    pub added: BTreeSet<Uid>,
+    /// Its version afterwards.
+    pub version: Option<ResourceVersion>,
 }
 
 /// Why an effect failed.
@@ -91,6 +105,8 @@ pub enum PoolEffectKey {
     Pod(Uid),
     /// The guard.
     Guard,
+    /// The version of the guard.
+    GuardVersion,
 }
 
 impl PoolEffect {
@@ -106,6 +122,7 @@ impl PoolEffect {
             Self::ReconcileNode { node, .. } => PoolEffectKey::Node(node.clone()),
             Self::EvictPod { pod, .. } => PoolEffectKey::Pod(pod.uid.clone()),
             Self::WriteGuard(_) => PoolEffectKey::Guard,
+            Self::ProbeGuard => PoolEffectKey::GuardVersion,
         }
     }
 }

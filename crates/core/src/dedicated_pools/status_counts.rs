@@ -4,9 +4,10 @@
 //! - See `admission/pool/status.rs` for which pod counts as what.
 
 use super::backoff_map::BackoffMap;
-use super::conditions::{observed_status, set_progressing};
+use super::conditions::{observed_status, set_guarded, set_progressing};
 use super::effect::PoolEffectKey;
 use super::fact::{PoolFact, RecordedStatus};
+use super::guard_coverage::GuardCoverage;
 use super::pool_cache::PoolCache;
 use super::reconcile::PoolPlan;
 use crate::admission::pool::{
@@ -39,6 +40,8 @@ pub struct DedicatedPoolStats {
     pub conflicts: usize,
     /// Unauthorized pods on dedicated nodes.
     pub offenders: usize,
+    /// Pools that the guard does not cover.
+    pub unguarded: usize,
     /// Nodes that have not been written yet.
     pub waiting: usize,
     /// Nodes whose last request failed.
@@ -86,11 +89,12 @@ pub(crate) fn desired_status(
     plan: &PoolPlan,
     at: usize,
     pool: &PoolFact,
-    counts: PoolStatus,
+    (counts, coverage): (PoolStatus, Option<GuardCoverage>),
     backoff: &BackoffMap,
     wall: Wall,
 ) -> RecordedStatus {
     let mut desired = observed_status(pool, &plan.assessments()[at], counts, wall);
+    set_guarded(&mut desired, pool, coverage, wall);
     let waiting = &plan.waiting()[at];
     if !waiting.is_empty() {
         let why = waiting.iter().find_map(|node| backoff.message(&PoolEffectKey::Node(node.clone())));

@@ -10,7 +10,7 @@ use taintward_core::admission::pool::{
 use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{
     DedicatedPoolInput, FINALIZER, NodePatch, PoolEffect, PoolEffectFailure, PoolFact, PoolGuard,
-    PoolNamespaceFact, PoolNodeFact, PoolResponse,
+    PoolGuardWrite, PoolNamespaceFact, PoolNodeFact, PoolResponse,
 };
 use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
@@ -27,6 +27,11 @@ pub struct ApiServer {
     pub namespaces: BTreeMap<String, PoolNamespaceFact>,
     pub pods: BTreeMap<Uid, PodOnNodeFact>,
     pub guard: Option<PoolGuard>,
+    guard_version: u64,
+    /// Writes of a larger guard fail, as etcd's do.
+    pub guard_most: Option<usize>,
+    /// All writes of the guard fail like this.
+    pub guard_refusal: Option<ApiFailure>,
     /// Pools that no client can decode.
     pub undecodable: Vec<Uid>,
     /// Pools that had the label when another client changed the guard: until the controller notices, nothing keeps pods
@@ -191,7 +196,8 @@ impl ApiServer {
                 self.put_pod(leaving);
                 Ok(PoolResponse::Evicted)
             }
-            PoolEffect::WriteGuard(guard) => Ok(PoolResponse::Guard(self.write_guard(guard))),
+            PoolEffect::WriteGuard(guard) => Ok(PoolResponse::Guard(self.write_guard(guard)?)),
+            PoolEffect::ProbeGuard => Ok(PoolResponse::GuardVersion(self.guard_version())),
             PoolEffect::AddGuardLabel(seen) => {
                 let mut live = self.same_version(seen)?;
                 if !self.is_guarded(&seen.uid) {
@@ -212,7 +218,8 @@ impl ApiServer {
 
     /// Replaces the guard, as an administrator can.
     pub fn tamper(&mut self, guard: Option<PoolGuard>) {
-        self.guard = guard;
+        self.version += 1;
+        (self.guard, self.guard_version) = (guard, self.version);
         let labelled = self.pools.values().filter(|fact| fact.has_guard_label);
         self.exposed.extend(labelled.map(|fact| fact.uid.clone()));
     }
@@ -227,24 +234,54 @@ impl ApiServer {
         self.exposed = unguarded;
     }
 
+    /// The pools with the label whose form in the guard differs.
+    pub fn outdated(&self) -> Vec<Uid> {
+        let has_label = |fact: &&PoolFact| fact.has_guard_label && !self.undecodable.contains(&fact.uid);
+        let differs = |fact: &&PoolFact| {
+            let copy = self.guard.as_ref().and_then(|all| all.pools.iter().find(|one| one.uid == fact.uid));
+            copy.is_none_or(|copy| (&copy.taint, &copy.users) != (&fact.pool.taint, &fact.pool.users))
+        };
+        self.pools.values().filter(has_label).filter(differs).map(|fact| fact.uid.clone()).collect()
+    }
+
     /// Whether the guard judges pods for this pool.
     pub fn is_guarded(&self, uid: &Uid) -> bool {
         self.guard.as_ref().is_some_and(|guard| guard.pools.iter().any(|pool| pool.uid == *uid))
     }
 
-    fn write_guard(&mut self, wanted: &PoolGuard) -> Option<BTreeSet<Uid>> {
-        let before = self.guard.clone()?;
+    fn guard_version(&self) -> Option<ResourceVersion> {
+        self.guard.as_ref().map(|_| ResourceVersion(self.guard_version))
+    }
+
+    /// A pool that is not wanted stays while it exists, unless it is released and has no label.
+    fn write_guard(&mut self, wanted: &PoolGuard) -> Result<Option<PoolGuardWrite>, PoolEffectFailure> {
+        let Some(before) = self.guard.clone() else { return Ok(None) };
+        if let Some(failure) = self.guard_refusal {
+            return Err(failed(failure));
+        }
         let mut after = wanted.clone();
-        let others = before.pools.iter().filter(|pool| after.pools.iter().all(|one| one.uid != pool.uid));
-        let there: Vec<_> = others.filter(|pool| self.pools.contains_key(&pool.uid)).cloned().collect();
-        after.pools.extend(there);
+        after.released.clear();
+        let stays = |uid: &Uid| {
+            let live = self.pools.get(uid);
+            live.is_some_and(|live| live.has_guard_label || !wanted.released.contains(uid))
+        };
+        let others = before.pools.iter().filter(|pool| wanted.pools.iter().all(|one| one.uid != pool.uid));
+        after.pools.extend(others.filter(|pool| stays(&pool.uid)).cloned().collect::<Vec<_>>());
+        if self.guard_most.is_some_and(|most| after.encoded_len() > most) {
+            return Err(failed(ApiFailure::Unavailable));
+        }
         if after != before {
             self.writes.push("guard".to_owned());
-            self.guard = Some(after);
+            self.put_guard(after);
         }
         let uids =
             |guard: &PoolGuard| guard.pools.iter().map(|pool| pool.uid.clone()).collect::<BTreeSet<_>>();
-        Some(&uids(wanted) - &uids(&before))
+        Ok(Some(PoolGuardWrite { added: &uids(wanted) - &uids(&before), version: self.guard_version() }))
+    }
+
+    fn put_guard(&mut self, guard: PoolGuard) {
+        self.version += 1;
+        (self.guard, self.guard_version) = (Some(guard), self.version);
     }
 
     fn same_version(&self, seen: &PoolFact) -> Result<PoolFact, PoolEffectFailure> {

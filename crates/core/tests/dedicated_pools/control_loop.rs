@@ -35,6 +35,8 @@ pub struct ControlLoop {
     status_writes: BTreeMap<Uid, Mono>,
     /// Since when each pool is in the guard.
     guarded: BTreeMap<Uid, Mono>,
+    /// Since when the guard has had another form of a pool with the label.
+    outdated: BTreeMap<Uid, Mono>,
     /// Another client has changed the guard.
     pub tampered: bool,
     watches_others: bool,
@@ -63,6 +65,7 @@ impl ControlLoop {
             deliver_at: None,
             status_writes: BTreeMap::new(),
             guarded: BTreeMap::new(),
+            outdated: BTreeMap::new(),
             tampered: false,
             watches_others: true,
             random: seed | 1,
@@ -114,6 +117,7 @@ impl ControlLoop {
     fn turn(&mut self) {
         self.carry_out_requests();
         self.server.assert_kept();
+        self.assert_up_to_date();
         let guard = self.server.guard.clone().unwrap_or_default();
         let since = |uid: &Uid| self.guarded.get(uid).copied().unwrap_or(self.now);
         self.guarded = guard.pools.iter().map(|pool| (pool.uid.clone(), since(&pool.uid))).collect();
@@ -140,6 +144,20 @@ impl ControlLoop {
             let late = if self.outcomes == RequestOutcomes::Unreliable { self.random_below(700) } else { 20 };
             self.deliver_at = Some(self.now.plus(Span::from_millis(i64::try_from(late).unwrap() + 1)));
         }
+    }
+
+    /// Asserts that a change of a pool with the label takes effect soon, or the label is removed.
+    fn assert_up_to_date(&mut self) {
+        if self.outcomes != RequestOutcomes::Answered || !self.leading {
+            self.outdated.clear();
+            return;
+        }
+        let outdated = self.server.outdated();
+        let since = |uid: &Uid| self.outdated.get(uid).copied().unwrap_or(self.now);
+        self.outdated = outdated.into_iter().map(|uid| (uid.clone(), since(&uid))).collect();
+        let (now, longest) = (self.now, Span::from_secs(8));
+        let late: Vec<_> = self.outdated.iter().filter(|(_, since)| now > since.plus(longest)).collect();
+        assert!(late.is_empty(), "pods are judged by an outdated copy of {late:?} at {now:?}");
     }
 
     fn note(&mut self, effect: &PoolEffect) {

@@ -5,6 +5,7 @@
 
 mod api_server;
 mod control_loop;
+mod guard;
 mod objects;
 mod properties;
 mod retries;

@@ -17,9 +17,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use taintward_core::admission::pool::{PoolNode, UnauthorizedPod};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::dedicated_pools::{NodePatch, PoolFact, PoolGuard, PoolNodeFact};
+use taintward_core::dedicated_pools::{
+    GUARD_LABEL, GUARD_MAX, NodePatch, PoolFact, PoolGuard, PoolGuardWrite, PoolNodeFact,
+};
 use taintward_core::fact::PodLifePhase;
-use taintward_core::identity::{NodeName, Uid};
+use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 
 /// The timeout of one page of the list of nodes.
 const PAGE_PATIENCE: Duration = Duration::from_secs(10);
@@ -134,53 +136,79 @@ impl ApiClient {
     }
 
     /// Updates the guard, if there is one: `taintward install` creates it, with the policy that reads it. A pool that
-    /// should be removed from it stays as long as the pool exists: its label may rely on the guard. Returns the pools
-    /// that were not in it before; `None` if there is no guard.
+    /// should be removed from it stays as long as the pool exists, because its label may rely on the guard, unless the
+    /// pool is released and has no label. Returns what was written; `None` if there is no guard.
     ///
     /// # Errors
-    /// A [`RequestError`]; [`ApiFailure::Conflict`] if another client writes it at the same moment.
-    pub async fn write_pool_guard(&self, guard: &PoolGuard) -> Result<Option<BTreeSet<Uid>>, RequestError> {
+    /// A [`RequestError`]; [`ApiFailure::Conflict`] if another client writes it at the same moment,
+    /// [`ApiFailure::Rejected`] if it would have more than [`GUARD_MAX`] bytes: then nothing is sent.
+    pub async fn write_pool_guard(&self, guard: &PoolGuard) -> Result<Option<PoolGuardWrite>, RequestError> {
         let on = ResourcePath::pool_guard()?;
         self.with_deadline(&on, async {
             let Some(found) = self.pool_guard().await? else { return Ok(None) };
             let mut kept = BTreeSet::new();
             for (name, uid) in found.others(guard) {
-                if self.pool_uid(name).await?.is_some_and(|live| live == uid) {
+                let live = self.guarded_pool(name).await?.filter(|live| live.uid == uid);
+                if live.is_some_and(|live| live.has_label || !guard.released.contains(&Uid::new(uid))) {
                     kept.insert(uid);
                 }
             }
-            if let Some(body) = found.patch(guard, &kept) {
-                self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
+            let size = found.size_with(guard, &kept);
+            if size > GUARD_MAX {
+                let message =
+                    format!("nothing was sent: {on} would have {size} bytes, and at most {GUARD_MAX} fit");
+                return Err(RequestError::ours(ApiFailure::Rejected, message));
             }
-            Ok(Some(found.missing(guard)))
+            let mut version = found.version();
+            if let Some(body) = found.patch(guard, &kept) {
+                let ask = RequestSpec::patch(bodies::MERGE_PATCH, body);
+                match self.send(Method::PATCH, &on, MANAGED, ask).await {
+                    Ok(answer) => version = version_in(&answer.body),
+                    Err(RequestError { failure: ApiFailure::NotFound, .. }) => return Ok(None),
+                    Err(refusal) => return Err(refusal),
+                }
+            }
+            Ok(Some(PoolGuardWrite { added: found.missing(guard), version }))
         })
         .await
     }
 
-    /// Reads the current guard.
+    /// Returns the version of the guard from the API server's cache; `None` if there is no guard.
+    ///
+    /// # Errors
+    /// A [`RequestError`].
+    pub async fn pool_guard_version(&self) -> Result<Option<ResourceVersion>, RequestError> {
+        let on = ResourcePath::pool_guard()?;
+        let ask = RequestSpec { accept: bodies::ACCEPT_METADATA, ..RequestSpec::default() };
+        let Some(answer) = existing(self.send(Method::GET, &on, "&resourceVersion=0", ask).await)? else {
+            return Ok(None);
+        };
+        version_in(&answer.body).map(Some).ok_or_else(|| RequestError::unreadable(&on, "it has no version"))
+    }
+
+    /// Reads the current guard. Without its definition there is none: then a 404 has no Status.
     async fn pool_guard(&self) -> Result<Option<PoolGuardBody>, RequestError> {
         let on = ResourcePath::pool_guard()?;
-        let Some(answer) = self.found(&on).await? else { return Ok(None) };
+        let answer = existing(self.send(Method::GET, &on, "", RequestSpec::default()).await)?;
+        let Some(answer) = answer else { return Ok(None) };
         PoolGuardBody::read(&answer.body).map(Some).map_err(|why| RequestError::unreadable(&on, &why))
     }
 
-    /// Returns the UID of the pool that has this name now, whether or not the pool can be decoded.
-    async fn pool_uid(&self, name: &str) -> Result<Option<String>, RequestError> {
+    /// Returns UID and label of the pool that has this name now, whether or not the pool can be decoded.
+    async fn guarded_pool(&self, name: &str) -> Result<Option<LivePool>, RequestError> {
         let on = ResourcePath::pool(name, "")?;
         let Some(answer) = self.found(&on).await? else { return Ok(None) };
         let uid = member_at(&answer.body, &["metadata", "uid"]);
         let uid = uid.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        uid.map(Some).ok_or_else(|| RequestError::unreadable(&on, "it has no UID"))
+        let has_label = member_at(&answer.body, &["metadata", "labels", GUARD_LABEL]).is_some();
+        let pool = uid.map(|uid| LivePool { uid, has_label });
+        pool.map(Some).ok_or_else(|| RequestError::unreadable(&on, "it has no UID"))
     }
 
     /// Reads an object, if it exists.
     async fn found(&self, on: &ResourcePath<'_>) -> Result<Option<Response>, RequestError> {
         let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
-        match self.send(Method::GET, on, "", ask).await {
-            Ok(answer) => Ok(Some(answer)),
-            Err(RequestError { failure: ApiFailure::NotFound, .. }) => Ok(None),
-            Err(refusal) => Err(refusal),
-        }
+        existing(self.send(Method::GET, on, "", ask).await)
     }
 
     /// Evicts a pod that is on a node of this pool and does not belong to it, if that is true at this moment: pool,
@@ -241,6 +269,26 @@ impl ApiClient {
         .await?;
         Ok(all)
     }
+}
+
+/// What a pool is in the guard for.
+struct LivePool {
+    uid: String,
+    has_label: bool,
+}
+
+/// The response, if there is such an object.
+fn existing(told: Result<Response, RequestError>) -> Result<Option<Response>, RequestError> {
+    match told {
+        Ok(answer) => Ok(Some(answer)),
+        Err(RequestError { failure: ApiFailure::NotFound, .. }) => Ok(None),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+fn version_in(object: &[u8]) -> Option<ResourceVersion> {
+    let raw = member_at(object, &["metadata", "resourceVersion"])?;
+    serde_json::from_str::<String>(raw.get()).ok()?.parse().ok().map(ResourceVersion)
 }
 
 fn merge(body: Bytes) -> RequestSpec {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use taintward_core::admission::LabelSelector;
 use taintward_core::admission::pool::{DaemonSetPolicy, PoolUsers, ServiceAccount};
 use taintward_core::dedicated_pools::{GuardedPool, PoolGuard, UnknownNodePolicy};
-use taintward_core::identity::Uid;
+use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::scheduling::NodeRequirement;
 use taintward_core::taint::TaintEffect;
 
@@ -39,6 +39,8 @@ struct PoolGuardSpec {
     nodes: BTreeMap<String, String>,
     /// The keys of the taints of pools that deny other pods, by which most pods are dismissed.
     keys: BTreeMap<String, String>,
+    /// The same with their values.
+    taints: BTreeMap<String, String>,
     pools: Vec<Value>,
 }
 
@@ -54,6 +56,11 @@ impl PoolGuardBody {
     /// The pools in it.
     fn uids(&self) -> impl Iterator<Item = &str> {
         self.spec.pools.iter().filter_map(uid)
+    }
+
+    /// Its version.
+    pub fn version(&self) -> Option<ResourceVersion> {
+        self.metadata.resource_version.parse().ok().map(ResourceVersion)
     }
 
     /// Whether it judges pods for this pool.
@@ -74,20 +81,38 @@ impl PoolGuardBody {
         named.filter(|(_, uid)| !wanted.contains(*uid)).collect()
     }
 
+    /// Returns the size of the guard with this content, and the pools that are kept.
+    pub fn size_with(&self, guard: &PoolGuard, kept: &BTreeSet<&str>) -> usize {
+        let kept = self.spec.pools.iter().filter(|pool| uid(pool).is_some_and(|uid| kept.contains(uid)));
+        guard.encoded_len() + kept.map(|pool| encoded_len(&pool.to_string())).sum::<usize>()
+    }
+
     /// Returns the merge patch that gives it this content, and keeps the pools with the UIDs `kept`; `None` if nothing
     /// changes.
     pub fn patch(&self, guard: &PoolGuard, kept: &BTreeSet<&str>) -> Option<Bytes> {
         let kept = self.spec.pools.iter().filter(|pool| uid(pool).is_some_and(|uid| kept.contains(uid)));
         let pools: Vec<Value> = guard.pools.iter().map(pool).chain(kept.cloned()).collect();
         let keeping = pools.iter().filter(|pool| pool["spec"]["enforcement"] == DENY);
-        let keys: BTreeSet<&str> = keeping.filter_map(|pool| pool["spec"]["taint"]["key"].as_str()).collect();
+        let taint = |pool: &'_ Value| {
+            let taint = &pool["spec"]["taint"];
+            Some((taint["key"].as_str()?.to_owned(), taint["value"].as_str().unwrap_or_default().to_owned()))
+        };
+        let taints: Vec<(String, String)> = keeping.filter_map(taint).collect();
+        let keys: BTreeSet<&str> = taints.iter().map(|(key, _)| key.as_str()).collect();
+        let taints: Vec<String> = taints.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let taints: BTreeSet<&str> = taints.iter().map(String::as_str).collect();
         let mut spec = Map::new();
         let unknown = self.spec.unknown_nodes.as_deref().unwrap_or(UnknownNodePolicy::Allow.as_str());
         if unknown != guard.unknown.as_str() {
             spec.insert("unknownNodes".to_owned(), json!(guard.unknown.as_str()));
         }
         let nodes = guard.nodes.iter().map(AsRef::as_ref).collect();
-        for (field, had, wanted) in [("nodes", &self.spec.nodes, &nodes), ("keys", &self.spec.keys, &keys)] {
+        let fields = [
+            ("nodes", &self.spec.nodes, &nodes),
+            ("keys", &self.spec.keys, &keys),
+            ("taints", &self.spec.taints, &taints),
+        ];
+        for (field, had, wanted) in fields {
             let changed = changed(had, wanted);
             if !changed.is_empty() {
                 spec.insert(field.to_owned(), changed.into());
@@ -103,6 +128,12 @@ impl PoolGuardBody {
         let patch = json!({ "metadata": { "uid": uid, "resourceVersion": resource_version }, "spec": spec });
         Some(Bytes::from(patch.to_string()))
     }
+}
+
+/// The size as an API server encodes it, which escapes the characters of HTML.
+fn encoded_len(json: &str) -> usize {
+    let escaped = json.chars().filter(|one| matches!(one, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')).count();
+    json.len() + 5 * escaped
 }
 
 /// The part of a merge patch that gives a map exactly these keys.
@@ -182,6 +213,7 @@ mod tests {
             nodes: nodes.iter().map(|&name| name.into()).collect(),
             unknown: UnknownNodePolicy::Deny,
             pools: pools.iter().map(guarded).collect(),
+            released: BTreeSet::new(),
         }
     }
 
@@ -198,6 +230,7 @@ mod tests {
         let spec = &patch["spec"];
         assert_eq!(spec["nodes"], json!({"gone": null, "b.example": ""}));
         assert_eq!(spec["keys"], json!({"old": null, "x/key": ""}), "y denies no pods");
+        assert_eq!(spec["taints"], json!({"x/key=": ""}));
         assert!(spec.get("unknownNodes").is_none() && spec["pools"].as_array().unwrap().len() == 2);
         let expected = json!({
             "metadata": {"name": "x", "uid": "u-x"},
@@ -228,13 +261,40 @@ mod tests {
     }
 
     #[test]
+    fn no_guard_is_larger_than_its_computed_size() {
+        let found = body(&json!({}));
+        let odd = "<&>\"\\\u{1}\u{2028}ä";
+        for many in [0, 1, 7, 500] {
+            let mut wanted = guard(&["a", "b"], &[("x", true), ("y", false)]);
+            wanted.nodes.extend((0..many).map(|at| format!("node-{at}").into()));
+            for pool in &mut wanted.pools {
+                pool.users.users.extend((0..many).map(|at| format!("{odd}{at}").into()));
+                pool.users.groups.extend((0..many).map(|at| format!("group-{at}").into()));
+                let account = ServiceAccount { namespace: "n".into(), name: odd.into() };
+                pool.users.service_accounts.extend(vec![account; many]);
+                pool.members.extend((0..many).map(|at| format!("node-{at}").into()));
+                let labels = (0..many).map(|at| (format!("key-{at}"), format!("value-{at}")));
+                let labels: Vec<(String, String)> = labels.collect();
+                let labels = labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+                pool.users.namespaces = Some(LabelSelector::of_labels(labels));
+            }
+            let size = encoded_len(&patched(&found, &wanted, &[]).unwrap().to_string());
+            let computed = found.size_with(&wanted, &BTreeSet::new());
+            assert!(size <= computed && computed < size + size / 4 + 3_000, "{many}: {size}, {computed}");
+        }
+    }
+
+    #[test]
     fn an_existing_pool_is_kept() {
         let patch = patched(&body(&json!({})), &guard(&["a"], &[("x", true), ("y", true)]), &[]).unwrap();
         let (found, wanted) = (body(&patch["spec"]), guard(&["a"], &[("y", true)]));
         assert_eq!(found.others(&wanted), [("x", "u-x")]);
         let kept = patched(&found, &wanted, &["u-x"]).unwrap();
         assert_eq!(kept["spec"]["pools"], json!([patch["spec"]["pools"][1], patch["spec"]["pools"][0]]));
-        assert!(kept["spec"].get("keys").is_none(), "it denies other pods as before");
+        assert!(
+            kept["spec"].get("keys").is_none() && kept["spec"].get("taints").is_none(),
+            "it denies other pods as before"
+        );
         let gone = patched(&found, &wanted, &[]).unwrap();
         assert_eq!(gone["spec"]["pools"].as_array().unwrap().len(), 1);
         assert_eq!(gone["spec"]["keys"], json!({"x/key": null}));

@@ -40,6 +40,27 @@ pub(super) async fn protected(run: &mut CauseRun<'_>) -> Result<()> {
     run.resolves().await
 }
 
+pub(super) async fn no_pool_guard(run: &mut CauseRun<'_>) -> Result<()> {
+    const GUARDS: &str = "/apis/taintward.io/v1alpha1/poolguards";
+    let job = run.job;
+    let sandbox = job.sandbox(&[]).await?;
+    // A sandbox may have none.
+    let _ = sandbox.api.delete(&format!("{GUARDS}/taintward"), &json!({})).await;
+    let _controller = job
+        .run(&sandbox.kubeconfig, &["--leader-elect=false", "--controllers=dedicated-pool-controller"])
+        .await?;
+    run.begins()?;
+    let pool = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": "team-a"}, "spec": {
+        "taint": {"key": "example.com/pool", "value": "a"}, "nodes": {"names": ["n1"]},
+        "users": {"namespaceSelector": {"matchLabels": {"team": "a"}}},
+    }});
+    sandbox.api.create("/apis/taintward.io/v1alpha1/dedicatedpools", &pool).await?;
+    run.fires().await?;
+    let guard = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "PoolGuard", "metadata": {"name": "taintward"}});
+    sandbox.api.create(GUARDS, &guard).await?;
+    run.resolves().await
+}
+
 pub(super) async fn slow_guard(run: &mut CauseRun<'_>) -> Result<()> {
     let job = run.job;
     let sandbox = job.sandbox(&["--empty"]).await?;
