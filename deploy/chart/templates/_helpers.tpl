@@ -42,8 +42,11 @@
 {{- define "taintward.judgesEveryPod" -}}
 {{- if or (has "toleration-restriction" (splitList "," .Values.webhook.rules)) (has "advice" (splitList "," .Values.webhook.rules)) -}}true{{- end -}}
 {{- end -}}
+{{- define "taintward.encoded" -}}
+{{ . }}.map(t, (has(t.key) ? t.key : '') + (has(t.operator) && !(t.operator in ['', 'Equal']) ? '=*:' : has(t.value) ? '=v' + t.value + ':' : '=v:') + (has(t.effect) && t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] ? t.effect : ''))
+{{- end -}}
 {{- define "taintward.bearsTaintsOf" -}}
-p.spec.taint.?effects.orValue(['NoSchedule']).exists(e, e != 'PreferNoSchedule') && p.spec.taint.?effects.orValue(['NoSchedule']).all(e, e == 'PreferNoSchedule' || {{ . }}.exists(t, (t.?key.orValue('') == '' || t.key == p.spec.taint.key) && (t.?effect.orValue('') == e || !(t.?effect.orValue('') in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])) && (!(t.?operator.orValue('') in ['', 'Equal']) || t.?value.orValue('') == p.spec.taint.?value.orValue(''))))
+p.spec.taint.?effects.orValue(['NoSchedule']).exists(e, e != 'PreferNoSchedule') && p.spec.taint.?effects.orValue(['NoSchedule']).all(e, e == 'PreferNoSchedule' || ['', string(p.spec.taint.key)].exists(k, ['=*:', '=v' + string(p.spec.taint.?value.orValue('')) + ':'].exists(v, (k + v) in {{ . }} || (k + v + e) in {{ . }})))
 {{- end -}}
 {{- define "taintward.byUserOf" -}}
 variables.asUser && (request.userInfo.username in p.spec.users.?users.orValue([]) || p.spec.users.?groups.orValue([]).exists(g, g in request.userInfo.?groups.orValue([])))
@@ -103,12 +106,21 @@ request.userInfo.username in ['system:kube-controller-manager', 'system:servicea
     expression: "object.spec.?tolerations.orValue([])"
   - name: tolerated
     expression: "request.operation == 'UPDATE' ? oldObject.spec.?tolerations.orValue([]) : []"
+  # Pools look up their taints in lists of text, which costs the API server little even for hundreds of tolerations.
+  - name: keys
+    expression: "variables.tolerations.map(t, has(t.key) ? t.key : '')"
+  - name: keyless
+    expression: "'' in variables.keys"
+  - name: encoded
+    expression: "{{ include "taintward.encoded" "variables.tolerations" }}"
+  - name: oldEncoded
+    expression: "{{ include "taintward.encoded" "variables.tolerated" }}"
   # Tolerations that the pod had before a change are not refused, unless the change lets the pod go where it could not go
   # before.
   - name: opened
     expression: "request.operation == 'UPDATE' && object.spec.?nodeName.orValue('') == '' && !has(object.metadata.deletionTimestamp) && (variables.tolerations != variables.tolerated || (oldObject.spec.?schedulingGates.orValue([]).size() > 0 && object.spec.?schedulingGates.orValue([]).size() == 0))"
   - name: entered
-    expression: "variables.pools.filter(p, p.spec.?enforcement.orValue('Deny') in ['Deny', 'Evict'] && !has(p.metadata.deletionTimestamp) && p.?status.?standing.orValue('Applied') != 'Refused' && (variables.named || {{ include "taintward.bearsTaintsOf" "variables.tolerations" }}) && (request.operation == 'CREATE' ? variables.destination == '' || variables.destination in p.?status.?nodeNames.orValue([]) : variables.opened || !({{ include "taintward.bearsTaintsOf" "variables.tolerated" }})))"
+    expression: "variables.pools.filter(p, p.spec.?enforcement.orValue('Deny') in ['Deny', 'Evict'] && !has(p.metadata.deletionTimestamp) && p.?status.?standing.orValue('Applied') != 'Refused' && (variables.named || (variables.keyless || p.spec.taint.key in variables.keys) && {{ include "taintward.bearsTaintsOf" "variables.encoded" }}) && (request.operation == 'CREATE' ? variables.destination == '' || variables.destination in p.?status.?nodeNames.orValue([]) : variables.opened || !({{ include "taintward.bearsTaintsOf" "variables.oldEncoded" }})))"
   - name: refused
     expression: "variables.entered.filter(p, !(has(p.spec.users.namespaceSelector) && p.spec.users.namespaceSelector.?matchLabels.orValue({}).all(k, k in variables.labels && variables.labels[k] == p.spec.users.namespaceSelector.matchLabels[k]) && p.spec.users.namespaceSelector.?matchExpressions.orValue([]).all(x, x.operator == 'In' ? x.key in variables.labels && variables.labels[x.key] in x.?values.orValue([]) : x.operator == 'NotIn' ? !(x.key in variables.labels && variables.labels[x.key] in x.?values.orValue([])) : x.operator == 'Exists' ? x.key in variables.labels : x.operator == 'DoesNotExist' && !(x.key in variables.labels)) || p.spec.users.?serviceAccounts.orValue([]).exists(a, a.namespace == request.namespace && a.name == variables.account) || variables.wasMadeFor.contains(p.metadata.uid) || variables.daemon && p.spec.?daemonSets.orValue('Deny') == 'Allow' || {{ include "taintward.byUserOf" $ }}))"
   # Only a user of the pool may set the annotation: later it admits the pod, whichever user changes the pod.

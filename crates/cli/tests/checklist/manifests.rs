@@ -45,15 +45,27 @@ const OF_PODS: [&str; 2] = ["taintward-dedicated-pools", "taintward-new-pools"];
 /// Protects the objects that these policies trust against all but the controller (`pool_handover.rs`).
 const OF_OTHERS: &str = "taintward-pool-guard";
 
+/// Protects the definitions of these objects against all accounts (`guard_limits.rs`).
+const OF_DEFINITIONS: &str = "taintward-pool-definitions";
+
+/// Keeps kubelets from the annotations that the controller trusts (`guard_limits.rs`).
+const OF_KUBELETS: &str = "taintward-node-annotations";
+
 /// `install_bounds.rs` tests their rules.
 pub(crate) async fn bounds() -> Found {
-    let policies = by_manifest(&["ValidatingAdmissionPolicy"], 8, |object| {
+    let policies = by_manifest(&["ValidatingAdmissionPolicy"], 10, |object| {
         let spec = &object["spec"];
         demand(spec["failurePolicy"] == "Fail", "its failurePolicy is not Fail")?;
         if object["metadata"]["name"].as_str().is_some_and(|name| OF_PODS.contains(&name)) {
             return demand(spec["paramKind"].is_object(), "it has no parameters");
         }
         let account = spec["matchConditions"][0]["expression"].as_str().unwrap_or_default();
+        if object["metadata"]["name"] == OF_DEFINITIONS {
+            return demand(spec["paramKind"]["kind"] == "DedicatedPool", "it has no parameters");
+        }
+        if object["metadata"]["name"] == OF_KUBELETS {
+            return demand(account.starts_with("'system:nodes' in "), "it is not about kubelets");
+        }
         if object["metadata"]["name"] == OF_OTHERS {
             let all_but = "request.userInfo.username != 'system:serviceaccount:taintward-system:taintward'";
             return demand(account == all_but, "it exempts more than the controller");
@@ -72,11 +84,12 @@ pub(crate) async fn bounds() -> Found {
         demand(others == expected, "it has other match conditions than expected")?;
         demand(list(&spec["validations"]).len() > 2, "it has too few validations")
     })?;
-    let bindings = by_manifest(&["ValidatingAdmissionPolicyBinding"], 8, |object| {
+    let bindings = by_manifest(&["ValidatingAdmissionPolicyBinding"], 10, |object| {
         let spec = &object["spec"];
         demand(spec["validationActions"] == json!(["Deny"]), "it does not deny")?;
         demand(spec["policyName"] == object["metadata"]["name"], "it binds another policy")?;
-        if spec["policyName"].as_str().is_some_and(|name| OF_PODS.contains(&name)) {
+        let has_parameters = |name: &str| OF_PODS.contains(&name) || name == OF_DEFINITIONS;
+        if spec["policyName"].as_str().is_some_and(has_parameters) {
             return demand(spec["paramRef"].is_object(), "it has no parameters");
         }
         demand(spec["matchResources"].is_null() && spec["paramRef"].is_null(), "it does not apply everywhere")
