@@ -5,6 +5,7 @@
 
 use crate::hold_annotations::{HeldTolerationJson, decode_record};
 use serde::{Deserialize, Serialize};
+use taintward_core::taint::keys;
 use taintward_core::toleration_guard::GuardRecord;
 use taintward_core::toleration_seconds::{RecordAnnotations, RecordState};
 
@@ -43,7 +44,19 @@ pub fn decode_records(held: Option<&str>, guard: Option<&str>) -> (RecordState, 
         }
         (Some(_), Some(_)) => RecordState::Undecodable,
     };
-    (record, annotations)
+    (if is_about_silence(&record) { record } else { RecordState::Undecodable }, annotations)
+}
+
+/// Whether a record has no tolerations but those whose seconds Taintward may change: a pod's author can forge others, and
+/// the API server's policy would refuse each patch for them.
+fn is_about_silence(record: &RecordState) -> bool {
+    let tolerations = match record {
+        RecordState::Known(record) => record.tolerations(),
+        RecordState::Guarded(record) => record.tolerations(),
+        RecordState::Absent | RecordState::Undecodable => return true,
+    };
+    let is_silence = |key: &str| [keys::NOT_READY, keys::UNREACHABLE].contains(&key);
+    tolerations.iter().all(|held| is_silence(&held.toleration().key))
 }
 
 #[cfg(test)]
@@ -57,7 +70,8 @@ mod tests {
     fn toleration() -> impl Strategy<Value = HeldToleration> {
         let operator = prop_oneof![Just(""), Just("Exists"), Just("Equal"), Just("odd \"one\"")];
         let effect = prop_oneof![Just(None), Just(Some("NoExecute")), Just(Some("Odd"))];
-        (".{0,9}", operator, "\\PC{0,5}", effect, i64::MIN..1000, 1000..i64::MAX).prop_map(
+        let key = prop_oneof![Just(keys::NOT_READY), Just(keys::UNREACHABLE)];
+        (key, operator, "\\PC{0,5}", effect, i64::MIN..1000, 1000..i64::MAX).prop_map(
             |(key, operator, value, effect, own, given)| {
                 let toleration = Toleration {
                     key: key.into(),
@@ -88,14 +102,17 @@ mod tests {
 
     #[test]
     fn an_incomplete_record_or_one_that_lowers_seconds_is_undecodable() {
-        let whole = r#"{"guarded":[{"key":"k","operator":"Exists","tolerationSeconds":300,"given":3600}]}"#;
+        let one = r#"{"key":"node.kubernetes.io/not-ready","operator":"Exists","tolerationSeconds":300,"given":3600}"#;
+        let whole = &format!("{{\"guarded\":[{one}]}}");
         assert!(matches!(decode_records(None, Some(whole)).0, RecordState::Guarded(_)));
         assert_eq!(decode_records(Some("{}"), Some(whole)).0, RecordState::Undecodable);
         for (from, to) in [
             ("3600", "300"),
             ("3600", "30"),
             (r#","given":3600"#, ""),
-            (r#"{"key":"k","operator":"Exists","tolerationSeconds":300,"given":3600}"#, ""),
+            (one, ""),
+            (one, r#"{"key":"example.com/x","operator":"Exists","tolerationSeconds":1,"given":3600}"#),
+            (one, r#"{"key":"","operator":"Exists","tolerationSeconds":1,"given":3600}"#),
             ("\"guarded\"", "\"guards\""),
             ("300", "\"300\""),
         ] {
