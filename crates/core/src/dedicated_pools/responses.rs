@@ -76,7 +76,8 @@ impl DedicatedPoolEngine {
                 self.guard.write_succeeded(*guard, written, now);
             }
             (PoolResponse::GuardVersion(version), _) => {
-                if self.guard.probed(version) {
+                let is_changed = self.guard.probed(version);
+                if is_changed {
                     self.checks.all_by(now);
                 }
             }

@@ -205,7 +205,7 @@ impl<'n> NodeWithoutMarks<'n> {
     /// lists nothing that a pool declares.
     fn is_forged(&self, pools: &[DedicatedPool]) -> bool {
         let is_known = pools.iter().any(|pool| *pool.name == *self.holder);
-        self.has_record && !(is_known && !self.owned.is_empty())
+        self.has_record && (!is_known || self.owned.is_empty())
     }
 
     /// The taints of pools on a node that no pool wants, and the labels of those that are being deleted.
