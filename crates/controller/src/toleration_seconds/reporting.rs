@@ -78,21 +78,7 @@ pub(super) fn report(
             );
         }
         TolerationSecondsNotice::RecordMissing { pod, node, cause } => {
-            let kept = match cause {
-                UnrecordedCause::Hold => "without tolerationSeconds",
-                UnrecordedCause::Guard => "with the ceiling of its namespace",
-            };
-            if sink.lines.admit("pod kept without its own seconds", now.mono) {
-                let remedy =
-                    "recreate the pod, or set the tolerationSeconds that its template or policy says";
-                tracing::warn!(pod = %pod.name(), uid = %pod.uid(), node = %node, kept, remedy, "pod kept without its own seconds");
-            }
-            let note = format!(
-                "Another client removed the annotation of Pod {} while no controller ran: the pod stays {kept}",
-                pod.name()
-            );
-            let missing = event(("TolerationRecordMissing", "Checking"), &pod, node, note, now);
-            sink.recorder.record(Event { warning: true, ..missing });
+            missing_record(&pod, &node, cause, sink, now);
         }
         TolerationSecondsNotice::RecordUndecodable(pod) => {
             const MESSAGE: &str = "cannot decode an annotation of a held or guarded pod, skipping the pod";
@@ -103,6 +89,24 @@ pub(super) fn report(
             }
         }
     }
+}
+
+/// Reports a pod that keeps what it has because its record is gone.
+fn missing_record(pod: &PodId, node: &NodeName, cause: UnrecordedCause, sink: &mut ReportSink, now: Now) {
+    let kept = match cause {
+        UnrecordedCause::Hold => "without tolerationSeconds",
+        UnrecordedCause::Guard => "with the ceiling of its namespace",
+    };
+    if sink.lines.admit("pod kept without its own seconds", now.mono) {
+        let remedy = "recreate the pod, or set the tolerationSeconds that its template or policy says";
+        tracing::warn!(pod = %pod.name(), uid = %pod.uid(), node = %node, kept, remedy, "pod kept without its own seconds");
+    }
+    let note = format!(
+        "Another client removed the annotation of Pod {} while no controller ran: the pod stays {kept}",
+        pod.name()
+    );
+    let missing = event(("TolerationRecordMissing", "Checking"), pod, node.clone(), note, now);
+    sink.recorder.record(Event { warning: true, ..missing });
 }
 
 fn scope_name(scope: &LimitScope) -> String {

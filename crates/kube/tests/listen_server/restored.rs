@@ -74,7 +74,8 @@ async fn a_store_that_is_as_new_as_the_watch_is_not_listed() {
 /// The version is asked for until there is an answer, within seconds of the first one that the server can give.
 #[tokio::test(start_paused = true)]
 async fn a_version_that_cannot_be_read_at_first_is_read_as_soon_as_possible() {
-    let troubles: [(&str, fn() -> Reply); 7] = [
+    type Trouble = (&'static str, fn() -> Reply);
+    let troubles: [Trouble; 7] = [
         ("no server", Reply::unreachable),
         ("no response", || Reply::new(200, "application/json").hang().delay(Duration::from_secs(3600))),
         ("an endless body", || Reply::new(200, "application/json").bytes("{").hang()),
