@@ -232,7 +232,8 @@ fn what_earlier_flags_left_bound_goes(there: &Installed<'_>) {
     const EVERYWHERE: &str = "--api-server-cidr=0.0.0.0/0,::/0";
     let bound = |name: &str| {
         let kinds = ["clusterrolebinding", "clusterrole"];
-        kinds.map(|kind| there.kubectl(&format!("get {kind} {name} --ignore-not-found -o name")).0 != "")
+        kinds
+            .map(|kind| !there.kubectl(&format!("get {kind} {name} --ignore-not-found -o name")).0.is_empty())
     };
     let [pools, hold] = ["taintward-controller-dedicated-pools", "taintward-controller-toleration-hold"];
     assert_eq!((bound(pools), bound(hold)), ([true; 2], [false; 2]));
