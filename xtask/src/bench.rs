@@ -4,6 +4,7 @@
 
 mod board;
 mod cpu_load;
+mod faults;
 mod flood;
 mod floor;
 mod holds;
@@ -20,6 +21,7 @@ use crate::contender::Contender;
 use crate::sources;
 use anyhow::Result;
 use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
 use load::LoadGenerator;
 use measure::BenchResults;
 use std::env;
@@ -43,9 +45,12 @@ pub(crate) struct BenchArgs {
     /// Pods on each of them
     #[arg(long, default_value_t = 100)]
     pods_per_node: usize,
-    /// Rounds of each measurement
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
+    /// Rounds of each measurement [default: 3; of each fault: 1]
+    #[arg(long)]
+    rounds: Option<usize>,
+    /// Only these faults
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(faults::names()))]
+    only: Vec<String>,
     /// The programs to compare
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [BenchContender::Ours, BenchContender::Original, BenchContender::Floor, BenchContender::Jobs])]
     contenders: Vec<BenchContender>,
@@ -64,7 +69,11 @@ impl BenchArgs {
     }
 
     fn contended_rounds(&self) -> usize {
-        2 * self.rounds
+        2 * self.rounds()
+    }
+
+    fn rounds(&self) -> usize {
+        self.rounds.unwrap_or(3)
     }
 }
 
@@ -85,6 +94,8 @@ enum BenchSubject {
     Holds,
     /// What the board costs with many pods and viewers
     Board,
+    /// How evictions continue after faults of the API server, etcd, webhooks and the network, about 40 minutes
+    Faults,
 }
 
 /// A column of the table.
@@ -114,13 +125,15 @@ enum Measurement {
 
 /// Sizes that need at most a minute.
 fn quick(arguments: &BenchArgs) -> BenchArgs {
-    BenchArgs { pods: 2000, nodes: 10, pods_per_node: 20, rounds: 1, ..arguments.clone() }
+    BenchArgs { pods: 2000, nodes: 10, pods_per_node: 20, rounds: Some(1), ..arguments.clone() }
 }
 
 pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
-    if let Some(BenchSubject::Board) = arguments.what {
+    match arguments.what {
         // The measured code runs in other programs.
-        return board::run(arguments.quick).await;
+        Some(BenchSubject::Board) => return board::run(arguments.quick).await,
+        Some(BenchSubject::Faults) => return faults::run(arguments).await,
+        _ => {}
     }
     if cfg!(debug_assertions) {
         // The floor runs in this program, and is a lower bound only if it is optimized.
@@ -134,12 +147,12 @@ pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
         Some(BenchSubject::Sandbox) => {
             return sandbox::run(if arguments.quick { 3000 } else { arguments.pods.min(50_000) }).await;
         }
-        Some(BenchSubject::Lifecycle) => return lifecycle::run(arguments.quick, arguments.rounds).await,
+        Some(BenchSubject::Lifecycle) => return lifecycle::run(arguments.quick, arguments.rounds()).await,
         Some(BenchSubject::Flood) => return flood::run(arguments.quick).await,
-        Some(BenchSubject::Holds) => return holds::run(arguments.quick, arguments.rounds).await,
+        Some(BenchSubject::Holds) => return holds::run(arguments.quick, arguments.rounds()).await,
         Some(BenchSubject::Policies) => return policies::run(arguments.quick).await,
         Some(BenchSubject::Webhook) => return webhook::run(arguments.quick).await,
-        Some(BenchSubject::Board) | None => {}
+        Some(BenchSubject::Board | BenchSubject::Faults) | None => {}
     }
     let contender = Contenders::new(arguments)?;
     let arguments = if arguments.quick { quick(arguments) } else { arguments.clone() };

@@ -2,7 +2,7 @@
 
 use crate::http;
 use anyhow::Result;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use taintward_envtest::{Account, ChildProcess, Cluster, wait};
@@ -29,17 +29,35 @@ impl Contender {
         Self::Original { controllers: ORIGINAL, flags: Vec::new() }
     }
 
+    /// The account that it uses unless a kubeconfig is given.
+    const fn account(&self) -> Account {
+        match self {
+            Self::Taintward { .. } => Account::Taintward,
+            Self::Original { .. } => Account::Admin,
+        }
+    }
+
     /// Starts it and waits until it is ready to act.
     pub(crate) async fn start(&self, cluster: &Cluster) -> Result<ChildProcess> {
+        self.start_with(cluster, &cluster.kubeconfig(self.account(), 0), http::free_port()?).await
+    }
+
+    /// Starts it with this kubeconfig and, for Taintward, this port of metrics and health.
+    pub(crate) async fn start_with(
+        &self,
+        cluster: &Cluster,
+        kubeconfig: &Path,
+        port: u16,
+    ) -> Result<ChildProcess> {
+        let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
         match self {
             Self::Taintward { binary, flags } => {
-                let port = http::free_port()?;
                 let mut command = Command::new(binary);
-                command
-                    .args(["run", "--leader-elect=false", "--bind-address=127.0.0.1"])
-                    .arg(format!("--kubeconfig={}", cluster.kubeconfig(Account::Taintward, 0).display()))
-                    .arg(format!("--metrics-port={port}"))
-                    .args(flags);
+                command.args(["run", "--bind-address=127.0.0.1", &kubeconfig]);
+                command.arg(format!("--metrics-port={port}")).args(flags);
+                if !flags.iter().any(|flag| flag.starts_with("--leader-elect")) {
+                    command.arg("--leader-elect=false");
+                }
                 let mut program = cluster.run("taintward", command)?;
                 wait::until("taintward to be ready", PATIENCE, async || {
                     program.expect_running()?;
@@ -49,7 +67,9 @@ impl Contender {
                 Ok(program)
             }
             Self::Original { controllers, flags } => {
-                let mut program = cluster.controller_manager(controllers, flags).await?;
+                // The last of two flags with the same name counts.
+                let flags = [&flags[..], &[kubeconfig]].concat();
+                let mut program = cluster.controller_manager(controllers, &flags).await?;
                 wait::until("kube-controller-manager's caches to be synced", PATIENCE, async || {
                     program.expect_running()?;
                     let synced = program.output().matches("Caches are synced").count();

@@ -34,6 +34,8 @@ pub struct AuditEntry {
     pub response: Value,
     /// When the request arrived.
     pub received: Timestamp,
+    /// When its `stage` ended.
+    pub completed: Timestamp,
 }
 
 impl AuditEntry {
@@ -106,6 +108,7 @@ fn parse(line: &Value) -> Result<AuditEntry> {
         request: line["requestObject"].clone(),
         response: line["responseObject"].clone(),
         received: text("/requestReceivedTimestamp").parse()?,
+        completed: text("/stageTimestamp").parse()?,
     })
 }
 
@@ -113,7 +116,7 @@ fn parse(line: &Value) -> Result<AuditEntry> {
 mod tests {
     use super::*;
 
-    const LINE: &str = r#"{"kind":"Event","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/d/pods/p","verb":"delete","user":{"username":"u"},"userAgent":"a/1","objectRef":{"resource":"pods","namespace":"d","name":"p","subresource":"status"},"responseStatus":{"code":409},"requestObject":{"preconditions":{"uid":"x"}},"requestReceivedTimestamp":"2026-11-21T08:00:00.123456Z"}"#;
+    const LINE: &str = r#"{"kind":"Event","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/d/pods/p","verb":"delete","user":{"username":"u"},"userAgent":"a/1","objectRef":{"resource":"pods","namespace":"d","name":"p","subresource":"status"},"responseStatus":{"code":409},"requestObject":{"preconditions":{"uid":"x"}},"requestReceivedTimestamp":"2026-11-21T08:00:00.123456Z","stageTimestamp":"2026-11-21T08:00:02.5Z"}"#;
 
     #[test]
     fn a_line_still_being_written_waits() {
@@ -129,6 +132,7 @@ mod tests {
         assert_eq!((entry.user.as_str(), entry.resource.as_str(), entry.code), ("u", "pods/status", 409));
         assert_eq!(entry.request["preconditions"]["uid"], "x");
         assert_eq!(entry.received.as_microsecond() % 1_000_000, 123_456);
+        assert_eq!(entry.completed.as_microsecond() - entry.received.as_microsecond(), 2_376_544);
         assert!(entry.is_write());
     }
 

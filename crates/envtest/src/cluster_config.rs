@@ -20,6 +20,9 @@ pub struct ClusterConfig {
     pub admission: Vec<AdmissionConfig>,
     /// Whether etcd waits for its disk.
     pub disk: DiskSync,
+    /// Whether the API servers allow every request. Otherwise, a server that has just started answers 403 until it has read the
+    /// roles.
+    pub always_allow: bool,
 }
 
 /// Plugins of an API server, besides the default ones.
@@ -42,6 +45,7 @@ impl Default for ClusterConfig {
             comparison_operators: false,
             admission: Vec::new(),
             disk: DiskSync::Unsynced,
+            always_allow: false,
         }
     }
 }
@@ -71,6 +75,8 @@ pub enum Account {
     Admin,
     /// The account of deploy/rbac.yaml; may do exactly what that file grants.
     Taintward,
+    /// An account for kube-controller-manager without any permissions of its own, so that roles decide about its requests.
+    ControllerManager,
 }
 
 impl Account {
@@ -79,6 +85,7 @@ impl Account {
         match self {
             Self::Admin => "admin",
             Self::Taintward => "system:serviceaccount:kube-system:taintward",
+            Self::ControllerManager => "controller-manager",
         }
     }
 
@@ -86,6 +93,7 @@ impl Account {
         match self {
             Self::Admin => "system:masters",
             Self::Taintward => "system:serviceaccounts",
+            Self::ControllerManager => "controller-managers",
         }
     }
 
@@ -93,6 +101,7 @@ impl Account {
         match self {
             Self::Admin => "admin",
             Self::Taintward => "taintward",
+            Self::ControllerManager => "controller-manager",
         }
     }
 }

@@ -75,7 +75,11 @@ pub(crate) fn api_server(
             "--advertise-address=127.0.0.1",
             "--endpoint-reconciler-type=none",
         ])
-        .args(["--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24"])
+        .arg(format!(
+            "--authorization-mode={}",
+            if options.always_allow { "AlwaysAllow,RBAC" } else { "RBAC" }
+        ))
+        .arg("--service-cluster-ip-range=10.0.0.0/24")
         .arg("--service-account-issuer=https://kubernetes.default.svc")
         .arg(file("service-account-key-file", "token.pub"))
         .arg(file("service-account-signing-key-file", "token.key"))

@@ -91,7 +91,7 @@ pub(crate) async fn latency(
 ) -> Result<()> {
     let node = names("latency", 1);
     fleet.create_nodes(&node).await?;
-    for round in 0..arguments.rounds {
+    for round in 0..arguments.rounds() {
         for (who, contender) in contenders.among(
             &[BenchContender::Ours, BenchContender::Original, BenchContender::Floor, BenchContender::Earlier],
             round,
@@ -160,7 +160,7 @@ pub(crate) async fn throughput(
 ) -> Result<()> {
     let nodes = names("throughput", arguments.nodes);
     fleet.create_nodes(&nodes).await?;
-    for round in 0..arguments.rounds {
+    for round in 0..arguments.rounds() {
         for (who, contender) in contenders.among(
             &[
                 BenchContender::Ours,
@@ -253,7 +253,7 @@ pub(crate) async fn memory(
     fleet.create_nodes(&nodes).await?;
     eprintln!("creating {} pods", nodes.len() * 100);
     fleet.create_pods(&nodes, 100, 0).await?;
-    for round in 0..arguments.rounds {
+    for round in 0..arguments.rounds() {
         for (who, contender) in contenders
             .among(&[BenchContender::Ours, BenchContender::Original, BenchContender::Earlier], round)
         {

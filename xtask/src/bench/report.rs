@@ -185,7 +185,7 @@ fn head(arguments: &BenchArgs) -> String {
          that sends only the PATCH of the condition and the DELETE for known pods, 32 at a time\n- busy cores: in addition to the API \
          server, etcd and the contender, one thread for each core keeps it busy; {} nodes, {} rounds\n",
         command(),
-        arguments.rounds,
+        arguments.rounds(),
         processor(),
         std::thread::available_parallelism().map_or(0, usize::from),
         rustc(),
