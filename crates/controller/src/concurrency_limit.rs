@@ -131,7 +131,7 @@ mod tests {
 
     /// A webhook is slow for some requests, an overloaded server for all.
     #[test]
-    fn requests_that_time_out_beside_quick_ones_show_no_overload() {
+    fn requests_that_time_out_among_quick_ones_show_no_overload() {
         for quick_meanwhile in [true, false] {
             let mut limit = AimdLimit::new();
             for second in [10, 20, 30, 40] {

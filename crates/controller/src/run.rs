@@ -311,11 +311,8 @@ impl SharedParts<'_> {
         let EnabledControllers { toleration_hold, toleration_backfill, toleration_guard, .. } =
             self.settings.controllers.clone();
         let engine = TolerationSecondsEngine::new(toleration_hold, toleration_backfill, toleration_guard);
-        self.control_loop(
-            engine,
-            TolerationSecondsController::default(),
-            &self.health_state.toleration_seconds,
-        )
+        let controller = TolerationSecondsController::default();
+        self.control_loop(engine, controller, &self.health_state.toleration_seconds)
     }
 }
 

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_gave_forever_can_be_undone() {
+    fn a_policy_without_a_limit_can_be_undone() {
         let forever = DefaultDurations {
             not_ready: TolerationDuration::Forever,
             unreachable: TolerationDuration::Forever,

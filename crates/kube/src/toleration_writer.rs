@@ -26,24 +26,24 @@ struct ManagerEntry<'a> {
     #[serde(borrow, default)]
     manager: Cow<'a, str>,
     #[serde(default)]
-    fields_v1: FieldSet,
+    fields_v1: OwnedFields,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct FieldSet {
+struct OwnedFields {
     #[serde(rename = "f:spec")]
-    spec: SpecFieldSet,
+    spec: OwnedSpecFields,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct SpecFieldSet {
+struct OwnedSpecFields {
     #[serde(rename = "f:tolerations")]
     owned: Option<IgnoredAny>,
 }
 
-/// Whether Taintward was the last to write the tolerations of the pod in this JSON; `false` if that cannot be told.
+/// Whether Taintward was the last to write the tolerations of the pod in this JSON; `false` if that is unknown.
 ///
 /// The list is atomic for an API server: the manager that changed it last owns it.
 pub fn wrote_tolerations(pod: &[u8]) -> bool {

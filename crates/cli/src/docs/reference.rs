@@ -42,8 +42,8 @@ certificate is missing, or the process is stopping |
 
 `?verbose` shows every check; `/readyz/<check>` shows one. A connection serves one request and lasts at most 10 s.
 
-A failing `/readyz` restarts no pod, and takes nothing away that Taintward needs: the controllers have no Service, the PodMonitor also
-scrapes pods that are not ready, and the leader goes on trying. It only stops a rollout, and shows in `kubectl get pods`.
+A failing `/readyz` restarts no pod, and removes nothing that Taintward needs: the controllers have no Service, the PodMonitor also
+scrapes pods that are not ready, and the leader continues to try. It only stops a rollout, and shows in `kubectl get pods`.
 ";
 
 /// The whole text.

@@ -78,7 +78,7 @@ impl PodCounts {
             && !record.is_released()
         {
             self.held += 1;
-            // Held before its node became silent, it has no countdown that could go on.
+            // Held before its node became silent, it has no countdown that could continue.
             let beside = || HoldCoverage::default().beside(&pod.tolerations, taints).uncovered;
             let uncovered = record.counted_since().and_then(|_| beside());
             self.uncovered.extend(uncovered.map(|reason| (pod.id.name().to_string(), reason)));

@@ -16,8 +16,8 @@ async fn names_on(stage: &Stage, node: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_hold_beside_another_countdown_comes_too_late_and_says_so() {
-    let Some(tools) = binaries::for_test("a_hold_beside_another_countdown_comes_too_late") else { return };
+async fn a_hold_during_another_countdown_comes_too_late_and_says_so() {
+    let Some(tools) = binaries::for_test("a_hold_during_another_countdown_comes_too_late") else { return };
     let stage = Stage::set(&tools, "toleration-hold-controller", &["--hold-limit=off"]).await;
     let maintenance = json!({"key": MAINTENANCE, "effect": "NoExecute"});
     let silent = json!({"key": UNREACHABLE, "effect": "NoExecute"});
@@ -28,7 +28,7 @@ async fn a_hold_beside_another_countdown_comes_too_late_and_says_so() {
             fixture.bearing(MAINTENANCE, seconds).create(&stage.admin).await.unwrap();
         }
     }
-    // Node b is held before it becomes silent: the countdown of maintenance goes on, and no other one begins.
+    // Node b is held before it becomes silent: the countdown of maintenance continues, and no other one begins.
     let (code, said) = stage.command(&["hold", "b", "--for", "1h"]).await;
     assert!(code == Some(0) && said.contains("1 node: 2 of 2 pods held\n"), "{code:?}: {said}");
     assert!(!said.contains("cannot be held"), "{said}");

@@ -21,8 +21,8 @@ async fn remove_annotation(stage: &Stage, pod: &str, annotation: &str) {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn pods_that_cannot_be_restored_are_told_and_the_controller_is_not_removed() {
-    let Some(tools) = binaries::for_test("pods_that_cannot_be_restored_are_told") else { return };
+async fn pods_that_cannot_be_restored_are_reported_and_the_controller_is_not_removed() {
+    let Some(tools) = binaries::for_test("pods_that_cannot_be_restored_are_reported") else { return };
     let mut stage = Stage::set(&tools, CONTROLLERS, &["--hold-limit=off"]).await;
     for node in ["a", "b"] {
         create_node(&stage.admin, node, &[]).await.unwrap();
@@ -58,7 +58,7 @@ async fn pods_that_cannot_be_restored_are_told_and_the_controller_is_not_removed
     remove_annotation(&stage, "b-0", GUARD).await;
     stage.start_both().await;
     stage
-        .until("both pods to be told", async |stage| {
+        .until("reports of both pods", async |stage| {
             let said = stage.ours();
             let told = said.lines().filter(|line| line.contains("pod kept without its own seconds"));
             told.filter(|line| line.contains("default/a-0") || line.contains("default/b-0")).count() == 2

@@ -1,7 +1,7 @@
 //! Tells whether evictions get on: the readiness check `evictions`.
 //!
 //! - Invariant: only a process that may write, and has pods to evict, can fail the check; one success resets it. A
-//!   refused deletion alone does not fail it: the pods of others may be evicted meanwhile.
+//!   refused deletion alone does not fail it: deletions of other pods may succeed meanwhile.
 //! - See `taintward_core::eviction::EvictionStall` for what counts as success.
 
 use crate::effect_executor::EffectResult;

@@ -144,7 +144,7 @@ impl<'a> EvictionReport<'a> {
         }
     }
 
-    /// Logs why a pod stays after all, and tells it in an event if the pod goes on.
+    /// Logs why a pod stays after all, and records an event if the pod continues to run.
     fn report_cancelled(
         &mut self,
         pod: &PodRef,

@@ -1,7 +1,7 @@
 //! Queues the pods to check, the most urgent first, those that wait for a time, and those that need other seconds.
 //!
 //! - Invariant: a pod is in at most one place: ready, waiting, paced, or in flight. So no two patches of a pod are in
-//!   flight at once. Retries never end (L2), and none is made without a pause (D3).
+//!   flight at the same time. Retries never end (L2), and none is made without a pause (D3).
 
 use super::objects::HeldPodKey;
 use super::patch::PatchPurpose;

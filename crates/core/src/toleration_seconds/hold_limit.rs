@@ -111,7 +111,7 @@ impl LimitPlan {
     }
 
     /// Returns the hold for the pods of a silent node: of zone and cluster the one that lasts longer. It counts from
-    /// when the node became silent, so nodes that have been dead for long do not shorten the hold of others.
+    /// when the node became silent, so nodes that have been dead for long do not shorten the hold of other nodes.
     pub(crate) fn order(&self, node: &HoldNodeEntry) -> Option<HoldOrder> {
         let (silent_since, zone) = (node.silent_since()?, node.zone()?);
         let scopes = [LimitScope::Cluster, LimitScope::Zone(zone.clone())];

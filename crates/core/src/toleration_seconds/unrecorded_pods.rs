@@ -26,7 +26,7 @@ impl UnrecordedPods {
         self.written.extend(written);
     }
 
-    /// Checks the pods heard of. Returns a notice for each that lost its record, once.
+    /// Checks the pods that watches have delivered. Returns a notice for each that lost its record, once.
     pub(crate) fn check(
         &mut self,
         cache: &SecondsCache,

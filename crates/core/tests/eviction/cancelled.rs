@@ -1,4 +1,4 @@
-//! Tests which countdowns end without an eviction, and what is told about them.
+//! Tests which countdowns end without an eviction, and what the notices say about them.
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;

@@ -91,7 +91,7 @@ fn d3_after_any_refusals_every_due_pod_leaves_within_five_seconds() {
 
 /// L6: a pod whose deletion never succeeds, while that of other pods does, keeps its growing pauses.
 #[test]
-fn l6_a_pod_that_alone_is_refused_is_not_hastened_by_the_success_of_others() {
+fn l6_a_pod_that_alone_is_refused_is_not_hastened_by_other_successes() {
     for refused in [1, 2, 10] {
         let mut dice = Dice(7);
         let pods: Vec<_> = (0..300).map(|index| ("a", if index < 10 { 5 } else { index.min(250) })).collect();
@@ -217,7 +217,7 @@ fn d3_slow_deletions_waste_one_try_in_a_namespace() {
 
 /// L6: however many deletions take long, pods of other namespaces leave immediately, and few slow ones are in flight.
 #[test]
-fn l6_slow_deletions_take_no_place_of_others() {
+fn l6_slow_deletions_take_no_place_of_quick_ones() {
     let pods: Vec<_> = (0..400).map(|index| if index < 300 { ("slow", 5) } else { ("quick", 10) }).collect();
     let mut fleet = Fleet::new(10, &pods);
     let (mut ends, mut most) = (Vec::<f64>::new(), 0);

@@ -90,7 +90,7 @@ fn synced(config: EvictionConfig) -> EvictionEngine {
 }
 
 /// L4, S4: during a relist the watch delivers an event that a live read of the node is ahead of. The list does not
-/// repeat it; the node exists all the same, and its countdowns continue.
+/// repeat it; the node exists nevertheless, and its countdowns continue.
 #[test]
 fn l4_an_outdated_event_shows_that_a_node_exists() {
     for outdated in [true, false] {

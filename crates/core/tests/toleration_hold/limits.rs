@@ -14,7 +14,7 @@ use taintward_core::toleration_seconds::{
 
 const NONE: NodeHoldRequest = NodeHoldRequest::None;
 
-/// One pod on each of these nodes; all nodes are well.
+/// One pod on each of these nodes; all nodes are ready.
 fn stage(settings: Settings, names: &[&str]) -> Script {
     let nodes = names.iter().map(|name| node(name, 1, None, NONE)).collect();
     let pods = names.iter().map(|name| pod(&format!("on-{name}"), name, 1)).collect();

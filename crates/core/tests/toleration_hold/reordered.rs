@@ -3,7 +3,7 @@
 //! and the guard.
 //!
 //! No pod ever has two patches in flight. When all is quiet, the pods of a node under a person's order are held. When
-//! every node is well, each pod has the seconds of its policy or the ceiling, and no request is left.
+//! every node is ready, each pod has the seconds of its policy or the ceiling, and no request is left.
 
 use crate::script::{
     DEFAULT, Input, Script, Settings, is_held, list, namespace, node, pod, policies, policy,
@@ -99,7 +99,7 @@ struct Node {
     request: NodeHoldRequest,
 }
 
-/// What the API server has and the engine has not heard yet.
+/// What the API server has and the engine has not received yet.
 struct Storm {
     script: Script,
     nodes: [Node; NODES.len()],
@@ -143,7 +143,7 @@ impl Storm {
         self.node_events.push_back(Input::Nodes(ObjectEvent::Applied { fact, listed: false }));
     }
 
-    /// Another process starts: it knows of no request in flight.
+    /// Another process starts: it has no request in flight.
     fn restart(&mut self) {
         let limit = HoldLimit { nodes: Some(1), percent: None, hold_for: Span::from_secs(60) };
         let hold = Some(HoldSettings { limit: Some(limit) });
@@ -303,7 +303,7 @@ proptest! {
         for pod in storm.script.pods.iter().filter(|pod| ordered.contains(pod.node.as_str())) {
             prop_assert!(is_held(pod), "{pod:?}");
         }
-        // Every node is well, and no person's order is left.
+        // Every node is ready, and no person's order is left.
         for node in 0..NODES.len() {
             storm.node_changes(node, |node| (node.silent, node.request) = (None, NodeHoldRequest::None));
         }

@@ -209,7 +209,7 @@ impl Script {
         self.engine.tick(now.mono);
     }
 
-    /// Pulls the next patch; the status of policies is written at once.
+    /// Pulls the next patch; the status of policies is written immediately.
     pub(crate) fn pull(&mut self, lane: Lane) -> Option<SecondsPatch> {
         let now = self.now();
         loop {

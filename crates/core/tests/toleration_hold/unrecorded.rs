@@ -18,7 +18,7 @@ fn references(pods: &[HeldPodFact]) -> Vec<PodRef> {
     pods.iter().map(|pod| PodRef { node: pod.node.clone(), uid: pod.id.uid().clone() }).collect()
 }
 
-/// What is told, by the pods' names.
+/// What the engine reports, by the pods' names.
 fn told(script: &mut Script) -> Vec<(String, UnrecordedCause)> {
     let notices = script.engine.take_notices().into_iter();
     let told = notices.filter_map(|notice| match notice {

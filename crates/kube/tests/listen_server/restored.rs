@@ -42,7 +42,7 @@ fn settings(watch_list: bool) -> WatchSettings {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l4_a_store_that_has_yet_to_reach_the_watch_is_listed_at_once() {
+async fn l4_a_store_that_has_yet_to_reach_the_watch_is_listed_immediately() {
     for wire in BOTH {
         for watch_list in [true, false] {
             let mut rig = Pods::with_store(settings(watch_list), 16, silent(wire), store(wire, 50));

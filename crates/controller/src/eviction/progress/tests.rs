@@ -134,7 +134,7 @@ async fn the_check_fails_while_nothing_succeeds_for_due_pods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_reads_successfully_or_does_not_lead_is_ready() {
+async fn a_process_that_reads_successfully_or_is_not_the_leader_is_ready() {
     for (mood, is_leader) in [
         (Mood::Well, true),
         (Mood::Denies, true),

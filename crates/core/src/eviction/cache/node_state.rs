@@ -73,7 +73,7 @@ impl NodeState {
         let newest = state.as_ref().and_then(|known| known.version);
         let older = fact.version.is_some() && fact.version < newest;
         if older && !matches!(source, NodeSource::List { .. }) {
-            // It exists: a list need not repeat what the watch delivers.
+            // It exists: a list does not have to repeat what the watch delivers.
             state.iter_mut().filter(|known| known.uid == fact.uid).for_each(|known| known.seen = true);
             return NodeChange::Outdated;
         }

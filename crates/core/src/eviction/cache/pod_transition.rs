@@ -163,7 +163,7 @@ impl<'t> Transition<'t> {
     ) -> Option<Option<Mono>> {
         let older = fact.version.is_some() && fact.version < self.pod.version();
         if older && !listed {
-            // It exists: a list need not repeat what the watch delivers.
+            // It exists: a list does not have to repeat what the watch delivers.
             self.pod.flags.set(PodFlags::SEEN, true);
             return None;
         }

@@ -177,7 +177,7 @@ impl NodeLifecycleEngine {
         }
         let entry = self.entries.entry(name.clone()).or_default();
         if !listed && entry.facts.is_newer_than(&fact) {
-            // It exists: a list need not repeat what the watch delivers.
+            // It exists: a list does not have to repeat what the watch delivers.
             return entry.facts.set_seen(&fact.uid);
         }
         if let Some(gone) = entry.facts.node_ref(&name).filter(|known| known.uid != fact.uid) {
