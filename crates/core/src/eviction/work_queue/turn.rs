@@ -1,6 +1,6 @@
 //! Decides the next request when it is a pod's turn: read the node, set the condition, delete, or undo.
 //!
-//! - Invariant: condition before DELETE (TE-30); no DELETE without a live read of the node at most 2 s old (D5) or
+//! - Invariant: condition before DELETE (TE-30); no DELETE without a recent live read of the node (D5) or
 //!   before its deadline (S3).
 
 use super::attempt::{EvictionAttempt, PodReading};
