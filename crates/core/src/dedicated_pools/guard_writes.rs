@@ -24,6 +24,9 @@ const RECHECK_PERIOD: Span = Span::from_secs(1);
 /// The guard is written again after this time, because any client may have changed it.
 const REWRITE_PERIOD: Span = Span::from_secs(60);
 
+/// The same while there is no guard: an installation may create it again.
+const ABSENT_PERIOD: Span = Span::from_secs(10);
+
 /// How often its version is read: a guard that is gone, or that another client has changed, is noticed by then.
 const PROBE_PERIOD: Span = Span::from_secs(2);
 
@@ -102,13 +105,17 @@ impl PoolGuardWrites {
 
     /// When the next check is due; `now` means immediately.
     pub(crate) fn check_at(&self, now: Mono) -> Mono {
-        let rewrite = self.written.as_ref().map_or(now, |(_, at)| at.plus(REWRITE_PERIOD));
+        let rewrite = self.written.as_ref().map_or(now, |(_, at)| at.plus(self.rewrite_period()));
         let after = |period| self.checked.map_or(now, |at| at.plus(period));
         match self.is_stale {
             true => after(CHECK_PERIOD),
             false if !self.draft.is_complete() => after(RECHECK_PERIOD),
             false => rewrite.max(after(CHECK_PERIOD)),
         }
+    }
+
+    const fn rewrite_period(&self) -> Span {
+        if self.is_absent { ABSENT_PERIOD } else { REWRITE_PERIOD }
     }
 
     /// Checks the guard. Returns the effect that updates it, if it differs.
@@ -129,7 +136,8 @@ impl PoolGuardWrites {
             self.fail(format!("pools that rely on the PoolGuard have more than {GUARD_MAX} bytes").into());
             return None;
         };
-        let is_same = |(written, at): &(PoolGuard, Mono)| *written == guard && now < at.plus(REWRITE_PERIOD);
+        let period = self.rewrite_period();
+        let is_same = |(written, at): &(PoolGuard, Mono)| *written == guard && now < at.plus(period);
         if self.written.as_ref().is_some_and(is_same) {
             self.attempts = None;
             return None;
