@@ -61,8 +61,13 @@ pub(crate) async fn a_node_leaves_its_pool_whatever_its_kubelet_writes(scene: &S
         () = forging => unreachable!(),
         () = expelled => {}
     }
-    let pool = scene.pool("victim").await;
-    assert!(has_label(&pool) && pool["status"]["nodeNames"] == json!(["n1"]), "{pool}");
+    wait::until("the status to name the other node alone", PATIENCE, async || {
+        let pool = scene.pool("victim").await;
+        assert!(has_label(&pool), "{pool}");
+        Ok((pool["status"]["nodeNames"] == json!(["n1"])).then_some(()))
+    })
+    .await
+    .unwrap();
 }
 
 async fn until_node(scene: &Scene, what: &str, is: impl Fn(&Value) -> bool) {
