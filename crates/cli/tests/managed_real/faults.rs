@@ -244,27 +244,22 @@ async fn forged(stage: &Stage) {
                 json!(record.to_string())
             }
             _ => {
-                record["since"] = json!(day_ago.to_string());
+                record["order"]["since"] = json!(day_ago.to_string());
                 json!(record.to_string())
             }
         };
         let change = json!({"metadata": {"annotations": {HELD: forged}}}).to_string();
         stage.admin.patch(&path(name), PatchType::Merge, &change).await.unwrap();
-        if name != "old" {
-            stage.until("the record to be put back", async |_| annotation(name).await == before).await;
-        }
+        stage.until("the record to be put back", async |_| annotation(name).await == before).await;
     }
-    // A hold older than 24 hours is over; the rest is no less than what a release gives.
+    // What counts is the order of the node, not the copy in the pod: a forged one ends no hold.
     let of = async |name: &str| stage.admin.get(&path(name)).await.unwrap();
-    stage.until("the oldest to be released", async |_| seconds(&of("old").await).is_some()).await;
-    let given = seconds(&of("old").await).unwrap();
-    assert!((30..=OWN).contains(&given), "{given} s");
-    for name in ["absent", "garbled", "fewer"] {
+    for name in ["absent", "garbled", "fewer", "old"] {
         assert!(is_held(&of(name).await), "{name} is held no longer");
     }
     let (code, said) = stage.command(&["release", "forged", "--full"]).await;
     assert_eq!(code, Some(0), "{said}");
-    for name in ["absent", "garbled", "fewer"] {
+    for name in ["absent", "garbled", "fewer", "old"] {
         assert_eq!(seconds(&of(name).await), Some(OWN), "{name}");
     }
 }

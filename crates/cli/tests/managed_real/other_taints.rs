@@ -22,17 +22,18 @@ async fn a_hold_during_another_countdown_comes_too_late_and_says_so() {
     let maintenance = json!({"key": MAINTENANCE, "effect": "NoExecute"});
     let silent = json!({"key": UNREACHABLE, "effect": "NoExecute"});
     for node in ["a", "b"] {
-        create_node(&stage.admin, node, std::slice::from_ref(&maintenance)).await.unwrap();
+        create_node(&stage.admin, node, &[]).await.unwrap();
         for (pod_name, seconds) in [("counts", Some(3600)), ("stays", None)] {
             let fixture = pod(&format!("{node}-{pod_name}"), node).bearing(UNREACHABLE, Some(OWN as i64));
             fixture.bearing(MAINTENANCE, seconds).create(&stage.admin).await.unwrap();
         }
     }
-    // Node b is held before it becomes silent: the countdown of maintenance continues, and no other one begins.
+    // Node b is held before it becomes silent: only the countdown of maintenance begins.
     let (code, said) = stage.command(&["hold", "b", "--for", "1h"]).await;
     assert!(code == Some(0) && said.contains("1 node: 2 of 2 pods held\n"), "{code:?}: {said}");
     assert!(!said.contains("cannot be held"), "{said}");
     tokio::time::sleep(Duration::from_secs(3)).await;
+    // Both at the same time: the first deadline of a pod is the earlier one.
     for node in ["a", "b"] {
         set_taints(&stage.admin, node, &[maintenance.clone(), silent.clone()]).await.unwrap();
     }

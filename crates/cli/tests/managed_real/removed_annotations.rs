@@ -77,11 +77,17 @@ async fn pods_that_cannot_be_restored_are_reported_and_the_controller_is_not_rem
 
     // The commands do not say that everything is as it was.
     let (code, said) = stage.command(&["guard", "status"]).await;
-    assert!(code == Some(0) && said.contains("kept without their own seconds: a-0, b-0."), "{said}");
+    assert!(
+        code == Some(0) && said.contains("kept without their own seconds: default/a-0, default/b-0."),
+        "{said}"
+    );
     let (code, said) = stage.command(&["release", "--all"]).await;
     assert_eq!(code, Some(0), "{said}");
     let (code, said) = stage.command(&["guard", "off", "--all"]).await;
-    assert!(code == Some(0) && said.contains("kept without their own seconds: a-0, b-0."), "{said}");
+    assert!(
+        code == Some(0) && said.contains("kept without their own seconds: default/a-0, default/b-0."),
+        "{said}"
+    );
     assert!(!said.contains("no pod of these namespaces has a ceiling"), "{said}");
     let pods = stage.pods().await;
     assert!(!pods.iter().any(is_held));
