@@ -201,11 +201,10 @@ impl<'n> NodeWithoutMarks<'n> {
         self.labels.get(&label.key) == Some(&label.value) && !required.any(|one| one.key == label.key)
     }
 
-    /// Whether the node has a record that the controller cannot have written for a pool that exists: it names none, or
-    /// lists nothing that a pool declares.
+    /// Whether the node has a record that names no pool that exists. One that names a pool and lists no mark says that
+    /// another client had set all of them before.
     fn is_forged(&self, pools: &[DedicatedPool]) -> bool {
-        let is_known = pools.iter().any(|pool| *pool.name == *self.holder);
-        self.has_record && (!is_known || self.owned.is_empty())
+        self.has_record && !pools.iter().any(|pool| *pool.name == *self.holder)
     }
 
     /// The taints of pools on a node that no pool wants, and the labels of those that are being deleted.
