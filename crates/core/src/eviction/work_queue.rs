@@ -212,8 +212,7 @@ impl WorkQueue {
 
     /// When the first deadline of a pod with an attempt comes.
     pub(super) fn next_deadline(&self) -> Option<Mono> {
-        let first = self.deadlines.first().map(|(at, _)| *at);
-        first.into_iter().chain(self.deletes.next_wakeup()).min()
+        self.deadlines.first().map(|(at, _)| *at)
     }
 
     /// Takes out a pod with an attempt whose deadline has come.

@@ -146,9 +146,10 @@ impl ControlLoop {
         }
     }
 
-    /// Asserts that a change of a pool with the label takes effect soon, or the label is removed.
+    /// Asserts that a change of a pool with the label takes effect soon, or the label is removed, as long as no other
+    /// client writes the guard.
     fn assert_up_to_date(&mut self) {
-        if self.outcomes != RequestOutcomes::Answered || !self.leading {
+        if self.outcomes != RequestOutcomes::Answered || !self.leading || self.tampered {
             self.outdated.clear();
             return;
         }

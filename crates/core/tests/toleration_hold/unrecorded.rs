@@ -31,7 +31,7 @@ fn told(script: &mut Script) -> Vec<(String, UnrecordedCause)> {
 }
 
 #[test]
-fn pods_that_lost_their_record_are_told_once_and_counted_until_they_are_gone() {
+fn pods_that_lost_their_record_are_reported_once_and_counted_until_they_are_gone() {
     let settings = Settings { hold: BY_PERSON, guard: Some(10), ..Settings::default() };
     let pods = vec![with_seconds("cleared", None), with_seconds("raised", Some(3_600)), pod("own", "a1", 1)];
     let nodes = vec![node("a1", 1, None, NodeHoldRequest::None)];

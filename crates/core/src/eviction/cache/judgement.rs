@@ -38,7 +38,6 @@ impl CacheUpdate<'_> {
                 None => self.reassess(&node, None, now),
             }
         }
-        self.state.queue.pass_trials(now);
         while let Some(pod) = self.state.queue.pop_deadline(now) {
             self.reassess_pod(&pod, None, now);
             self.state.queue.hasten(&pod);

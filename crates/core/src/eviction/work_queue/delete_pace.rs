@@ -1,7 +1,7 @@
 //! Remembers in which namespaces deletions take long, because an admission webhook does, and gives them more time.
 //!
-//! - Invariant: until it is known how long deletions take in a namespace, one of them is sent and the others wait for
-//!   it, for a moment: at most one is sent with too short a time limit (D3).
+//! - Invariant: once a deletion in a namespace has taken long, the next ones get the longest time limit (D3); those that
+//!   are in flight then keep theirs. None waits to find out, so that equals leave in order (TE-46).
 //! - Invariant: few slow deletions are in flight, so that they leave room for other requests (L6).
 
 use crate::identity::PodRef;
@@ -30,8 +30,6 @@ struct NamespacePace {
     quick_until: Option<Mono>,
     /// When the deletion was sent that shows how long they take.
     trial: Option<Mono>,
-    /// Pods that wait for it.
-    waiting: Vec<PodRef>,
 }
 
 impl NamespacePace {
@@ -52,7 +50,7 @@ pub(crate) enum DeleteAdmission {
     Usual,
     /// With the longest time limit that its confirmation leaves.
     Longest,
-    /// Not now: the pod gets its turn when it is known how long deletions take, or when there is room.
+    /// Not now: the pod gets its turn when there is room.
     Wait,
 }
 
@@ -90,12 +88,8 @@ impl DeletePace {
         }
         let pace = self.namespaces.entry(namespace.clone()).or_default();
         let is_quick = pace.quick_until.is_some_and(|until| now < until);
-        if !is_quick && pace.trial.is_some() {
-            pace.waiting.push(pod.clone());
-            return DeleteAdmission::Wait;
-        }
         if !is_quick {
-            pace.trial = Some(now);
+            pace.trial.get_or_insert(now);
         }
         DeleteAdmission::Usual
     }
@@ -123,24 +117,6 @@ impl DeletePace {
         }
         if pace.trial == Some(sent) {
             pace.trial = None;
-            turns.append(&mut pace.waiting);
-        }
-        turns
-    }
-
-    /// When a trial has taken so long that the pods that wait for it are deleted as in a slow namespace.
-    pub(crate) fn next_wakeup(&self) -> Option<Mono> {
-        let waiting = self.namespaces.values().filter(|pace| !pace.waiting.is_empty());
-        waiting.filter_map(|pace| pace.trial).map(|sent| sent.plus(QUICK_MAX)).min()
-    }
-
-    /// Ends the wait for trials that take long. Returns the pods that get their turn.
-    pub(crate) fn pass(&mut self, now: Mono) -> Vec<PodRef> {
-        let mut turns = Vec::new();
-        for pace in self.namespaces.values_mut().filter(|pace| !pace.waiting.is_empty()) {
-            if pace.note_long_trial(now) {
-                turns.append(&mut pace.waiting);
-            }
         }
         turns
     }

@@ -83,11 +83,6 @@ impl WorkQueue {
         });
     }
 
-    /// Pods that waited for a deletion that takes long get their turn.
-    pub(in crate::eviction) fn pass_trials(&mut self, now: Mono) {
-        self.deletes.pass(now).iter().for_each(|pod| self.requeue(pod));
-    }
-
     fn succeeded(&mut self, scope: &RequestScope, now: Mono) {
         match self.refusals.succeeded(scope, now) {
             SuccessMeaning::Nothing => {}

@@ -299,7 +299,7 @@ impl RefusalLog {
 
     /// Whether a failed read of that moment still counts.
     pub(crate) fn counts(&self, failed_at: Mono) -> bool {
-        self.reads_ended < failed_at
+        self.reads_ended <= failed_at
     }
 
     /// Forgets everything except when reads were last refused.
