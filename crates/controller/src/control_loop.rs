@@ -230,7 +230,7 @@ impl<C: Controller> ControlLoop<C> {
         let publish = self.published.map_or(now, |last| last.plus(PUBLISH_PERIOD));
         let controller = self.controller.next_wakeup(&self.engine, self.ticked, now, &self.context);
         let event = self.sink.recorder.next_wakeup(now).filter(|_| self.context.may_write());
-        controller.into_iter().chain(event).fold(publish, Mono::min)
+        controller.into_iter().chain(event).chain(self.executor.next_wakeup()).fold(publish, Mono::min)
     }
 
     /// Waits for the requests in flight, within the time that a supervisor grants. Starts no new ones.

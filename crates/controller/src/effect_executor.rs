@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::PodRef;
-use taintward_core::time::Mono;
+use taintward_core::time::{Mono, Span};
 use taintward_kube::api::RequestError;
 use taintward_kube::clock::Clock;
 
@@ -64,9 +64,16 @@ pub(crate) struct EffectExecutor<I> {
     limit: Option<(metrics::Controller, AimdLimit)>,
     in_flight: FuturesUnordered<BoxFuture<'static, EffectResult<I>>>,
     retries: usize,
-    /// Requests that are known to take long, of which the engine itself sends few: they take no other's place.
-    slow: usize,
+    /// When the others were sent than those that are known to take long, of which the engine itself sends few.
+    usual: Vec<Mono>,
 }
+
+/// A request without a response for this long waits for a webhook or a slow server: it takes no other's place, so that
+/// one namespace does not delay the others (L6).
+const STALLED_MIN: Span = Span::from_millis(500);
+
+/// At most so many of these take no place: an API server that is slow for all gets only so many more requests.
+const STALLED_MAX: usize = 32;
 
 impl<I: Send + 'static> EffectExecutor<I> {
     /// Creates an executor that adapts the number of requests in flight; with `limited_as` `None`, the engine limits
@@ -74,14 +81,28 @@ impl<I: Send + 'static> EffectExecutor<I> {
     pub(crate) fn new(limited_as: Option<metrics::Controller>, clock: Clock, metrics: EffectMetrics) -> Self {
         let limit = limited_as.map(|controller| (controller, AimdLimit::new()));
         let executor =
-            Self { clock, metrics, limit, in_flight: FuturesUnordered::new(), retries: 0, slow: 0 };
+            Self { clock, metrics, limit, in_flight: FuturesUnordered::new(), retries: 0, usual: Vec::new() };
         executor.publish_limit();
         executor
     }
 
     /// Whether one more request may be sent.
     pub(crate) fn has_room(&self) -> bool {
-        self.limit.as_ref().is_none_or(|(_, limit)| self.in_flight.len() - self.slow < limit.all())
+        self.limit.as_ref().is_none_or(|(_, limit)| self.counted() < limit.all())
+    }
+
+    /// How many requests take a place.
+    fn counted(&self) -> usize {
+        let stalled_since = self.clock.now().mono.minus(STALLED_MIN);
+        let stalled = self.usual.iter().filter(|sent| **sent <= stalled_since).count();
+        self.usual.len() - stalled.min(STALLED_MAX)
+    }
+
+    /// When there may be room although no request has ended; `None`: there is, or will not be.
+    pub(crate) fn next_wakeup(&self) -> Option<Mono> {
+        let now = self.clock.now().mono;
+        let stalled_at = self.usual.iter().map(|sent| sent.plus(STALLED_MIN));
+        stalled_at.filter(|at| now < *at).min().filter(|_| !self.has_room())
     }
 
     /// Whether one more retry may be sent.
@@ -103,7 +124,9 @@ impl<I: Send + 'static> EffectExecutor<I> {
         }
         let is_retry = is_retry && !is_slow;
         self.retries += usize::from(is_retry);
-        self.slow += usize::from(is_slow);
+        if !is_slow {
+            self.usual.push(sent);
+        }
         self.in_flight.push(Box::pin(async move {
             let (input, error) = response.await;
             EffectResult { input, error, label, sent, is_retry, is_slow }
@@ -115,14 +138,16 @@ impl<I: Send + 'static> EffectExecutor<I> {
         let Some(result) = self.in_flight.next().await else { return std::future::pending().await };
         let now = self.clock.now().mono;
         let took = now.since(result.sent);
-        let others = self.in_flight.len() + 1 - self.slow;
+        let counted = self.counted();
         if let Some((_, limit)) = &mut self.limit {
             let overload = result.error.as_ref().is_some_and(|error| error.overload);
-            let was_full = others >= limit.all() || result.is_retry && self.retries >= limit.retries();
+            let was_full = counted >= limit.all() || result.is_retry && self.retries >= limit.retries();
             limit.answered(RequestEnd { overload, took, was_full, at: now });
         }
         self.retries -= usize::from(result.is_retry);
-        self.slow -= usize::from(result.is_slow);
+        if let Some(at) = self.usual.iter().position(|sent| !result.is_slow && *sent == result.sent) {
+            self.usual.swap_remove(at);
+        }
         self.publish_limit();
         if let Some(kind) = result.label.kind {
             let outcome = result.error.as_ref().map_or(Ok(()), |error| Err(error.failure));
@@ -147,3 +172,6 @@ pub(crate) fn split_error<T>(
         Err(error) => (Err(error.failure), Some(error)),
     }
 }
+
+#[cfg(test)]
+mod tests;

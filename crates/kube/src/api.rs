@@ -92,7 +92,7 @@ impl ApiClient {
         Some(self.clone().with_timeouts(self.timeouts.within(left)?))
     }
 
-    /// The same with the longest timeouts possible within `left`; see [`RequestTimeouts::stretched`].
+    /// The same for a deletion, with the longest timeouts possible within `left`; see [`RequestTimeouts::stretched`].
     #[must_use]
     pub fn stretched(&self, left: Span) -> Option<Self> {
         Some(self.clone().with_timeouts(self.timeouts.stretched(left)?))

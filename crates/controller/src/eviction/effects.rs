@@ -71,10 +71,9 @@ async fn execute(
             let (result, error) = split_error(marked);
             (EvictionInput::Marked { pod, result }, error)
         }
-        EvictionEffect::DeletePod { pod, name, version, confirmed, slow } => {
+        EvictionEffect::DeletePod { pod, name, version, confirmed, .. } => {
             let left = confirmed.plus(JUSTIFIED_FOR).since(clock.now().mono);
-            let in_time = if slow { api.stretched(left) } else { api.within(left) };
-            let deleted = match in_time {
+            let deleted = match api.stretched(left) {
                 Some(api) => api.delete(&name, &pod.uid, version).await,
                 None => Err(too_old(&name)),
             };

@@ -35,7 +35,7 @@ pub enum EvictionEffect {
         version: Option<ResourceVersion>,
         /// When the node's confirming read was sent: the age of the decision (S2).
         confirmed: Mono,
-        /// As in [`EvictionEffect::SetDisruptionTarget`].
+        /// It is known to take long, and one of a few: it takes no place of other requests (L6).
         slow: bool,
     },
     /// Reads this pod, past all caches: a precondition failed or a response was lost (P31, P45).

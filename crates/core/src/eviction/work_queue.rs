@@ -300,15 +300,17 @@ impl WorkQueue {
         for pod in self.parked.remove(node).iter().flatten() {
             let refusal = self.attempts.get(pod).and_then(EvictionAttempt::refusal);
             let floor = refusal.filter(|_| is_refusal(failure)).map(|refusal| refusal.floor(pod));
-            self.postpone(pod, failure, floor.map_or(retry_at, |floor| floor.max(retry_at)));
+            if let Some(attempt) = self.attempts.get_mut(pod) {
+                attempt.last_failure = Some(failure);
+            }
+            self.postpone(pod, floor.map_or(retry_at, |floor| floor.max(retry_at)));
         }
     }
 
     /// Schedules a retry at that moment. A pod that is not deleted must not keep the mark that long (S9): it is removed
     /// first, and set again before the next DELETE.
-    fn postpone(&mut self, pod: &PodRef, failure: ApiFailure, at: Mono) {
+    fn postpone(&mut self, pod: &PodRef, at: Mono) {
         let Some(attempt) = self.attempts.get_mut(pod) else { return };
-        attempt.last_failure = Some(failure);
         let long = attempt.marked_at.is_some_and(|marked| marked.plus(MARK_MAX) < at);
         if long && matches!(attempt.step, NextStep::Evict | NextStep::ReadPod) {
             attempt.step = NextStep::Rest;

@@ -25,8 +25,8 @@ pub struct RequestError {
     pub failure: ApiFailure,
     /// What, why, and the remedy: one line, safe to print, bounded.
     pub message: String,
-    /// Whether this shows that the server is overloaded: 429; a 502, 503 or 504 that is not from a webhook; no response
-    /// at all. The failure of one webhook is not a reason to send fewer requests of other kinds.
+    /// Whether this shows that the server is overloaded: 429; a 502, 503 or 504 that is not from a webhook, nor about a
+    /// deletion; no response at all. The failure of one webhook is not a reason to send fewer requests of other kinds.
     pub overload: bool,
 }
 
@@ -97,7 +97,7 @@ impl RequestError {
             _ => quiet(&api_status.message),
         };
         let way_out = way_out(method, on, status, &api_status.message);
-        let overload = is_overload(status, &api_status.message);
+        let overload = is_overload(method, status, &api_status.message);
         Self { failure, message: format!("{} {on}: {status}: {why}{way_out}", verb(method, on)), overload }
     }
 
@@ -174,9 +174,11 @@ impl From<InvalidPath> for RequestError {
 }
 
 /// If the server cannot call a webhook, that is a 500; a webhook that refuses chooses the status itself. etcd's own
-/// errors are 500s, too.
-fn is_overload(status: StatusCode, message: &str) -> bool {
+/// errors are 500s, too. A deletion that used up its time limit may have waited for a webhook; whether the server is slow
+/// for all, reads show.
+fn is_overload(method: &Method, status: StatusCode, message: &str) -> bool {
     match status.as_u16() {
+        504 if *method == Method::DELETE => false,
         429 | 502..=504 => !message.starts_with("admission webhook "),
         500 => message.contains("etcdserver: "),
         _ => false,

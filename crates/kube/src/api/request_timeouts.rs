@@ -9,6 +9,10 @@ const CLIENT_MIN: Duration = Duration::from_millis(200);
 /// How long a request with a long server timeout may be in transit: connections exist already, and requests are small.
 const TRANSIT_MAX: Duration = Duration::from_millis(500);
 
+/// The server's longest timeout of a deletion. If a webhook is called twice, once before the pod is marked as deleted and
+/// once before it is gone, the first call takes at most this, and a second attempt needs only the other.
+const SERVER_MAX: Duration = Duration::from_secs(4);
+
 /// How long requests may take.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestTimeouts {
@@ -53,10 +57,9 @@ impl RequestTimeouts {
         (client >= CLIENT_MIN).then_some(Self { server, client })
     }
 
-    /// The same for a request of which an earlier attempt got no response: the server gets as much of `left` as
-    /// possible (P44).
+    /// The same for a deletion: the server gets as much of `left` as possible, up to [`SERVER_MAX`] (P44).
     ///
-    /// Otherwise every attempt would time out if an admission webhook or a server takes 2 to 4 s. The sum differs from
+    /// With less, every attempt would time out if an admission webhook or a server takes 2 to 4 s. The sum differs from
     /// that of the others, which add the server's and the client's timeout and so allow for a request that arrives just
     /// when the client stops waiting: here the request is in transit for at most half a second, and nothing is carried
     /// out after `left`, nor after [`RequestTimeouts::longest`] (S2, S5). If it takes longer to arrive, the client has
@@ -64,7 +67,7 @@ impl RequestTimeouts {
     #[must_use]
     pub fn stretched(self, left: Span) -> Option<Self> {
         let client = Duration::from_micros(left.min(self.longest()).as_micros().unsigned_abs());
-        let server = Duration::from_secs(client.saturating_sub(TRANSIT_MAX).as_secs());
+        let server = client.saturating_sub(TRANSIT_MAX).min(SERVER_MAX);
         let usual = self.within(left)?;
         Some(if server > usual.server { Self { server, client } } else { usual })
     }

@@ -32,7 +32,7 @@ fn timeout_of(request: &Request<Body>) -> f64 {
 
 /// Deletes a pod whose node was confirmed `age` ago, on a server that never answers. Returns the timeout that the
 /// server received, and when the client gave up, both in seconds.
-async fn delete_after(age: Span, slow: bool) -> (Option<f64>, f64) {
+async fn delete_after(age: Span) -> (Option<f64>, f64) {
     let told: Arc<Mutex<Option<f64>>> = Arc::default();
     let hear = Arc::clone(&told);
     let silent = tower::service_fn(move |request: Request<Body>| {
@@ -48,7 +48,7 @@ async fn delete_after(age: Span, slow: bool) -> (Option<f64>, f64) {
         name: PodName::new("default", "p"),
         version: Some(ResourceVersion(7)),
         confirmed: Mono::from_micros(sent.as_micros() - age.as_micros()),
-        slow,
+        slow: false,
     };
     let (input, refusal) = execute(&api, &clock, EvictionScope::AllPods, effect).await;
     assert!(
@@ -60,41 +60,25 @@ async fn delete_after(age: Span, slow: bool) -> (Option<f64>, f64) {
     (told, clock.now().mono.since(sent).as_secs_f64())
 }
 
-/// The time that the server may still work after the client has given up counts, too.
+/// The server gets the remaining time, less half a second for the request's transport, and at most four seconds.
 #[tokio::test(start_paused = true)]
 async fn s2_no_deletion_outlives_its_justification() {
     for (age, server, client) in [
-        (0, 2.0, 3.0),
-        (500, 2.0, 2.5),
-        (1_500, 1.0, 2.5),
-        (2_000, 1.0, 2.0),
-        (4_000, 0.4, 0.6),
-        (4_500, 0.2, 0.3),
-    ] {
-        let (told, gave_up) = delete_after(Span::from_millis(age), false).await;
-        assert_eq!(told, Some(server), "{age} ms");
-        assert!((gave_up - client).abs() < 0.01, "{age} ms: gave up after {gave_up}, not {client}");
-        assert!(age as f64 / 1e3 + gave_up + server <= JUSTIFIED_FOR.as_secs_f64() + 0.01);
-    }
-}
-
-/// After a timeout, the server gets the remaining time, less half a second for the request's transport.
-#[tokio::test(start_paused = true)]
-async fn s2_a_stretched_deletion_outlives_its_justification_neither() {
-    for (age, server, client) in [
         (0, 4.0, 5.0),
         (500, 4.0, 4.5),
-        (501, 3.0, 4.499),
+        (501, 3.999, 4.499),
         (1_500, 3.0, 3.5),
-        (2_000, 2.0, 3.0),
-        (2_700, 1.0, 1.3),
-        (3_700, 0.52, 0.78),
+        (2_500, 2.0, 2.5),
+        (3_700, 0.8, 1.3),
+        (4_000, 0.5, 1.0),
+        (4_500, 0.2, 0.3),
     ] {
-        let (told, gave_up) = delete_after(Span::from_millis(age), true).await;
+        let (told, gave_up) = delete_after(Span::from_millis(age)).await;
         assert_eq!(told, Some(server), "{age} ms");
         assert!((gave_up - client).abs() < 0.01, "{age} ms: gave up after {gave_up}, not {client}");
-        assert!(age as f64 / 1e3 + 0.5 + server <= JUSTIFIED_FOR.as_secs_f64() || server <= 1.0);
-        assert!(age as f64 / 1e3 + gave_up <= JUSTIFIED_FOR.as_secs_f64() + 0.01);
+        let transit = (client - server).min(0.5);
+        assert!(age as f64 / 1e3 + transit + server <= JUSTIFIED_FOR.as_secs_f64() + 0.001, "{age} ms");
+        assert!(age as f64 / 1e3 + gave_up <= JUSTIFIED_FOR.as_secs_f64() + 0.01, "{age} ms");
     }
 }
 
@@ -102,9 +86,7 @@ async fn s2_a_stretched_deletion_outlives_its_justification_neither() {
 #[tokio::test(start_paused = true)]
 async fn s2_an_old_decision_is_not_sent() {
     for age in [4_700, 5_000, 60_000] {
-        for slow in [false, true] {
-            assert_eq!(delete_after(Span::from_millis(age), slow).await, (None, 0.0), "{age} ms");
-        }
+        assert_eq!(delete_after(Span::from_millis(age)).await, (None, 0.0), "{age} ms");
     }
 }
 
@@ -208,13 +190,13 @@ async fn d5_a_late_answer_of_a_node_is_an_error_that_says_so() {
     }
 }
 
-/// A deletion that takes longer than the usual timeout succeeds at the second try. One that takes longer than its
-/// justification lasts does not (S2).
+/// A deletion succeeds at the first try if it takes at most four seconds. One that takes longer than its justification
+/// lasts does not (S2).
 #[tokio::test(start_paused = true)]
 async fn p44_slow_deletions_go_as_far_as_their_justification_reaches() {
-    for (delay, within) in [(0.5, 0.6), (1.9, 2.0), (2.1, 5.0), (3.5, 6.5), (3.9, 7.0)] {
+    for delay in [0.5, 1.9, 2.1, 3.5, 3.9] {
         let (when, age) = evict_slowly(delay).await.unwrap_or_else(|| panic!("{delay} s: never"));
-        assert!(when <= within, "{delay} s: carried out after {when} s");
+        assert!(when <= delay + 0.1, "{delay} s: carried out after {when} s");
         assert!(age <= JUSTIFIED_FOR.as_secs_f64(), "{delay} s: {age} s after its node was read");
     }
     assert_eq!(evict_slowly(4.6).await, None);

@@ -4,6 +4,7 @@
 //!   response or failed precondition leads to a live read, not a repeat (P31, P45, S10).
 
 use super::attempt::{EvictionAttempt, PodReading};
+use super::delete_pace::SLOW_MIN;
 use super::refusal::{Refusal, is_refusal};
 use super::{InFlightRequest, NextStep, WorkQueue};
 use crate::api_error::ApiFailure;
@@ -59,7 +60,13 @@ impl EvictionEngine {
         }
         match result {
             Ok(()) => self.evicted(pod),
-            Err(failure) => self.failed(pod, failure, now),
+            Err(failure) => {
+                self.failed(pod, failure, now);
+                // A webhook takes longer than the time limit: a pause would only be added to that.
+                if failure == ApiFailure::Unavailable && self.state.queue.took_long(pod, now) {
+                    self.state.queue.hasten(pod);
+                }
+            }
         }
     }
 
@@ -203,6 +210,11 @@ impl WorkQueue {
         true
     }
 
+    /// Whether the last request of this attempt took long.
+    fn took_long(&self, pod: &PodRef, now: Mono) -> bool {
+        self.attempts.get(pod).is_some_and(|attempt| now.since(attempt.sent) >= SLOW_MIN)
+    }
+
     /// The deletion is accepted: the attempt is over. Returns the reason, and whether the DELETE accepted any version.
     fn complete(&mut self, pod: &PodRef) -> Option<(Option<Box<EvictionReason>>, bool)> {
         let attempt = self.end(pod)?;
@@ -246,7 +258,7 @@ impl WorkQueue {
         } else if unmark_failed {
             self.retry_at(pod, at);
         } else {
-            self.postpone(pod, failure, at);
+            self.postpone(pod, at);
         }
         by_uid_only
     }

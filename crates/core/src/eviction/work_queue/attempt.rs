@@ -41,7 +41,7 @@ pub(crate) struct EvictionAttempt {
     pub(crate) in_flight: Option<InFlightRequest>,
     /// When that was sent.
     pub(crate) sent: Mono,
-    /// It is a DELETE with the longest time limit.
+    /// It is one of the few slow deletions.
     pub(crate) is_slow_delete: bool,
     /// The pod's namespace, once a request was sent.
     pub(crate) namespace: Option<Arc<str>>,

@@ -1,57 +1,42 @@
-//! Remembers in which namespaces deletions take long, because an admission webhook does, and gives them more time.
+//! Remembers in which namespaces deletions take long, because an admission webhook does, and sends few of them at a time.
 //!
-//! - Invariant: once a deletion in a namespace has taken long, the next ones get the longest time limit (D3); those that
-//!   are in flight then keep theirs. None waits to find out, so that equals leave in order (TE-46).
 //! - Invariant: few slow deletions are in flight, so that they leave room for other requests (L6).
+//! - Invariant: none waits to find out whether deletions are slow, so that equals leave in order (TE-46).
 
-use crate::identity::PodRef;
 use crate::time::{Mono, Span};
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
-/// An API server alone needs less than this for a deletion.
-const QUICK_MAX: Span = Span::from_millis(300);
+/// A deletion without a response for this long takes long: an API server alone needs less.
+const UNANSWERED_MAX: Span = Span::from_millis(500);
 
-/// A deletion that took this long may take longer than the usual time limit the next time.
-const SLOW_MIN: Span = Span::from_secs(1);
+/// A deletion that took this long did so because of a webhook, or the API server is overloaded.
+pub(crate) const SLOW_MIN: Span = Span::from_secs(1);
 
-/// How long it is remembered that deletions take long in a namespace, and that they do not.
+/// How long it is remembered that deletions take long in a namespace.
 const SLOW_REMEMBERED: Span = Span::from_secs(600);
-const QUICK_REMEMBERED: Span = Span::from_secs(60);
 
-/// The largest number of slow deletions in flight.
+/// The largest number of slow deletions in flight, and how long another pod waits before it asks again for room.
 const SLOW_MAX: usize = 32;
+const ROOM_AWAITED: Span = Span::from_millis(500);
 
 /// How long deletions take in a namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct NamespacePace {
     slow_until: Option<Mono>,
-    quick_until: Option<Mono>,
-    /// When the deletion was sent that shows how long they take.
-    trial: Option<Mono>,
-}
-
-impl NamespacePace {
-    /// Whether the trial has taken so long that deletions are slow.
-    fn note_long_trial(&mut self, now: Mono) -> bool {
-        let is_long = self.trial.is_some_and(|sent| sent.plus(QUICK_MAX) <= now);
-        if is_long {
-            self.slow_until = Some(now.plus(SLOW_REMEMBERED));
-        }
-        is_long
-    }
+    /// When the first of the deletions was sent that have got no response yet.
+    unanswered: Option<Mono>,
 }
 
 /// How a deletion is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeleteAdmission {
-    /// With the usual time limit.
+    /// Like every other request.
     Usual,
-    /// With the longest time limit that its confirmation leaves.
-    Longest,
-    /// Not now: the pod gets its turn when there is room.
-    Wait,
+    /// As one of a few slow ones.
+    Slow,
+    /// Not before this moment: enough slow ones are in flight.
+    Wait(Mono),
 }
 
 /// How long deletions take, by namespace.
@@ -59,8 +44,6 @@ pub(crate) enum DeleteAdmission {
 pub(crate) struct DeletePace {
     namespaces: BTreeMap<Arc<str>, NamespacePace>,
     slow_in_flight: usize,
-    /// Pods that wait until there is room for another slow deletion.
-    crowded: VecDeque<PodRef>,
 }
 
 impl DeletePace {
@@ -69,32 +52,24 @@ impl DeletePace {
         self.namespaces.get(namespace).is_some_and(|pace| pace.slow_until.is_some_and(|until| now < until))
     }
 
-    /// Decides how a pod of this namespace is deleted; `slow`: an earlier deletion of it got no response.
-    pub(crate) fn admit(
-        &mut self,
-        namespace: &Arc<str>,
-        pod: &PodRef,
-        slow: bool,
-        now: Mono,
-    ) -> DeleteAdmission {
-        self.namespaces.get_mut(namespace).map(|pace| pace.note_long_trial(now));
-        if slow || self.is_slow(namespace, now) {
-            if self.slow_in_flight >= SLOW_MAX {
-                self.crowded.push_back(pod.clone());
-                return DeleteAdmission::Wait;
-            }
-            self.slow_in_flight += 1;
-            return DeleteAdmission::Longest;
-        }
+    /// Decides how a pod of this namespace is deleted; `slow`: an earlier request for it got no response.
+    pub(crate) fn admit(&mut self, namespace: &Arc<str>, slow: bool, now: Mono) -> DeleteAdmission {
         let pace = self.namespaces.entry(namespace.clone()).or_default();
-        let is_quick = pace.quick_until.is_some_and(|until| now < until);
-        if !is_quick {
-            pace.trial.get_or_insert(now);
+        if pace.unanswered.is_some_and(|sent| sent.plus(UNANSWERED_MAX) <= now) {
+            pace.slow_until = Some(now.plus(SLOW_REMEMBERED));
         }
-        DeleteAdmission::Usual
+        if !slow && pace.slow_until.is_none_or(|until| until <= now) {
+            pace.unanswered.get_or_insert(now);
+            return DeleteAdmission::Usual;
+        }
+        if self.slow_in_flight >= SLOW_MAX {
+            return DeleteAdmission::Wait(now.plus(ROOM_AWAITED));
+        }
+        self.slow_in_flight += 1;
+        DeleteAdmission::Slow
     }
 
-    /// A deletion ended; `is_answered`: by a response that shows its result. Returns the pods that get their turn.
+    /// A deletion ended; `is_answered`: by a response that shows its result.
     pub(crate) fn ended(
         &mut self,
         namespace: &Arc<str>,
@@ -102,31 +77,23 @@ impl DeletePace {
         was_slow: bool,
         is_answered: bool,
         now: Mono,
-    ) -> Vec<PodRef> {
-        let mut turns = Vec::new();
-        if was_slow {
-            self.slow_in_flight = self.slow_in_flight.saturating_sub(1);
-            turns.extend(self.crowded.pop_front());
-        }
+    ) {
         let pace = self.namespaces.entry(namespace.clone()).or_default();
-        let took = now.since(sent);
-        if took >= SLOW_MIN {
-            (pace.slow_until, pace.quick_until) = (Some(now.plus(SLOW_REMEMBERED)), None);
+        if now.since(sent) >= SLOW_MIN {
+            pace.slow_until = Some(now.plus(SLOW_REMEMBERED));
         } else if is_answered {
-            (pace.slow_until, pace.quick_until) = (None, Some(now.plus(QUICK_REMEMBERED)));
+            pace.slow_until = None;
         }
-        if pace.trial == Some(sent) {
-            pace.trial = None;
+        if pace.unanswered == Some(sent) {
+            pace.unanswered = None;
         }
-        turns
+        self.slow_in_flight = self.slow_in_flight.saturating_sub(usize::from(was_slow));
     }
 
     /// No eviction is in progress: only slow namespaces are remembered.
     pub(crate) fn clear(&mut self) {
         self.namespaces.retain(|_, pace| pace.slow_until.is_some());
-        for pace in self.namespaces.values_mut() {
-            *pace = NamespacePace { slow_until: pace.slow_until, ..NamespacePace::default() };
-        }
-        (self.slow_in_flight, self.crowded) = (0, VecDeque::new());
+        self.namespaces.values_mut().for_each(|pace| pace.unanswered = None);
+        self.slow_in_flight = 0;
     }
 }

@@ -66,8 +66,7 @@ impl WorkQueue {
         }
         if let RequestScope::Deletes(namespace) = &scope {
             let is_answered = failure != Some(ApiFailure::Unavailable);
-            let turns = self.deletes.ended(namespace, sent, was_slow, is_answered, now);
-            turns.iter().for_each(|pod| self.requeue(pod));
+            self.deletes.ended(namespace, sent, was_slow, is_answered, now);
         }
         // What removes a mark brings no eviction further.
         if refusal.is_some() || request != InFlightRequest::Unmark {

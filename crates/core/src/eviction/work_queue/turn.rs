@@ -121,10 +121,13 @@ impl Turn<'_> {
 
     fn delete(mut self, confirmed: Mono) -> Dispatch {
         let (version, slow, namespace) = (self.version(), self.is_slow(), self.namespace());
-        let slow = match self.queue.deletes.admit(&namespace, self.pod, slow, self.now) {
-            DeleteAdmission::Wait => return Dispatch::Waiting,
+        let slow = match self.queue.deletes.admit(&namespace, slow, self.now) {
+            DeleteAdmission::Wait(until) => {
+                self.queue.postpone(self.pod, until);
+                return Dispatch::Waiting;
+            }
             DeleteAdmission::Usual => false,
-            DeleteAdmission::Longest => true,
+            DeleteAdmission::Slow => true,
         };
         self.update(|attempt| attempt.is_slow_delete = slow);
         let (pod, name) = (self.pod.clone(), self.facts.name.clone());

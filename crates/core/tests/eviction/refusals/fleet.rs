@@ -15,6 +15,10 @@ use taintward_core::object_event::ObjectEvent;
 const IN_FLIGHT_MAX: usize = 16;
 const RETRIES_MAX: usize = 4;
 
+/// A request in flight for so long takes no place of others, if there are not too many of these.
+const STALLED_MIN: f64 = 0.5;
+const STALLED_MAX: usize = 32;
+
 /// The length of a step.
 const STEP: f64 = 0.01;
 
@@ -34,6 +38,7 @@ impl Dice {
 }
 
 struct Flight {
+    sent: f64,
     ends: f64,
     is_retry: bool,
     is_slow: bool,
@@ -158,6 +163,7 @@ impl Fleet {
                 };
                 self.sent.push((self.now, effect, failure.is_none()));
                 self.flights.push(Flight {
+                    sent: self.now,
                     ends: self.now + takes.max(STEP),
                     is_retry,
                     is_slow,
@@ -172,7 +178,8 @@ impl Fleet {
     fn pull(&mut self) -> Option<(EvictionEffect, bool)> {
         let usual = || self.flights.iter().filter(|flight| !flight.is_slow);
         let (all, retries) = (usual().count(), usual().filter(|flight| flight.is_retry).count());
-        if all >= IN_FLIGHT_MAX {
+        let stalled = usual().filter(|flight| flight.sent + STALLED_MIN <= self.now).count();
+        if all - stalled.min(STALLED_MAX) >= IN_FLIGHT_MAX {
             return None;
         }
         let fresh = self.engine.next_effect(Lane::Fresh, at(self.now)).map(|effect| (effect, false));
