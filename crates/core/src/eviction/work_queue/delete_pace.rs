@@ -17,8 +17,8 @@ pub(crate) const SLOW_MIN: Span = Span::from_secs(1);
 const SLOW_REMEMBERED: Span = Span::from_secs(600);
 
 /// The largest number of slow deletions in flight, and how long another pod waits before it asks again for room.
-const SLOW_MAX: usize = 32;
-const ROOM_AWAITED: Span = Span::from_millis(500);
+const SLOW_MAX: usize = 64;
+const ROOM_AWAITED: Span = Span::from_millis(250);
 
 /// How long deletions take in a namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
