@@ -167,7 +167,10 @@ impl DedicatedPoolEngine {
             }
             let planned = &plan.facts()[at];
             let key = PoolEffectKey::Pool(planned.uid.clone());
-            let retry_at = self.backoff.retry_at(&key);
+            let label_at = self.guard.label_ends_at(planned, now.mono);
+            let urgent_at = label_at.zip(self.backoff.urgent_at(&key)).map(|(due, free)| due.max(free));
+            let retry_at =
+                self.backoff.retry_at(&key).map(|at| urgent_at.map_or(at, |urgent| at.min(urgent)));
             if retry_at.is_some_and(|at| at <= now.mono) && lane == Lane::Fresh {
                 continue;
             }
@@ -190,6 +193,10 @@ impl DedicatedPoolEngine {
 
     /// Returns the next effect for the pool itself.
     fn pool_effect(&mut self, plan: &PoolPlan, at: usize, pool: PoolFact, now: Now) -> Option<PoolEffect> {
+        let label_at = self.guard.label_ends_at(&pool, now.mono);
+        if label_at.is_some_and(|at| at <= now.mono) {
+            return Some(PoolEffect::RemoveGuardLabel(Box::new(pool)));
+        }
         let (is_held, leaving, recorded) = (pool.has_finalizer(), pool.pool.leaving, &plan.recorded()[at]);
         let wants_nodes = !leaving && plan.validity()[at] != PoolValidity::Refused;
         let is_settled =
@@ -200,10 +207,9 @@ impl DedicatedPoolEngine {
         if wants_nodes && !is_held {
             return Some(PoolEffect::AddFinalizer(Box::new(pool)));
         }
-        match self.guard.label_effect(&pool, now.mono) {
-            Some((at, effect)) if at <= now.mono => return Some(effect(Box::new(pool))),
-            Some((at, _)) => self.checks.all_by(at),
-            None => {}
+        match self.guard.label_starts_at(&pool, now.mono) {
+            Some(at) if at <= now.mono => return Some(PoolEffect::AddGuardLabel(Box::new(pool))),
+            at => label_at.into_iter().chain(at).for_each(|at| self.checks.all_by(at)),
         }
         if !is_settled && let Some(until) = self.unsure_until.filter(|until| now.mono < *until) {
             self.checks.all_by(until);

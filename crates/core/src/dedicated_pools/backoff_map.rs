@@ -7,14 +7,20 @@ use crate::api_error::ApiFailure;
 use crate::backoff::backoff;
 use crate::engine::Lane;
 use crate::identity::Uid;
-use crate::time::Mono;
+use crate::time::{Mono, Span};
 use alloc::collections::BTreeMap;
+
+/// The longest pause before an effect that pods are kept out by: the controller notices by then that the guard was changed, and
+/// a pool's label, which relies on it, is removed.
+const URGENT_PAUSE: Span = Span::from_secs(2);
 
 /// An effect that failed.
 #[derive(Clone, Debug)]
 struct FailedAttempt {
     failures: u32,
     retry_at: Mono,
+    /// The same for an urgent effect.
+    urgent_at: Mono,
     last: PoolEffectFailure,
 }
 
@@ -33,6 +39,11 @@ impl BackoffMap {
         self.0.get(key).map(|attempt| attempt.retry_at)
     }
 
+    /// When an urgent effect of the same object may be tried, if the last one failed.
+    pub(crate) fn urgent_at(&self, key: &PoolEffectKey) -> Option<Mono> {
+        self.0.get(key).map(|attempt| attempt.urgent_at)
+    }
+
     /// Returns the first moment after `now` at which an effect may be retried.
     pub(crate) fn next_retry_after(&self, now: Mono) -> Option<Mono> {
         self.0.values().map(|attempt| attempt.retry_at).filter(|at| *at > now).min()
@@ -46,7 +57,9 @@ impl BackoffMap {
             PoolEffectKey::Guard | PoolEffectKey::GuardVersion => ("guard", &Uid::new("")),
         };
         let retry_at = now.plus(backoff(name, uid, failures, last.failure));
-        self.0.insert(key, FailedAttempt { failures, retry_at, last });
+        let urgent_at = retry_at.min(now.plus(URGENT_PAUSE));
+        let retry_at = if key == PoolEffectKey::GuardVersion { urgent_at } else { retry_at };
+        self.0.insert(key, FailedAttempt { failures, retry_at, urgent_at, last });
     }
 
     pub(crate) fn succeed(&mut self, key: &PoolEffectKey) {

@@ -39,9 +39,6 @@ const FAILING: Span = Span::from_secs(5);
 /// Longer than any pause between two attempts: earlier failures belong to an earlier term as the leader.
 const ATTEMPTS_LAPSE: Span = Span::from_secs(60);
 
-/// Makes an effect for a pool.
-pub(crate) type GuardLabelEffect = fn(Box<PoolFact>) -> PoolEffect;
-
 /// A pool in the guard.
 #[derive(Clone, Debug)]
 struct GuardCopy {
@@ -146,9 +143,10 @@ impl PoolGuardWrites {
         Some(PoolEffect::WriteGuard(Box::new(guard)))
     }
 
-    /// When the version of the guard is read next; never while no pool is in it.
+    /// When the version of the guard is read next, also while writes of it fail; never while no pool is in it.
     pub(crate) fn probe_at(&self) -> Option<Mono> {
-        let last = self.written.as_ref().map(|(_, at)| *at).max(self.probed);
+        let failing = self.attempts.as_ref().map(|attempts| attempts.first);
+        let last = self.written.as_ref().map(|(_, at)| *at).max(self.probed).max(failing);
         let has_pools = self.copies.as_ref().is_some_and(|copies| !copies.is_empty());
         last.filter(|_| has_pools).map(|at| at.plus(PROBE_PERIOD))
     }
@@ -241,20 +239,24 @@ impl PoolGuardWrites {
         attempts.map(|attempts| attempts.first.plus(FAILING))
     }
 
-    /// Returns the effect that makes the label of this pool agree with the guard, and when it may be sent.
-    pub(crate) fn label_effect(&self, pool: &PoolFact, now: Mono) -> Option<(Mono, GuardLabelEffect)> {
+    /// From when on a pool with the label must not rely on the guard.
+    pub(crate) fn label_ends_at(&self, pool: &PoolFact, now: Mono) -> Option<Mono> {
+        let is_missing = self.copies.as_ref().is_some_and(|copies| !copies.contains_key(&pool.uid));
+        let at = match self.draft.left_out(&pool.uid).is_some() || is_missing {
+            true => Some(now),
+            false => self.fails_at(now).filter(|_| !self.is_current(&pool.uid)),
+        };
+        at.filter(|_| pool.has_guard_label)
+    }
+
+    /// From when on a pool without the label may rely on the guard.
+    pub(crate) fn label_starts_at(&self, pool: &PoolFact, now: Mono) -> Option<Mono> {
         let uid = &pool.uid;
-        let is_left_out = self.draft.left_out(uid).is_some();
-        if pool.has_guard_label {
-            let is_missing = self.copies.as_ref().is_some_and(|copies| !copies.contains_key(uid));
-            let at = if is_left_out || is_missing { Some(now) } else { self.fails_at(now) };
-            let at = at.filter(|_| is_left_out || is_missing || !self.is_current(uid));
-            return at.map(|at| (at, PoolEffect::RemoveGuardLabel as GuardLabelEffect));
-        }
         let since = self.copies.as_ref()?.get(uid)?.since;
-        let may_rely = !pool.pool.leaving && !is_left_out && self.is_current(uid);
+        let is_left_out = self.draft.left_out(uid).is_some();
+        let may_rely = !pool.has_guard_label && !pool.pool.leaving && !is_left_out && self.is_current(uid);
         let is_failing = self.fails_at(now).is_some_and(|at| at <= now);
-        (may_rely && !is_failing).then_some((since.plus(HANDOVER), PoolEffect::AddGuardLabel))
+        (may_rely && !is_failing).then_some(since.plus(HANDOVER))
     }
 
     /// Returns how far the guard covers a pool, and when that may change by itself; `None` while nothing is known.

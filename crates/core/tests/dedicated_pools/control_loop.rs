@@ -89,6 +89,7 @@ impl ControlLoop {
         self.requests.iter_mut().for_each(|(_, _, mine)| *mine = false);
         (self.watches_others, self.deliver_at) = (true, None);
         self.status_writes.clear();
+        self.outdated.clear();
         self.server.list_all(true);
     }
 
@@ -146,10 +147,10 @@ impl ControlLoop {
         }
     }
 
-    /// Asserts that a change of a pool with the label takes effect soon, or the label is removed, as long as no other
-    /// client writes the guard.
+    /// Asserts that a change of a pool with the label, or of its copy by another client, takes effect soon, or the label
+    /// is removed; a new process has its own time for that.
     fn assert_up_to_date(&mut self) {
-        if self.outcomes != RequestOutcomes::Answered || !self.leading || self.tampered {
+        if self.outcomes != RequestOutcomes::Answered || !self.leading {
             self.outdated.clear();
             return;
         }

@@ -1,7 +1,7 @@
 //! Tests which pools the guard contains when it is too large, refused or gone.
 
 use crate::api_server::ApiServer;
-use crate::control_loop::ControlLoop;
+use crate::control_loop::{ControlLoop, RequestOutcomes};
 use crate::objects::{node, pool, prepared};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{GUARD_BUDGET, GUARD_MAX, PoolCondition, PoolFact, PoolGuard};
@@ -182,6 +182,50 @@ fn a_guard_that_is_gone_or_changed_is_noticed_within_seconds() {
     run.server.tamper(Some(PoolGuard::default()));
     run.run_for(Span::from_secs(70));
     assert_eq!(standing(&run, "victim"), (true, true));
+}
+
+/// However long the pauses of what failed before are.
+#[test]
+fn a_changed_guard_is_noticed_while_writes_fail_and_after_an_outage() {
+    let mut run = ControlLoop::new(server([sized("victim", 100), sized("other", 100)]), 7);
+    run.tampered = true;
+    run.run_for(Span::from_secs(20));
+    run.server.guard_refusal = Some(ApiFailure::Unavailable);
+    change(&mut run, "other", |fact| fact.pool.users.users.clear());
+    run.run_for(Span::from_secs(100));
+    assert_eq!((standing(&run, "victim"), standing(&run, "other")), ((true, true), (true, false)));
+    run.server.tamper(Some(PoolGuard::default()));
+    let took = millis(&mut run, 4_000, |run| !live(run, "victim").has_guard_label);
+    assert!(took < 3_000, "no write can put it back: {took} ms");
+    run.server.guard_refusal = None;
+    run.run_for(Span::from_secs(50));
+    assert_eq!((standing(&run, "victim"), standing(&run, "other")), ((true, true), (true, true)));
+    run.outcomes = RequestOutcomes::Forbidden;
+    run.run_for(Span::from_secs(100));
+    assert!(live(&run, "victim").has_guard_label, "its copy is right");
+    run.outcomes = RequestOutcomes::Answered;
+    run.server.tamper(Some(PoolGuard::default()));
+    let is_out = |run: &ControlLoop| standing(run, "victim") != (false, true);
+    let took = millis(&mut run, 4_000, is_out);
+    assert!(took < 3_000, "the reads of its version have failed before: {took} ms");
+}
+
+/// The label goes first, however long the pause of a pool is.
+#[test]
+fn the_pause_of_a_pool_does_not_keep_its_label() {
+    for seconds in 0..6 {
+        let mut run = ControlLoop::new(server([sized("victim", 100)]), 7);
+        run.run_for(Span::from_secs(20));
+        run.outcomes = RequestOutcomes::Forbidden;
+        change(&mut run, "victim", |fact| fact.finalizers.clear());
+        run.run_for(Span::from_secs(100 + 5 * seconds));
+        run.server.guard_refusal = Some(ApiFailure::Forbidden);
+        change(&mut run, "victim", |fact| fact.pool.users.users.clear());
+        run.run_for(Span::from_secs(40));
+        run.outcomes = RequestOutcomes::Answered;
+        let took = millis(&mut run, 4_000, |run| !live(run, "victim").has_guard_label);
+        assert!(took < 3_000, "{took} ms");
+    }
 }
 
 /// Until every API server knows by the pool's status that the node is the pool's, the node is unknown.

@@ -115,6 +115,7 @@ fn command(run: &mut ControlLoop, (kind, a, b): Command, number: usize) {
                 ["{}", "", "p0", "p1 label:other=x", "ghost", "ghost taint:dedicated=v0:NoSchedule"];
             node.record = Some(records[usize::from(b) % records.len()].into());
         }),
+        23 => run.outcomes = [RequestOutcomes::Answered, RequestOutcomes::Unreliable][usize::from(b % 2)],
         26 => server.guard_most = (b % 2 == 0).then_some(1_500 + usize::from(b) * 100),
         27 => {
             let failures = [ApiFailure::Forbidden, ApiFailure::Unavailable, ApiFailure::Conflict];
