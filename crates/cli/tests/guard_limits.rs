@@ -56,6 +56,6 @@ async fn all(cluster: &mut Cluster) {
     full::the_largest_pools_are_left_out(&scene, &installed).await;
     full::a_guard_that_cannot_be_written_is_not_relied_on(&scene).await;
     kubelets::a_node_leaves_its_pool_whatever_its_kubelet_writes(&scene).await;
-    definitions::definitions_stay_while_pools_rely_on_them(&scene).await;
+    definitions::definitions_stay_while_pools_rely_on_them(&scene, cluster).await;
     controller.stop();
 }

@@ -1,16 +1,17 @@
-//! Tests the end of the definition of PoolGuards.
+//! Tests the end of the definition of PoolGuards, and the uninstallation.
 
 use super::scene::{BINDINGS, Scene, has_label, only};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use taintward_envtest::api::PatchType;
-use taintward_envtest::wait;
+use taintward_envtest::{Account, Cluster, wait};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /// The longest time in which pods may be admitted after the definition is gone.
 const LONGEST: Duration = Duration::from_secs(12);
 
-pub(crate) async fn definitions_stay_while_pools_rely_on_them(scene: &Scene) {
+pub(crate) async fn definitions_stay_while_pools_rely_on_them(scene: &Scene, cluster: &Cluster) {
     let path = |plural: &str| format!("{DEFINITIONS}/{plural}.taintward.io");
     for plural in ["poolguards", "dedicatedpools"] {
         let not_served = json!([{"op": "replace", "path": "/spec/versions/0/served", "value": false}]);
@@ -46,4 +47,15 @@ pub(crate) async fn definitions_stay_while_pools_rely_on_them(scene: &Scene) {
         .until_pool("victim", "it says so", |pool| super::scene::guarded(pool) == ("False", "NoPoolGuard"))
         .await;
     assert_eq!(scene.refusal(&json!([])).await, None, "{told}");
+    taintward(cluster, &["install", "--apply", "--image=none"]);
+    scene.until_pool("victim", "it relies on the guard again", has_label).await;
+    taintward(cluster, &["install", "--uninstall", "--apply", "--crds"]);
+    let left: Value = scene.admin.get(DEFINITIONS).await.unwrap();
+    assert!(!left.to_string().contains("poolguards.taintward.io"), "{left}");
+}
+
+fn taintward(cluster: &Cluster, args: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    let done = command.args(args).env("KUBECONFIG", cluster.kubeconfig(Account::Admin, 0)).output().unwrap();
+    assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
 }

@@ -182,7 +182,7 @@ fn assert_settled(server: &ApiServer) {
     assert_eq!(guarded, kept);
 }
 
-/// Asserts that a node that no pool wants has no mark of a pool, unless another client has tainted it.
+/// Asserts that a node that no pool wants has no mark of a pool.
 fn assert_released(pools: &[DedicatedPool], validity: &[PoolValidity], node: &PoolNode) {
     if pools.iter().any(|pool| pool.selects(&node.name, &node.labels)) {
         return;
@@ -198,7 +198,7 @@ fn assert_released(pools: &[DedicatedPool], validity: &[PoolValidity], node: &Po
         );
         let taints = pool.taints();
         let has = node.taints.iter().any(|one| taints.iter().any(|taint| taint == one));
-        assert!(!has || node.record.is_none(), "{node:?} has the taint of {}", pool.name);
+        assert!(!has, "{node:?} has the taint of {}", pool.name);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Plans the edits that a node needs: the taints and labels of its pool to add, and those of earlier pools to remove.
 //!
-//! - Invariant: applying the plan leaves nothing to do. A taint or label that another client has set stays, except a
-//!   pool's own label on a node outside the pool; and its taint, if the node has a record that the controller
-//!   cannot have written.
+//! - Invariant: applying the plan leaves nothing to do. The label and taint of a known pool belong to the pool, whichever
+//!   client has set them and whatever the record says: a node that no pool wants loses them. The record is evidence
+//!   only for the marks of other pools.
 //! - A taint or label with another value is a [`PoolConflict`]; an invalid pool leaves its nodes as they are.
 //! - See `assess.rs` for whether a pool may have nodes at all.
 
@@ -101,19 +101,15 @@ pub fn reconcile(
     let conflict = wanted.and_then(|pool| plain.conflict(pool, &pools[pool]));
     let pool = wanted.filter(|_| conflict.is_none());
     let marks = pool.map(|pool| pools[pool].marks()).unwrap_or_default();
-    let own: Vec<AppliedMark> = marks.into_iter().filter(|mark| !plain.has(mark)).collect();
-    let mut edits = plain.edits(&own);
-    edits.remove_labels.extend(plain.strays(pools, pool, wanted, &standing));
-    if wanted.is_none() && plain.is_forged(pools) {
-        for stray in plain.strays_of_forged(pools, standing) {
-            match stray.taint() {
-                Some(taint) => edits.remove_taints.push(taint),
-                None => edits.remove_labels.extend(stray.label()),
-            }
+    let mut edits = plain.edits(&marks);
+    for stray in plain.strays(pools, pool, wanted, standing) {
+        match stray.taint() {
+            Some(taint) => edits.remove_taints.push(taint),
+            None => edits.remove_labels.extend(stray.label()),
         }
     }
-    let record = pool
-        .map(|pool| NodeRecordAnnotation { pool: pools[pool].name.clone(), marks: own }.to_string().into());
+    let record =
+        pool.map(|pool| NodeRecordAnnotation { pool: pools[pool].name.clone(), marks }.to_string().into());
     edits.record = match record {
         Some(text) if node.record.as_ref() != Some(&text) => Some(RecordEdit::Write(text)),
         None if node.record.is_some() => Some(RecordEdit::Remove),
@@ -131,7 +127,6 @@ pub(super) struct NodeWithoutMarks<'n> {
     holder: Box<str>,
     /// What this view leaves out.
     owned: Vec<AppliedMark>,
-    has_record: bool,
 }
 
 impl<'n> NodeWithoutMarks<'n> {
@@ -142,7 +137,6 @@ impl<'n> NodeWithoutMarks<'n> {
             taints: node.taints.clone(),
             holder: Box::default(),
             owned: Vec::new(),
-            has_record: node.record.is_some(),
         };
         let record = node.record.as_deref().map(NodeRecordAnnotation::parse).unwrap_or_default();
         plain.holder = record.pool;
@@ -155,7 +149,7 @@ impl<'n> NodeWithoutMarks<'n> {
         plain
     }
 
-    /// Whether exactly this mark is there, set by another client.
+    /// Whether exactly this mark is there, and the record does not list it.
     fn has(&self, mark: &AppliedMark) -> bool {
         match mark {
             AppliedMark::Taint { key, value, effect } => {
@@ -174,24 +168,27 @@ impl<'n> NodeWithoutMarks<'n> {
         }
     }
 
-    /// The labels by which pools find their nodes, set by other clients on a node outside the pool: they would attract
-    /// the pool's pods. A label that selects nodes stays: it may be why the node belongs to another pool. So does a
-    /// label under the key that the pool in `wants` writes: it is either the same label or a conflict, which is
-    /// reported.
+    /// The marks of pools on a node outside of them, which the record does not list: labels, because they would attract
+    /// the pool's pods, and taints if no pool wants the node. A label that selects nodes stays: it may be why the node
+    /// belongs to another pool. So does a label under the key that the pool in `wants` writes: it is either the same
+    /// label or a conflict, which is reported.
     fn strays(
         &self,
         pools: &[DedicatedPool],
         own: Option<usize>,
         wants: Option<usize>,
-        standing: &impl Fn(usize) -> PoolValidity,
-    ) -> Vec<PoolLabel> {
+        standing: impl Fn(usize) -> PoolValidity,
+    ) -> BTreeSet<AppliedMark> {
         let others = pools
             .iter()
             .enumerate()
-            .filter(|&(at, pool)| Some(at) != own && !pool.leaving && standing(at) != PoolValidity::Refused);
+            .filter(|&(at, _)| Some(at) != own && standing(at) != PoolValidity::Refused);
         let wanted = wants.map(|at| pools[at].label().key);
-        let labels = others.map(|(_, pool)| pool.label()).filter(|label| Some(&label.key) != wanted.as_ref());
-        labels.filter(|label| self.has_stray(label, pools)).collect()
+        let is_stray = |mark: &AppliedMark| match mark.label() {
+            Some(label) => Some(&label.key) != wanted.as_ref() && self.has_stray(&label, pools),
+            None => wants.is_none() && self.has(mark),
+        };
+        others.flat_map(|(_, pool)| pool.marks()).filter(is_stray).collect()
     }
 
     /// Whether the node has this label from another client, and no pool selects nodes by its key.
@@ -199,28 +196,6 @@ impl<'n> NodeWithoutMarks<'n> {
         let selectors = pools.iter().filter_map(|pool| pool.members.selector.as_ref());
         let mut required = selectors.flat_map(|selector| &selector.0);
         self.labels.get(&label.key) == Some(&label.value) && !required.any(|one| one.key == label.key)
-    }
-
-    /// Whether the node has a record that names no pool that exists. One that names a pool and lists no mark says that
-    /// another client had set all of them before.
-    fn is_forged(&self, pools: &[DedicatedPool]) -> bool {
-        self.has_record && !pools.iter().any(|pool| *pool.name == *self.holder)
-    }
-
-    /// The taints of pools on a node that no pool wants, and the labels of those that are being deleted.
-    fn strays_of_forged(
-        &self,
-        pools: &[DedicatedPool],
-        standing: impl Fn(usize) -> PoolValidity,
-    ) -> BTreeSet<AppliedMark> {
-        let valid = pools.iter().enumerate().filter(|&(at, _)| standing(at) != PoolValidity::Refused);
-        let is_stray = |pool: &DedicatedPool, mark: &AppliedMark| match mark.label() {
-            Some(label) => pool.leaving && self.has_stray(&label, pools),
-            None => self.has(mark),
-        };
-        let marks =
-            valid.flat_map(|(_, pool)| pool.marks().into_iter().filter(move |mark| is_stray(pool, mark)));
-        marks.collect()
     }
 
     /// Returns the conflict: a mark of the same name with another value.
@@ -257,7 +232,7 @@ impl<'n> NodeWithoutMarks<'n> {
                 }
             }
         }
-        for mark in own.iter().filter(|mark| !self.owned.contains(mark)) {
+        for mark in own.iter().filter(|mark| !self.owned.contains(mark) && !self.has(mark)) {
             match mark {
                 AppliedMark::Taint { .. } => edits.add_taints.extend(mark.taint()),
                 AppliedMark::Label { key, value } => {

@@ -61,20 +61,63 @@ fn a_node_joins_and_leaves() {
 }
 
 #[test]
-fn marks_that_existed_before_the_pool_stay() {
+fn marks_that_existed_before_the_pool_belong_to_it() {
     let a = pool("a", 1);
-    let before = node("n", "pool=a dedicated=a", "dedicated=a:NoSchedule");
-    let mut one = before.clone();
+    for before in ["dedicated=a:NoSchedule", ""] {
+        let mut one = node("n", "pool=a dedicated=a zone=z", before);
+        one.taints.push(taint("dedicated", "other", "NoExecute"));
+        assert_eq!(settle(core::slice::from_ref(&a), &mut one).pool, Some(0));
+        assert_eq!(one.record.as_deref(), Some("a taint:dedicated=a:NoSchedule label:dedicated=a"));
+        settle(&[leaving(&a)], &mut one);
+        assert_eq!(one, node("n", "pool=a zone=z", "dedicated=other:NoExecute"));
+    }
+}
+
+#[test]
+fn a_node_that_no_pool_wants_loses_the_marks_of_known_pools_whatever_its_record_says() {
+    let (a, b) = (pool("a", 1), pool("b", 2));
+    let own = "dedicated=a:NoSchedule mine:NoSchedule";
+    let records = [
+        None,
+        Some(""),
+        Some("{}"),
+        Some("a"),
+        Some("b"),
+        Some("a taint:dedicated=a:NoSchedule"),
+        Some("a label:dedicated=a"),
+        Some("b taint:dedicated=a:NoSchedule"),
+        Some("ghost label:dedicated=a"),
+    ];
+    for (pools, record) in [[a.clone(), b.clone()], [leaving(&a), b.clone()], [b.clone(), leaving(&a)]]
+        .into_iter()
+        .flat_map(|pools| records.map(|record| (pools.clone(), record)))
+    {
+        let mut left = PoolNode { record: record.map(Into::into), ..node("n", "dedicated=a zone=z", own) };
+        assert_eq!(settle(&pools, &mut left).pool, None);
+        assert_eq!(left, node("n", "zone=z", "mine:NoSchedule"), "{record:?}");
+    }
+    // Other values are not the pools' own, and a node that another pool wants keeps a taint of another client.
+    let mut other = node("n", "dedicated=x", "dedicated=x:NoSchedule");
+    settle(&[a.clone(), b.clone()], &mut other);
+    assert_eq!(other, node("n", "dedicated=x", "dedicated=x:NoSchedule"));
+    let c = DedicatedPool { taint: PoolTaint { key: "c".into(), ..PoolTaint::default() }, ..b };
+    let mut wanted = node("n", "pool=b", "dedicated=a:NoSchedule");
+    assert_eq!(settle(&[a, c], &mut wanted).pool, Some(1));
+    assert_eq!(wanted.taints, [taint("dedicated", "a", "NoSchedule"), taint("c", "", "NoSchedule")]);
+}
+
+/// A record without marks, written while the node is a member, does not make its marks another client's.
+#[test]
+fn a_forged_record_of_a_member_is_written_again_with_all_marks() {
+    let a = pool("a", 1);
+    let mut one = node("n", "pool=a", "");
     settle(core::slice::from_ref(&a), &mut one);
-    assert_eq!(one, PoolNode { record: Some("a".into()), ..before.clone() });
-    settle(&[leaving(&a)], &mut one);
-    assert_eq!(one, before);
-    // Only the label existed before.
-    let mut half = node("n", "pool=a dedicated=a", "");
-    settle(core::slice::from_ref(&a), &mut half);
-    assert_eq!(half.record.as_deref(), Some("a taint:dedicated=a:NoSchedule"));
-    settle(&[leaving(&a)], &mut half);
-    assert_eq!(half, node("n", "pool=a dedicated=a", ""));
+    let before = one.clone();
+    for forged in ["{}", "", "a", "a label:dedicated=a", "ghost taint:dedicated=a:NoSchedule"] {
+        one.record = Some(forged.into());
+        settle(core::slice::from_ref(&a), &mut one);
+        assert_eq!(one, before, "{forged}");
+    }
 }
 
 #[test]
@@ -110,18 +153,14 @@ fn a_label_that_attracts_pods_to_a_node_outside_the_pool_is_removed() {
     let mut other = node("n", &alloc::format!("{own}=false"), "");
     settle(core::slice::from_ref(&a), &mut other);
     assert!(other.labels.contains_key(own));
-    // On the pool's own node it existed before, and stays when the pool is deleted.
+    // On the pool's own node it stays.
     let mut member = stray("pool=a", "");
     assert_eq!(settle(core::slice::from_ref(&a), &mut member).pool, Some(0));
     assert!(member.labels.contains_key(own));
-    // A pool that is refused or being deleted removes nothing.
+    // A pool that is refused removes nothing.
     let refused =
         reconcile(core::slice::from_ref(&a), &[PoolValidity::Refused], &stray("", ""), RecordTrust::Pools);
     assert!(refused.edits.is_empty());
-    let leaving = DedicatedPool { leaving: true, ..a.clone() };
-    assert!(
-        reconcile(&[leaving], &[PoolValidity::Applied], &stray("", ""), RecordTrust::Pools).edits.is_empty()
-    );
     // A label that selects nodes may be why a node belongs to another pool.
     let by_label =
         DedicatedPool { label: Some(PoolLabel { key: "pool".into(), value: "b".into() }), ..pool("c", 2) };
