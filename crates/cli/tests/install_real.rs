@@ -323,4 +323,15 @@ fn it_goes_when_pools_are_gone(there: &Installed<'_>) {
         there.done(&["--uninstall", "--apply", "--crds", "--dry-run=client"]).lines().count(),
         there.ending()
     );
+    let role = serde_json::json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "taintward-webhook", "labels": {"app.kubernetes.io/name": "taintward"}},
+        "rules": [],
+    });
+    there.create(&role);
+    let (said, told) = there.told(&["--uninstall", "--apply"]);
+    let kept = "keeping clusterrole.rbac.authorization.k8s.io/taintward-webhook: it does not have the labels";
+    assert!(told.contains(kept) && !said.contains("clusterrole."), "{said}{told}");
+    assert!(there.kubectl("get clusterrole taintward-webhook -o name").0.contains("taintward-webhook"));
 }

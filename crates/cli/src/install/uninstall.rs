@@ -1,5 +1,6 @@
 //! Removes an installation: webhook configurations first, then pools and policies if requested, then the rest.
 //!
+//! - Invariant: an object of another owner stays, whatever its name.
 //! - Invariant: no pool stays behind without the controller that removes its taints, unless requested; objects of any
 //!   choice of flags are found.
 
@@ -10,6 +11,7 @@ use super::values::{Components, InstallValues, MonitoringValues, RULES};
 use super::{NAME, RenderedObject, quoted};
 use crate::args::controllers::KNOWN;
 use crate::output::{self, PrintError};
+use crate::say;
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_kube::node_client::NodeRequestError;
@@ -139,15 +141,15 @@ fn word(value: &Value) -> String {
     quoted(value.as_str().unwrap_or_default())
 }
 
-/// Whether the object is deleted: the namespace, the definitions, the alerts and the dashboards belong to all parts.
+/// Whether the object is deleted: the namespace, the definitions, the alerts and the dashboards belong to all parts, the
+/// Lease and the policies of pools to the controller.
 fn goes(object: &Value, values: &InstallValues) -> bool {
     const SHARED: [&str; 4] = ["Namespace", "CustomResourceDefinition", "PrometheusRule", "ConfigMap"];
     let shared = object["kind"].as_str().is_some_and(|kind| SHARED.contains(&kind));
-    let part = match object["kind"].as_str() {
-        Some("Lease") => values.parts.controller,
-        _ => true,
-    };
-    part && (!shared || is_all(values.parts))
+    let is_policy = object["kind"].as_str().is_some_and(|kind| kind.starts_with("ValidatingAdmissionPolicy"));
+    let is_of_pools = is_policy && object["metadata"]["labels"]["app.kubernetes.io/component"] == NAME;
+    let is_of_controller = is_of_pools || object["kind"] == "Lease";
+    (values.parts.controller || !is_of_controller) && (!shared || is_all(values.parts))
 }
 
 /// Deletes all in order, including monitoring: a kind that the cluster does not serve has no objects.
@@ -168,13 +170,13 @@ pub(super) async fn all(
         .filter(|object| goes(object, values))
         .partition(|object| is_hook(object["kind"].as_str().unwrap_or_default()));
     for object in first {
-        delete(server, place(&object), &called(&object), tried).await?;
+        delete_own(server, &object, tried).await?;
     }
     if leftovers == PoolRemoval::Delete && is_all(values.parts) {
         custom(server, values, tried, patience).await?;
     }
     for object in rest {
-        delete(server, place(&object), &called(&object), tried).await?;
+        delete_own(server, &object, tried).await?;
     }
     Ok(())
 }
@@ -227,6 +229,26 @@ async fn gone(
         let namespace = values.namespace.clone();
         Err(UninstallError::Lingering { pools: left.join(", "), waited: patience, namespace })
     })
+}
+
+/// Deletes an object of the installation, unless another owner's has the same name.
+async fn delete_own(server: &ObjectClient, object: &Value, tried: DryRunKind) -> Result<(), UninstallError> {
+    let known = object["metadata"]["labels"].as_object().into_iter().flatten();
+    let known: Vec<_> = known.filter(|(key, _)| key.starts_with("app.kubernetes.io/")).collect();
+    if !known.is_empty() {
+        let refused = |why| UninstallError::Refused { object: called(object), why };
+        let found = server.read(place(object)).await.map_err(refused)?;
+        let found: Option<Value> = found.and_then(|found| serde_json::from_slice(&found.body).ok());
+        let has =
+            |found: &Value| known.iter().all(|(key, value)| found["metadata"]["labels"][key] == **value);
+        if found.is_some_and(|found| !has(&found)) {
+            let message =
+                format!("keeping {}: it does not have the labels of an installation", called(object));
+            say::line("", message);
+            return Ok(());
+        }
+    }
+    delete(server, place(object), &called(object), tried).await
 }
 
 async fn delete(
