@@ -1,7 +1,8 @@
 //! Tests the engine in an unreliable world, alongside kube-controller-manager's own countdowns.
 
 use crate::world::{
-    CEILING_MAX, CEILINGS, HOLD_FOR, NODES, OWN, PODS_PER_NODE, POLICIES, STALL, World, at, own_seconds,
+    CEILING_MAX, CEILINGS, HOLD_FOR, NODES, OWN, PODS_PER_NODE, POLICIES, STALL, World, at, guarded_seconds,
+    own_seconds,
 };
 use proptest::prelude::*;
 use taintward_core::engine::Engine as _;
@@ -144,6 +145,13 @@ impl World {
             Event::RecordForged(pod, forgery) => {
                 let forged = match &self.pods[pod].fact.record {
                     RecordState::Known(record) => forgery.of(record),
+                    // The pod has its own seconds again: nothing is restored, and what cannot be decoded stays (D11).
+                    RecordState::Guarded(_)
+                        if matches!(forgery, Forgery::Garbled)
+                            && guarded_seconds(&self.pods[pod].fact).is_none() =>
+                    {
+                        return;
+                    }
                     RecordState::Guarded(record) => forgery.of_guard(record),
                     RecordState::Absent | RecordState::Undecodable => return,
                 };

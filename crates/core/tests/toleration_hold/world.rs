@@ -87,7 +87,7 @@ fn guarded_own(record: &GuardRecord, tolerations: &[Toleration]) -> Option<i64> 
 }
 
 /// The seconds by which Taintward's own eviction judges a pod; `None`: it leaves the pod to upstream.
-fn guarded_seconds(fact: &HeldPodFact) -> Option<i64> {
+pub(crate) fn guarded_seconds(fact: &HeldPodFact) -> Option<i64> {
     let RecordState::Guarded(record) = &fact.record else { return None };
     let pod = PodFact {
         id: fact.id.clone(),
