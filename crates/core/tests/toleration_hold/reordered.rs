@@ -3,14 +3,17 @@
 //! and the guard.
 //!
 //! No pod ever has two patches in flight. When all is quiet, the pods of a node under a person's order are held. When
-//! every node is ready, each pod has the seconds of its policy or the ceiling, and no request is left.
+//! every node is ready, each pod has the seconds of its policy or the ceiling, and no request is left. In a run, each
+//! kind of trouble occurs.
 
 use crate::script::{
     DEFAULT, Input, Script, Settings, is_held, list, namespace, node, pod, policies, policy,
 };
 use crate::world::at as at_second;
 use proptest::prelude::*;
-use std::collections::{BTreeSet, VecDeque};
+use proptest::test_runner::{TestCaseResult, TestRunner};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine as _, Lane};
 use taintward_core::identity::{PodId, PodName, ResourceVersion, Uid};
@@ -18,7 +21,8 @@ use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::Span;
 use taintward_core::toleration_hold::ReleaseMode;
 use taintward_core::toleration_seconds::{
-    HeldPodFact, HoldLimit, HoldNodeFact, HoldSettings, NodeHoldRequest, SecondsPatch,
+    HeldPodFact, HoldLimit, HoldNodeFact, HoldSettings, LimitScope, NodeHoldRequest, PatchPurpose,
+    SecondsPatch,
 };
 
 /// In two zones.
@@ -27,6 +31,26 @@ const PODS: usize = 6;
 /// Seconds that a policy gives.
 const POLICIES: [i64; 3] = [60, 90, DEFAULT];
 const CEILINGS: [Option<i64>; 3] = [None, Some(100), Some(500)];
+/// What happens at least [`OCCURRENCES_MIN`] times in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    FirstAttempt,
+    PullOfAll,
+    OutOfOrder,
+    Late,
+    Rejected,
+    Conflict,
+    RequestLost,
+    ResponseLost,
+    RestartInFlight,
+    NodeReplacedInFlight,
+    HeldWithoutTime,
+    ZoneExceeded,
+    ClusterExceeded,
+}
+
+const KINDS: usize = 13;
+const OCCURRENCES_MIN: usize = 5;
 /// The longest pause after failures.
 const PAUSE_MAX_MILLIS: i64 = 38_000;
 
@@ -108,7 +132,10 @@ struct Storm {
     node_events: VecDeque<Input>,
     pod_events: VecDeque<Input>,
     in_flight: Vec<SecondsPatch>,
+    /// When the oldest of them was sent.
+    sent: i64,
     replaced: u64,
+    kinds: BTreeMap<Kind, usize>,
 }
 
 impl Storm {
@@ -124,7 +151,9 @@ impl Storm {
             node_events: VecDeque::new(),
             pod_events: VecDeque::new(),
             in_flight: Vec::new(),
+            sent: 0,
             replaced: 0,
+            kinds: BTreeMap::new(),
         };
         storm.restart();
         storm
@@ -174,8 +203,23 @@ impl Storm {
         self.pod_applied(fact);
     }
 
+    fn count(&mut self, kind: Kind, occurs: bool) {
+        *self.kinds.entry(kind).or_default() += usize::from(occurs);
+    }
+
     fn pull(&mut self, lane: Lane) -> bool {
         let Some(patch) = self.script.pull(lane) else { return false };
+        let exceeded: Vec<_> = self.script.engine.limits_exceeded().map(|one| one.scope.clone()).collect();
+        let silence =
+            |name: &str| self.nodes[NODES.iter().position(|node| *node == name).expect("a node")].silent;
+        let is_untimed = patch.purpose == PatchPurpose::Hold && silence(patch.node.as_str()) == Some(None);
+        self.count(Kind::HeldWithoutTime, is_untimed);
+        self.count(Kind::ClusterExceeded, exceeded.contains(&LimitScope::Cluster));
+        self.count(Kind::ZoneExceeded, exceeded.iter().any(|scope| *scope != LimitScope::Cluster));
+        self.count(if lane == Lane::All { Kind::PullOfAll } else { Kind::FirstAttempt }, true);
+        if self.in_flight.is_empty() {
+            self.sent = self.script.millis;
+        }
         let is_in_flight = |other: &SecondsPatch| other.pod.uid() == patch.pod.uid();
         assert!(!self.in_flight.iter().any(is_in_flight), "two patches in flight: {patch:?}");
         self.in_flight.push(patch);
@@ -189,6 +233,8 @@ impl Storm {
     }
 
     fn answer(&mut self, at: usize, fate: Fate) {
+        self.count(Kind::OutOfOrder, at > 0);
+        self.count(Kind::Late, at == 0 && self.script.millis > self.sent + 1_000);
         let patch = self.in_flight.remove(at);
         let result = match fate {
             Fate::CarriedOut => self.carry_out(&patch),
@@ -196,6 +242,10 @@ impl Storm {
             Fate::Lost => Err(ApiFailure::Unavailable),
             Fate::ResponseLost => self.carry_out(&patch).and(Err(ApiFailure::Unavailable)),
         };
+        self.count(Kind::Rejected, matches!(fate, Fate::Rejected));
+        self.count(Kind::RequestLost, matches!(fate, Fate::Lost));
+        self.count(Kind::ResponseLost, matches!(fate, Fate::ResponseLost));
+        self.count(Kind::Conflict, result == Err(ApiFailure::Conflict));
         self.script.answer(patch, result);
     }
 
@@ -205,9 +255,13 @@ impl Storm {
             Step::Silence(at, timed) => self.node_changes(at, |node| {
                 node.silent = if node.silent.is_some() { None } else { Some(timed.then_some(second)) };
             }),
-            Step::NodeReplaced(at) => self.node_changes(at, |node| {
-                *node = Node { uid: node.uid + 1, silent: None, request: NodeHoldRequest::None };
-            }),
+            Step::NodeReplaced(at) => {
+                let is_written = self.in_flight.iter().any(|patch| patch.node.as_str() == NODES[at]);
+                self.count(Kind::NodeReplacedInFlight, is_written);
+                self.node_changes(at, |node| {
+                    *node = Node { uid: node.uid + 1, silent: None, request: NodeHoldRequest::None };
+                });
+            }
             Step::Hold(at, seconds) => {
                 let (since, until) = (at_second(second), at_second(second + seconds));
                 self.node_changes(at, |node| node.request = NodeHoldRequest::Hold { since, until });
@@ -234,7 +288,10 @@ impl Storm {
                 self.pod_applied(self.script.pods[at].clone());
             }
             Step::PodReplaced(at) => self.replace_pod(at),
-            Step::Restart => self.restart(),
+            Step::Restart => {
+                self.count(Kind::RestartInFlight, !self.in_flight.is_empty());
+                self.restart();
+            }
             Step::NodesListed => {
                 let facts: Vec<_> = (0..NODES.len()).map(|at| self.node_fact(at)).collect();
                 self.node_events = list(facts, Input::Nodes).into();
@@ -283,39 +340,49 @@ impl Storm {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn requests_that_overlap_leave_each_pod_with_its_seconds(steps in prop::collection::vec(step(), 1..120)) {
-        let mut storm = Storm::new();
-        for step in steps {
-            storm.take(step);
-        }
-        storm.quiet(PAUSE_MAX_MILLIS);
-        storm.quiet(0);
-        let now = storm.script.wall();
-        let is_ordered = |node: &Node| {
-            matches!(node.request, NodeHoldRequest::Hold { until, .. } if now < until)
-        };
-        let ordered: BTreeSet<&str> =
-            NODES.iter().zip(&storm.nodes).filter(|(_, node)| is_ordered(node)).map(|(name, _)| *name).collect();
-        for pod in storm.script.pods.iter().filter(|pod| ordered.contains(pod.node.as_str())) {
-            prop_assert!(is_held(pod), "{pod:?}");
-        }
-        // Every node is ready, and no person's order is left.
-        for node in 0..NODES.len() {
-            storm.node_changes(node, |node| (node.silent, node.request) = (None, NodeHoldRequest::None));
-        }
-        storm.quiet(PAUSE_MAX_MILLIS + 20_000);
-        let stats = storm.script.engine.stats();
-        prop_assert_eq!((stats.waiting, stats.backfill_pending, stats.guard_pending), (0, 0, 0));
-        prop_assert_eq!((stats.held, stats.released), (0, 0));
-        let ceiling = storm.ceiling.filter(|ceiling| storm.seconds < *ceiling);
-        for pod in &storm.script.pods {
-            let given = Some(ceiling.unwrap_or(storm.seconds));
-            prop_assert!(pod.tolerations.iter().all(|one| one.seconds == given), "{given:?}: {pod:?}");
-            prop_assert_eq!((pod.records.hold, pod.records.guard), (false, ceiling.is_some()));
-        }
+/// Takes these steps, and then lets everything become quiet.
+fn run(steps: Vec<Step>, kinds: &RefCell<BTreeMap<Kind, usize>>) -> TestCaseResult {
+    let mut storm = Storm::new();
+    for step in steps {
+        storm.take(step);
     }
+    for (kind, count) in std::mem::take(&mut storm.kinds) {
+        *kinds.borrow_mut().entry(kind).or_default() += count;
+    }
+    storm.quiet(PAUSE_MAX_MILLIS);
+    storm.quiet(0);
+    let now = storm.script.wall();
+    let is_ordered = |node: &Node| matches!(node.request, NodeHoldRequest::Hold { until, .. } if now < until);
+    let ordered = NODES.iter().zip(&storm.nodes).filter(|(_, node)| is_ordered(node));
+    let ordered: BTreeSet<&str> = ordered.map(|(name, _)| *name).collect();
+    for pod in storm.script.pods.iter().filter(|pod| ordered.contains(pod.node.as_str())) {
+        prop_assert!(is_held(pod), "{pod:?}");
+    }
+    // Every node is ready, and no person's order is left.
+    for node in 0..NODES.len() {
+        storm.node_changes(node, |node| (node.silent, node.request) = (None, NodeHoldRequest::None));
+    }
+    storm.quiet(PAUSE_MAX_MILLIS + 20_000);
+    let stats = storm.script.engine.stats();
+    prop_assert_eq!((stats.waiting, stats.backfill_pending, stats.guard_pending), (0, 0, 0));
+    prop_assert_eq!((stats.held, stats.released), (0, 0));
+    let ceiling = storm.ceiling.filter(|ceiling| storm.seconds < *ceiling);
+    for pod in &storm.script.pods {
+        let given = Some(ceiling.unwrap_or(storm.seconds));
+        prop_assert!(pod.tolerations.iter().all(|one| one.seconds == given), "{given:?}: {pod:?}");
+        prop_assert_eq!((pod.records.hold, pod.records.guard), (false, ceiling.is_some()));
+    }
+    Ok(())
+}
+
+#[test]
+fn requests_that_overlap_leave_each_pod_with_its_seconds() {
+    let config = ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() };
+    let kinds = RefCell::default();
+    let histories = prop::collection::vec(step(), 1..120);
+    let result = TestRunner::new(config).run(&histories, |steps| run(steps, &kinds));
+    result.unwrap_or_else(|failure| panic!("{failure}"));
+    let kinds = kinds.into_inner();
+    println!("{kinds:?}");
+    assert!(kinds.len() == KINDS && kinds.values().all(|count| *count >= OCCURRENCES_MIN), "{kinds:?}");
 }
