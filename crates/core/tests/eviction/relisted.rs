@@ -1,62 +1,29 @@
 //! Tests that what the engine knows ahead of a lagging watch survives a list, and that a pod which its watch delivered,
 //! left out and delivers again keeps its arrival.
 
-use crate::common::{EPOCH, bears, seconds};
+use crate::common::script::{self, Script, at, reference};
+use crate::common::{EPOCH, bears};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
-use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
-use taintward_core::identity::{NodeName, PodId, PodName, PodRef, ResourceVersion, Uid};
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact};
+use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
-use taintward_core::taint::{Taint, TaintEffect, keys};
-use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::taint::keys;
+use taintward_core::time::{Mono, Wall};
 use taintward_core::toleration::Toleration;
 use taintward_core::toleration_guard::{GuardCeiling, guard_write, guarded_pod};
 
-fn at(s: f64) -> Now {
-    let micros = seconds(s);
-    Now::exact(Mono::from_micros(micros), Wall::from_micros(EPOCH * 1_000_000 + micros))
-}
-
-fn wall(second: i64) -> Option<Wall> {
-    Some(Wall::from_secs(EPOCH + second))
-}
-
 /// A node with one taint since second 10.
 fn node(version: u64, key: &str) -> NodeFact {
-    let taint =
-        Taint { key: key.into(), value: "".into(), effect: TaintEffect::NoExecute, time_added: wall(10) };
-    NodeFact {
-        name: NodeName::new("n"),
-        uid: Uid::new("node-uid"),
-        version: Some(ResourceVersion(version)),
-        created: wall(-9_000),
-        taints: vec![taint],
-        taints_changed: None,
-        ready_out_of_service: false,
-    }
+    script::node(version, &[(key, Some(10))])
 }
 
+/// A pod that was bound long ago.
 fn pod(uid: &str, version: u64, tolerations: Vec<Toleration>) -> PodFact {
-    PodFact {
-        id: PodId::new(Uid::new(uid), PodName::new("default", uid)),
-        node: NodeName::new("n"),
-        version: Some(ResourceVersion(version)),
-        generation: 1,
-        tolerations,
-        priority: 0,
-        node_critical: false,
-        owner: PodOwnerKind::Other,
-        standing: PodLifePhase::Live,
-        mirror: false,
-        marked: false,
-        marked_by_another: false,
-        arrival: BindingTimes { scheduled: wall(-5_000), started: None, created: wall(-5_000) },
-    }
-}
-
-fn reference(uid: &str) -> PodRef {
-    PodRef { node: NodeName::new("n"), uid: Uid::new(uid) }
+    let bound = Some(Wall::from_secs(EPOCH - 5_000));
+    let arrival = BindingTimes { scheduled: bound, started: None, created: bound };
+    PodFact { arrival, ..script::pod(uid, version, &tolerations) }
 }
 
 fn due(engine: &EvictionEngine, uid: &str, s: f64) -> Option<Mono> {
@@ -77,16 +44,11 @@ fn applied<F>(fact: F) -> ObjectEvent<F> {
 }
 
 fn list_started<F>(s: f64) -> ObjectEvent<F> {
-    ObjectEvent::ListStarted { silent_since: (s > 0.0).then(|| at(s).mono) }
+    ObjectEvent::ListStarted { silent_since: Some(at(s).mono) }
 }
 
 fn synced(config: EvictionConfig) -> EvictionEngine {
-    let mut engine = EvictionEngine::new(config);
-    engine.handle(nodes(list_started(0.0)), at(0.0));
-    engine.handle(nodes(ObjectEvent::ListCompleted), at(0.0));
-    engine.handle(pods(list_started(0.0)), at(0.0));
-    engine.handle(pods(ObjectEvent::ListCompleted), at(0.0));
-    engine
+    Script::new(config).engine
 }
 
 /// L4, S4: during a relist the watch delivers an event that a live read of the node is ahead of. The list does not
