@@ -4,7 +4,8 @@ use crate::api_server::{exemptions, failed, list};
 use crate::objects::{node, pod, prepared};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{
-    DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput, PoolEffect, PoolFact, PoolResponse,
+    DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput, PoolEffect, PoolFact, PoolGuardWrite,
+    PoolResponse,
 };
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::identity::ResourceVersion;
@@ -119,5 +120,81 @@ fn a_response_to_an_effect_of_an_older_plan_does_not_settle_a_node() {
         let result = Ok(PoolResponse::Node { fact: Box::new(node("n0")), is_written: false });
         engine.handle(DedicatedPoolInput::EffectDone { effect, result }, later);
         assert_eq!(next_node(&mut engine, Lane::All, later).is_some(), is_newer);
+    }
+}
+
+/// Pulls everything in steps of 100 ms until an effect is wanted. What waits for a status, or for the guard, succeeds; the
+/// others stay in flight.
+fn next_wanted(
+    engine: &mut DedicatedPoolEngine,
+    (from, to): (i64, i64),
+    is_wanted: impl Fn(&PoolEffect) -> bool,
+) -> Option<(i64, PoolEffect)> {
+    let version = Some(ResourceVersion(1));
+    for micros in (from..to).step_by(100_000) {
+        engine.tick(at(micros).mono);
+        while let Some(effect) = engine.next_effect(Lane::All, at(micros)) {
+            if is_wanted(&effect) {
+                return Some((micros, effect));
+            }
+            let response = match &effect {
+                PoolEffect::UpdateStatus { pool, status, marks } => {
+                    let mut after = pool.clone();
+                    after.recorded = Some((**status).clone());
+                    after.pool.applied_marks.clone_from(marks);
+                    PoolResponse::Pool(Some(after))
+                }
+                PoolEffect::WriteGuard(guard) => {
+                    let added = guard.pools.iter().map(|pool| pool.uid.clone()).collect();
+                    PoolResponse::Guard(Some(PoolGuardWrite { added, version }))
+                }
+                PoolEffect::ProbeGuard => PoolResponse::GuardVersion(version),
+                _ => continue,
+            };
+            engine.handle(DedicatedPoolInput::EffectDone { effect, result: Ok(response) }, at(micros));
+        }
+    }
+    None
+}
+
+/// The API server may still carry out a write of a node whose response was lost: until it cannot, a pool that is being
+/// deleted keeps its finalizer.
+#[test]
+fn a_deleted_pool_stays_while_a_write_of_a_node_may_be_carried_out() {
+    for (failure, seconds) in [(ApiFailure::Unavailable, 5), (ApiFailure::Rejected, 0)] {
+        let mut engine = engine(1);
+        let is_node = |effect: &PoolEffect| matches!(effect, PoolEffect::ReconcileNode { .. });
+        let (_, write) = next_wanted(&mut engine, (0, 100_000), is_node).expect("the node is written");
+        let mut fact = PoolFact { version: Some(ResourceVersion(2)), ..prepared("a", &["n0"]) };
+        fact.pool.leaving = true;
+        let event = ObjectEvent::Applied { fact, listed: false };
+        engine.handle(DedicatedPoolInput::Pools(Box::new(event)), at(100_000));
+        let is_removal = |effect: &PoolEffect| matches!(effect, PoolEffect::RemoveFinalizer(_));
+        let early = next_wanted(&mut engine, (100_000, 2_000_000), is_removal);
+        assert!(early.is_none(), "the write is in flight: {early:?}");
+        fail(&mut engine, write, failure, at(2_000_000));
+        let (removed, _) = next_wanted(&mut engine, (2_000_000, 12_000_000), is_removal).expect("it ends");
+        let allowed = 2_000_000 + seconds * 1_000_000;
+        assert!((allowed..allowed + 1_500_000).contains(&removed), "{failure:?}: {removed}");
+    }
+}
+
+/// A live read does not find the pool in the guard: the guard is written again at once, and not only after a minute.
+#[test]
+fn a_pool_that_may_not_rely_on_the_guard_yet_makes_it_be_written_again() {
+    for is_refused in [true, false] {
+        let mut engine = engine(1);
+        let is_label = |effect: &PoolEffect| matches!(effect, PoolEffect::AddGuardLabel(_));
+        let (micros, effect) = next_wanted(&mut engine, (0, 20_000_000), is_label).expect("the label");
+        let PoolEffect::AddGuardLabel(pool) = &effect else { panic!("{effect:?}") };
+        let after = PoolFact { has_guard_label: true, ..(**pool).clone() };
+        let result = match is_refused {
+            true => Err(failed(ApiFailure::Conflict)),
+            false => Ok(PoolResponse::Pool(Some(Box::new(after)))),
+        };
+        engine.handle(DedicatedPoolInput::EffectDone { effect, result }, at(micros));
+        let is_guard = |effect: &PoolEffect| matches!(effect, PoolEffect::WriteGuard(_));
+        let again = next_wanted(&mut engine, (micros, micros + 2_000_000), is_guard);
+        assert_eq!(again.is_some(), is_refused, "{again:?}");
     }
 }
