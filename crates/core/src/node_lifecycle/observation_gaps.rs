@@ -86,7 +86,7 @@ impl StreamState {
     /// alongside it: there is no gap up to now. Items of the list itself show nothing of the kind, because they arrive
     /// one after the other: if the watch is dead, no node may be declared silent before the last one has arrived.
     fn event_seen(&mut self, now: Mono) {
-        if let Some(known_until) = self.listing.as_mut().filter(|_| self.complete_once) {
+        if let Some(known_until) = &mut self.listing {
             *known_until = Some(now);
         }
     }

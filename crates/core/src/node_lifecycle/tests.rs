@@ -1,3 +1,4 @@
-//! Tests the tables of node lifecycle.
+//! Tests the tables and deadlines of node lifecycle.
 
+mod silence;
 mod tables;

@@ -154,20 +154,49 @@ fn a_late_event_of_a_node_is_dropped() {
     assert_eq!(world.commits.len(), 1);
 }
 
-/// NL-10: for a node without a lease, a posted status is a heartbeat.
+/// NL-10: for a node without a lease, a posted status is a heartbeat, even if the node's clock goes back.
 #[test]
 fn a_heartbeat_in_the_node_counts() {
-    let mut world = World::new(&[("a", 3)]);
-    world.kill(&["a1"]);
-    for _ in 0..20 {
-        world.pass(10);
-        let heartbeat = Some(Wall::from_micros(world.now));
-        let ready = NodeCondition { kind: ConditionKind::Ready, status: ConditionStatus::True, heartbeat };
-        world.edit("a1", |node| node.conditions = vec![ready]);
+    for step in [1, -1] {
+        let mut world = World::new(&[("a", 3)]);
+        world.kill(&["a1"]);
+        for _ in 0..20 {
+            world.pass(10);
+            let heartbeat = Some(Wall::from_micros(step * world.now));
+            let ready =
+                NodeCondition { kind: ConditionKind::Ready, status: ConditionStatus::True, heartbeat };
+            world.edit("a1", |node| node.conditions = vec![ready]);
+        }
+        world.pass(1);
+        assert_eq!(world.commits, []);
+        assert_eq!(world.reads, 0, "there was no doubt");
     }
-    world.pass(1);
-    assert_eq!(world.commits, []);
-    assert_eq!(world.reads, 0, "there was no doubt");
+}
+
+/// The response to a write that the watch is ahead of says nothing about what the node has now.
+#[test]
+fn a_response_does_not_undo_newer_events() {
+    for (version, counts) in [(ResourceVersion(1), false), (ResourceVersion(1_000_000), true)] {
+        let mut world = World::new(&[("a", 3)]);
+        world.leading = false;
+        world.edit("a1", |node| node.unschedulable = true);
+        world.pass(1);
+        let name = NodeName::new("a1");
+        let pull = |world: &mut World| {
+            let now = world.clock();
+            world.engine.as_mut().expect("it runs").next_effect(Lane::All, now)
+        };
+        assert!(matches!(pull(&mut world), Some(NodeLifecycleEffect::PatchTaints { .. })));
+        // Another client writes the node: it has no taint.
+        world.edit("a1", |node| node.zone = crate::world::zone("a"));
+        world.pass(1);
+        world.tell(NodeLifecycleInput::Written { node: name.clone(), result: Ok(Some(version)) });
+        let engine = world.engine.as_ref().expect("it runs");
+        let own = engine.explain(&name, world.clock().mono).expect("the node is known").own;
+        assert_eq!(own.has(ManagedTaint::Unschedulable), counts);
+        let next = pull(&mut world);
+        assert_eq!(matches!(next, Some(NodeLifecycleEffect::PatchTaints { .. })), !counts, "{next:?}");
+    }
 }
 
 /// NL-11: a node that never posted a status counts from its creation, also after a restart; but no node is declared
