@@ -92,10 +92,9 @@ impl NodeAnswer<'_, '_> {
         }
         let last_notice = fact.version.is_some() && behind == CacheStaleness::UpToDate;
         let source = if last_notice { NodeSource::Watch } else { NodeSource::NewerRead };
+        // One that comes too late is a failure, which replaces this.
+        entry.confirmation = NodeConfirmation::At(ReadTimes { sent: self.sent, answered: now.mono });
         let late = now.mono > self.update.config.confirmed_until(self.sent, now.mono);
-        if !late {
-            entry.confirmation = NodeConfirmation::At(ReadTimes { sent: self.sent, answered: now.mono });
-        }
         self.update.apply_observed_node(fact, source, now);
         late.then_some(ApiFailure::Unavailable)
     }
