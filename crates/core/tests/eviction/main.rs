@@ -7,6 +7,7 @@ mod absent;
 mod beside;
 mod cancelled;
 mod deadlines;
+mod exact;
 mod halves;
 mod holds;
 mod identity;
