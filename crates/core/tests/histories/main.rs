@@ -1,10 +1,13 @@
 //! Tests the eviction engine with random histories, consistent or not, that end fairly.
 //!
 //! - Prints the seed and the history of a failure; `HISTORIES` sets their number.
-//! - See `properties/` for clusters that are consistent throughout.
+//! - See `refused.rs` for refusals that end, `properties/` for clusters that are consistent throughout.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod fair;
 mod history;
+mod refused;
 
 use history::History;
 
