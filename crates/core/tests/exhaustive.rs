@@ -1,7 +1,8 @@
 //! Explores every interleaving of one node and one pod name with two UIDs, breadth first.
 //!
 //! - Prints the path to a state in which a wrong DELETE was committed (S1, S2, S3, S10), or from which a fair run does
-//!   not end well (L1, S9); it covers every way of cancelling during a deletion (TE-29).
+//!   not end well (L1, S9); it covers every way of cancelling during a deletion (TE-29), and refusals of a kind and a
+//!   verb that begin and end (D3).
 //! - `EXHAUSTIVE_STATES` sets the number of states.
 
 mod common;
@@ -13,10 +14,11 @@ mod steps;
 use common::cluster::{Cluster, SECOND};
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::object_event::ObjectEvent;
-use taintward_core::time::Mono;
+use taintward_core::time::{Mono, Span};
 
 /// One of the two taints for which time can be on hold.
 const KEY: &str = "node.kubernetes.io/not-ready";
@@ -24,10 +26,16 @@ const KEY: &str = "node.kubernetes.io/not-ready";
 /// The maximum number of states of one scope.
 const STATES_MAX: usize = 60_000;
 
+/// The same with refusals.
+const REFUSED_STATES_MAX: usize = 15_000;
+
 /// The minimum number of states of all scopes.
 const STATES_MIN: usize = 200_000;
 
 const FLIGHTS_MAX: usize = 2;
+
+/// How many requests may be refused at the same moment: each pauses what asked for it.
+const REFUSED_AT_ONCE_MAX: u8 = 3;
 
 /// How long after being sent a request can still be committed.
 const REQUEST_MAX: i64 = 2 * SECOND;
@@ -61,9 +69,32 @@ enum Step {
     Halve(usize),
     /// A proxy, not the API server, responds that there is no such object.
     Deny(usize),
+    /// Refusals begin, or end (D3).
+    Refuse,
 }
 
-const STEPS: [Step; 25] = [
+/// Which requests fail while refusals last, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Refusal {
+    Everything(ApiFailure),
+    Reads(ApiFailure),
+    Deletions(ApiFailure),
+}
+
+impl Refusal {
+    const fn of(self, effect: &EvictionEffect) -> Option<ApiFailure> {
+        match (self, effect) {
+            (Self::Everything(failure), _)
+            | (Self::Deletions(failure), EvictionEffect::DeletePod { .. })
+            | (Self::Reads(failure), EvictionEffect::ReadNode { .. } | EvictionEffect::ReadPod { .. }) => {
+                Some(failure)
+            }
+            _ => None,
+        }
+    }
+}
+
+const STEPS: [Step; 26] = [
     Step::Pull,
     Step::HearNode,
     Step::HearPod,
@@ -89,6 +120,7 @@ const STEPS: [Step; 25] = [
     Step::Halve(1),
     Step::Deny(0),
     Step::Deny(1),
+    Step::Refuse,
 ];
 
 /// How often each of these may still happen.
@@ -107,6 +139,9 @@ struct Budgets {
     restores: u8,
     halves: u8,
     denials: u8,
+    refusals: u8,
+    /// What these are.
+    refusal: Option<Refusal>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -129,6 +164,9 @@ struct State {
     /// When nodes and pods were last known completely.
     heard: Option<(i64, i64)>,
     flights: Vec<Flight>,
+    /// Requests are refused; and how many at this moment.
+    refuses: bool,
+    refused: u8,
     left: Budgets,
 }
 
@@ -145,9 +183,19 @@ impl State {
         cluster.put_pod(0, 0, vec![common::bears(KEY, Some(2))], lingers);
         let (nodes, pods) = (VecDeque::new(), VecDeque::new());
         let engine = EvictionEngine::new(EvictionConfig::default());
-        let flights = Vec::new();
-        let mut state =
-            Self { cluster, engine, nodes, pods, stalled: false, rewound: false, heard: None, flights, left };
+        let mut state = Self {
+            cluster,
+            engine,
+            nodes,
+            pods,
+            stalled: false,
+            rewound: false,
+            heard: None,
+            flights: Vec::new(),
+            refuses: false,
+            refused: 0,
+            left,
+        };
         state.list();
         if state.left.restores > 0 {
             state.cluster.back_up();
@@ -202,6 +250,7 @@ impl State {
     /// Nothing goes wrong from here on: every event is delivered, everything is listed once, and every request is
     /// carried out and gets a response.
     fn run_fairly(mut self) {
+        self.refuses = false;
         for round in 0..16 {
             while self.hear(true).is_some() || self.hear(false).is_some() {}
             match round {
@@ -221,6 +270,9 @@ impl State {
                 }
             }
             self.pass(6 * SECOND);
+            // What was refused for seconds is late by seconds: a pause was at most as long as the refusals (D3).
+            let due = self.cluster.due(0).filter(|_| round == 2 && self.left.refusal.is_some());
+            assert!(due.is_none_or(|due| due + 12 * SECOND > self.cluster.now), "D3: it still waits");
         }
         assert!(self.flights.is_empty(), "requests remain");
         let due = self.cluster.due(0);
@@ -266,11 +318,21 @@ fn no_interleaving_deletes_wrongly_and_every_state_ends_well() {
         Budgets { restores: 1, losses: 1, ..base.clone() },
         Budgets { halves: 1, edits: 1, ..base.clone() },
         Budgets { halves: 1, losses: 1, ..base.clone() },
-        Budgets { denials: 2, untaints: 1, ..base },
+        Budgets { denials: 2, untaints: 1, ..base.clone() },
+    ];
+    let throttled = ApiFailure::Throttled(Some(Span::from_secs(2)));
+    let refused = |refusal| Budgets { refusals: 2, refusal: Some(refusal), passes: 4, ..base.clone() };
+    let refused = [
+        refused(Refusal::Everything(ApiFailure::Forbidden)),
+        refused(Refusal::Reads(ApiFailure::Unavailable)),
+        refused(Refusal::Deletions(ApiFailure::Rejected)),
+        refused(Refusal::Deletions(throttled)),
+        Budgets { untaints: 1, ..refused(Refusal::Everything(ApiFailure::Unavailable)) },
     ];
     let mut states = 0;
-    for scope in scopes {
-        let found = search::explore(State::first(scope.clone()), states_max.unwrap_or(STATES_MAX));
+    for scope in scopes.into_iter().chain(refused) {
+        let most = if scope.refusal.is_some() { REFUSED_STATES_MAX } else { STATES_MAX };
+        let found = search::explore(State::first(scope.clone()), states_max.unwrap_or(most));
         println!("{scope:?}\n  {found:?}");
         assert!(found.deleting > 0, "no pod is deleted in {scope:?}");
         states += found.states;

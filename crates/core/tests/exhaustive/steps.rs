@@ -1,7 +1,7 @@
 //! Applies one step to a state: a change of the cluster, a delivery, a response, or the passing of time.
 
 use super::common::{self, bears};
-use super::{FLIGHTS_MAX, Flight, KEY, REQUEST_MAX, State, Step, spend};
+use super::{FLIGHTS_MAX, Flight, KEY, REFUSED_AT_ONCE_MAX, REQUEST_MAX, Refusal, State, Step, spend};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
@@ -118,6 +118,12 @@ impl State {
                 self.flights.remove(at);
                 self.engine.handle(denied, self.cluster.clock());
             }
+            Step::Refuse => {
+                if !self.refuses {
+                    spend(&mut self.left.refusals)?;
+                }
+                self.refuses = !self.refuses;
+            }
             _ => return None,
         }
         Some(())
@@ -147,6 +153,12 @@ impl State {
 
     pub(super) fn commit(&mut self, at: usize) -> Option<()> {
         let flight = self.flights.get(at).filter(|flight| flight.answer.is_none())?.clone();
+        if let Some(failure) = self.refusal_of(&flight) {
+            self.refused += 1;
+            assert!(self.refused <= REFUSED_AT_ONCE_MAX, "D3: {} are refused at once", self.refused);
+            self.flights[at].answer = Some(failed(&flight, failure));
+            return Some(());
+        }
         let cluster = &mut self.cluster;
         let answer = match flight.effect {
             EvictionEffect::ReadNode { node } => {
@@ -178,6 +190,12 @@ impl State {
         Some(())
     }
 
+    /// How a request fails now; one of an earlier process is carried out or not.
+    fn refusal_of(&self, flight: &Flight) -> Option<ApiFailure> {
+        let refusal: Option<Refusal> = self.left.refusal.filter(|_| self.refuses && !flight.orphan);
+        refusal?.of(&flight.effect)
+    }
+
     pub(super) fn answer(&mut self, at: usize, lost: bool) -> Option<()> {
         let flight = self.flights.get(at).filter(|flight| !flight.orphan)?;
         let answer = if lost { unavailable(flight) } else { flight.answer.clone()? };
@@ -189,6 +207,7 @@ impl State {
     /// Time passes; requests that were not committed in time never are.
     pub(super) fn pass(&mut self, micros: i64) {
         self.cluster.now += micros;
+        self.refused = 0;
         let now = self.cluster.now;
         while let Some(at) =
             self.flights.iter().position(|flight| flight.answer.is_none() && flight.sent + REQUEST_MAX < now)
