@@ -339,3 +339,16 @@ fn a_clock_that_steps_back_ends_no_hold_and_no_pause() {
     pod.step(Some(100), release, 105);
     assert_eq!(pod.seconds(), [Some(300), None]);
 }
+
+/// The limit holds a pod that has all of its seconds again for a new silence, and not for the one it was released in.
+#[test]
+fn the_limit_holds_a_pod_released_in_full_for_a_new_silence_only() {
+    for (since, is_held) in [(0, false), (500, true)] {
+        let mut pod = Pod::new(both(Some(300), Some(300)));
+        pod.step(Some(0), order(HoldOrigin::Limit, 0, 600), 10);
+        pod.step(Some(0), FULL, 20);
+        assert_eq!(pod.seconds(), [Some(300); 2]);
+        pod.step(Some(since), order(HoldOrigin::Limit, since, since + 600), since.max(20) + 1);
+        assert_eq!(pod.seconds(), [(!is_held).then_some(300); 2]);
+    }
+}
