@@ -162,10 +162,8 @@ impl WorkQueue {
     pub(super) fn dequeue(&mut self, lane: Lane, now: Mono) -> Option<(PodRef, bool)> {
         loop {
             let (key, is_probe) = self.pop(lane, now)?;
-            // A queue key from before the pod was gone and appeared again; its attempt has another one.
-            let is_stale = |attempt: &&mut EvictionAttempt| attempt.in_flight.is_some() || attempt.key != key;
             let Some(attempt) = self.attempts.get_mut(&key.pod) else { return Some((key.pod, is_probe)) };
-            if is_stale(&attempt) {
+            if attempt.in_flight.is_some() {
                 continue;
             }
             let is_early = core::mem::take(&mut attempt.is_early);

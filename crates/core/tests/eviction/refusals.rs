@@ -219,6 +219,30 @@ fn d3_slow_deletions_get_all_the_time_at_their_first_try_and_wait_for_none_after
     }
 }
 
+/// D5: where deletions are known to take long, each has nearly all of the time that its confirmation leaves.
+#[test]
+fn d5_slow_deletions_begin_with_a_new_read() {
+    let pods: Vec<_> =
+        (0..60).map(|index| (if index < 30 { "slow" } else { "quick" }, 5 + index % 30)).collect();
+    let mut fleet = Fleet::new(1, &pods);
+    let mut ages = [0.0_f64; 2];
+    fleet.run(60.0, |fleet, effect| match effect {
+        EvictionEffect::DeletePod { name, confirmed, .. } => {
+            let age = crate::common::script::at(fleet.now).mono.since(*confirmed).as_secs_f64();
+            let is_slow = name.namespace() == "slow";
+            if fleet.now > 10.0 {
+                ages[usize::from(is_slow)] = ages[usize::from(is_slow)].max(age);
+            }
+            (None, if is_slow { 2.5 } else { 0.02 })
+        }
+        // The confirmation has become older meanwhile.
+        EvictionEffect::SetDisruptionTarget { .. } => (None, 1.0),
+        _ => (None, 0.02),
+    });
+    assert_eq!(fleet.left.len(), 60);
+    assert!(ages[1] <= 0.3 && ages[0] >= 0.9, "quick and slow ones: {ages:?}");
+}
+
 /// L6: however many deletions take long, pods of other namespaces leave immediately, and few slow ones are in flight.
 #[test]
 fn l6_slow_deletions_take_no_place_of_quick_ones() {
