@@ -3,6 +3,7 @@
 mod fleet;
 
 use fleet::{Dice, Fate, Fleet};
+use std::collections::BTreeMap;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::eviction::EvictionEffect;
 use taintward_core::identity::Uid;
@@ -143,6 +144,31 @@ fn d3_no_pod_is_tried_before_the_server_allows_it() {
     };
     assert_eq!((deletes(0.0, 6.5), deletes(6.5, 25.9)), (40, 0));
     assert!(deletes(25.9, 30.0) > 0);
+}
+
+/// The same if other deletions succeed meanwhile.
+#[test]
+fn d3_a_throttled_pod_waits_as_long_as_the_server_asks_whatever_succeeds_meanwhile() {
+    let pods: Vec<_> = (0..60).map(|index| ("a", 5 + index / 4)).collect();
+    let mut fleet = Fleet::new(4, &pods);
+    fleet.run(40.0, |fleet, effect| match effect {
+        EvictionEffect::DeletePod { pod, .. } => {
+            let is_throttled = pod.uid.to_string().ends_with('0') && fleet.now < 20.0;
+            (is_throttled.then_some(ApiFailure::Throttled(Some(Span::from_secs(15)))), 0.02)
+        }
+        _ => (None, 0.02),
+    });
+    let mut tries = BTreeMap::<_, Vec<f64>>::new();
+    for (when, effect, _) in &fleet.sent {
+        if let EvictionEffect::DeletePod { pod, .. } = effect {
+            tries.entry(pod.uid.clone()).or_default().push(*when);
+        }
+    }
+    assert_eq!(fleet.left.len(), 60);
+    assert_eq!(tries.values().filter(|times| times.len() > 1).count(), 6);
+    for times in tries.values().filter(|times| times.len() > 1) {
+        assert!((15.0..20.0).contains(&(times[1] - times[0])), "{times:?}");
+    }
 }
 
 /// D5: pods leave late by the time that reads take; what a read that took five seconds shows evicts no pod.
