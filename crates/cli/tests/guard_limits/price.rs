@@ -7,21 +7,29 @@ use std::fs;
 /// This many pools, and tolerations of the keys of three of them.
 const MANY: usize = 100;
 const TOLERATIONS: usize = 900;
+/// Requests of a round, because processor time is counted in hundredths of a second, and rounds, because the server also
+/// does other work.
 const TIMES: u32 = 8;
-/// The goal is 3; other work of the server counts, too, and a busy machine makes it slower. Without lookups it was 80.
-const RATIO_MOST: f64 = 8.0;
+const ROUNDS: usize = 7;
+/// The goal is 3, and 1.7 to 2.6 were measured; on a busy machine it varies. Without lookups it was 80.
+const RATIO_MOST: f64 = 4.0;
 
 pub(crate) async fn many_tolerations_cost_little(scene: &Scene, server: u32) {
     let one = |at: usize| json!({"key": format!("example.com/c{}", at % 3), "operator": "Equal", "value": format!("v{at}")});
     let tolerations: Value = (0..TOLERATIONS).map(one).collect();
     let spent = async || {
-        let before = processor_time(server);
-        for _ in 0..TIMES {
-            assert_eq!(scene.refusal(&tolerations).await, None);
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            let before = processor_time(server);
+            for _ in 0..TIMES {
+                assert_eq!(scene.refusal(&tolerations).await, None);
+            }
+            rounds.push((processor_time(server) - before) / f64::from(TIMES));
         }
-        (processor_time(server) - before) / f64::from(TIMES)
+        rounds.sort_by(f64::total_cmp);
+        println!("{rounds:?}");
+        rounds[ROUNDS / 2]
     };
-    spent().await;
     let without = spent().await;
     let names: Vec<String> = (0..MANY).map(|at| format!("c{at}")).collect();
     for name in &names {
@@ -32,7 +40,6 @@ pub(crate) async fn many_tolerations_cost_little(scene: &Scene, server: u32) {
     for name in &names {
         scene.until_pool(name, "it relies on the guard", has_label).await;
     }
-    spent().await;
     let with = spent().await;
     println!("{TOLERATIONS} tolerations: {without:.1} ms of processor time, {with:.1} ms with {MANY} pools");
     assert!(with < without.max(5.0) * RATIO_MOST, "{with} ms instead of {without} ms");
