@@ -1,7 +1,7 @@
-//! Tests the end of the definition of PoolGuards, and the uninstallation.
+//! Tests the end of the definition of PoolGuards, a new installation, and the uninstallation.
 
-use super::scene::{BINDINGS, Scene, has_label, only};
-use serde_json::{Value, json};
+use super::scene::{BINDINGS, PATIENCE, Scene, has_label, only};
+use serde_json::json;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use taintward_envtest::api::PatchType;
@@ -50,8 +50,13 @@ pub(crate) async fn definitions_stay_while_pools_rely_on_them(scene: &Scene, clu
     taintward(cluster, &["install", "--apply", "--image=none"]);
     scene.until_pool("victim", "it relies on the guard again", has_label).await;
     taintward(cluster, &["install", "--uninstall", "--apply", "--crds"]);
-    let left: Value = scene.admin.get(DEFINITIONS).await.unwrap();
-    assert!(!left.to_string().contains("poolguards.taintward.io"), "{left}");
+    // The API server deletes their objects first.
+    wait::until("the definitions to be gone", PATIENCE, async || {
+        let left = scene.admin.get(DEFINITIONS).await?;
+        Ok((!left.to_string().contains("taintward.io")).then_some(()))
+    })
+    .await
+    .unwrap();
 }
 
 fn taintward(cluster: &Cluster, args: &[&str]) {
