@@ -55,6 +55,7 @@ async fn all(cluster: &mut Cluster) {
     price::many_tolerations_cost_little(&scene, server).await;
     full::the_largest_pools_are_left_out(&scene, &installed).await;
     full::a_guard_that_cannot_be_written_is_not_relied_on(&scene).await;
+    kubelets::a_kubelet_writes_no_record_of_its_pods(&scene).await;
     kubelets::a_node_leaves_its_pool_whatever_its_kubelet_writes(&scene).await;
     definitions::definitions_stay_while_pools_rely_on_them(&scene, cluster).await;
     controller.stop();

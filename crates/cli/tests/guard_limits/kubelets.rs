@@ -1,7 +1,9 @@
 //! Tests what a kubelet may write to its own node and its pods.
 
-use super::scene::{BINDINGS, PATIENCE, Scene, has_label};
+use super::scene::{BINDINGS, PATIENCE, POLICIES, Scene, has_label};
 use serde_json::{Value, json};
+use std::process::Command;
+use std::time::Instant;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::wait;
 
@@ -10,6 +12,49 @@ const LABEL: &str = "node-restriction.kubernetes.io/pool.victim";
 
 fn note(name: &str, value: Value) -> String {
     json!({"metadata": {"annotations": {name: value}}}).to_string()
+}
+
+/// A kubelet writes the status of its pods, and could write their annotations with it.
+pub(crate) async fn a_kubelet_writes_no_record_of_its_pods(scene: &Scene) {
+    let pod = json!({"metadata": {"name": "running"},
+        "spec": {"nodeName": "n2", "containers": [{"name": "c", "image": "i"}]}});
+    scene.admin.create("/api/v1/namespaces/kube-system/pods", &pod).await.unwrap();
+    let write = async |body: String| {
+        let path = "/api/v1/namespaces/kube-system/pods/running/status";
+        scene.kubelet.patch(path, PatchType::Merge, &body).await
+    };
+    write(note("taintward.io/held", json!("before"))).await.expect("no policy forbids it");
+    for object in policy_of_records() {
+        let path = if object["kind"] == "ValidatingAdmissionPolicy" { POLICIES } else { BINDINGS };
+        scene.admin.create(path, &object).await.unwrap();
+    }
+    for name in ["taintward.io/held", "taintward.io/guard"] {
+        let refusal = wait::until("the policy to forbid it", PATIENCE, async || {
+            let new = json!(format!("{:?}", Instant::now()));
+            Ok(write(note(name, new)).await.err().map(|why| why.to_string()))
+        })
+        .await
+        .unwrap();
+        assert!(refusal.contains("'taintward-pod-records'"), "{name}: {refusal}");
+    }
+    let status = json!({"metadata": {"annotations": {"example.com/a": "b"}}, "status": {"message": "m"}});
+    let told = write(status.to_string()).await.expect("the records are unchanged");
+    assert_eq!(told["status"]["message"], "m");
+    let told = write(note("taintward.io/held", json!(null))).await.expect("it may be removed");
+    assert_eq!(told["metadata"]["annotations"], json!({"example.com/a": "b"}));
+}
+
+/// The policy is installed with the controllers that write the annotations.
+fn policy_of_records() -> Vec<Value> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    let printed =
+        command.args(["install", "--image=none", "--controllers=toleration-hold-controller"]).output();
+    let text = String::from_utf8(printed.unwrap().stdout).unwrap();
+    let all = text.split("\n---\n").map(|document| serde_saphyr::from_str::<Value>(document).unwrap());
+    let found: Vec<Value> =
+        all.filter(|object| object["metadata"]["name"] == "taintward-pod-records").collect();
+    assert_eq!(found.len(), 2, "{text}");
+    found
 }
 
 pub(crate) async fn a_node_leaves_its_pool_whatever_its_kubelet_writes(scene: &Scene) {
