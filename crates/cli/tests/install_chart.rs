@@ -159,15 +159,6 @@ fn chosen(flags: &[String]) -> ByName {
 }
 
 #[test]
-fn the_policies_of_pools_are_uninstalled_with_the_controller() {
-    let removed = |part: &str| {
-        let printed = printed(&["--uninstall", &format!("--parts={part}")]);
-        ["taintward-new-pools", "taintward-dedicated-pools"].map(|policy| printed.contains(policy))
-    };
-    assert_eq!(["viewer", "webhook", "controller"].map(removed), [[false; 2], [false; 2], [true; 2]]);
-}
-
-#[test]
 fn both_forms_say_the_same() {
     let folder = Folder::named("install-forms");
     for (choice, _) in CHOICES {

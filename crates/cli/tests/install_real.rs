@@ -10,11 +10,21 @@ mod install {
     pub(crate) mod objects;
 }
 use install::cluster::Installed;
+use install::objects::printed;
 use serde_json::Value;
 use std::path::Path;
 use taintward_envtest::{Account, Cluster, ClusterConfig, binaries};
 
 const IMAGE: &str = "--image=registry.example.com/taintward:1";
+
+#[test]
+fn the_policies_of_pools_are_uninstalled_with_the_controller() {
+    let removed = |part: &str| {
+        let printed = printed(&["--uninstall", &format!("--parts={part}")]);
+        ["taintward-new-pools", "taintward-dedicated-pools"].map(|policy| printed.contains(policy))
+    };
+    assert_eq!(["viewer", "webhook", "controller"].map(removed), [[false; 2], [false; 2], [true; 2]]);
+}
 
 #[test]
 fn an_installation_on_a_real_server_and_its_end() {
