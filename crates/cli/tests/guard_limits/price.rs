@@ -11,7 +11,7 @@ const TOLERATIONS: usize = 900;
 /// does other work.
 const TIMES: u32 = 8;
 const ROUNDS: usize = 7;
-/// The goal is 3, and 1.7 to 2.6 were measured; on a busy machine it varies. Without lookups it was 80.
+/// The goal is 3, and 1.4 to 2.6 were measured; on a busy machine it varies. Without lookups it was 80.
 const RATIO_MOST: f64 = 4.0;
 
 pub(crate) async fn many_tolerations_cost_little(scene: &Scene, server: u32) {

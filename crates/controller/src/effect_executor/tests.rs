@@ -28,7 +28,7 @@ fn start(executor: &mut EffectExecutor<()>, length: Duration, is_slow: bool) {
 
 const LONG: Duration = Duration::from_secs(4);
 
-/// L6: requests that wait for a webhook take no place of others once they have taken long.
+/// L6: requests that wait for a webhook make room for other requests once they have taken long.
 #[tokio::test(start_paused = true)]
 async fn l6_requests_that_take_long_make_room() {
     let (mut executor, clock) = executor(&[(LONG, false); 16]).await;
@@ -51,7 +51,7 @@ async fn l6_requests_that_take_long_make_room() {
     assert!(!executor.has_room());
 }
 
-/// Each request that ends gives back its place, and those that the engine limits take none.
+/// Each request that ends makes room; those that the engine limits take none.
 #[tokio::test(start_paused = true)]
 async fn every_request_that_ends_makes_room() {
     let quick = Duration::from_millis(5);

@@ -166,9 +166,9 @@ proptest! {
     #![proptest_config(runs())]
 
     /// From creation to deletion no trace is left, whatever existed before and whatever other clients do in between;
-    /// and no mark is lost that is no pool's own.
+    /// and no mark is lost that is not a pool's own.
     #[test]
-    fn nothing_is_left_behind_and_no_foreign_mark_is_removed(
+    fn nothing_is_left_behind_and_no_other_mark_is_removed(
         before in vec(any_foreign(), 0..4),
         mut pools in vec(any_pool(), 1..3),
         meanwhile in vec((any_foreign(), any::<bool>()), 0..6),

@@ -179,7 +179,7 @@ fn a_deleted_pool_stays_while_a_write_of_a_node_may_be_carried_out() {
     }
 }
 
-/// A live read does not find the pool in the guard: the guard is written again at once, and not only after a minute.
+/// A live read does not find the pool in the guard: the guard is written again immediately, and not only after a minute.
 #[test]
 fn a_pool_that_may_not_rely_on_the_guard_yet_makes_it_be_written_again() {
     for is_refused in [true, false] {

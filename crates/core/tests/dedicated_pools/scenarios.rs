@@ -130,7 +130,7 @@ fn a_node_that_is_taken_out_of_a_pool_loses_its_marks_whatever_its_record_says()
         assert_eq!((&left.labels, &left.taints), (&node("n2").node.labels, &Vec::new()), "{record}");
         assert_eq!(run.server.nodes["n1"].node, dedicated("n1", "a").node);
     }
-    // Without a record, too; only what is no pool's own stays.
+    // Without a record, too; only what is not a pool's own stays.
     let mut foreign = node("n2");
     foreign.node.taints = vec![taint("a"), taint("other")];
     let run = after(10, server(&[prepared("a", &["n1"])], &[node("n1"), foreign]));

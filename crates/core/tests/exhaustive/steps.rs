@@ -155,7 +155,7 @@ impl State {
         let flight = self.flights.get(at).filter(|flight| flight.answer.is_none())?.clone();
         if let Some(failure) = self.refusal_of(&flight) {
             self.refused += 1;
-            assert!(self.refused <= REFUSED_AT_ONCE_MAX, "D3: {} are refused at once", self.refused);
+            assert!(self.refused <= REFUSED_AT_ONCE_MAX, "D3: {} are refused at the same time", self.refused);
             self.flights[at].answer = Some(failed(&flight, failure));
             return Some(());
         }

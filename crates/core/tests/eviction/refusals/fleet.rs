@@ -15,7 +15,7 @@ use taintward_core::object_event::ObjectEvent;
 const IN_FLIGHT_MAX: usize = 16;
 const RETRIES_MAX: usize = 4;
 
-/// A request in flight for so long takes no place of others, if there are not too many of these.
+/// A request in flight for so long takes no other request's place, if there are not too many of these.
 const STALLED_MIN: f64 = 0.5;
 const STALLED_MAX: usize = 32;
 
