@@ -57,7 +57,7 @@ impl RequestTimeouts {
         (client >= CLIENT_MIN).then_some(Self { server, client })
     }
 
-    /// The same for a deletion: the server gets as much of `left` as possible, up to [`SERVER_MAX`] (P44).
+    /// The same for a deletion: the server gets as much of `left` as possible, up to four seconds (P44).
     ///
     /// With less, every attempt would time out if an admission webhook or a server takes 2 to 4 s. The sum differs from
     /// that of the others, which add the server's and the client's timeout and so allow for a request that arrives just
