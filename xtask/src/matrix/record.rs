@@ -66,3 +66,17 @@ impl Record {
 fn file(release: &Release) -> PathBuf {
     sources::root().join(format!("xtask/cluster/results/{}.json", release.name()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taintward_envtest::releases::RELEASES;
+
+    #[test]
+    fn every_record_can_be_read() {
+        for release in &RELEASES {
+            let record = Record::read(release).unwrap();
+            assert!(!record.suites.is_empty(), "no result is recorded for Kubernetes {}", release.name());
+        }
+    }
+}
