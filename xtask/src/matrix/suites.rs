@@ -58,22 +58,28 @@ pub(crate) fn named(name: &str) -> Result<&'static str, String> {
 }
 
 /// The test programs of the workspace, built once for all versions.
-pub(crate) struct Programs(Vec<Value>);
+pub(crate) struct Programs {
+    messages: Vec<Value>,
+    /// This program. Its path is read before the build, which may replace it.
+    runner: PathBuf,
+}
 
 impl Programs {
     pub(crate) fn build() -> Result<Self> {
+        let runner = env::current_exe()?;
         let mut command = sources::cargo();
         command.args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
         let output = command.stderr(Stdio::inherit()).output().context("starting cargo test")?;
         ensure!(output.status.success(), "building the tests failed");
-        let messages = String::from_utf8_lossy(&output.stdout);
-        Ok(Self(messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()))
+        let output = String::from_utf8_lossy(&output.stdout);
+        let messages = output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Ok(Self { messages, runner })
     }
 
     /// The path of the program of a suite.
     fn path(&self, suite: &Suite) -> Result<&str> {
         let manifest = suite.crate_folder().join("Cargo.toml");
-        let found = self.0.iter().find(|message| {
+        let found = self.messages.iter().find(|message| {
             message["manifest_path"].as_str().is_some_and(|path| Path::new(path) == manifest)
                 && message["target"]["kind"] == json!(["test"])
                 && message["target"]["name"] == suite.name
@@ -90,10 +96,10 @@ impl Suite {
 
     /// Runs it on one version. Failed tests run again, alone: on a busy machine, a test may be too late.
     pub(crate) fn run(&self, programs: &Programs, release: &Release) -> Result<SuiteResult> {
-        let (program, began) = (programs.path(self)?, Instant::now());
-        let mut result = self.attempt(program, release, &BTreeSet::new())?;
+        let began = Instant::now();
+        let mut result = self.attempt(programs, release, &BTreeSet::new())?;
         if !result.failed.is_empty() {
-            let again = self.attempt(program, release, &result.failed)?;
+            let again = self.attempt(programs, release, &result.failed)?;
             result.passed_alone = result.failed.intersection(&again.passed).cloned().collect();
             match result.failed.contains(ALL) {
                 true => result.failed = again.failed,
@@ -106,13 +112,19 @@ impl Suite {
     }
 
     /// Runs the tests with these names, or all tests.
-    fn attempt(&self, program: &str, release: &Release, names: &BTreeSet<String>) -> Result<SuiteResult> {
+    fn attempt(
+        &self,
+        programs: &Programs,
+        release: &Release,
+        names: &BTreeSet<String>,
+    ) -> Result<SuiteResult> {
+        let program = programs.path(self)?;
         let folder = release.folder()?;
         let log = folder.join(format!("{}{}.log", self.name, if names.is_empty() { "" } else { "-again" }));
         let skipped = folder.join("skipped");
         fs::write(&skipped, "")?;
         let out = File::create(&log).with_context(|| format!("writing {}", log.display()))?;
-        let mut command = Command::new(env::current_exe()?);
+        let mut command = Command::new(&programs.runner);
         command.args(["within", program]).current_dir(self.crate_folder());
         if !names.contains(ALL) && !names.is_empty() {
             command.args(["--test-threads=1", "--exact"]).args(names);
