@@ -53,7 +53,7 @@ const CHECKS: &[RuleCheck] = &[
         },
     ),
     (
-        "(has(self.users) ? self.users.map(one, bytes(one).size() + 3).sum() : 0) + (has(self.groups) ? self.groups.map(one, bytes(one).size() + 3).sum() : 0) + (has(self.serviceAccounts) ? self.serviceAccounts.map(one, one.namespace.size() + one.name.size() + 26).sum() : 0) + (has(self.namespaceSelector) && has(self.namespaceSelector.matchLabels) ? self.namespaceSelector.matchLabels.map(key, key.size() + self.namespaceSelector.matchLabels[key].size() + 50).sum() : 0) + (has(self.namespaceSelector) && has(self.namespaceSelector.matchExpressions) ? self.namespaceSelector.matchExpressions.map(one, one.key.size() + 50 + (has(one.values) ? one.values.map(value, value.size() + 3).sum() : 0)).sum() : 0) <= 63000",
+        "(has(self.users) ? self.users.map(one, bytes(one).size() + 3).sum() : 0) + (has(self.groups) ? self.groups.map(one, bytes(one).size() + 3).sum() : 0) + (has(self.serviceAccounts) ? self.serviceAccounts.map(one, one.__namespace__.size() + one.name.size() + 26).sum() : 0) + (has(self.namespaceSelector) && has(self.namespaceSelector.matchLabels) ? self.namespaceSelector.matchLabels.map(key, key.size() + self.namespaceSelector.matchLabels[key].size() + 50).sum() : 0) + (has(self.namespaceSelector) && has(self.namespaceSelector.matchExpressions) ? self.namespaceSelector.matchExpressions.map(one, one.key.size() + 50 + (has(one.values) ? one.values.map(value, value.size() + 3).sum() : 0)).sum() : 0) <= 63000",
         |users| users_size(users) <= 63_000,
     ),
     ("self.operator in ['Exists', 'DoesNotExist'] || (has(self.values) && self.values.size() > 0)", |one| {

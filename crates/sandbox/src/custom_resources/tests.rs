@@ -166,3 +166,19 @@ async fn they_are_defined_and_served() {
         assert_eq!(definition["status"]["acceptedNames"], definition["spec"]["names"]);
     }
 }
+
+/// Kubernetes 1.30 knows a field whose name CEL reserves only as `__name__`; newer versions know both.
+#[test]
+fn reserved_words_are_escaped_as_names_of_fields() {
+    let reserved = ["as", "break", "const", "continue", "else", "for", "function", "if", "import", "in"];
+    let more = ["let", "loop", "namespace", "package", "return", "var", "void", "while"];
+    for (rule, _) in CHECKS {
+        for name in
+            rule.split('.').skip(1).filter_map(|rest| rest.split(|c: char| !c.is_alphanumeric()).next())
+        {
+            let is_reserved = reserved.iter().chain(&more).any(|word| *word == name);
+            assert!(!is_reserved, "write __{name}__ in {rule}");
+        }
+    }
+    assert!(CHECKS.iter().any(|(rule, _)| rule.contains(".__namespace__.")));
+}
