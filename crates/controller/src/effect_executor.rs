@@ -64,7 +64,7 @@ pub(crate) struct EffectExecutor<I> {
     limit: Option<(metrics::Controller, AimdLimit)>,
     in_flight: FuturesUnordered<BoxFuture<'static, EffectResult<I>>>,
     retries: usize,
-    /// When the others were sent than those that are known to take long, of which the engine itself sends few.
+    /// When the requests were sent that are not known to take long; of the others, the engine itself sends few.
     usual: Vec<Mono>,
 }
 
