@@ -17,7 +17,7 @@ pub(crate) const SLOW_MIN: Span = Span::from_secs(1);
 const SLOW_REMEMBERED: Span = Span::from_secs(600);
 
 /// The largest number of slow deletions in flight, and how long another pod waits before it asks again for room.
-const SLOW_MAX: usize = 64;
+const SLOW_MAX: usize = 96;
 const ROOM_AWAITED: Span = Span::from_millis(250);
 
 /// How long deletions take in a namespace.
