@@ -77,8 +77,10 @@ fn examine(options: &DoctorOptions, lint: Lint<'_>) -> Result<ExitCode, DoctorEr
 }
 
 fn read(options: &DoctorOptions) -> Result<ClusterFacts, ClusterStateError> {
+    let mut cluster = options.cluster.clone();
+    cluster.settings.warn = say::warning;
     Runtime::new()?.block_on(async {
-        let reader = ClusterReader::of(&options.cluster).await?;
+        let reader = ClusterReader::of(&cluster).await?;
         Ok(collect::from_cluster(&reader, options).await)
     })
 }

@@ -10,6 +10,7 @@ mod layers;
 mod observe;
 mod overrides;
 mod probe;
+mod server_address;
 
 pub use config_source::entries;
 pub use observe::RequestObserver;
@@ -153,6 +154,19 @@ pub enum ConnectError {
          HTTP"
     )]
     Server(String),
+    /// The server of a cluster is not an address.
+    #[error(
+        "the kubeconfig {place} has \"{server}\" as the server of cluster \"{cluster}\", which is not the address of \
+         an API server; write https://HOST:PORT, or http:// for plain HTTP"
+    )]
+    ClusterServer {
+        /// Path of the file, or files.
+        place: String,
+        /// The name of the cluster.
+        cluster: String,
+        /// The address, without its user information.
+        server: String,
+    },
     /// The context is incomplete.
     #[error(
         "the kubeconfig {place} is not complete: {reason}; correct it, or choose another context with --context"

@@ -17,6 +17,11 @@ const REQUESTS_MAX: Duration = Duration::from_secs(600);
 pub(crate) const WHICH: [&str; 8] =
     ["kubeconfig", "context", "cluster_name", "user", "server_address", "as_user", "as_group", "as_uid"];
 
+/// Whether it is the ID of a flag about the connection, which all commands that connect have.
+pub(crate) fn is_of_server(id: &str) -> bool {
+    WHICH.contains(&id) || id == "request_timeout"
+}
+
 /// Flags of commands that send requests to a server.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = HEADING)]
@@ -125,7 +130,8 @@ impl ServerArgs {
             },
             interactive: true,
             keep_alive: config::KeepAlive::PATIENT,
-            warn: crate::say::warning,
+            // As with kubectl; doctor and the controllers warn.
+            warn: |_| {},
             ..config::ConnectSettings::default()
         };
         let each = self.request_timeout.map_or_else(RequestBudget::default, RequestBudget::from);

@@ -77,7 +77,7 @@ impl NodeFaultArgs {
             context: which.context,
             interactive: true,
             keep_alive: config::KeepAlive::PATIENT,
-            warn: crate::say::warning,
+            warn: |_| {},
             ..config::ConnectSettings::default()
         };
         NodeFaultOptions { fault, nodes, cluster }

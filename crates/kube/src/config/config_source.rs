@@ -1,12 +1,12 @@
 //! Finds the configuration: flag, `$KUBECONFIG`, home folder, or the service account of a pod.
 
-use super::{ConfigSource, ConnectError, ConnectSettings, KubeconfigSection, names};
-use crate::error_text::{one_line, quiet};
+use super::{ConfigSource, ConnectError, ConnectSettings, KubeconfigSection, names, server_address};
+use crate::error_text::{one_line, quiet, redacted_url};
 use http::Uri;
 use http::uri::InvalidUri;
 use hyper_util::client::proxy::matcher::Matcher;
 use kube::Config;
-use kube::config::{Cluster, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{Cluster, Context, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io;
@@ -191,13 +191,13 @@ async fn from_files(
         name => format!("context \"{}\"{} of {files}", quiet(name), overrides.description()),
     };
     overrides.apply(&mut merged, &context_name, &files)?;
+    resolve_server(&mut merged, &context_name, &files)?;
     let (used, cluster) = cluster_of(&merged, &context_name).unwrap_or_default();
     let options = KubeConfigOptions { context: Some(context_name), ..KubeConfigOptions::default() };
     let mut config = match Config::from_custom_kubeconfig(merged, &options).await {
         Ok(config) => config,
         Err(why) => return Err(sort(&why, files)),
     };
-    config.cluster_url = without_userinfo(config.cluster_url);
     // Data take precedence over a file.
     let authority = cluster.certificate_authority.filter(|_| cluster.certificate_authority_data.is_none());
     config.root_cert_file = authority.map(PathBuf::from);
@@ -212,13 +212,31 @@ async fn from_files(
     Ok(ConfigSource { config, place, warning })
 }
 
-/// No request sends the user information of the server's URL, so no message and no metric can show it either.
-fn without_userinfo(url: Uri) -> Uri {
-    let mut parts = url.clone().into_parts();
-    let host = parts.authority.as_ref().and_then(|authority| authority.as_str().rsplit_once('@'));
-    let Some(host) = host.and_then(|(_, host)| host.parse().ok()) else { return url };
-    parts.authority = Some(host);
-    Uri::from_parts(parts).unwrap_or(url)
+/// Replaces the address of the context's server by its URL, without user information: no request sends it, so no message
+/// and no metric can show it either. A server that is absent is reported by the library.
+fn resolve_server(config: &mut Kubeconfig, context: &str, place: &str) -> Result<(), ConnectError> {
+    let context = config.contexts.iter().find(|one| one.name == context).and_then(|one| one.context.clone());
+    let Some(Context { cluster: name, user, .. }) = context else { return Ok(()) };
+    let user = config.auth_infos.iter().find(|one| Some(&one.name) == user.as_ref());
+    let has_client_certificate = user
+        .and_then(|one| one.auth_info.as_ref())
+        .is_some_and(|user| user.client_certificate.is_some() || user.client_certificate_data.is_some());
+    let named = config.clusters.iter_mut().find(|one| one.name == name);
+    let Some(cluster) = named.and_then(|one| one.cluster.as_mut()) else { return Ok(()) };
+    let Some(server) = &cluster.server else { return Ok(()) };
+    let has_certificates = has_client_certificate
+        || cluster.certificate_authority.is_some()
+        || cluster.certificate_authority_data.is_some()
+        || cluster.insecure_skip_tls_verify == Some(true);
+    match server_address::parse(server, has_certificates) {
+        Some(url) => cluster.server = Some(url.to_string()),
+        None => {
+            let server = quiet(&redacted_url(server));
+            let (place, cluster) = (place.to_owned(), quiet(&name));
+            return Err(ConnectError::ClusterServer { place, cluster, server });
+        }
+    }
+    Ok(())
 }
 
 /// The warning about `insecure-skip-tls-verify`, and where it is set.

@@ -2,9 +2,8 @@
 //!
 //! - Invariant: an unknown name is an error, never another cluster or user.
 
-use super::{ConnectError, names};
+use super::{ConnectError, names, server_address};
 use crate::error_text::{quiet, redacted_url};
-use http::Uri;
 use kube::Config;
 use kube::config::{Cluster, Context, Kubeconfig, NamedCluster, NamedContext};
 
@@ -100,7 +99,8 @@ fn unknown(kind: &'static str, name: &str, place: &str, known: String) -> Connec
 }
 
 fn check(server: &str) -> Result<(), ConnectError> {
-    let address: Option<Uri> = server.parse().ok();
-    let fits = address.is_some_and(|address| matches!(address.scheme_str(), Some("http" | "https")));
-    if fits { Ok(()) } else { Err(ConnectError::Server(quiet(&redacted_url(server)))) }
+    match server_address::parse(server, false) {
+        Some(_) => Ok(()),
+        None => Err(ConnectError::Server(quiet(&redacted_url(server)))),
+    }
 }

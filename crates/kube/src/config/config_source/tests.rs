@@ -153,12 +153,33 @@ async fn an_error_of_a_file_is_one_clear_sentence() {
     assert!(none.contains("--context") && none.contains("\"two\""), "{none}");
     let address = folder.write("address", &GOOD.replace("https://one.example:6443", "not an address"));
     let address = error_of(&settings(Some(address), None), &around).await;
-    assert!(matches!(address, ConnectError::Incomplete { .. }), "{address}");
+    assert!(matches!(address, ConnectError::ClusterServer { .. }), "{address}");
+    assert!(address.to_string().contains("\"not an address\" as the server of cluster \"c\""), "{address}");
     let authority =
         GOOD.replace("'https://one.example:6443'", "'https://one.example', certificate-authority-data: '!'");
     let authority = folder.write("authority", &authority);
     let authority = error_of(&settings(Some(authority), None), &around).await;
     assert!(matches!(authority, ConnectError::BadCertificate { .. }), "{authority}");
+}
+
+/// kubectl's rule: without a scheme, certificates decide.
+#[tokio::test]
+async fn an_address_without_a_scheme_is_completed() {
+    let folder = Folder::new();
+    let around = around(&folder);
+    let url_of = async |config: &str, overrides: ConfigOverrides| {
+        let path = folder.write("address", config);
+        find(&overridden(&path, overrides), &around).await.unwrap().config.cluster_url.to_string()
+    };
+    let bare = GOOD.replace("https://one.example:6443", "one.example:6443");
+    let none = ConfigOverrides::default;
+    assert_eq!(url_of(&bare, none()).await, "http://one.example:6443/");
+    let careless =
+        bare.replace("cluster: {server: 'one", "cluster: {insecure-skip-tls-verify: true, server: 'one");
+    assert_eq!(url_of(&careless, none()).await, "https://one.example:6443/");
+    let flag = || ConfigOverrides { server: text("three.example:1"), ..none() };
+    assert_eq!(url_of(GOOD, flag()).await, "http://three.example:1/");
+    assert_eq!(url_of(&careless, flag()).await, "https://three.example:1/");
 }
 
 #[tokio::test]
@@ -259,7 +280,7 @@ async fn a_missing_entry_is_never_replaced_by_another() {
     assert!(cluster.contains("no cluster \"e\"") && cluster.ends_with("it has \"c\", \"d\""), "{cluster}");
     let user = error(ConfigOverrides { user: text("e"), ..ConfigOverrides::default() }).await;
     assert!(user.contains("no user \"e\"") && user.ends_with("it has \"u\""), "{user}");
-    for wrong in ["localhost:8080", "ftp://a", "https://", "", "a b"] {
+    for wrong in ["localhost:port", "ftp://a", "https://", "", "a b"] {
         let server = error(ConfigOverrides { server: text(wrong), ..ConfigOverrides::default() }).await;
         assert!(server.contains("--server https://HOST:PORT"), "{wrong}: {server}");
     }
