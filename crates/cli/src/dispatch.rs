@@ -22,8 +22,10 @@ use crate::version;
 use crate::webhook;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use taintward_controller::logging;
 
 pub(crate) fn main() -> ExitCode {
+    logging::tell_panics(|sentence| say::error(sentence));
     if let Some(words) = complete::words() {
         return complete::run(words);
     }

@@ -4,6 +4,7 @@ mod line_format;
 mod log_counter;
 
 use std::io;
+use std::panic::PanicHookInfo;
 pub use taintward_server::escape::escaped;
 use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
@@ -51,7 +52,7 @@ pub const KEYS: [(&str, &str); 14] = [
     ("remedy", "what you can do about it"),
     ("flag", "the flag that a warning at start-up is about"),
     ("signal", "the signal that stopped the process"),
-    ("place", "file and line of a bug"),
+    ("code", "where a bug is in the source"),
 ];
 
 /// Starts to log to standard error, for the rest of the process's life.
@@ -77,11 +78,29 @@ pub fn end_on_panic() {
 /// Turns the output of a panic, which is always a bug, into an ordinary log record.
 pub fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        let place = panic.location().map(ToString::to_string).unwrap_or_default();
-        let cause = panic.payload_as_str().unwrap_or("no reason given");
+        let (cause, code) = cause_and_code(panic);
         let remedy = "report this line";
-        tracing::error!(err = cause, place, remedy, "taintward stops because of a bug");
+        tracing::error!(err = cause, code, remedy, "taintward stops because of a bug");
     }));
+}
+
+/// Turns the output of a panic into one sentence for a person, with a code for the report.
+pub fn tell_panics(tell: fn(&str)) {
+    std::panic::set_hook(Box::new(move |panic| {
+        let (cause, code) = cause_and_code(panic);
+        let version = env!("CARGO_PKG_VERSION");
+        tell(&format!("taintward {version} stops because of a bug, code {code}: {cause}; report this line"));
+    }));
+}
+
+/// What a panic says, and the code of its place: the name of the source file without its folders, which are those of the
+/// machine that built the program, and the line.
+fn cause_and_code<'p>(panic: &'p PanicHookInfo<'_>) -> (&'p str, String) {
+    let code = panic.location().map_or_else(String::new, |place| {
+        let file = place.file().rsplit(['/', '\\']).next().unwrap_or_default();
+        format!("{file}:{}", place.line())
+    });
+    (panic.payload_as_str().unwrap_or("no reason given"), code)
 }
 
 /// The subscriber of [`start`], with the caller's writer and clock.
