@@ -2,15 +2,18 @@
 //!
 //! - Invariant: aliases share their values, so that a text does not grow much when it is parsed.
 
+mod documents;
 pub(crate) mod files;
 mod json;
 mod parse;
+mod repeated;
 mod scalar;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use json::excerpt;
-pub(crate) use parse::{ParseError, each};
+pub(crate) use parse::{ParseError, each, each_from};
+pub(crate) use repeated::warn_of_repeated;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -64,6 +67,8 @@ pub(crate) struct MapEntry {
     pub(crate) key: Rc<str>,
     pub(crate) key_span: TextSpan,
     pub(crate) value: YamlNode,
+    /// Where the same map has this field before: a mistake, of which the last field counts, as in kubectl.
+    pub(crate) earlier: Option<TextPosition>,
 }
 
 /// The field that merges the fields of another map.
@@ -113,7 +118,7 @@ impl YamlNode {
         for (name, text) in [("apiVersion", version), ("kind", kind)] {
             if self.get(name).is_none() {
                 let value = Self { span: self.span, value: YamlValue::Text(text.into()) };
-                entries.push(MapEntry { key: name.into(), key_span: self.span, value });
+                entries.push(MapEntry { key: name.into(), key_span: self.span, value, earlier: None });
             }
         }
         self.value = YamlValue::Map(entries.into());

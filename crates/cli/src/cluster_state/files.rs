@@ -16,7 +16,7 @@ use crate::manifest::files::{ManifestFile, each};
 use crate::manifest::{self, ParseError, TextPosition, YamlNode};
 use crate::progress::Progress;
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -102,7 +102,7 @@ impl FileReader {
             return;
         };
         let why = match self.objects.cmp(&OBJECTS_MOST) {
-            Ordering::Less => match self.read(kind, object) {
+            Ordering::Less => match self.read(file, text, kind, object) {
                 Ok(()) => return,
                 Err(why) => format!("{} {}: {why}; it is skipped", object.word, object.name()),
             },
@@ -114,8 +114,35 @@ impl FileReader {
         self.gaps.push(ReadError { file: file.to_owned(), at: object.at(text), why });
     }
 
-    fn read(&mut self, kind: StateObjectKind, object: &StateObject<'_>) -> Result<(), String> {
-        let json = with_uid(object.json()?);
+    fn read(
+        &mut self,
+        file: &str,
+        text: &str,
+        kind: StateObjectKind,
+        object: &StateObject<'_>,
+    ) -> Result<(), String> {
+        let json = match object.body {
+            ObjectBody::Json(json) => json,
+            ObjectBody::Tree(tree) => {
+                manifest::warn_of_repeated(file, tree);
+                return self.decode(kind, to_json(tree)?.into());
+            }
+        };
+        let mut result = self.decode(kind, json.as_bytes().into());
+        if result.is_err() {
+            // JSON may repeat a field, of which the last one counts.
+            manifest::each_from(json, object.at(text), |tree| {
+                if !tree.repeated().is_empty() {
+                    manifest::warn_of_repeated(file, tree);
+                    result = to_json(tree).and_then(|json| self.decode(kind, json.into()));
+                }
+            });
+        }
+        result
+    }
+
+    fn decode(&mut self, kind: StateObjectKind, json: Cow<'_, [u8]>) -> Result<(), String> {
+        let json = with_uid(json);
         let another = match kind {
             StateObjectKind::Node => {
                 self.details.node(&json);
@@ -233,15 +260,12 @@ enum ObjectBody<'t> {
     Tree(&'t YamlNode),
 }
 
-impl StateObject<'_> {
-    /// In the API server's form.
-    fn json(&self) -> Result<Cow<'_, [u8]>, String> {
-        match self.body {
-            ObjectBody::Json(text) => Ok(text.as_bytes().into()),
-            ObjectBody::Tree(tree) => serde_json::to_vec(tree).map(Cow::Owned).map_err(|why| why.to_string()),
-        }
-    }
+/// In the API server's form.
+fn to_json(tree: &YamlNode) -> Result<Vec<u8>, String> {
+    serde_json::to_vec(tree).map_err(|why| why.to_string())
+}
 
+impl StateObject<'_> {
     /// `metadata.name`.
     fn name(&self) -> String {
         let name = match self.body {
@@ -255,9 +279,15 @@ impl StateObject<'_> {
 
     /// Where it starts.
     fn at(&self, text: &str) -> TextPosition {
-        let offset = match self.place {
-            ObjectPosition::Mark(mark) => return mark,
-            ObjectPosition::Offset(offset) => offset,
+        self.place.mark(text)
+    }
+}
+
+impl ObjectPosition {
+    fn mark(&self, text: &str) -> TextPosition {
+        let offset = match self {
+            Self::Mark(mark) => return *mark,
+            Self::Offset(offset) => *offset,
         };
         let before = text.get(..offset).unwrap_or_default();
         let line = before.rsplit('\n').next().unwrap_or_default();
@@ -268,14 +298,19 @@ impl StateObject<'_> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct TypeMeta<'t> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text_or_null")]
     api_version: Cow<'t, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text_or_null")]
     kind: Cow<'t, str>,
     #[serde(borrow, default)]
     items: Option<Vec<&'t RawValue>>,
     #[serde(borrow, default)]
     metadata: Option<TypeMetaName<'t>>,
+}
+
+/// As in an API server, null is an absent field.
+fn text_or_null<'de, D: Deserializer<'de>>(from: D) -> Result<Cow<'de, str>, D::Error> {
+    Ok(Option::<Cow<'de, str>>::deserialize(from)?.unwrap_or_default())
 }
 
 #[derive(Deserialize)]
@@ -293,19 +328,22 @@ impl TypeMeta<'_> {
 /// Passes each object of a text to `tell`, including those in lists. Returns the errors.
 fn each_object(text: &str, tell: &mut dyn FnMut(StateObject<'_>)) -> Vec<ParseError> {
     if let Some(list) = one_json(text).filter(|whole| whole.kind.ends_with("List")) {
+        let mut faults = Vec::new();
         let items = list.items.iter().flatten();
-        items.for_each(|item| tell(of_json(text, item.get(), &list)));
-        return Vec::new();
+        items.for_each(|item| of_json((text, item.get()), &list, LISTS_MOST, tell, &mut faults));
+        return faults;
     }
-    manifest::each(text, |tree| {
-        let (version, word) = (tree.text("apiVersion"), tree.text("kind"));
-        tell(StateObject {
-            kind: StateObjectKind::of(version, word),
-            word: word.into(),
-            place: ObjectPosition::Mark(tree.span.from),
-            body: ObjectBody::Tree(tree),
-        });
-    })
+    manifest::each(text, |tree| tell(of_tree(tree)))
+}
+
+fn of_tree(tree: &YamlNode) -> StateObject<'_> {
+    let (version, word) = (tree.text("apiVersion"), tree.text("kind"));
+    StateObject {
+        kind: StateObjectKind::of(version, word),
+        word: word.into(),
+        place: ObjectPosition::Mark(tree.span.from),
+        body: ObjectBody::Tree(tree),
+    }
 }
 
 /// A text that is a single JSON object.
@@ -313,21 +351,42 @@ fn one_json(text: &str) -> Option<TypeMeta<'_>> {
     text.trim_start().starts_with('{').then(|| serde_json::from_str(text).ok())?
 }
 
-/// The kind of an item of a list; items without a kind have that of the list.
-fn of_json<'t>(text: &str, item: &'t str, list: &TypeMeta<'t>) -> StateObject<'t> {
-    let head: Option<TypeMeta<'t>> = serde_json::from_str(item).ok();
-    let (version, word) = match head {
-        Some(head) if !head.kind.is_empty() => (head.api_version, head.kind),
-        _ => {
-            let word = list.kind.strip_suffix("List").unwrap_or_default().to_owned();
-            (list.api_version.clone(), word.into())
-        }
-    };
+/// Lists inside lists to this depth are read in place; deeper ones, as YAML is read.
+const LISTS_MOST: usize = 8;
+
+/// Passes on an item of a list, with the kind of the list if it has none; of an item that is a list, its items.
+fn of_json<'t>(
+    (text, item): (&'t str, &'t str),
+    list: &TypeMeta<'t>,
+    depth: usize,
+    tell: &mut dyn FnMut(StateObject<'_>),
+    faults: &mut Vec<ParseError>,
+) {
     let offset = item.as_ptr() as usize - text.as_ptr() as usize;
-    StateObject {
-        kind: StateObjectKind::of(&version, &word),
-        word,
-        place: ObjectPosition::Offset(offset),
-        body: ObjectBody::Json(item),
+    let kind = list.kind.strip_suffix("List").unwrap_or_default();
+    let head = serde_json::from_str::<TypeMeta<'t>>(item).ok();
+    let Some(mut head) = head.filter(|head| depth > 0 || head.items.is_none()) else {
+        // Its fields may be repeated or of other types.
+        let from = ObjectPosition::Offset(offset).mark(text);
+        faults.extend(manifest::each_from(item, from, |tree| match kind {
+            "" => tell(of_tree(tree)),
+            kind => tell(of_tree(&tree.clone().called(&list.api_version, kind))),
+        }));
+        return;
+    };
+    if head.kind.is_empty() {
+        head.kind = kind.to_owned().into();
+        head.api_version = list.api_version.clone();
+    }
+    match head.items.take() {
+        Some(items) => {
+            items.iter().for_each(|inner| of_json((text, inner.get()), &head, depth - 1, tell, faults));
+        }
+        None => tell(StateObject {
+            kind: StateObjectKind::of(&head.api_version, &head.kind),
+            word: head.kind,
+            place: ObjectPosition::Offset(offset),
+            body: ObjectBody::Json(item),
+        }),
     }
 }

@@ -191,7 +191,10 @@ pub(crate) fn from_files(paths: &[PathBuf]) -> Result<ClusterFacts, DoctorError>
         let fault = |at, why: String| ReadError { file: file.name.clone(), at, why };
         match &file.text {
             Ok(text) => {
-                let broken = manifest::each(text, |object| facts.add(object));
+                let broken = manifest::each(text, |object| {
+                    manifest::warn_of_repeated(&file.name, object);
+                    facts.add(object);
+                });
                 faults.extend(broken.into_iter().map(|error| fault(error.at, error.why)));
             }
             Err(why) => faults.push(fault(why.at(), why.to_string())),

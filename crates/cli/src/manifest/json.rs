@@ -22,7 +22,8 @@ pub(crate) fn excerpt(json: &[u8], keep: impl Fn(&str, &str) -> bool) -> serde_j
     type Fields<'j> = BTreeMap<Cow<'j, str>, &'j RawValue>;
     let map =
         |entries: Vec<MapEntry>| YamlNode { value: YamlValue::Map(entries.into()), ..YamlNode::default() };
-    let entry = |key: &str, value| MapEntry { key: key.into(), key_span: TextSpan::default(), value };
+    let entry =
+        |key: &str, value| MapEntry { key: key.into(), key_span: TextSpan::default(), value, earlier: None };
     let mut entries = Vec::new();
     for (section, raw) in serde_json::from_slice::<Fields<'_>>(json)? {
         let value = match raw.get().starts_with('{') {
@@ -83,7 +84,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<YamlValue, A::Error> {
         let mut entries = Vec::new();
         while let Some((key, value)) = fields.next_entry::<String, YamlNode>()? {
-            entries.push(MapEntry { key: key.into(), key_span: TextSpan::default(), value });
+            entries.push(MapEntry { key: key.into(), key_span: TextSpan::default(), value, earlier: None });
         }
         Ok(YamlValue::Map(entries.into()))
     }

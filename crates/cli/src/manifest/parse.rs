@@ -1,16 +1,23 @@
 //! Parses YAML and JSON text into objects with positions, one at a time.
 //!
-//! - Invariant: memory holds one object besides the text; depth and size are limited; after a broken document the next
-//!   one is read.
+//! - Invariant: memory holds one object besides the text, and those items of a list that need its kind, if that follows
+//!   them; the meaning of a map does not depend on the order of its fields; depth and size are limited; after a broken
+//!   document the next one is read.
 
+use super::documents::{TextPart, parts};
 use super::scalar::plain;
-use super::{MapEntry, PIECES_MOST, TextPosition, TextSpan, YamlNode, YamlValue};
+use super::{MERGE, MapEntry, PIECES_MOST, TextPosition, TextSpan, YamlNode, YamlValue};
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput, StructureStyle};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Deeper nesting is rejected, as by API servers.
 const DEPTH_MOST: usize = 128;
+
+/// The fields that make a document a list, and that items of a list may lack.
+const ITEMS: &str = "items";
+const KIND: &str = "kind";
+const VERSION: &str = "apiVersion";
 
 /// A fault of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,65 +28,73 @@ pub(crate) struct ParseError {
 
 /// Passes the objects of a text to `tell`, including those in lists, and also documents of other types, as they are.
 /// Returns the errors.
-pub(crate) fn each(text: &str, mut tell: impl FnMut(&YamlNode)) -> Vec<ParseError> {
+pub(crate) fn each(text: &str, tell: impl FnMut(&YamlNode)) -> Vec<ParseError> {
+    each_from(text, TextPosition { line: 1, column: 1 }, tell)
+}
+
+/// The same for a text that begins at a position of a longer one.
+pub(crate) fn each_from(text: &str, from: TextPosition, mut tell: impl FnMut(&YamlNode)) -> Vec<ParseError> {
     let mut faults = Vec::new();
+    parts(text, from).into_iter().for_each(|part| part_of(&part, &mut faults, &mut tell));
+    faults
+}
+
+fn part_of(part: &TextPart<'_>, faults: &mut Vec<ParseError>, tell: &mut dyn FnMut(&YamlNode)) {
     let mut options = granit_parser::options! {
         flow_nesting_limit: DEPTH_MOST,
         block_nesting_limit: DEPTH_MOST,
     };
     options.set_emit_comments(false);
-    // A byte order mark is not part of the text.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let parser = Parser::new_from_str_with_options(text, options);
-    let mut reader = YamlReader { parser, anchors: HashMap::new(), pieces: 0 };
+    let parser = Parser::new_from_str_with_options(part.text, options);
+    let mut reader = YamlReader { parser, from: part.from, anchors: HashMap::new(), pieces: 0 };
     loop {
-        match reader.document(&mut tell) {
+        match reader.document(tell) {
             Ok(true) => {}
-            Ok(false) => return faults,
+            Ok(false) => return,
             Err(fault) => {
                 faults.push(fault);
                 match reader.parser.proceed_next_document() {
                     Ok(true) => {}
-                    Ok(false) => return faults,
-                    Err(why) => {
-                        faults.push(why.into());
-                        return faults;
-                    }
+                    Ok(false) => return,
+                    Err(why) => return faults.push(reader.fault(&why)),
                 }
             }
         }
     }
 }
 
-impl From<ScanError> for ParseError {
-    fn from(why: ScanError) -> Self {
-        Self { at: mark(why.marker()), why: why.info() }
-    }
-}
-
-fn mark(marker: &Marker) -> TextPosition {
-    TextPosition { line: marker.line(), column: marker.col() + 1 }
-}
-
-fn span(span: granit_parser::Span) -> TextSpan {
-    TextSpan { from: mark(&span.start), to: mark(&span.end) }
-}
-
 struct YamlReader<'t> {
     parser: Parser<'t, StrInput<'t>>,
-    /// The values of this document's aliases.
-    anchors: HashMap<usize, YamlNode>,
+    /// Where the parser's text begins.
+    from: TextPosition,
+    /// The values of this document's aliases, and the number of nodes of each.
+    anchors: HashMap<usize, (YamlNode, usize)>,
     /// The number of nodes of the present object.
     pieces: usize,
 }
 
 impl<'t> YamlReader<'t> {
+    fn position(&self, marker: &Marker) -> TextPosition {
+        let (line, column) = (marker.line(), marker.col() + 1);
+        match line {
+            0 | 1 => TextPosition { line: self.from.line, column: self.from.column + marker.col() },
+            line => TextPosition { line: self.from.line + line - 1, column },
+        }
+    }
+
+    fn fault(&self, why: &ScanError) -> ParseError {
+        ParseError { at: self.position(why.marker()), why: why.info() }
+    }
+
     /// `None` at the end of the text.
     fn next(&mut self) -> Result<Option<(Event<'t>, TextSpan)>, ParseError> {
         match self.parser.next_event() {
             None => Ok(None),
-            Some(Err(why)) => Err(why.into()),
-            Some(Ok((event, at))) => Ok(Some((event, span(at)))),
+            Some(Err(why)) => Err(self.fault(&why)),
+            Some(Ok((event, at))) => {
+                let span = TextSpan { from: self.position(&at.start), to: self.position(&at.end) };
+                Ok(Some((event, span)))
+            }
         }
     }
 
@@ -117,7 +132,9 @@ impl<'t> YamlReader<'t> {
         at: TextSpan,
         tell: &mut dyn FnMut(&YamlNode),
     ) -> Result<(), ParseError> {
-        let (mut entries, mut listed) = (Vec::new(), false);
+        let mut entries = Vec::new();
+        // Items that need the list's kind, which may follow them, and those after them.
+        let mut waiting: Option<Vec<YamlNode>> = None;
         let end = loop {
             let (event, at) = self.within()?;
             if matches!(event, Event::MappingEnd) {
@@ -125,30 +142,34 @@ impl<'t> YamlReader<'t> {
             }
             let key = self.key(event, at)?;
             let (event, at) = self.within()?;
-            if key.as_text() == "items" && matches!(event, Event::SequenceStart(..)) {
-                listed = true;
-                self.list(&entries, tell)?;
+            if key.as_text() == ITEMS && matches!(event, Event::SequenceStart(..)) {
+                self.list(&entries, waiting.get_or_insert_default(), tell)?;
             } else {
-                entries.push(MapEntry {
-                    key: text_of(&key),
-                    key_span: key.span,
-                    value: self.tree(event, at)?,
-                });
+                entries.push(entry(&key, self.tree(event, at)?));
             }
         };
-        if !listed {
-            tell(&whole(style, at, end, entries));
+        let list = whole(style, at, end, entries);
+        match waiting {
+            None => tell(&list),
+            Some(items) => {
+                if list.names().any(|entry| entry.earlier.is_some()) {
+                    tell(&list);
+                }
+                items.into_iter().for_each(|item| tell_item(item, &list, tell));
+            }
         }
         Ok(())
     }
 
-    /// Items of a list such as PodList have a kind of their own only if the list has none.
-    fn list(&mut self, list: &[MapEntry], tell: &mut dyn FnMut(&YamlNode)) -> Result<(), ParseError> {
-        let said = |name: &str| {
-            let entry = list.iter().find(|entry| *entry.key == *name);
-            entry.map(|entry| entry.value.as_text()).unwrap_or_default()
-        };
-        let kind = said("kind").strip_suffix("List").unwrap_or_default();
+    /// Passes on the items of a list, up to the first one that needs the kind of the list and does not have it yet.
+    fn list(
+        &mut self,
+        before: &[MapEntry],
+        waiting: &mut Vec<YamlNode>,
+        tell: &mut dyn FnMut(&YamlNode),
+    ) -> Result<(), ParseError> {
+        let list = YamlNode { value: YamlValue::Map(before.into()), ..YamlNode::default() };
+        let is_known = list.get(KIND).is_some() && list.get(VERSION).is_some();
         loop {
             self.pieces = 0;
             let (event, at) = self.within()?;
@@ -156,17 +177,18 @@ impl<'t> YamlReader<'t> {
                 return Ok(());
             }
             let item = self.tree(event, at)?;
-            tell(&if kind.is_empty() { item } else { item.called(said("apiVersion"), kind) });
+            let is_complete = item.get(KIND).is_some() && item.get(VERSION).is_some();
+            match waiting.is_empty() && (is_known || is_complete) {
+                true => tell_item(item, &list, tell),
+                false => waiting.push(item),
+            }
         }
     }
 
     fn tree(&mut self, event: Event<'t>, at: TextSpan) -> Result<YamlNode, ParseError> {
+        let before = self.pieces;
         self.pieces += 1;
-        if self.pieces > PIECES_MOST {
-            let why = "an object has more elements than any API server accepts; remove the elements that you do not need"
-                .to_owned();
-            return Err(ParseError { at: at.from, why });
-        }
+        self.check_size(at)?;
         let (tree, anchor) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let asked = tag.as_ref().and_then(|tag| tag.core_suffix().map(str::to_owned));
@@ -180,15 +202,30 @@ impl<'t> YamlReader<'t> {
             Event::MappingStart(style, anchor, _) => (self.mapping(style, at)?, anchor),
             // The value's nodes have the position of the anchor; the alias itself is here.
             Event::Alias(anchor) => {
-                let value = self.anchors.get(&anchor).map(|tree| tree.value.clone()).unwrap_or_default();
+                let (value, pieces) = match self.anchors.get(&anchor) {
+                    Some((tree, pieces)) => (tree.value.clone(), *pieces),
+                    None => (YamlValue::Null, 0),
+                };
+                self.pieces = self.pieces.saturating_add(pieces);
+                self.check_size(at)?;
                 return Ok(YamlNode { span: at, value });
             }
             _ => (YamlNode::default(), 0),
         };
         if anchor > 0 {
-            self.anchors.insert(anchor, tree.clone());
+            self.anchors.insert(anchor, (tree.clone(), self.pieces - before));
         }
         Ok(tree)
+    }
+
+    /// Aliases count with all that they stand for, as in an API server.
+    fn check_size(&self, at: TextSpan) -> Result<(), ParseError> {
+        if self.pieces <= PIECES_MOST {
+            return Ok(());
+        }
+        let why = "an object has more elements than any API server accepts; remove the elements that you do not need"
+            .to_owned();
+        Err(ParseError { at: at.from, why })
     }
 
     /// An unfilled template looks like a map in the place of a key: `{{ .Values.x }}`.
@@ -227,14 +264,39 @@ impl<'t> YamlReader<'t> {
             }
             let key = self.key(event, here)?;
             let (event, here) = self.within()?;
-            entries.push(MapEntry { key: text_of(&key), key_span: key.span, value: self.tree(event, here)? });
+            entries.push(entry(&key, self.tree(event, here)?));
         }
     }
 }
 
-fn whole(style: StructureStyle, at: TextSpan, closing: TextSpan, entries: Vec<MapEntry>) -> YamlNode {
+/// Passes on an item with the kind of its list, if it has none; of an item that is a list, its items.
+fn tell_item(item: YamlNode, list: &YamlNode, tell: &mut dyn FnMut(&YamlNode)) {
+    let kind = list.text(KIND).strip_suffix("List").unwrap_or_default();
+    let item = if kind.is_empty() { item } else { item.called(list.text(VERSION), kind) };
+    match item.get(ITEMS) {
+        Some(YamlNode { value: YamlValue::List(items), .. }) => {
+            items.iter().for_each(|inner| tell_item(inner.clone(), &item, tell));
+        }
+        _ => tell(&item),
+    }
+}
+
+fn whole(style: StructureStyle, at: TextSpan, closing: TextSpan, mut entries: Vec<MapEntry>) -> YamlNode {
     let to = end(style, closing, entries.last().map(|entry| &entry.value));
+    mark_repeated(&mut entries);
     YamlNode { span: TextSpan { from: at.from, to }, value: YamlValue::Map(entries.into()) }
+}
+
+/// Sets the position of the earlier field of the same name.
+fn mark_repeated(entries: &mut [MapEntry]) {
+    let mut seen: HashMap<Rc<str>, TextPosition> = HashMap::with_capacity(entries.len());
+    for entry in entries.iter_mut().filter(|entry| *entry.key != *MERGE) {
+        entry.earlier = seen.insert(Rc::clone(&entry.key), entry.key_span.from);
+    }
+}
+
+fn entry(key: &YamlNode, value: YamlNode) -> MapEntry {
+    MapEntry { key: text_of(key), key_span: key.span, value, earlier: None }
 }
 
 /// The end of a block collection is known only further on, so the end of its last node is taken.

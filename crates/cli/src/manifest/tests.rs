@@ -3,7 +3,76 @@
 use super::files::{ManifestFile, ManifestFileError};
 use super::*;
 use proptest::prelude::*;
+use serde_json::Value;
 use std::path::PathBuf;
+
+mod documents;
+
+/// How a document is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Spelling {
+    Json,
+    PrettyJson,
+    /// YAML with indentation.
+    Block,
+    /// YAML in braces, with plain scalars.
+    Flow,
+}
+
+/// Writes a document with the fields of each map in an order that depends on `order`.
+pub(crate) fn spelled(document: &Value, spelling: Spelling, order: u64) -> String {
+    let mut text = String::new();
+    spell(document, spelling, order, 0, &mut text);
+    text + "\n"
+}
+
+fn spell(value: &Value, spelling: Spelling, order: u64, depth: usize, text: &mut String) {
+    let is_block = matches!(spelling, Spelling::Block);
+    let (line, next) = match spelling {
+        Spelling::PrettyJson | Spelling::Block => ("\n".to_owned() + &"  ".repeat(depth), "  "),
+        Spelling::Json | Spelling::Flow => (String::new(), ""),
+    };
+    let (open, close, separator) = if is_block { ("", "", "") } else { ("", line.as_str(), ",") };
+    match value {
+        Value::Object(fields) if !(is_block && fields.is_empty()) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(name, _)| {
+                let letters = name.bytes().fold(order, |sum, letter| {
+                    sum.rotate_left(9) ^ u64::from(letter).wrapping_mul(order | 1)
+                });
+                letters.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            });
+            *text += if is_block { "" } else { "{" };
+            for (at, (name, field)) in fields.into_iter().enumerate() {
+                *text += if at > 0 { separator } else { open };
+                *text += &format!("{line}{next}{}: ", serde_json::to_string(name).unwrap());
+                spell(field, spelling, order, depth + 1, text);
+            }
+            *text += if is_block { "" } else { close };
+            *text += if is_block { "" } else { "}" };
+        }
+        Value::Array(items) if !(is_block && items.is_empty()) => {
+            *text += if is_block { "" } else { "[" };
+            for (at, item) in items.iter().enumerate() {
+                *text += if at > 0 { separator } else { open };
+                *text += &format!("{line}{next}{}", if is_block { "- " } else { "" });
+                spell(item, spelling, order, depth + 1, text);
+            }
+            *text += if is_block { "" } else { close };
+            *text += if is_block { "" } else { "]" };
+        }
+        Value::String(plain) if matches!(spelling, Spelling::Flow) && is_plain(plain) => *text += plain,
+        Value::Null if is_block => *text += "~",
+        scalar => *text += &scalar.to_string(),
+    }
+}
+
+/// Whether YAML reads it as this text without quotes.
+fn is_plain(text: &str) -> bool {
+    text.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "./-".contains(letter))
+        && matches!(scalar::plain(text), YamlValue::Text(_))
+}
 
 fn trees(text: &str) -> (Vec<YamlNode>, Vec<ParseError>) {
     let mut all = Vec::new();
@@ -38,15 +107,23 @@ fn places_count_from_one_in_characters() {
     assert_eq!(tree.entries()[1].key_span.from, mark(3, 1));
 }
 
-#[test]
-fn aliases_are_not_copied() {
-    // Nine levels of nine: four hundred million nodes if they were copied.
+/// A value of nine copies of a value of nine copies, and so on.
+fn nested(levels: usize) -> String {
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
-    for level in 1..10 {
+    for level in 1..levels {
         let many = vec![format!("*a{}", level - 1); 9].join(", ");
         text += &format!("a{level}: &a{level} [{many}]\n");
     }
-    assert_eq!(one(&text).get("a9").unwrap().items().len(), 9);
+    text
+}
+
+#[test]
+fn aliases_are_not_copied_and_count_with_all_they_stand_for() {
+    assert_eq!(one(&nested(3)).get("a2").unwrap().items().len(), 9);
+    // Nine levels: four hundred million nodes for a reader that follows them.
+    let (all, faults) = trees(&(nested(10) + "---\nb: c\n"));
+    assert_eq!((all.len(), faults.len()), (1, 1), "the document after it is read");
+    assert!(faults[0].why.contains("more elements"), "{faults:?}");
     // A value that contains itself is null at the inner place.
     assert_eq!(one("a: &a [*a, b]\n").get("a").unwrap().items()[0].value, YamlValue::Null);
     assert_eq!(trees("a: *nowhere\n").1.len(), 1);

@@ -22,11 +22,14 @@ pub(super) fn read(path: &Path) -> Result<Vec<NodeEdit>, ChangeFileError> {
                 return;
             }
         };
-        let mut put = |tree: &YamlNode| match edit(&name, tree) {
-            Ok(edit) => edits.push(edit),
-            Err(why) => {
-                let at = tree.span.from;
-                wrong.get_or_insert(format!("{name}:{}:{}: {why}", at.line, at.column));
+        let mut put = |tree: &YamlNode| {
+            manifest::warn_of_repeated(&name, tree);
+            match edit(&name, tree) {
+                Ok(edit) => edits.push(edit),
+                Err(why) => {
+                    let at = tree.span.from;
+                    wrong.get_or_insert(format!("{name}:{}:{}: {why}", at.line, at.column));
+                }
             }
         };
         for fault in manifest::each(&text, &mut put) {

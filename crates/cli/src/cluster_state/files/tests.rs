@@ -2,7 +2,10 @@
 
 use super::FileReader;
 use crate::manifest::files::ManifestFile;
+use crate::manifest::tests::{Spelling, spelled};
 use jiff::Timestamp;
+use proptest::prelude::*;
+use serde_json::{Value, json};
 use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::EvictionExemption;
@@ -116,13 +119,103 @@ fn json_of_kubectl_is_the_same_as_yaml() {
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "u1"}},
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "shop", "uid": "u2"},
          "spec": {"nodeName": "n1", "tolerations": [{"key": "a", "operator": "Exists"}]}}]}"#;
-    let told = |text: &str| {
-        let (snapshot, gaps) = snapshot(text);
-        (format!("{:?} {:?} {:?}", snapshot.pods(), snapshot.nodes(), snapshot.shapes()), gaps)
-    };
     assert_eq!(told(&yaml), told(json));
     let wrong = json.replace(r#""Exists"}"#, r#""Exists", "tolerationSeconds": "x"}"#);
     assert!(told(&wrong).1[0].starts_with("x.yaml:3:9: Pod p: spec.tolerations[0]"), "{:?}", told(&wrong).1);
+}
+
+fn told(text: &str) -> (String, Vec<String>) {
+    let (snapshot, gaps) = snapshot(text);
+    (
+        format!(
+            "{:?} {:?} {:?} {:?}",
+            snapshot.pods(),
+            snapshot.nodes(),
+            snapshot.shapes(),
+            snapshot.budgets()
+        ),
+        gaps,
+    )
+}
+
+proptest! {
+    /// As dumps of client libraries and of kubectl are: lists whose items have no kind, and lists in lists.
+    #[test]
+    fn any_spelling_of_a_cluster_is_the_same_state(order: u64, seconds in prop::option::of(0..900), is_nested: bool) {
+        let tolerations = json!([{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}]);
+        let pod = json!({
+            "metadata": {"name": "p", "namespace": "shop", "uid": "u2", "labels": {"app": "web", "tier": "a"}},
+            "spec": {"nodeName": "n1", "priority": 7, "tolerations": tolerations},
+            "status": {"phase": "Running", "startTime": "2026-11-21T13:00:00Z"},
+        });
+        let budget = json!({
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "shop"},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+        });
+        let node = json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "u1"},
+            "spec": {"taints": [{"key": "a", "effect": "NoExecute", "timeAdded": "2026-11-21T13:59:00Z"}]},
+        });
+        let pods = json!({"apiVersion": "v1", "kind": "PodList", "metadata": {"resourceVersion": "1"}, "items": [pod.clone()]});
+        let typed = |value: &Value| {
+            let mut typed = value.clone();
+            typed["apiVersion"] = "v1".into();
+            typed["kind"] = "Pod".into();
+            typed
+        };
+        let plain = [node.to_string(), typed(&pod).to_string(), budget.to_string()].join("\n---\n");
+        let documents = match is_nested {
+            true => vec![json!({"apiVersion": "v1", "kind": "List", "items": [node, pods, budget]})],
+            false => vec![node, pods, budget],
+        };
+        let expected = told(&plain);
+        prop_assert_eq!(expected.1.len(), 0, "{:?}", &expected.1);
+        for spelling in [Spelling::Json, Spelling::PrettyJson, Spelling::Block, Spelling::Flow] {
+            let separator = if matches!(spelling, Spelling::Json | Spelling::PrettyJson) { "" } else { "---\n" };
+            let texts: Vec<String> = documents.iter().map(|one| spelled(one, spelling, order)).collect();
+            let text = texts.join(separator);
+            prop_assert_eq!(told(&text), expected.clone(), "{}", text);
+        }
+    }
+}
+
+#[test]
+fn the_last_of_repeated_fields_counts_in_json_as_in_yaml() {
+    let tolerations = |seconds: u32| {
+        format!(
+            r#""tolerations": [{{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": {seconds}}}]"#
+        )
+    };
+    let object = |list: &str| {
+        format!(
+            r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "p", "namespace": "shop", "uid": "u"}},
+               "spec": {{"nodeName": "n1", {list}}}}}"#
+        )
+    };
+    let list = |pod: &str| {
+        let node = r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "u1"}}"#;
+        format!(r#"{{"apiVersion": "v1", "kind": "List", "items": [{node}, {pod}]}}"#)
+    };
+    let last = told(&list(&object(&tolerations(60))));
+    assert_eq!(last.1, [""; 0]);
+    let twice = object(&format!("{}, {}", tolerations(5), tolerations(60)));
+    assert_eq!(told(&list(&twice)), last);
+    assert_eq!(told(&format!("{NODE}{twice}")), last);
+    let kind =
+        list(&object(&tolerations(60)).replace(r#""kind": "Pod""#, r#""kind": "Node", "kind": "Pod""#));
+    assert_eq!(told(&kind), last);
+    assert_ne!(told(&list(&object(&tolerations(5)))), last);
+}
+
+#[test]
+fn lists_inside_lists_are_read_to_a_depth() {
+    let list = |inner: &str| format!(r#"{{"kind": "List", "apiVersion": "v1", "items": [{inner}]}}"#);
+    let node = r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "u1"}}"#;
+    let deep = |levels: usize| (0..levels).fold(node.to_owned(), |inner, _| list(&inner));
+    for levels in [1, 2, 5, 30] {
+        assert_eq!(snapshot(&deep(levels)).0.nodes().len(), 1, "{levels}");
+    }
+    assert_eq!(snapshot(&deep(20_000)).0.nodes().len(), 0);
 }
 
 /// A list of 600 nodes, in pages; the server forgets the list's version while it is read.
@@ -137,7 +230,7 @@ async fn a_list_continues_after_its_version_has_expired() {
     let mut names = std::collections::BTreeSet::new();
     let mut told = 0;
     let mut add = |object: &[u8]| {
-        let object: serde_json::Value = serde_json::from_slice(object).map_err(|why| why.to_string())?;
+        let object: Value = serde_json::from_slice(object).map_err(|why| why.to_string())?;
         names.insert(object["metadata"]["name"].to_string());
         told += 1;
         if told == 100 {
