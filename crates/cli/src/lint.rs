@@ -7,6 +7,7 @@ mod baseline;
 mod cluster;
 mod collect;
 mod config;
+mod elements;
 mod finding;
 mod github;
 mod glob;
@@ -16,6 +17,7 @@ mod object;
 mod report;
 mod rules;
 mod sarif;
+mod shape;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -138,6 +140,12 @@ fn complain(report: &LintReportData) {
 }
 
 fn remark(plan: &LintOptions, report: &LintReportData) {
+    if report.is_empty() && !report.is_partial() {
+        say::warning(
+            "nothing was checked: the input has no pod, workload or node, and no tolerations or taints in \
+                      objects of other kinds",
+        );
+    }
     report.unused_silences.iter().for_each(say::note);
     // A finding in a file that could not be read may still exist.
     match report.gone {

@@ -144,7 +144,7 @@ fn files_are_compared_with_a_cluster() {
     let (code, _, said) = lint(&kubeconfig, &["-f", &pod]);
     assert!(code == 1 && said.contains("or add --against-cluster"), "{said}");
     let (code, _, said) = lint(&kubeconfig, &["--against-cluster"]);
-    assert!(code == 1 && said.contains("--filename"), "{said}");
+    assert!(code == 1 && said.contains("name them"), "{said}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 mod conflicting_tolerations;
+mod field_problems;
 mod misspelled_keys;
 mod node_coverage;
 mod node_taints;
@@ -25,6 +26,7 @@ mod single_toleration;
 mod tests;
 mod unusual_tolerations;
 
+pub use field_problems::{FieldProblem, LintedList, ValueType};
 pub(crate) use quoted::{Quoted, distance};
 pub use rule::{Rule, Severity};
 
@@ -45,6 +47,8 @@ pub struct LintedToleration {
     pub read: Toleration,
     /// `tolerationSeconds` as written, if it is not a 64-bit integer.
     pub odd_seconds: Option<Box<str>>,
+    /// `tolerationSeconds` as written, if it is an octal number.
+    pub octal_seconds: Option<Box<str>>,
     /// Names of fields that a toleration does not have.
     pub odd_fields: Vec<Box<str>>,
     /// Fields that should be text and have another type: `value: true`.
@@ -53,7 +57,7 @@ pub struct LintedToleration {
 
 impl From<Toleration> for LintedToleration {
     fn from(read: Toleration) -> Self {
-        Self { read, odd_seconds: None, odd_fields: Vec::new(), not_text: Vec::new() }
+        Self { read, odd_seconds: None, octal_seconds: None, odd_fields: Vec::new(), not_text: Vec::new() }
     }
 }
 
@@ -82,6 +86,10 @@ pub struct LintedWorkload {
     pub prefers: bool,
     /// Whether it requests resources that only some nodes have, such as `nvidia.com/gpu`.
     pub special_resources: bool,
+    /// Its tolerations are not all, or it is not a workload of Kubernetes: they are checked one by one only.
+    pub partial: bool,
+    /// Fields that an API server drops or rejects.
+    pub problems: Vec<FieldProblem>,
 }
 
 impl LintedWorkload {
@@ -136,6 +144,10 @@ pub struct LintedNode {
     pub taints: Vec<Taint>,
     /// Fields of taints, by their position, that should be text and have another type.
     pub not_text: Vec<(usize, TolerationPart)>,
+    /// Its taints are not all, or it is not a node: they are checked one by one only.
+    pub partial: bool,
+    /// Fields that an API server drops or rejects.
+    pub problems: Vec<FieldProblem>,
 }
 
 /// Everything that is checked together.
@@ -173,6 +185,8 @@ pub enum FindingPlace {
     Toleration(usize, TolerationPart),
     /// A taint, by its position.
     Taint(usize, TolerationPart),
+    /// One of the problems, by its position.
+    Field(usize),
 }
 
 /// A field of a toleration or a taint.
@@ -241,17 +255,23 @@ pub fn lint(facts: &LintInput) -> Vec<LintFinding> {
     for (index, workload) in facts.workloads.iter().enumerate() {
         let from = found.len();
         let findings = &mut FindingSink { subject: LintSubject::Workload(index), found: &mut found };
+        field_problems::check(&workload.problems, findings);
         single_toleration::check(workload, facts.numeric, findings);
-        conflicting_tolerations::check(workload, facts.numeric, findings);
-        misspelled_keys::check_tolerations(workload, &pools, findings);
-        unusual_tolerations::check(workload, findings);
-        node_coverage::check(workload, &pools, findings);
+        if !workload.partial {
+            conflicting_tolerations::check(workload, facts.numeric, findings);
+            misspelled_keys::check_tolerations(workload, &pools, findings);
+            unusual_tolerations::check(workload, findings);
+            node_coverage::check(workload, &pools, findings);
+        }
         found[from..].sort_by_key(|finding| (finding.place, finding.rule));
     }
     for (index, node) in facts.nodes.iter().enumerate() {
         let findings = &mut FindingSink { subject: LintSubject::Node(index), found: &mut found };
+        field_problems::check(&node.problems, findings);
         node_taints::check(node, findings);
-        misspelled_keys::check_taints(node, findings);
+        if !node.partial {
+            misspelled_keys::check_taints(node, findings);
+        }
     }
     node_taints::check_daemons(facts, &mut found);
     let nodes = found.iter().position(|finding| matches!(finding.subject, LintSubject::Node(_)));
@@ -269,16 +289,28 @@ fn unknown_effect(text: &str) -> (String, String) {
     (reason, fix)
 }
 
-/// Returns the word that was probably intended.
+/// Returns the word that was probably intended: one that differs only in case and punctuation, or in a few letters. A word
+/// that shares no letter with the text is not meant.
 fn meant<'k>(text: &str, known: impl IntoIterator<Item = &'k str> + Clone) -> Option<&'k str> {
-    let same = known.clone().into_iter().find(|known| known.eq_ignore_ascii_case(text));
-    same.or_else(|| nearest(text, known, 2))
+    let plain = |text: &str| -> String {
+        text.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    let same = known.clone().into_iter().find(|known| plain(known) == plain(text));
+    same.or_else(|| nearest(text, known, text.chars().count().saturating_sub(1).min(2)))
 }
 
 /// Returns the element of `known` that `text` was probably intended to be.
 fn nearest<'k>(text: &str, known: impl IntoIterator<Item = &'k str>, most: usize) -> Option<&'k str> {
     let near = known.into_iter().filter_map(|known| Some((distance(text, known, most)?, known)));
     near.min_by_key(|(letters, _)| *letters).map(|(_, known)| known)
+}
+
+/// Describes a letter that cannot be in a key or a value, although it may look like one that can.
+fn odd_letter(text: &str) -> String {
+    match text.chars().find(|letter| !letter.is_ascii()) {
+        Some(letter) => format!(" (it contains U+{:04X}, which is not an ASCII letter)", u32::from(letter)),
+        None => String::new(),
+    }
 }
 
 /// Formats a taint as kubectl writes it, with bounded length.

@@ -49,7 +49,7 @@ pub(super) fn around(
     files.facts.other_daemons = around.facts.other_daemons;
     files.facts.daemons_known |= around.facts.daemons_known;
     files.gaps.extend(around.gaps);
-    files.counts.nodes = files.nodes.len();
+    files.counts.nodes += around.counts.nodes;
     Ok(files)
 }
 
@@ -113,9 +113,10 @@ impl ClusterLint<'_> {
         let listing =
             ListRequest { group: "apps", plural: DAEMONSETS, namespace: "", selector: "", fields: "" };
         let put = &mut |tree: &YamlNode| {
-            if let Some(LintObjectKind::Workload(daemon)) = object::read(tree).map(|object| object.what) {
-                all.push(daemon);
-            }
+            all.extend(object::read(tree).into_iter().filter_map(|object| match object.what {
+                LintObjectKind::Workload(daemon) => Some(daemon),
+                LintObjectKind::Node(_) => None,
+            }));
         };
         let read = self.each(listing, "DaemonSet", put).await;
         gathered.facts.daemons_known = read.is_ok();

@@ -63,6 +63,8 @@ pub(crate) struct CollectedCounts {
     pub(crate) nodes: usize,
     /// Objects with neither pods nor taints.
     pub(crate) other_kinds: usize,
+    /// Objects of other kinds in which tolerations or taints were found by their shape.
+    pub(crate) by_shape: usize,
     /// Documents that are not Kubernetes objects.
     pub(crate) foreign: usize,
 }
@@ -77,6 +79,7 @@ pub(crate) struct Collector {
     unstored: BTreeSet<ObjectName>,
     entries: usize,
     other_kinds: usize,
+    by_shape: usize,
     foreign: usize,
     told: usize,
     progress: Progress,
@@ -87,13 +90,18 @@ impl Collector {
     pub(crate) fn put(&mut self, file: Option<&str>, tree: &YamlNode) -> bool {
         self.told += 1;
         self.progress.at(self.told, "objects");
-        let Some(object) = object::read(tree) else {
-            match tree.text("kind").is_empty() || tree.text("apiVersion").is_empty() {
-                true => self.foreign += 1,
-                false => self.other_kinds += 1,
-            }
-            return true;
-        };
+        let is_foreign = tree.text("kind").is_empty() || tree.text("apiVersion").is_empty();
+        let objects = object::read(tree);
+        match objects.iter().any(|object| object.is_known) {
+            true => {}
+            false if is_foreign => self.foreign += 1,
+            false if objects.is_empty() => self.other_kinds += 1,
+            false => self.by_shape += 1,
+        }
+        objects.into_iter().fold(true, |room, object| room & self.put_object(file, object))
+    }
+
+    fn put_object(&mut self, file: Option<&str>, object: LintObject) -> bool {
         let makes_alike = |owner: &&ObjectName| object::makes_alike(&owner.kind);
         let is_workload = matches!(object.what, LintObjectKind::Workload(_));
         if let Some(owner) = object.owner.as_ref().filter(makes_alike).filter(|_| is_workload)
@@ -104,7 +112,7 @@ impl Collector {
             }
             return true;
         }
-        self.entries += object.places.items.len();
+        self.entries += object.places.items.len() + object.places.problems.len();
         let room = self.entries <= ENTRIES_MOST;
         if room {
             self.objects.push((file.map(str::to_owned), object));
@@ -116,11 +124,13 @@ impl Collector {
     pub(crate) fn into_gathered(self) -> CollectedObjects {
         let mut gathered = CollectedObjects::default();
         gathered.counts.other_kinds = self.other_kinds;
+        gathered.counts.by_shape = self.by_shape;
         gathered.counts.foreign = self.foreign;
         let mut there = self.unstored;
         there.extend(self.objects.iter().map(|(_, object)| object.name.clone()));
         for (file, object) in self.objects {
-            let LintObject { name, owner, what, places } = object;
+            let LintObject { name, owner, what, places, is_known } = object;
+            let count = usize::from(is_known);
             let is_workload = matches!(what, LintObjectKind::Workload(_));
             if is_workload && owner.is_some_and(|owner| there.contains(&owner)) {
                 continue;
@@ -128,18 +138,18 @@ impl Collector {
             let subject = CollectedObject { name, file, places };
             match what {
                 LintObjectKind::Workload(workload) => {
+                    gathered.counts.workloads += count;
                     gathered.facts.daemons_known |= workload.daemon;
                     gathered.facts.workloads.push(workload);
                     gathered.workloads.push(subject);
                 }
                 LintObjectKind::Node(node) => {
+                    gathered.counts.nodes += count;
                     gathered.facts.nodes.push(node);
                     gathered.nodes.push(subject);
                 }
             }
         }
-        gathered.counts.workloads = gathered.workloads.len();
-        gathered.counts.nodes = gathered.nodes.len();
         gathered
     }
 }
@@ -193,14 +203,16 @@ impl FileCollector {
         let mut gathered = self.basket.into_gathered();
         gathered.unreadable = self.unreadable;
         gathered.counts.files = self.count;
-        let CollectedCounts { workloads, nodes, other_kinds, foreign, .. } = gathered.counts;
+        let CollectedCounts { workloads, nodes, other_kinds, by_shape, foreign, .. } = gathered.counts;
         // The input may be the output of a program that failed.
-        if workloads + nodes + other_kinds == 0 && gathered.unreadable.is_empty() && self.count > 0 {
-            let what = match foreign {
-                0 => "the input of -f is empty",
-                _ => "the files of -f contain no Kubernetes object (nothing with an apiVersion and a kind)",
-            };
-            gathered.gaps.push(format!("{what}; check whether the program that wrote it failed"));
+        if workloads + nodes + other_kinds + by_shape == 0 && gathered.unreadable.is_empty() && self.count > 0
+        {
+            gathered.gaps.push(match foreign {
+                0 => "the input of -f is empty; check whether the program that wrote it failed".to_owned(),
+                _ => "the files contain no Kubernetes object (nothing with an apiVersion and a kind); if they are \
+                      values of a Helm chart, run helm template, and lint its output"
+                    .to_owned(),
+            });
         }
         gathered
     }

@@ -50,10 +50,11 @@ fn locate(place: FindingPlace, places: &FieldSpans) -> (TextSpan, String) {
     let (at, part) = match place {
         FindingPlace::Whole => return (places.whole, String::new()),
         FindingPlace::Selection => return places.selection.clone(),
+        FindingPlace::Field(at) => return places.problems[at].clone(),
         FindingPlace::Toleration(at, part) | FindingPlace::Taint(at, part) => (at, part),
     };
     let item = &places.items[at];
-    let path = format!("{}[{at}]", places.list);
+    let path = format!("{}[{}]", places.list, item.index);
     let written =
         |part: TolerationPart| item.fields.iter().find(|(known, _)| *known == part).map(|(_, span)| *span);
     match part {

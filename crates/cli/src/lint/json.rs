@@ -33,6 +33,7 @@ struct LintSummary {
     workloads: usize,
     nodes: usize,
     other_kinds: usize,
+    checked_by_shape: usize,
 }
 
 #[derive(Serialize)]
@@ -110,6 +111,7 @@ fn summary(report: &LintReportData) -> LintSummary {
         workloads: report.counts.workloads,
         nodes: report.counts.nodes,
         other_kinds: report.counts.other_kinds,
+        checked_by_shape: report.counts.by_shape,
     }
 }
 

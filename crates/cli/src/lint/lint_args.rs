@@ -10,6 +10,12 @@ use taintward_core::toleration_matching::NumericOperators;
 
 #[derive(Debug, Args)]
 pub(crate) struct LintArgs {
+    /// Files and folders, as with -f
+    #[arg(
+        value_name = "PATH",
+        conflicts_with_all = ["namespace", "all_namespaces", "selector", "field_selector"]
+    )]
+    paths: Vec<PathBuf>,
     /// A file of YAML or JSON, a folder with all its .yaml, .yml and .json files, or - for standard input; may be
     /// repeated. The default is the current cluster
     #[arg(
@@ -19,8 +25,8 @@ pub(crate) struct LintArgs {
         conflicts_with_all = ["namespace", "all_namespaces", "selector", "field_selector"]
     )]
     filename: Vec<PathBuf>,
-    /// With -f: check the files against the nodes and DaemonSets of the current cluster
-    #[arg(long, requires = "filename")]
+    /// Check the files against the nodes and DaemonSets of the current cluster
+    #[arg(long)]
     against_cluster: bool,
     /// The output format: sarif (2.1.0, for code scanning), github (annotations of a workflow), or as with other
     /// commands: table, wide, json (a LintReport), yaml, name, custom-columns=SPEC, custom-columns-file=FILE,
@@ -28,7 +34,7 @@ pub(crate) struct LintArgs {
     #[arg(short, long, value_name = "FORM", default_value = "table", value_parser = written)]
     output: LintOutputArg,
     /// List all rules, and read nothing
-    #[arg(long, alias = "list-rules", conflicts_with_all = ["filename", "against_cluster"])]
+    #[arg(long, alias = "list-rules", conflicts_with_all = ["paths", "filename", "against_cluster"])]
     rules: bool,
     /// The lowest severity that makes the exit code 2
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = LintFailOn::Error)]
@@ -116,10 +122,12 @@ pub(crate) enum LintForm {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LintArgsError {
     #[error(
-        "with -f the command reads no cluster; omit --kubeconfig, --context, --as and similar flags, or add \
+        "with files the command reads no cluster; omit --kubeconfig, --context, --as and similar flags, or add \
          --against-cluster"
     )]
     UnusedCluster,
+    #[error("--against-cluster checks files against the cluster; name them, as in taintward lint FILE")]
+    NoFiles,
     #[error(transparent)]
     Output(#[from] OutputError),
 }
@@ -132,8 +140,10 @@ impl LintArgs {
             LintFailOn::Info => Some(Severity::Info),
             LintFailOn::Never => None,
         };
-        let from = match self.filename {
+        let files: Vec<PathBuf> = self.filename.into_iter().chain(self.paths).collect();
+        let from = match files {
             _ if self.rules => LintSource::Nothing,
+            files if files.is_empty() && self.against_cluster => return Err(LintArgsError::NoFiles),
             files if files.is_empty() => LintSource::Cluster(Box::new(self.kube.resolve())),
             files if self.against_cluster => LintSource::Both(files, Box::new(self.kube.resolve())),
             _ if self.kube.names_a_cluster() => return Err(LintArgsError::UnusedCluster),

@@ -1,12 +1,13 @@
 //! Extracts from an object what the rules check, with the position of each field.
 //!
-//! - Invariant: the same kind in another API group is another kind.
+//! - Invariant: the same kind in another API group is another kind; of a kind that is not Kubernetes' own, tolerations
+//!   and taints are checked one by one (see `shape.rs`).
 
-use crate::manifest::{TextSpan, YamlNode, YamlValue};
-use taintward_core::lint::{LintedNode, LintedToleration, LintedWorkload, TolerationPart};
+use super::elements::{cloud_taint, is_patch, not_texts, readable, spans, taint, toleration, toleration_of};
+use super::shape::{FoundList, FoundProblem, FoundShapes};
+use crate::manifest::{self, TextPosition, TextSpan, YamlNode};
+use taintward_core::lint::{LintedList, LintedNode, LintedWorkload, TolerationPart};
 use taintward_core::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
-use taintward_core::taint::{Taint, TaintEffect};
-use taintward_core::toleration::{Toleration, TolerationOperator};
 
 /// Groups of Kubernetes' own workloads, `extensions` before 1.16.
 const GROUPS: [&str; 4] = ["", "apps", "batch", "extensions"];
@@ -56,6 +57,8 @@ pub(crate) struct LintObject {
     pub(crate) owner: Option<ObjectName>,
     pub(crate) what: LintObjectKind,
     pub(crate) places: FieldSpans,
+    /// Whether it is of a kind of Kubernetes; otherwise it is part of an object, found by its shape.
+    pub(crate) is_known: bool,
 }
 
 /// The checked content.
@@ -76,38 +79,203 @@ pub(crate) struct FieldSpans {
     pub(crate) selection: (TextSpan, String),
     /// The positions of each toleration or taint.
     pub(crate) items: Vec<TolerationSpans>,
+    /// The position and path of each problem.
+    pub(crate) problems: Vec<(TextSpan, String)>,
 }
 
 /// The positions of a toleration's or taint's fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TolerationSpans {
+    /// Its position in the list as written.
+    pub(crate) index: usize,
     pub(crate) whole: TextSpan,
     pub(crate) fields: Vec<(TolerationPart, TextSpan)>,
     pub(crate) odd: Vec<(String, TextSpan)>,
 }
 
-/// Extracts what rules check in an object.
-pub(crate) fn read(tree: &YamlNode) -> Option<LintObject> {
+/// Extracts what rules check in an object, and in the objects inside it.
+pub(super) fn read(tree: &YamlNode) -> Vec<LintObject> {
+    let mut objects = Vec::new();
+    read_at(tree, "", None, 0, &mut objects);
+    objects
+}
+
+/// Whether it is an object of a kind of Kubernetes that has tolerations or taints.
+pub(super) fn is_known(tree: &YamlNode) -> bool {
+    list_of(tree).is_some()
+}
+
+/// The list in an object of a kind of Kubernetes, and the path of the map that has it.
+fn list_of(tree: &YamlNode) -> Option<(LintedList, &'static str)> {
     let (kind, version) = (tree.text("kind"), tree.text("apiVersion"));
     let group = version.split_once('/').map_or("", |(group, _)| group);
-    if !GROUPS.contains(&group) {
-        return None;
+    if kind == "Node" && group.is_empty() {
+        return Some((LintedList::Taints, "spec"));
     }
+    let known = WORKLOADS.into_iter().find(|(known, _)| *known == kind && GROUPS.contains(&group));
+    known.map(|(_, path)| (LintedList::Tolerations, path))
+}
+
+/// Texts inside texts are read up to this depth.
+const TEXTS_MAX: usize = 3;
+
+/// `outer`: the object whose text the tree is in, for trees without a kind.
+fn read_at(
+    tree: &YamlNode,
+    within: &str,
+    outer: Option<&ObjectName>,
+    depth: usize,
+    objects: &mut Vec<LintObject>,
+) {
     let metadata = tree.get("metadata");
     let of = |name: &str| metadata.map(|metadata| metadata.text(name)).unwrap_or_default().to_owned();
-    let named = metadata.and_then(|metadata| metadata.get("name"));
-    let name = ObjectName { kind: kind.to_owned(), namespace: of("namespace"), name: name(metadata) };
-    let whole = named.map_or(tree.span, |name| name.span);
+    let name = match (tree.text("kind"), outer) {
+        ("", Some(outer)) => outer.clone(),
+        (kind, _) => {
+            let kind = if kind.is_empty() { "Document" } else { kind }.to_owned();
+            ObjectName { kind, namespace: of("namespace"), name: name(metadata) }
+        }
+    };
+    let whole = metadata.and_then(|metadata| metadata.get("name")).map_or(tree.span, |name| name.span);
+    let prefixed = |path: &str| if within.is_empty() { path.to_owned() } else { format!("{within}.{path}") };
+    let Some((list, path)) = list_of(tree) else {
+        let found = FoundShapes::of_other(tree);
+        read_texts(&found, within, &name, depth, objects);
+        return objects.extend(by_shape(tree, &name, whole, found, &prefixed));
+    };
+    let place = format!("{path}.{}", list.field());
+    let found = FoundShapes::of_known(tree, list, &place);
     let owner = metadata.and_then(|metadata| owner(metadata, &name.namespace));
-    if kind == "Node" && group.is_empty() {
-        let (what, places) = node(tree, &name, whole);
-        let name = ObjectName { namespace: String::new(), ..name };
-        return Some(LintObject { name, owner, what, places });
-    }
-    let (_, path) = WORKLOADS.into_iter().find(|(known, _)| *known == kind)?;
     let steps: Vec<&str> = path.split('.').collect();
-    let (what, places) = workload(tree, &name, (&steps, path), whole, owner.as_ref());
-    Some(LintObject { name, owner, what, places })
+    let (what, mut places) = match list {
+        LintedList::Taints => node(tree, &name, whole),
+        LintedList::Tolerations => workload(tree, &name, (&steps, path), whole, owner.as_ref()),
+    };
+    places.list = prefixed(&places.list);
+    places.selection.1 = prefixed(&places.selection.1);
+    let namespace = if list == LintedList::Taints { String::new() } else { name.namespace };
+    let name = ObjectName { namespace, ..name };
+    let mut object = LintObject { name, owner, what, places, is_known: true };
+    object.add(found.problems, &prefixed);
+    objects.push(object);
+}
+
+/// Reads the manifests inside texts, such as the values of a Helm chart in an Argo CD Application.
+fn read_texts(
+    found: &FoundShapes<'_>,
+    within: &str,
+    outer: &ObjectName,
+    depth: usize,
+    objects: &mut Vec<LintObject>,
+) {
+    let prefixed = |path: &str| if within.is_empty() { path.to_owned() } else { format!("{within}.{path}") };
+    for (path, object) in &found.objects {
+        read_at(object, &prefixed(path), Some(outer), depth, objects);
+    }
+    for (path, text) in found.texts.iter().filter(|_| depth < TEXTS_MAX) {
+        let from = TextPosition { line: text.span.from.line, column: 1 };
+        let mut inside = Vec::new();
+        manifest::each_from(text.as_text(), from, |tree| {
+            read_at(tree, &prefixed(path), Some(outer), depth + 1, &mut inside);
+        });
+        // A text that is not written line by line, as in quotes, has one position for all.
+        let lines = text.as_text().lines().count();
+        let is_block = text.span.to.line - text.span.from.line + 1 >= lines;
+        let indentation = text.span.from.column - 1;
+        inside.iter_mut().for_each(|object| {
+            object.places.each(|span| match is_block {
+                true => [&mut span.from, &mut span.to].into_iter().for_each(|at| at.column += indentation),
+                false => *span = text.span,
+            });
+        });
+        objects.extend(inside);
+    }
+}
+
+/// What rules check in an object of a kind that is not Kubernetes' own: one part for each list.
+fn by_shape(
+    tree: &YamlNode,
+    name: &ObjectName,
+    whole: TextSpan,
+    found: FoundShapes<'_>,
+    prefixed: &dyn Fn(&str) -> String,
+) -> Vec<LintObject> {
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let mut parts: Vec<LintObject> =
+        found.lists.iter().map(|list| part(name, whole, list, spells_as_clouds(tree))).collect();
+    if parts.is_empty() {
+        let workload = LintedWorkload { partial: true, ..LintedWorkload::default() };
+        let places = FieldSpans { whole, ..FieldSpans::default() };
+        let what = LintObjectKind::Workload(workload);
+        parts.push(LintObject { name: name.clone(), owner: None, what, places, is_known: false });
+    }
+    parts.iter_mut().for_each(|part| part.places.list = prefixed(&part.places.list));
+    parts[0].add(found.problems, prefixed);
+    parts
+}
+
+/// Whether the kind's own API has other words for the effects, such as `NO_SCHEDULE`.
+fn spells_as_clouds(tree: &YamlNode) -> bool {
+    let group = tree.text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let clouds = [
+        "infrastructure.cluster.x-k8s.io",
+        "crossplane.io",
+        "upbound.io",
+        "cnrm.cloud.google.com",
+        "services.k8s.aws",
+    ];
+    clouds.iter().any(|cloud| group.ends_with(cloud))
+}
+
+fn part(name: &ObjectName, whole: TextSpan, found: &FoundList<'_>, clouds: bool) -> LintObject {
+    let items = readable(found.items);
+    let what = match found.list {
+        LintedList::Taints => LintObjectKind::Node(LintedNode {
+            taints: items
+                .iter()
+                .map(|(_, item)| if clouds { cloud_taint(item) } else { taint(item) })
+                .collect(),
+            not_text: not_texts(&items),
+            partial: true,
+            ..LintedNode::default()
+        }),
+        LintedList::Tolerations => LintObjectKind::Workload(LintedWorkload {
+            namespace: name.namespace.as_str().into(),
+            tolerations: items.iter().map(|(_, item)| toleration_of(item, found.is_of_pod)).collect(),
+            partial: true,
+            ..LintedWorkload::default()
+        }),
+    };
+    let places =
+        FieldSpans { list: found.path.clone(), whole, items: spans(&items), ..FieldSpans::default() };
+    LintObject { name: name.clone(), owner: None, what, places, is_known: false }
+}
+
+impl LintObject {
+    fn add(&mut self, found: Vec<FoundProblem>, prefixed: &dyn Fn(&str) -> String) {
+        let problems = match &mut self.what {
+            LintObjectKind::Workload(workload) => &mut workload.problems,
+            LintObjectKind::Node(node) => &mut node.problems,
+        };
+        for FoundProblem { span, path, problem } in found {
+            self.places.problems.push((span, prefixed(&path)));
+            problems.push(problem);
+        }
+    }
+}
+
+impl FieldSpans {
+    /// Changes every position.
+    fn each(&mut self, change: impl Fn(&mut TextSpan)) {
+        let problems = self.problems.iter_mut().map(|(span, _)| span);
+        let items = self.items.iter_mut().flat_map(|item| {
+            let fields = item.fields.iter_mut().map(|(_, span)| span);
+            [&mut item.whole].into_iter().chain(fields).chain(item.odd.iter_mut().map(|(_, span)| span))
+        });
+        [&mut self.whole, &mut self.selection.0].into_iter().chain(problems).chain(items).for_each(change);
+    }
 }
 
 fn name(metadata: Option<&YamlNode>) -> String {
@@ -126,25 +294,17 @@ fn owner(metadata: &YamlNode, namespace: &str) -> Option<ObjectName> {
 }
 
 fn node(tree: &YamlNode, name: &ObjectName, whole: TextSpan) -> (LintObjectKind, FieldSpans) {
-    let listed = tree.at(&["spec", "taints"]).map(YamlNode::items).unwrap_or_default();
-    let taint = |tree: &YamlNode| Taint {
-        key: tree.text("key").into(),
-        value: tree.text("value").into(),
-        effect: TaintEffect::new(tree.text("effect")),
-        time_added: None,
-    };
-    let not_text = |(at, tree)| not_text(tree).into_iter().map(move |part| (at, part));
+    let items = readable(tree.at(&["spec", "taints"]).map(YamlNode::items).unwrap_or_default());
     let node = LintedNode {
         name: name.name.as_str().into(),
         labels: labels(tree.at(&["metadata", "labels"])),
-        taints: listed.iter().map(taint).collect(),
-        not_text: listed.iter().enumerate().flat_map(not_text).collect(),
+        taints: items.iter().map(|(_, item)| taint(item)).collect(),
+        not_text: not_texts(&items),
+        partial: is_patch(tree, &["spec"], LintedList::Taints.field()),
+        problems: Vec::new(),
     };
-    let items = listed.iter().map(item).collect();
-    (
-        LintObjectKind::Node(node),
-        FieldSpans { list: "spec.taints".to_owned(), whole, items, ..FieldSpans::default() },
-    )
+    let list = "spec.taints".to_owned();
+    (LintObjectKind::Node(node), FieldSpans { list, whole, items: spans(&items), ..FieldSpans::default() })
 }
 
 fn workload(
@@ -158,7 +318,7 @@ fn workload(
     let spec = tree.at(steps).unwrap_or(&nothing);
     // The pod's own metadata is next to its spec.
     let pod = tree.at(&steps[..steps.len() - 1]).unwrap_or(&nothing);
-    let listed = spec.get("tolerations").map(YamlNode::items).unwrap_or_default();
+    let listed = readable(spec.get("tolerations").map(YamlNode::items).unwrap_or_default());
     let affinity = spec.at(&["affinity", "nodeAffinity"]).unwrap_or(&nothing);
     let required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution");
     let daemon = name.kind == "DaemonSet" || owner.is_some_and(|owner| owner.kind == "DaemonSet");
@@ -171,75 +331,24 @@ fn workload(
         node_critical: spec.text("priorityClassName") == "system-node-critical",
         host_network: spec.is_true("hostNetwork"),
         bound: spec.get("nodeName").is_some(),
-        tolerations: listed.iter().map(toleration).collect(),
+        tolerations: listed.iter().map(|(_, item)| toleration(item)).collect(),
         node_selector: labels(spec.get("nodeSelector")),
         required: required.map(|required| terms(required.get("nodeSelectorTerms"))),
         prefers: affinity
             .get("preferredDuringSchedulingIgnoredDuringExecution")
             .is_some_and(|preferred| !preferred.items().is_empty()),
         special_resources: special_resources(spec),
+        partial: is_patch(tree, steps, LintedList::Tolerations.field()),
+        problems: Vec::new(),
     };
     let selection = match (spec.get("nodeSelector"), required) {
         (Some(selector), _) => (selector.span, format!("{path}.nodeSelector")),
         (None, Some(required)) => (required.span, format!("{path}.affinity.nodeAffinity")),
         (None, None) => (whole, path.to_owned()),
     };
-    let items = listed.iter().map(item).collect();
-    let places = FieldSpans { list: format!("{path}.tolerations"), whole, selection, items };
+    let (list, items) = (format!("{path}.tolerations"), spans(&listed));
+    let places = FieldSpans { list, whole, selection, items, problems: Vec::new() };
     (LintObjectKind::Workload(workload), places)
-}
-
-fn toleration(tree: &YamlNode) -> LintedToleration {
-    let effect = tree.text("effect");
-    let seconds = tree.get("tolerationSeconds");
-    let whole = seconds.and_then(|seconds| match seconds.value {
-        YamlValue::Number(_, whole) => whole,
-        _ => None,
-    });
-    let read = Toleration {
-        key: tree.text("key").into(),
-        operator: TolerationOperator::new(tree.text("operator")),
-        value: tree.text("value").into(),
-        effect: (!effect.is_empty()).then(|| TaintEffect::new(effect)),
-        seconds: whole,
-    };
-    LintedToleration {
-        read,
-        odd_seconds: seconds.filter(|_| whole.is_none()).map(|seconds| seconds.as_text().into()),
-        odd_fields: odd(tree).map(|(name, _)| name.into()).collect(),
-        not_text: not_text(tree),
-    }
-}
-
-/// String fields, by their names.
-const TEXTS: [(&str, TolerationPart); 4] = [
-    ("key", TolerationPart::Key),
-    ("operator", TolerationPart::Operator),
-    ("value", TolerationPart::Value),
-    ("effect", TolerationPart::Effect),
-];
-
-/// The numeric field.
-const SECONDS: &str = "tolerationSeconds";
-
-fn not_text(tree: &YamlNode) -> Vec<TolerationPart> {
-    let wrong = |name: &str| tree.get(name).is_some_and(|field| !field.is_text());
-    TEXTS.into_iter().filter(|(name, _)| wrong(name)).map(|(_, part)| part).collect()
-}
-
-fn odd(tree: &YamlNode) -> impl Iterator<Item = (&str, TextSpan)> {
-    let known = |name: &str| name == SECONDS || TEXTS.iter().any(|(text, _)| *text == name);
-    tree.names().filter(move |entry| !known(&entry.key)).map(|entry| (&*entry.key, entry.key_span))
-}
-
-fn item(tree: &YamlNode) -> TolerationSpans {
-    let field = |(name, part)| Some((part, tree.get(name)?.span));
-    let fields = TEXTS.into_iter().chain([(SECONDS, TolerationPart::Seconds)]).filter_map(field).collect();
-    TolerationSpans {
-        whole: tree.span,
-        fields,
-        odd: odd(tree).map(|(name, span)| (name.to_owned(), span)).collect(),
-    }
 }
 
 fn labels(tree: Option<&YamlNode>) -> Labels {

@@ -75,13 +75,19 @@ impl LintReportData {
         self.findings.iter().filter(|reported| reported.rule.severity() == severity).count()
     }
 
+    /// Whether the input has no tolerations, no taints and no object that could have some.
+    pub(crate) fn is_empty(&self) -> bool {
+        let CollectedCounts { workloads, nodes, by_shape, .. } = self.counts;
+        workloads + nodes + by_shape == 0
+    }
+
     /// One line.
     pub(crate) fn summary(&self) -> String {
         let number = |count: usize, one: &str| match count {
             1 => format!("1 {one}"),
             many => format!("{many} {one}s"),
         };
-        let CollectedCounts { files, workloads, nodes, other_kinds, foreign } = self.counts;
+        let CollectedCounts { files, workloads, nodes, other_kinds, by_shape, foreign } = self.counts;
         let mut text = format!(
             "{}, {}, {} in {} and {}",
             number(self.count(Severity::Error), "error"),
@@ -96,14 +102,14 @@ impl LintReportData {
         if !self.silenced.is_empty() {
             text += &format!("; {} silenced", self.silenced.len());
         }
+        if by_shape > 0 {
+            text += &format!("; {} of other kinds checked by shape", number(by_shape, "object"));
+        }
         if other_kinds > 0 {
             text += &format!("; {} of other kinds", number(other_kinds, "object"));
         }
         if foreign > 0 && !self.is_partial() {
             text += &format!("; {} without apiVersion and kind", number(foreign, "document"));
-        }
-        if workloads + nodes == 0 && !self.is_partial() {
-            text += "; the input has nothing to check: name files with pods, workloads or nodes";
         }
         if self.is_partial() {
             text += "; some reads failed";

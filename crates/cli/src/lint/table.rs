@@ -16,8 +16,7 @@ pub(super) fn print(report: &LintReportData, view: &PrintOptions) -> String {
     if report.findings.is_empty() {
         return String::new();
     }
-    let mut text =
-        if view.headers { "SEVERITY RULE  OBJECT, PLACE, [NAME]\n".to_owned() } else { String::new() };
+    let mut text = if view.headers { "SEVERITY RULE  OBJECT LOCATION\n".to_owned() } else { String::new() };
     let room = if view.wide { usize::MAX } else { view.paper.measure() };
     for reported in view.in_order(&report.findings) {
         one(&mut text, reported, view, room);

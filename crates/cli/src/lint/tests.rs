@@ -16,6 +16,8 @@ use taintward_core::toleration_matching::NumericOperators;
 
 mod documents;
 mod objects;
+mod shapes;
+mod spellings;
 
 fn report_with(texts: &[&str], config: &LintConfig, numeric: NumericOperators) -> LintReportData {
     let mut gathered = CollectedObjects::from_each(|take| {

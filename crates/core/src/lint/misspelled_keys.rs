@@ -1,15 +1,16 @@
-//! Checks keys and values of Kubernetes' own taints (TL205, TL206, TL207): misspelled, obsolete or impossible ones
-//! (MATCH-10).
+//! Checks keys, values and effects of Kubernetes' own taints (TL205, TL206, TL207, TL213): misspelled, obsolete or
+//! impossible ones (MATCH-10).
 //!
 //! - Invariant: a key that some node carries is never reported in a toleration.
 
 use super::node_coverage::NodeGroups;
 use super::quoted::Quoted;
 use super::{FindingPlace, FindingSink, LintedNode, LintedWorkload, Rule, TolerationPart, nearest};
-use crate::taint::keys;
+use crate::taint::{TaintEffect, keys};
 use crate::toleration::{Toleration, TolerationOperator};
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 /// Kubernetes, or an administrator, adds these taints with a value.
 const WITH_VALUE: [&str; 2] = [keys::UNINITIALIZED, keys::OUT_OF_SERVICE];
@@ -43,7 +44,10 @@ pub(super) fn check_tolerations(
                 let (reason, fix) = misspelt(&toleration.key, meant);
                 findings.toleration(Rule::MisspeltKey, (index, TolerationPart::Key), reason, fix);
             }
-            _ => valueless(index, toleration, findings),
+            _ => {
+                valueless(index, toleration, findings);
+                impossible_effect(index, toleration, findings);
+            }
         }
     }
 }
@@ -59,11 +63,30 @@ pub(super) fn check_taints(node: &LintedNode, findings: &mut FindingSink<'_>) {
     }
 }
 
+/// The effects that Kubernetes gives these taints. It never changes them; administrators give others to the taints of
+/// control planes and of nodes that are out of service.
+const EFFECTS: [(&str, &[TaintEffect]); 9] = [
+    (keys::NOT_READY, &[TaintEffect::NoSchedule, TaintEffect::NoExecute]),
+    (keys::UNREACHABLE, &[TaintEffect::NoSchedule, TaintEffect::NoExecute]),
+    (keys::UNSCHEDULABLE, &[TaintEffect::NoSchedule]),
+    (keys::MEMORY_PRESSURE, &[TaintEffect::NoSchedule]),
+    (keys::DISK_PRESSURE, &[TaintEffect::NoSchedule]),
+    (keys::PID_PRESSURE, &[TaintEffect::NoSchedule]),
+    (keys::NETWORK_UNAVAILABLE, &[TaintEffect::NoSchedule]),
+    (keys::UNINITIALIZED, &[TaintEffect::NoSchedule]),
+    (keys::OUT_OF_SERVICE, &[TaintEffect::NoExecute]),
+];
+
+/// Whether Kubernetes has this key for itself.
+pub(super) fn is_of_kubernetes(key: &str) -> bool {
+    keys::ALL.contains(&key) || wrong(key).is_some()
+}
+
 fn wrong(key: &str) -> Option<KeyProblem> {
     if key.is_empty() || keys::ALL.contains(&key) {
         return None;
     }
-    if let Some((_, new)) = keys::OLD.iter().find(|(old, _)| *old == key) {
+    if let Some((_, new)) = keys::OLD.iter().find(|(old, _)| old.eq_ignore_ascii_case(key)) {
         return Some(KeyProblem::Old(*new));
     }
     if key.starts_with("node.alpha.kubernetes.io/") || key.starts_with("node.beta.kubernetes.io/") {
@@ -86,8 +109,9 @@ fn misspelt_of(key: &str) -> Option<&'static str> {
     if let Some(known) = nearest(key, keys::ALL, LETTERS_MOST) {
         return Some(known);
     }
-    let of_kubernetes =
-        key.split_once('/').is_none_or(|(domain, _)| domain.ends_with("kubernetes.io") || domain.is_empty());
+    let of_kubernetes = key.split_once('/').is_none_or(|(domain, _)| {
+        ["", "node.k8s.io", "k8s.io"].contains(&domain) || domain.ends_with("kubernetes.io")
+    });
     let known = keys::ALL.iter().find(|known| of_kubernetes && name(known) == name(key));
     known.copied()
 }
@@ -117,4 +141,24 @@ fn valueless(index: usize, toleration: &Toleration, findings: &mut FindingSink<'
         let fix = "leave the value out, or write operator: Exists";
         findings.toleration(Rule::ValueForValueless, (index, TolerationPart::Value), reason, fix);
     }
+}
+
+/// Kubelets evict pods by themselves when a node is short of something, and no toleration prevents that.
+fn impossible_effect(index: usize, toleration: &Toleration, findings: &mut FindingSink<'_>) {
+    let Some((key, effects)) = EFFECTS.iter().find(|(key, _)| **key == *toleration.key) else { return };
+    let Some(own) = toleration.effect.as_ref().filter(|own| !matches!(own, TaintEffect::Unknown(_))) else {
+        return;
+    };
+    if effects.contains(own) {
+        return;
+    }
+    let names: Vec<&str> = effects.iter().map(TaintEffect::as_str).collect();
+    let reason = format!("the effect of {key} is never {}: the toleration never matches", own.as_str());
+    let fix = match key.ends_with("-pressure") && *own == TaintEffect::NoExecute {
+        true => String::from(
+            "remove it: kubelets evict pods under pressure without a taint, by priority and use of resources",
+        ),
+        false => format!("write effect: {}", names.join(" or ")),
+    };
+    findings.toleration(Rule::ImpossibleEffect, (index, TolerationPart::Effect), reason, fix);
 }

@@ -2,6 +2,7 @@
 //!
 //! - Invariant: temporary taints (MATCH-10) may be missing from a node now.
 
+use super::misspelled_keys::is_of_kubernetes;
 use super::quoted::Quoted;
 use super::{
     FindingPlace, FindingSink, LintInput, LintedNode, LintedWorkload, Rule, TolerationPart, nearest, shown,
@@ -20,7 +21,7 @@ const LETTERS_MOST: usize = 2;
 
 /// The taints of all nodes.
 pub(super) struct NodeGroups<'f> {
-    nodes: &'f [LintedNode],
+    nodes: Vec<&'f LintedNode>,
     /// By key; each distinct taint once.
     taints: BTreeMap<&'f str, BTreeMap<(&'f str, &'f TaintEffect), &'f Taint>>,
     /// By key: the nodes that have it.
@@ -32,13 +33,14 @@ impl<'f> NodeGroups<'f> {
     pub(super) fn new(facts: &'f LintInput) -> Self {
         let mut taints: BTreeMap<&str, BTreeMap<_, _>> = BTreeMap::new();
         let mut carriers: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
-        for (at, node) in facts.nodes.iter().enumerate() {
+        let nodes: Vec<&LintedNode> = facts.nodes.iter().filter(|node| !node.partial).collect();
+        for (at, node) in nodes.iter().enumerate() {
             for taint in &node.taints {
                 taints.entry(&taint.key).or_default().entry((&*taint.value, &taint.effect)).or_insert(taint);
                 carriers.entry(&taint.key).or_default().insert(at);
             }
         }
-        Self { nodes: &facts.nodes, taints, carriers, numeric: facts.numeric }
+        Self { nodes, taints, carriers, numeric: facts.numeric }
     }
 
     /// Whether a node has a taint of this key.
@@ -75,10 +77,10 @@ fn keeps_off(effect: &TaintEffect) -> bool {
     matches!(effect, TaintEffect::NoSchedule | TaintEffect::NoExecute)
 }
 
-/// Whether a taint is a user's own, and not one that Kubernetes adds and removes.
-fn is_own(key: &str) -> bool {
-    let domain = key.split_once('/').map_or("", |(domain, _)| domain);
-    !key.is_empty() && domain != "kubernetes.io" && !domain.ends_with(".kubernetes.io")
+/// Whether a taint is a user's own, and not one that Kubernetes adds and removes. The domain does not tell.
+fn is_own(key: &str, pools: &NodeGroups<'_>) -> bool {
+    let is_of_kubernetes = if pools.carry(key) { keys::ALL.contains(&key) } else { is_of_kubernetes(key) };
+    !key.is_empty() && !is_of_kubernetes
 }
 
 /// Formats a toleration as the taint it is for: `spot=yes:NoSchedule`.
@@ -95,7 +97,7 @@ fn told(toleration: &Toleration) -> String {
 
 fn unneeded(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings: &mut FindingSink<'_>) {
     for (index, toleration) in workload.read().enumerate() {
-        if !is_own(&toleration.key) || pools.needs(toleration) {
+        if !is_own(&toleration.key, pools) || pools.needs(toleration) {
             continue;
         }
         let (reason, fix) = match pools.taints.get(&*toleration.key) {
@@ -131,7 +133,7 @@ fn nothing_leads_there(workload: &LintedWorkload, pools: &NodeGroups<'_>, findin
         return;
     }
     for (index, toleration) in workload.read().enumerate() {
-        let for_pool = is_own(&toleration.key)
+        let for_pool = is_own(&toleration.key, pools)
             && toleration.effect.as_ref().is_none_or(keeps_off)
             && !matches!(toleration.operator, TolerationOperator::Unknown(_));
         if !for_pool {
@@ -163,50 +165,103 @@ fn is_dedicated(key: &str) -> bool {
 }
 
 fn not_let_in(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings: &mut FindingSink<'_>) {
-    let selects = !workload.node_selector.is_empty() || workload.required.is_some();
-    if !selects || workload.bound {
+    if workload.bound {
         return;
     }
     let tolerations: Vec<Toleration> = workload.read().cloned().collect();
     let tolerations =
         if workload.daemon { daemon_tolerations(&tolerations, workload.host_network) } else { tolerations };
     let wish = workload.wish(tolerations);
-    let mut keeping: BTreeSet<String> = BTreeSet::new();
-    let mut asked_for = 0;
+    let mut best: Option<UntoleratedTaints<'_>> = None;
+    let mut count = 0;
     for node in pools.nodes.iter().filter(|node| wish.matches(&node.name, &node.labels)) {
-        asked_for += 1;
-        match keeps_out(&wish.tolerations, node, pools.numeric) {
-            Some(taint) if *taint.key == *keys::CONTROL_PLANE && workload.wants_control_plane() => return,
-            Some(taint) => _ = keeping.insert(shown(taint)),
-            None => return,
+        count += 1;
+        let untolerated = UntoleratedTaints::of(node, &wish.tolerations, pools.numeric);
+        let is_control_plane = |taint: &&Taint| *taint.key == *keys::CONTROL_PLANE;
+        let is_known = workload.wants_control_plane() && untolerated.lasting.iter().any(is_control_plane);
+        if untolerated.lasting.is_empty() || is_known {
+            return;
+        }
+        if best.as_ref().is_none_or(|best| untolerated.lasting.len() < best.lasting.len()) {
+            best = Some(untolerated);
         }
     }
-    if asked_for > 0 {
-        let taints: Vec<String> = keeping.into_iter().take(3).collect();
-        let which = match asked_for {
-            1 => "the only node that it selects has".to_string(),
-            many => format!("all {many} nodes that it selects have"),
-        };
-        let reason = format!("{which} a taint that it does not tolerate: {}", taints.join(", "));
-        let fix = "add the toleration, or ask for other nodes";
-        findings.say(Rule::NotLetIn, FindingPlace::Selection, reason, fix);
+    let Some(best) = best else { return };
+    let selects = !workload.node_selector.is_empty() || workload.required.is_some();
+    let (relation, who) = if selects { (" that it selects", "have") } else { ("", "of the input have") };
+    let reason = match count {
+        1 => format!(
+            "the only node{relation} has {}, which it does not tolerate",
+            best.words(&wish.tolerations, pools.numeric)
+        ),
+        many => format!(
+            "all {many} nodes{relation} {who} taints that it does not tolerate; {} has {}",
+            best.node.name,
+            best.words(&wish.tolerations, pools.numeric)
+        ),
+    };
+    let fix = match best.lasting.len() {
+        1 => "add the toleration, or ask for other nodes",
+        _ => "add all of these tolerations, or ask for other nodes",
+    };
+    findings.say(Rule::NotLetIn, FindingPlace::Selection, reason, fix);
+}
+
+/// The taints that repel a pod from a node (SC-1).
+struct UntoleratedTaints<'n> {
+    node: &'n LintedNode,
+    /// Those that nothing but a person removes.
+    lasting: Vec<&'n Taint>,
+    /// Those that Kubernetes removes by itself.
+    temporary: Vec<&'n Taint>,
+}
+
+impl<'n> UntoleratedTaints<'n> {
+    fn of(node: &'n LintedNode, tolerations: &[Toleration], numeric: NumericOperators) -> Self {
+        let repelling: Vec<&Taint> = node.taints.iter().filter(|taint| keeps_off(&taint.effect)).collect();
+        let matches = match_taints(tolerations, repelling.iter().copied(), numeric);
+        let untolerated =
+            repelling.into_iter().zip(matches).filter(|(_, one)| *one == TaintMatch::Untolerated);
+        let (lasting, temporary) = untolerated
+            .map(|(taint, _)| taint)
+            .partition(|taint| *taint.key == *keys::CONTROL_PLANE || !keys::ALL.contains(&&*taint.key));
+        Self { node, lasting, temporary }
+    }
+
+    /// `etcd=true:NoExecute and, for now, uninitialized:NoSchedule`
+    fn words(&self, tolerations: &[Toleration], numeric: NumericOperators) -> String {
+        let lasting: Vec<String> =
+            self.lasting.iter().map(|taint| shown(taint) + &near_miss(taint, tolerations, numeric)).collect();
+        let temporary: Vec<String> = self.temporary.iter().map(|taint| shown(taint)).collect();
+        match temporary[..] {
+            [] => lasting.join(", "),
+            _ => format!("{} and, for some time, {}", lasting.join(", "), temporary.join(", ")),
+        }
     }
 }
 
-/// Returns the first lasting taint that repels such a pod from the node (SC-1).
-fn keeps_out<'n>(
-    tolerations: &[Toleration],
-    node: &'n LintedNode,
-    numeric: NumericOperators,
-) -> Option<&'n Taint> {
-    let lasting = |taint: &&Taint| {
-        keeps_off(&taint.effect) && (*taint.key == *keys::CONTROL_PLANE || !keys::ALL.contains(&&*taint.key))
-    };
-    let taints: Vec<&Taint> = node.taints.iter().filter(lasting).collect();
-    let matches = match_taints(tolerations, taints.iter().copied(), numeric);
-    taints
-        .into_iter()
-        .zip(matches)
-        .find(|(_, answer)| *answer == TaintMatch::Untolerated)
-        .map(|(taint, _)| taint)
+/// How the toleration of the same key misses the taint: ` (toleration 0 has the value windows)`.
+fn near_miss(taint: &Taint, tolerations: &[Toleration], numeric: NumericOperators) -> String {
+    let near = tolerations.iter().enumerate().find(|(_, one)| {
+        !one.key.is_empty()
+            && one.key.eq_ignore_ascii_case(&taint.key)
+            && tolerates(one, taint, numeric) == TolerationMatch::No
+    });
+    let Some((index, one)) = near else { return String::new() };
+    let mut parts = Vec::new();
+    if one.key != taint.key {
+        parts.push(format!("key {}≠{}", one.key, taint.key));
+    }
+    if one.operator != TolerationOperator::Exists && one.value != taint.value {
+        parts.push(format!("value {}≠{}", quoted_if_empty(&one.value), quoted_if_empty(&taint.value)));
+    }
+    if let Some(effect) = one.effect.as_ref().filter(|effect| **effect != taint.effect) {
+        parts.push(format!("effect {}≠{}", effect.as_str(), taint.effect.as_str()));
+    }
+    let parts = Quoted(&parts.join(", ")).to_string();
+    format!(" (toleration {index} misses it: {})", parts.trim_matches('"'))
+}
+
+fn quoted_if_empty(text: &str) -> &str {
+    if text.is_empty() { "''" } else { text }
 }

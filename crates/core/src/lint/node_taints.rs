@@ -4,7 +4,7 @@
 use super::quoted::Quoted;
 use super::{
     EFFECTS, FindingPlace, FindingSink, LintFinding, LintInput, LintSubject, LintedNode, NOT_TEXT, QUOTE_IT,
-    Rule, TolerationPart, shown, unknown_effect,
+    Rule, TolerationPart, odd_letter, shown, unknown_effect,
 };
 use crate::admission::daemon_tolerations;
 use crate::label::{is_key, is_value};
@@ -42,13 +42,20 @@ pub(super) fn check(node: &LintedNode, findings: &mut FindingSink<'_>) {
 
 fn malformed(index: usize, taint: &Taint, findings: &mut FindingSink<'_>) {
     if !is_key(&taint.key) {
-        let reason = format!("{} cannot be the key of a taint: an API server rejects it", Quoted(&taint.key));
+        let reason = format!(
+            "{} cannot be the key of a taint{}: an API server rejects it",
+            Quoted(&taint.key),
+            odd_letter(&taint.key)
+        );
         let fix = "write a name of letters, digits, '-', '_' and '.', optionally after a domain and '/'";
         findings.say(Rule::Malformed, FindingPlace::Taint(index, TolerationPart::Key), reason, fix);
     }
     if !is_value(&taint.value) {
-        let reason =
-            format!("{} cannot be the value of a taint: an API server rejects it", Quoted(&taint.value));
+        let reason = format!(
+            "{} cannot be the value of a taint{}: an API server rejects it",
+            Quoted(&taint.value),
+            odd_letter(&taint.value)
+        );
         let fix = "write at most 63 letters, digits, '-', '_' and '.'";
         findings.say(Rule::Malformed, FindingPlace::Taint(index, TolerationPart::Value), reason, fix);
     }
@@ -109,7 +116,7 @@ pub(super) fn check_daemons(facts: &LintInput, found: &mut Vec<LintFinding>) {
 /// Returns users' own NoExecute taints, each once.
 fn sending(facts: &LintInput) -> impl Iterator<Item = CarriedTaint<'_>> {
     let mut found: BTreeMap<(&str, &str), CarriedTaint<'_>> = BTreeMap::new();
-    for (at, node) in facts.nodes.iter().enumerate() {
+    for (at, node) in facts.nodes.iter().enumerate().filter(|(_, node)| !node.partial) {
         for (index, taint) in node.taints.iter().enumerate() {
             if taint.effect == TaintEffect::NoExecute && !keys::ALL.contains(&&*taint.key) {
                 let new = CarriedTaint { taint, first: (at, index), nodes: 0 };

@@ -60,7 +60,7 @@ macro_rules! rules {
 }
 
 rules! {
-    // TL1: an API server rejects it.
+    // TL1: an API server rejects it, or drops it silently.
     ExistsWithValue "TL101" "exists-with-value" Error
         "Exists matches any value, so the toleration must not have a value.";
     EmptyKey "TL102" "empty-key" Error
@@ -83,8 +83,14 @@ rules! {
         "A node has at most one taint of a key and an effect.";
     UnknownField "TL111" "unknown-field" Error
         "A toleration has no such field; unless validation is strict, the API server drops it silently.";
-    NotText "TL112" "not-text" Error
+    NotText "TL112" "unquoted-value" Error
         "A value that YAML reads as a number or a truth value needs quotes: an API server takes text only.";
+    RepeatedField "TL113" "repeated-field" Error
+        "A map has a field twice: the earlier one is lost, and no API server reports it.";
+    MisplacedField "TL114" "misplaced-field" Error
+        "Tolerations or taints are in a field that Kubernetes ignores.";
+    WrongType "TL115" "wrong-type" Error
+        "Tolerations and taints are lists of maps: an API server rejects anything else.";
     // TL2: an API server accepts it, but it does not do what it appears to do.
     ToleratesEverything "TL201" "tolerates-everything" Warning
         "A toleration without a key and without seconds keeps the pod on every node indefinitely, dead ones \
@@ -101,7 +107,7 @@ rules! {
         "The key is one that Kubernetes no longer uses.";
     ValueForValueless "TL207" "value-for-valueless-taint" Warning
         "The taints of Kubernetes have no value, so a toleration with a value never matches them.";
-    NoTimeAtAll "TL208" "no-time-at-all" Warning
+    NoTimeAtAll "TL208" "zero-seconds" Warning
         "Zero or fewer seconds evict the pod immediately, as if it had no toleration.";
     TooManySeconds "TL209" "too-many-seconds" Warning
         "More than 9223372036 seconds overflow in kube-controller-manager.";
@@ -110,14 +116,20 @@ rules! {
     StaysOnDeadNode "TL211" "stays-on-dead-node" Info
         "not-ready or unreachable is tolerated indefinitely, so the pod is never replaced when its node \
          dies.";
+    DeadAnnotation "TL212" "dead-annotation" Warning
+        "Kubernetes read tolerations, taints or priorities from this annotation in the past; it no longer does.";
+    ImpossibleEffect "TL213" "impossible-effect" Warning
+        "Kubernetes never gives its taint this effect, so the toleration never matches.";
+    OctalSeconds "TL214" "octal-seconds" Warning
+        "A number that begins with 0 is octal in YAML: 0300 is 192 seconds.";
     // TL3: requires nodes.
     UnneededToleration "TL301" "unneeded-toleration" Info
         "No node has a taint that this toleration is for.";
     NoTolerantDaemon "TL302" "no-tolerant-daemonset" Warning
         "No DaemonSet tolerates this NoExecute taint: the node loses its agents.";
-    NothingLeadsThere "TL303" "nothing-leads-there" Warning
+    NothingLeadsThere "TL303" "no-node-affinity" Warning
         "The pods tolerate a dedicated pool, but no selector or affinity binds them to it: they may land on \
          any other node.";
-    NotLetIn "TL304" "not-let-in" Warning
-        "All selected nodes have a taint that is not tolerated: the pods stay Pending.";
+    NotLetIn "TL304" "untolerated-nodes" Warning
+        "All nodes that the pods may run on have taints that they do not tolerate: they stay Pending.";
 }

@@ -1,10 +1,10 @@
-//! Checks one toleration by itself (TL101 to TL109, TL111, TL112, TL208, TL209): invalid fields (VAL-1 to VAL-5) and
+//! Checks one toleration by itself (TL101 to TL109, TL111, TL112, TL208, TL209, TL214): invalid fields (VAL-1 to VAL-5) and
 //! surprising seconds (TE-19, TE-20).
 
 use super::quoted::Quoted;
 use super::{
     FindingSink, LintedToleration, LintedWorkload, NOT_TEXT, QUOTE_IT, Rule, TolerationPart, meant,
-    unknown_effect,
+    odd_letter, unknown_effect,
 };
 use crate::label::{is_key, is_value};
 use crate::taint::TaintEffect;
@@ -15,6 +15,9 @@ use alloc::string::String;
 
 /// The fields of a toleration.
 const FIELDS: [&str; 5] = ["key", "operator", "value", "effect", "tolerationSeconds"];
+
+/// The operators; those that need a feature gate last.
+const OPERATORS: [&str; 4] = ["Exists", "Equal", "Lt", "Gt"];
 
 /// The most seconds that fit into 64 bits of nanoseconds (TE-20).
 const SECONDS_MOST: i64 = i64::MAX / 1_000_000_000;
@@ -51,8 +54,11 @@ impl SingleToleration<'_, '_, '_> {
                 self.say(Rule::EmptyKey, TolerationPart::Operator, reason, fix);
             }
         } else if !is_key(&read.key) {
-            let reason =
-                format!("{} cannot be the key of a taint: an API server rejects it", Quoted(&read.key));
+            let reason = format!(
+                "{} cannot be the key of a taint{}: an API server rejects it",
+                Quoted(&read.key),
+                odd_letter(&read.key)
+            );
             let fix = "write a name of letters, digits, '-', '_' and '.', optionally after a domain and '/'";
             self.say(Rule::Malformed, TolerationPart::Key, reason, fix);
         }
@@ -63,8 +69,9 @@ impl SingleToleration<'_, '_, '_> {
         let read = &self.toleration.read;
         match &read.operator {
             TolerationOperator::Unset | TolerationOperator::Equal if !is_value(&read.value) => {
-                let value = Quoted(&read.value);
-                let reason = format!("{value} cannot be the value of a taint: an API server rejects it");
+                let (value, letter) = (Quoted(&read.value), odd_letter(&read.value));
+                let reason =
+                    format!("{value} cannot be the value of a taint{letter}: an API server rejects it");
                 let fix = "write at most 63 letters, digits, '-', '_' and '.'";
                 self.say(Rule::Malformed, TolerationPart::Value, reason, fix);
             }
@@ -79,7 +86,9 @@ impl SingleToleration<'_, '_, '_> {
             TolerationOperator::Unknown(text) => {
                 let reason =
                     format!("the operator {} does not exist: an API server rejects it", Quoted(text));
-                let fix = match meant(text, ["Exists", "Equal", "Lt", "Gt"]) {
+                // Lt and Gt need a feature gate.
+                let known = if numeric == NumericOperators::On { &OPERATORS[..] } else { &OPERATORS[..2] };
+                let fix = match meant(text, known.iter().copied()) {
                     Some(meant) => format!("write operator: {meant}"),
                     None => String::from("write Equal for one value, or Exists for any"),
                 };
@@ -122,6 +131,15 @@ impl SingleToleration<'_, '_, '_> {
             let reason = format!("{} is not a 64-bit whole number: an API server rejects it", Quoted(text));
             let fix = "write a whole number without quotes; leave tolerationSeconds out to stay indefinitely";
             self.say(Rule::UnreadableSeconds, TolerationPart::Seconds, reason, fix);
+        }
+        if let (Some(text), Some(seconds)) = (&self.toleration.octal_seconds, read.seconds) {
+            let reason = format!("{text} begins with 0, so it is an octal number: {seconds} s");
+            self.say(
+                Rule::OctalSeconds,
+                TolerationPart::Seconds,
+                reason,
+                "write the decimal number without zeros in front",
+            );
         }
         let written = read.seconds.is_some() || self.toleration.odd_seconds.is_some();
         if written && read.effect != Some(TaintEffect::NoExecute) {

@@ -9,6 +9,7 @@ use std::string::ToString;
 
 mod alone;
 mod arbitrary;
+mod fields;
 mod nodes;
 mod together;
 
@@ -73,6 +74,7 @@ fn told(facts: &LintInput) -> String {
             let place = match finding.place {
                 FindingPlace::Whole => "Whole".to_string(),
                 FindingPlace::Selection => "Selection".to_string(),
+                FindingPlace::Field(at) => format!("field {at}"),
                 FindingPlace::Toleration(at, part) | FindingPlace::Taint(at, part) => {
                     format!("{at}.{part:?}")
                 }

@@ -29,9 +29,12 @@ fn every_kind_with_pods_is_read() {
     for (version, kind) in
         [("apps.kruise.io/v1", "StatefulSet"), ("v1", "ConfigMap"), ("example.com/v1", "Node")]
     {
-        let text =
-            format!("apiVersion: {version}\nkind: {kind}\nspec: {{template: {{spec: {{{BAD}}}}}, {BAD}}}\n");
-        assert_eq!((told(&text).as_str(), report(&text).counts.other_kinds), ("", 1), "{kind}");
+        let text = format!("apiVersion: {version}\nkind: {kind}\nspec: {{template: {{spec: {{{BAD}}}}}}}\n");
+        let counts = report(&text).counts;
+        assert_eq!((counts.workloads, counts.nodes, counts.by_shape), (0, 0, 1), "{kind}");
+        assert!(told(&text).starts_with("TL101@3:"), "{kind}");
+        let without = format!("apiVersion: {version}\nkind: {kind}\nspec: {{replicas: 1}}\n");
+        assert_eq!((told(&without).as_str(), report(&without).counts.other_kinds), ("", 1), "{kind}");
     }
 }
 
@@ -98,11 +101,17 @@ fn a_broken_document_does_not_hide_the_others() {
         "{:?}",
         template.unreadable
     );
-    let summary = report("apiVersion: v1\nkind: Secret\n").summary();
-    assert!(summary.contains("nothing to check"), "{summary}");
-    for nothing in ["", "a: 1\n", "# what failed left nothing\n"] {
+    let other = report("apiVersion: v1\nkind: Secret\n");
+    assert!(other.is_empty() && !other.is_partial());
+    assert!(!report(&pod("name: a")).is_empty());
+    for (nothing, advice) in [
+        ("", "that wrote it failed"),
+        ("# what failed left nothing\n", "that wrote it failed"),
+        ("a: 1\n", "run helm template, and lint its output"),
+        ("tolerations: [{key: a, operator: Exists}]\n", "run helm template, and lint its output"),
+    ] {
         let report = report(nothing);
-        assert!(report.is_partial() && report.gaps[0].ends_with("that wrote it failed"), "{:?}", report.gaps);
+        assert!(report.is_partial() && report.gaps[0].ends_with(advice), "{:?}", report.gaps);
     }
 }
 
@@ -130,7 +139,7 @@ fn seconds_are_read_as_yaml_reads_them() {
         ("1.5", "TL108@8:24"),
         (".inf", "TL108@8:24"),
         ("true", "TL108@8:24"),
-        ("[1]", "TL108@8:24"),
+        ("[1]", "TL115@8:24"),
         ("9223372036854775808", "TL108@8:24"),
         ("9223372036854775807", "TL209@8:24"),
     ] {

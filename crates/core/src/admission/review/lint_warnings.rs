@@ -48,7 +48,7 @@ fn sentence(finding: &LintFinding) -> String {
     let place = match finding.place {
         FindingPlace::Toleration(at, _) => format!("toleration {at}: "),
         FindingPlace::Taint(at, _) => format!("taint {at}: "),
-        FindingPlace::Whole | FindingPlace::Selection => String::new(),
+        FindingPlace::Whole | FindingPlace::Selection | FindingPlace::Field(_) => String::new(),
     };
     format!("{place}{reason}; {fix} ({} {})", rule.id(), rule.name())
 }
@@ -86,5 +86,8 @@ fn workload(pod: &AdmittedPod) -> LintedWorkload {
             .resources
             .iter()
             .any(|name| crate::admission::extended_resource_toleration::is_extended_resource(name)),
+        // The API server has decoded it.
+        partial: false,
+        problems: Vec::new(),
     }
 }

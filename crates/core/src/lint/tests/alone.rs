@@ -44,7 +44,18 @@ fn tl104_unknown_operator() {
     let fix = |operator: &str| lint(&alone(workload(&format!("k {operator} v NoSchedule"))))[0].fix.clone();
     assert_eq!(fix("exists"), "write operator: Exists");
     assert_eq!(fix("Equals"), "write operator: Equal");
-    assert_eq!(fix("Contains"), "write Equal for one value, or Exists for any");
+    for unlike in ["Contains", "In", "=", "gt", "GreaterThan"] {
+        assert_eq!(
+            fix(unlike),
+            "write Equal for one value, or Exists for any",
+            "{unlike}: Lt and Gt need a gate"
+        );
+    }
+    let on = |operator: &str| {
+        let workload = workload(&format!("k {operator} 5 NoSchedule"));
+        lint(&LintInput { numeric: NumericOperators::On, ..alone(workload) })[0].fix.clone()
+    };
+    assert_eq!(on("gt"), "write operator: Gt");
 }
 
 #[test]
@@ -58,7 +69,17 @@ fn tl105_unknown_effect() {
     let nodes = |taints| told(&LintInput { nodes: vec![node("n", taints)], ..LintInput::default() });
     assert_eq!(nodes("k:Noschedule k"), "TL105@node 0.Effect, TL105@node 1.Effect");
     assert_eq!(nodes("k:NoSchedule k:PreferNoSchedule"), "");
-    assert_eq!(lint(&alone(workload("k Exists - noexecute")))[0].fix, "write effect: NoExecute");
+    let fix = |effect: &str| lint(&alone(workload(&format!("k Exists - {effect}"))))[0].fix.clone();
+    for (written, expected) in [
+        ("noexecute", "write effect: NoExecute"),
+        ("NO_SCHEDULE", "write effect: NoSchedule"),
+        ("PREFER_NO_SCHEDULE", "write effect: PreferNoSchedule"),
+        ("no-execute", "write effect: NoExecute"),
+        ("NoShedule", "write effect: NoSchedule"),
+        ("Evict", "write one of NoSchedule, PreferNoSchedule, NoExecute"),
+    ] {
+        assert_eq!(fix(written), expected, "{written}");
+    }
 }
 
 #[test]
@@ -246,4 +267,50 @@ fn tl211_stays_on_dead_node() {
     ]);
     let daemon = LintedWorkload { daemon: true, ..workload("node.kubernetes.io/not-ready Exists") };
     assert_eq!(told(&alone(daemon)), "");
+}
+
+#[test]
+fn letters_that_only_look_right_are_named() {
+    let reason = |row: &str| lint(&alone(workload(row)))[0].reason.clone();
+    assert!(reason("p\u{43e}ol Exists").contains("U+043E"), "{}", reason("p\u{43e}ol Exists"));
+    assert!(reason("pool Equal d\u{fc}").contains("U+00FC"));
+    assert!(!reason("pool/ Exists").contains("U+"));
+    let nodes = vec![node("n", "p\u{43e}ol=\u{430}:NoSchedule")];
+    let found = lint(&LintInput { nodes, ..LintInput::default() });
+    assert!(found[0].reason.contains("U+043E") && found[1].reason.contains("U+0430"), "{found:?}");
+}
+
+#[test]
+fn tl213_impossible_effect() {
+    rows(&[
+        ("node.kubernetes.io/disk-pressure Exists - NoExecute", "TL213@0.Effect"),
+        ("node.kubernetes.io/memory-pressure Exists - NoExecute 60", "TL213@0.Effect"),
+        ("node.kubernetes.io/unschedulable Exists - NoExecute", "TL213@0.Effect"),
+        ("node.kubernetes.io/network-unavailable Exists - PreferNoSchedule", "TL213@0.Effect"),
+        ("node.kubernetes.io/out-of-service Exists - NoSchedule", "TL213@0.Effect"),
+        ("node.kubernetes.io/not-ready Exists - PreferNoSchedule", "TL213@0.Effect"),
+        ("node.kubernetes.io/not-ready Exists - NoExecute 60", ""),
+        ("node.kubernetes.io/unreachable Exists - NoSchedule", ""),
+        ("node.kubernetes.io/disk-pressure Exists - NoSchedule", ""),
+        ("node.kubernetes.io/disk-pressure Exists", ""),
+        ("node-role.kubernetes.io/control-plane Exists - NoExecute", ""),
+        ("disk-pressure-of-mine Exists - NoExecute", ""),
+    ]);
+    let finding = lint(&alone(workload("node.kubernetes.io/disk-pressure Exists - NoExecute"))).remove(0);
+    assert!(finding.fix.contains("kubelets evict"), "{}", finding.fix);
+    // An administrator may add any taint.
+    let nodes = vec![node("n", "node.kubernetes.io/out-of-service=x:NoSchedule")];
+    let carried =
+        LintInput { nodes, ..alone(workload("node.kubernetes.io/out-of-service Exists - NoSchedule")) };
+    assert_eq!(told(&carried), "");
+}
+
+#[test]
+fn tl214_octal_seconds() {
+    let mut written = workload("k Exists - NoExecute 192");
+    written.tolerations[0].octal_seconds = Some("0300".into());
+    let found = lint(&alone(written));
+    assert_eq!(told(&alone(workload("k Exists - NoExecute 192"))), "");
+    assert_eq!(found[0].rule, Rule::OctalSeconds);
+    assert!(found[0].reason.contains("0300") && found[0].reason.contains("192 s"), "{}", found[0].reason);
 }

@@ -32,6 +32,7 @@ fn written() -> impl Strategy<Value = LintedToleration> {
                 seconds,
             },
             odd_seconds: odd.as_deref().filter(|_| odd_seconds).map(Into::into),
+            octal_seconds: None,
             odd_fields: odd.into_iter().map(Into::into).collect(),
             not_text: Vec::new(),
         },
@@ -63,7 +64,7 @@ fn facts() -> impl Strategy<Value = LintInput> {
         name: "n".into(),
         labels: pool.then(|| ("pool".into(), "a".into())).into_iter().collect(),
         taints,
-        not_text: Vec::new(),
+        ..LintedNode::default()
     });
     let many = (prop::collection::vec(workload, 0..3), prop::collection::vec(node, 0..3), any::<bool>());
     many.prop_map(|(workloads, nodes, on)| LintInput {
@@ -88,6 +89,7 @@ proptest! {
                 FindingPlace::Toleration(at, _) => prop_assert!(at < tolerations),
                 FindingPlace::Taint(at, _) => prop_assert!(at < taints),
                 FindingPlace::Whole | FindingPlace::Selection => prop_assert_eq!(taints, 0),
+                FindingPlace::Field(at) => prop_assert!(false, "there is no problem {at}"),
             }
             prop_assert!(finding.reason.len() < 2_000 && finding.fix.len() < 500, "{:?}", finding);
         }

@@ -113,3 +113,48 @@ fn tl304_not_let_in() {
     let wants = LintedWorkload { node_selector: [(role.into(), "".into())].into(), ..workload("") };
     assert_eq!(told(&on(control, wants)), "TL210@Selection", "said once");
 }
+
+#[test]
+fn tl304_names_every_taint_of_the_best_node() {
+    let reason = |nodes: Vec<LintedNode>, row: &str| {
+        let found = lint(&on(nodes, workload(row)));
+        let one = found.into_iter().find(|finding| finding.rule == Rule::NotLetIn);
+        one.map(|finding| finding.reason).unwrap_or_default()
+    };
+    let server = || node("s", "control=x:NoSchedule etcd=x:NoExecute node.kubernetes.io/not-ready:NoExecute");
+    let worse = || node("t", "a:NoSchedule b:NoSchedule c:NoSchedule");
+    assert_eq!(
+        reason(vec![worse(), server()], "other Exists"),
+        "all 2 nodes of the input have taints that it does not tolerate; s has control=x:NoSchedule, etcd=x:NoExecute \
+         and, for some time, node.kubernetes.io/not-ready:NoExecute"
+    );
+    assert_eq!(
+        reason(vec![worse(), server()], "control Exists"),
+        reason(vec![worse(), server()], "control Equal x")
+    );
+    assert!(reason(vec![worse(), server()], "control Exists").contains("s has etcd=x:NoExecute and"));
+    assert_eq!(reason(vec![worse(), node("free", "a:PreferNoSchedule")], ""), "", "a node is open");
+    assert_eq!(reason(vec![worse(), node("free", "node.kubernetes.io/not-ready:NoSchedule")], ""), "");
+    // A toleration that misses by its case is named.
+    let windows = || vec![node("w", "node.kubernetes.io/os=Windows:NoSchedule")];
+    let near = reason(windows(), "x Exists | node.kubernetes.io/os Equal windows NoSchedule");
+    assert!(near.contains("(toleration 1 misses it: value windows≠Windows)"), "{near}");
+    let effect = reason(windows(), "node.kubernetes.io/os Exists - NoExecute");
+    assert!(effect.contains("(toleration 0 misses it: effect NoExecute≠NoSchedule)"), "{effect}");
+}
+
+/// The domain of a key does not make it one of Kubernetes' own.
+#[test]
+fn own_taints_under_domains_of_kubernetes_are_own() {
+    let nodes = || vec![node("a", "node.kubernetes.io/os=Windows:NoSchedule"), node("b", "")];
+    assert_eq!(
+        told(&on(nodes(), workload("node.kubernetes.io/os Equal windows NoSchedule"))),
+        "TL301@0.Whole"
+    );
+    assert_eq!(told(&on(nodes(), workload("node.kubernetes.io/os Exists"))), "TL303@0.Whole");
+    assert_eq!(told(&on(nodes(), workload("node.kubernetes.io/not-ready Exists - NoExecute 5"))), "");
+    assert_eq!(
+        told(&on(nodes(), workload("node.kubernetes.io/notready Exists - NoExecute 5"))),
+        "TL205@0.Key"
+    );
+}

@@ -1,0 +1,328 @@
+//! Finds tolerations and taints by their shape, whatever the kind of the object is: lists to check, and fields that
+//! Kubernetes ignores or rejects.
+//!
+//! - Invariant: in a kind of Kubernetes, every place but one is wrong; in another kind, only what belongs to a pod's spec
+//!   can be in a wrong place, and a list is checked wherever it is.
+
+use super::object::is_known;
+use crate::manifest::{TextSpan, YamlNode, YamlValue};
+use taintward_core::lint::{FieldProblem, LintedList, ValueType};
+use taintward_core::taint::TaintEffect;
+
+/// The fields of tolerations and taints.
+const FIELDS: [&str; 6] = ["key", "operator", "value", "effect", "tolerationSeconds", "timeAdded"];
+
+/// Maps of text, in which any name is right.
+const TEXT_MAPS: [&str; 4] = ["labels", "annotations", "matchLabels", "nodeSelector"];
+
+/// Fields of an object that API servers and controllers write.
+const NOT_WRITTEN: [&str; 2] = ["managedFields", "status"];
+
+/// Fields of a pod's spec that have no tolerations inside.
+const POD_PARTS: [&str; 7] = [
+    "affinity",
+    "containers",
+    "ephemeralContainers",
+    "initContainers",
+    "nodeSelector",
+    "securityContext",
+    "topologySpreadConstraints",
+];
+
+/// Parts of texts that another program fills in or matches: such tolerations cannot be checked.
+const PLACEHOLDERS: [&str; 5] = ["{{", "${", "$(", "<%", "*"];
+
+/// Annotations that Kubernetes read in the past, and what took their place.
+const DEAD_ANNOTATIONS: [(&str, &str); 3] = [
+    ("scheduler.alpha.kubernetes.io/tolerations", "tolerations in the spec of the pod"),
+    ("scheduler.alpha.kubernetes.io/taints", "spec.taints of the node"),
+    ("scheduler.alpha.kubernetes.io/critical-pod", "priorityClassName: system-cluster-critical"),
+];
+
+/// What an object contains.
+#[derive(Default)]
+pub(crate) struct FoundShapes<'t> {
+    /// Lists besides that of a known kind.
+    pub(crate) lists: Vec<FoundList<'t>>,
+    pub(crate) problems: Vec<FoundProblem>,
+    /// Objects of Kubernetes inside the object.
+    pub(crate) objects: Vec<(String, &'t YamlNode)>,
+    /// Texts of several lines, which may be manifests.
+    pub(crate) texts: Vec<(String, &'t YamlNode)>,
+}
+
+/// A list of tolerations or taints.
+pub(crate) struct FoundList<'t> {
+    pub(crate) path: String,
+    pub(crate) list: LintedList,
+    pub(crate) items: &'t [YamlNode],
+    /// Whether it belongs to a pod's spec; other lists may have fields of their own.
+    pub(crate) is_of_pod: bool,
+}
+
+/// A field that is wrong.
+pub(crate) struct FoundProblem {
+    pub(crate) span: TextSpan,
+    pub(crate) path: String,
+    pub(crate) problem: FieldProblem,
+}
+
+impl<'t> FoundShapes<'t> {
+    /// Searches an object of a kind that has such a list in one place only.
+    pub(crate) fn of_known(tree: &'t YamlNode, list: LintedList, place: &str) -> Self {
+        let mut found = Self::default();
+        found.known(tree, "", (list, place));
+        found.repeated(tree);
+        found
+    }
+
+    /// Searches an object of any other kind.
+    pub(crate) fn of_other(tree: &'t YamlNode) -> Self {
+        let mut found = Self::default();
+        found.other(tree, "", None);
+        if !tree.text("kind").is_empty() {
+            found.repeated(tree);
+        }
+        found
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lists.is_empty() && self.problems.is_empty()
+    }
+
+    fn repeated(&mut self, tree: &'t YamlNode) {
+        for repeated in tree.repeated() {
+            let problem =
+                FieldProblem::Repeated { field: (&*repeated.entry.key).into(), line: repeated.earlier.line };
+            self.problem(repeated.entry.key_span, &repeated.path, problem);
+        }
+    }
+
+    fn known(&mut self, tree: &'t YamlNode, path: &str, wanted: (LintedList, &str)) {
+        for (index, item) in tree.items().iter().enumerate() {
+            self.known(item, &format!("{path}[{index}]"), wanted);
+        }
+        for entry in tree.names() {
+            let (key, value) = (&*entry.key, &entry.value);
+            let here = join(path, key);
+            let list = LintedList::meant_by(key).or_else(|| looks_like_list(value));
+            if is_skipped(path, key) || is_text(path, value) {
+                self.dead_annotation(path, key, entry.key_span);
+            } else if here == wanted.1 {
+                self.wrong_types(value, &here, wanted.0, true);
+            } else if let Some(list) = list.filter(|_| value.value != YamlValue::Null) {
+                self.misplaced(entry.key_span, here, list, (list == wanted.0).then_some(wanted.1));
+            } else {
+                self.known(value, &here, wanted);
+            }
+        }
+    }
+
+    /// `named`: what the lists inside are by the name of this field, as in `tolerations: {web: [...], db: [...]}`.
+    fn other(&mut self, tree: &'t YamlNode, path: &str, named: Option<LintedList>) {
+        if !path.is_empty() && is_known(tree) {
+            return self.objects.push((path.to_owned(), tree));
+        }
+        for (index, item) in tree.items().iter().enumerate() {
+            self.other(item, &format!("{path}[{index}]"), None);
+        }
+        let is_pod = is_pod_spec(tree);
+        let is_template = tree.get("spec").is_some_and(is_pod_spec);
+        for entry in tree.names() {
+            let (key, value) = (&*entry.key, &entry.value);
+            let here = join(path, key);
+            let meant = LintedList::meant_by(key).filter(|_| value.value != YamlValue::Null);
+            if is_skipped(path, key) || is_text(path, value) || (path.is_empty() && key == "metadata") {
+                self.dead_annotation(path, key, entry.key_span);
+            } else if is_pod && key == LintedList::Tolerations.field() {
+                self.wrong_types(value, &here, LintedList::Tolerations, true);
+                let (list, items) = (LintedList::Tolerations, value.items());
+                self.lists.push(FoundList { path: here, list, items, is_of_pod: true });
+            } else if is_pod && POD_PARTS.contains(&key) {
+                let place = join(path, LintedList::Tolerations.field());
+                self.known(value, &here, (LintedList::Tolerations, &place));
+            } else if let Some(list) =
+                meant.filter(|list| is_pod || (is_template && *list == LintedList::Tolerations))
+            {
+                let place = join(&if is_pod { path.to_owned() } else { join(path, "spec") }, list.field());
+                self.misplaced(
+                    entry.key_span,
+                    here,
+                    list,
+                    (list == LintedList::Tolerations).then_some(&place),
+                );
+            } else {
+                self.free(value, here, meant.or_else(|| named_after(key)), named);
+            }
+        }
+    }
+
+    /// A field of a kind whose fields are unknown.
+    fn free(
+        &mut self,
+        value: &'t YamlNode,
+        path: String,
+        own: Option<LintedList>,
+        inherited: Option<LintedList>,
+    ) {
+        match (&value.value, own.or(inherited).or_else(|| looks_like_list(value))) {
+            (YamlValue::Text(text), _) if text.contains('\n') => self.texts.push((path, value)),
+            (YamlValue::List(items), Some(list)) if items.iter().any(looks_like_element) => {
+                self.wrong_types(value, &path, list, false);
+                if !has_placeholder(value) {
+                    self.lists.push(FoundList { path, list, items, is_of_pod: false });
+                }
+            }
+            (YamlValue::List(items), Some(list))
+                if items.iter().any(|item| item.items().iter().any(looks_like_element)) =>
+            {
+                self.wrong_types(value, &path, list, false);
+            }
+            (YamlValue::Map(_), Some(list))
+                if path.ends_with(list.field()) && looks_like_element(value) && is_flat(value) =>
+            {
+                self.wrong_types(value, &path, list, false);
+            }
+            _ => self.other(value, &path, own),
+        }
+    }
+
+    fn misplaced(&mut self, span: TextSpan, found: String, list: LintedList, meant: Option<&str>) {
+        let problem =
+            FieldProblem::Misplaced { list, found: found.as_str().into(), meant: meant.map(Into::into) };
+        self.problem(span, &found, problem);
+    }
+
+    /// Adds what is not a list, elements of other types than maps, and their fields that are lists or maps.
+    fn wrong_types(&mut self, value: &'t YamlNode, path: &str, list: LintedList, is_known: bool) {
+        let YamlValue::List(items) = &value.value else {
+            if let Some(actual) = type_of(value) {
+                self.problem(value.span, path, FieldProblem::NoList { list, actual, is_known });
+            }
+            return;
+        };
+        for (index, item) in items.iter().enumerate() {
+            let here = format!("{path}[{index}]");
+            match type_of(item) {
+                None => {}
+                Some(ValueType::Map) => self.wrong_fields(item, &here),
+                Some(actual) => {
+                    self.problem(item.span, &here, FieldProblem::NoMap { list, actual, is_known })
+                }
+            }
+        }
+    }
+
+    fn wrong_fields(&mut self, item: &'t YamlNode, path: &str) {
+        for entry in item.names().filter(|entry| FIELDS.contains(&&*entry.key)) {
+            if let Some(actual @ (ValueType::List | ValueType::Map)) = type_of(&entry.value) {
+                let problem = FieldProblem::NoScalar { field: (&*entry.key).into(), actual };
+                self.problem(entry.value.span, &join(path, &entry.key), problem);
+            }
+        }
+    }
+
+    fn dead_annotation(&mut self, path: &str, key: &str, span: TextSpan) {
+        if let Some((_, successor)) = DEAD_ANNOTATIONS.iter().find(|(dead, _)| *dead == key) {
+            let problem = FieldProblem::DeadAnnotation { annotation: key.into(), successor };
+            self.problem(span, &join(path, key), problem);
+        }
+    }
+
+    fn problem(&mut self, span: TextSpan, path: &str, problem: FieldProblem) {
+        self.problems.push(FoundProblem { span, path: path.to_owned(), problem });
+    }
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// Whether an element of a list can be read: the others are problems, and take part in no rule.
+pub(crate) fn is_readable(item: &YamlNode) -> bool {
+    let is_scalar = |name: &&str| {
+        item.get(name).is_none_or(|field| !matches!(field.value, YamlValue::List(_) | YamlValue::Map(_)))
+    };
+    matches!(item.value, YamlValue::Map(_) | YamlValue::Null) && FIELDS.iter().all(is_scalar)
+}
+
+fn is_skipped(path: &str, key: &str) -> bool {
+    NOT_WRITTEN.contains(&key) && (path.is_empty() || path == "metadata")
+}
+
+/// Whether it is a text in a map of texts.
+fn is_text(path: &str, value: &YamlNode) -> bool {
+    let last = path.rsplit('.').next().unwrap_or_default();
+    TEXT_MAPS.contains(&last) && !matches!(value.value, YamlValue::List(_) | YamlValue::Map(_))
+}
+
+/// `None`: null.
+fn type_of(value: &YamlNode) -> Option<ValueType> {
+    match value.value {
+        YamlValue::Null => None,
+        YamlValue::Map(_) => Some(ValueType::Map),
+        YamlValue::List(_) => Some(ValueType::List),
+        YamlValue::Text(_) => Some(ValueType::Text),
+        YamlValue::Number(..) => Some(ValueType::Number),
+        YamlValue::Truth(_) => Some(ValueType::Truth),
+    }
+}
+
+/// Whether it is the spec of a pod: it has containers.
+fn is_pod_spec(tree: &YamlNode) -> bool {
+    let containers = tree.get("containers").map(YamlNode::items).unwrap_or_default();
+    containers.first().is_some_and(|first| first.get("name").is_some() || first.get("image").is_some())
+}
+
+/// Whether it has a field of a toleration or a taint besides a value.
+fn looks_like_element(item: &YamlNode) -> bool {
+    ["key", "operator", "effect", "tolerationSeconds"].iter().any(|field| item.get(field).is_some())
+}
+
+fn is_flat(item: &YamlNode) -> bool {
+    item.names().all(|entry| !matches!(entry.value.value, YamlValue::List(_) | YamlValue::Map(_)))
+}
+
+/// The list that a field of another kind contains by its name, such as `startupTaints` and `podTolerations`.
+fn named_after(key: &str) -> Option<LintedList> {
+    let plain = key.to_ascii_lowercase();
+    [LintedList::Tolerations, LintedList::Taints].into_iter().find(|list| plain.ends_with(list.field()))
+}
+
+/// The list that this is, whatever its name: each element has an effect of taints or seconds, and no other fields than
+/// tolerations and taints have.
+fn looks_like_list(value: &YamlNode) -> Option<LintedList> {
+    let items = value.items();
+    let is_effect = |item: &YamlNode| is_effect(item.text("effect"));
+    let fits = |item: &YamlNode| {
+        (is_effect(item) || item.get("tolerationSeconds").is_some())
+            && item.names().all(|entry| FIELDS.contains(&&*entry.key))
+    };
+    if items.is_empty() || !items.iter().all(fits) {
+        return None;
+    }
+    let tolerates =
+        |item: &YamlNode| item.get("operator").is_some() || item.get("tolerationSeconds").is_some();
+    Some(if items.iter().any(tolerates) { LintedList::Tolerations } else { LintedList::Taints })
+}
+
+/// Whether it is an effect in any spelling.
+fn is_effect(text: &str) -> bool {
+    let plain: String = text.chars().filter(char::is_ascii_alphabetic).collect();
+    ["NoSchedule", "PreferNoSchedule", "NoExecute"].iter().any(|effect| effect.eq_ignore_ascii_case(&plain))
+}
+
+fn has_placeholder(value: &YamlNode) -> bool {
+    let in_text = |text: &str| PLACEHOLDERS.iter().any(|placeholder| text.contains(placeholder));
+    in_text(value.as_text())
+        || value.items().iter().any(has_placeholder)
+        || value.names().any(|entry| in_text(&entry.key) || has_placeholder(&entry.value))
+}
+
+/// The effect as Kubernetes spells it, for kinds whose own API spells it otherwise.
+pub(crate) fn cloud_effect(text: &str) -> TaintEffect {
+    let plain: String = text.chars().filter(char::is_ascii_alphabetic).collect();
+    let known = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+    let effect = known.into_iter().find(|effect| effect.eq_ignore_ascii_case(&plain));
+    TaintEffect::new(effect.unwrap_or(text))
+}
