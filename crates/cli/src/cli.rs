@@ -3,6 +3,7 @@
 //! - Invariant: a flag takes precedence over its environment variable, a variable over the default.
 
 mod questions;
+mod short_help;
 #[cfg(test)]
 mod tests;
 
@@ -91,33 +92,6 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum ProgramCommand {
-    /// Runs the controllers, with the current kubeconfig or the in-cluster service account
-    #[command(
-        args_override_self = true,
-        after_help = "Each flag has an environment variable: TAINTWARD_ and the flag's name, as in \
-         TAINTWARD_KUBE_API_QPS. A flag overrides its variable, a variable overrides the default. \
-         Durations are written as in Go: 500ms, 15s, 1m30s. Exit codes: 0 stopped by a signal, 1 could not \
-         continue, 2 invalid flag."
-    )]
-    Run(Box<RunArgs>),
-    /// Prints the manifests of an installation, applies them, or deletes them
-    #[command(
-        args_override_self = true,
-        after_help = "taintward install --image IMAGE                      prints YAML, for git or kubectl apply --server-side -f -\ntaintward install --image IMAGE --apply              installs\ntaintward install --image IMAGE --apply --dry-run=server\ntaintward install --uninstall --apply                uninstalls\n\ndocs/install.md describes each step, and the permissions of each part. Exit codes: 0 done, 1 a step failed, 2 the command line is invalid."
-    )]
-    Install(Box<InstallArgs>),
-    /// Runs the admission webhook: default tolerations, dedicated nodes, special hardware, warnings
-    #[command(
-        args_override_self = true,
-        after_help = "Each flag has an environment variable: TAINTWARD_ and the flag's name, as in \
-         TAINTWARD_RULES. taintward install creates all objects that the webhook needs in a cluster. \
-         docs/admission.md describes each rule. Exit codes: 0 stopped by a signal, 1 could not continue, 2 \
-         invalid flag."
-    )]
-    Webhook(Box<WebhookArgs>),
-    /// Runs a whole cluster in this process, with Taintward in it; prints a kubeconfig for kubectl
-    #[command(args_override_self = true)]
-    Sandbox(Box<SandboxArgs>),
     /// Shows which pods would be evicted if nodes were tainted, cordoned or dead: when, why, and on which nodes they
     /// could run next
     #[command(
@@ -170,6 +144,33 @@ enum ProgramCommand {
         after_help = "taintward taint node n1 dedicated=db:NoSchedule   adds a taint\ntaintward taint node n1 dedicated-                 removes all taints with this key\ntaintward taint node n1 dedicated:NoSchedule-      removes the one with this effect\ntaintward taint node -l pool=db dedicated=db:NoExecute --reason 'new disks' --for 2h\ntaintward taint node --all --list                  shows taints\n\nThe effects are NoSchedule, PreferNoSchedule and NoExecute. On a terminal, the command shows which pods a NoExecute taint evicts and asks before it adds the taint. No controller removes a taint when --for ends; taintward taint node --all --expired does. docs/taint.md has more. Exit codes: 0 all nodes were changed, 1 not all were, or the command line is invalid."
     )]
     Taint(Box<TaintArgs>),
+    /// Runs a whole cluster in this process, with Taintward in it; prints a kubeconfig for kubectl
+    #[command(args_override_self = true)]
+    Sandbox(Box<SandboxArgs>),
+    /// Prints the manifests of an installation, applies them, or deletes them
+    #[command(
+        args_override_self = true,
+        after_help = "taintward install --image IMAGE                      prints YAML, for git or kubectl apply --server-side -f -\ntaintward install --image IMAGE --apply              installs\ntaintward install --image IMAGE --apply --dry-run=server\ntaintward install --uninstall --apply                uninstalls\n\ndocs/install.md describes each step, and the permissions of each part. Exit codes: 0 done, 1 a step failed, 2 the command line is invalid."
+    )]
+    Install(Box<InstallArgs>),
+    /// Runs the controllers, with the current kubeconfig or the in-cluster service account
+    #[command(
+        args_override_self = true,
+        after_help = "Each flag has an environment variable: TAINTWARD_ and the flag's name, as in \
+         TAINTWARD_KUBE_API_QPS. A flag overrides its variable, a variable overrides the default. \
+         Durations are written as in Go: 500ms, 15s, 1m30s. Exit codes: 0 stopped by a signal, 1 could not \
+         continue, 2 invalid flag."
+    )]
+    Run(Box<RunArgs>),
+    /// Runs the admission webhook: default tolerations, dedicated nodes, special hardware, warnings
+    #[command(
+        args_override_self = true,
+        after_help = "Each flag has an environment variable: TAINTWARD_ and the flag's name, as in \
+         TAINTWARD_RULES. taintward install creates all objects that the webhook needs in a cluster. \
+         docs/admission.md describes each rule. Exit codes: 0 stopped by a signal, 1 could not continue, 2 \
+         invalid flag."
+    )]
+    Webhook(Box<WebhookArgs>),
     /// Shows which running pods have other tolerationSeconds than new pods get; changes nothing
     #[command(
         args_override_self = true,
@@ -216,6 +217,9 @@ enum ProgramCommand {
          of this program is printed, 2 the command line is invalid."
     )]
     Version(Box<VersionArgs>),
+    /// Lists the flags of the connection, which every command that connects to a cluster has
+    #[command(name = short_help::OPTIONS)]
+    Options,
     /// Prints a shell completion script for commands, flags, and names of nodes, pods, workloads, namespaces and contexts
     #[command(after_help = completion::AFTER_HELP)]
     Completion(CompletionArgs),
@@ -256,7 +260,7 @@ pub(crate) fn misuse_code() -> u8 {
 
 /// The whole command line, for documentation and completion.
 pub(crate) fn description() -> clap::Command {
-    Cli::command().after_help(questions(NAME))
+    short_help::shortened(Cli::command(), NAME).after_help(questions(NAME))
 }
 
 /// The program, for its documentation.
@@ -275,7 +279,7 @@ fn exit_codes_of(verb: &str) -> &'static [(u8, &'static str)] {
         "doctor" => &doctor::EXIT_CODES,
         "board" => &board_command::EXIT_CODES,
         "version" => &version::EXIT_CODES,
-        "completion" | "docs" => &exit_codes::PRINTING,
+        "completion" | "docs" | short_help::OPTIONS => &exit_codes::PRINTING,
         _ => &exit_codes::EXIT_CODES,
     }
 }
@@ -283,7 +287,7 @@ fn exit_codes_of(verb: &str) -> &'static [(u8, &'static str)] {
 /// The whole command line, with the name under which the user called the program.
 fn command() -> clap::Command {
     let called = called();
-    Cli::command().after_help(questions(called)).bin_name(called)
+    short_help::shortened(Cli::command(), called).after_help(questions(called)).bin_name(called)
 }
 
 /// The name under which the user called the program: also `kubectl taintward`, as a kubectl plugin.
@@ -318,6 +322,7 @@ fn parse_from(
         Some(ProgramCommand::Completion(arguments)) => {
             Ok(ParsedCommand::Print(arguments.script().to_owned()))
         }
+        Some(ProgramCommand::Options) => Ok(ParsedCommand::Print(short_help::options(called()))),
         Some(ProgramCommand::Docs(arguments)) => Ok(ParsedCommand::Docs(arguments.resolve())),
         Some(ProgramCommand::Install(arguments)) => match arguments.resolve() {
             Ok(plan) => Ok(ParsedCommand::Install(Box::new(plan))),

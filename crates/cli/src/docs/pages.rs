@@ -18,7 +18,7 @@ struct CommandPage {
 /// Examples that `tests/cli_examples.rs` runs in a sandbox, as it does with docs/taint.md.
 const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
 
-const PAGES: [CommandPage; 18] = [
+const PAGES: [CommandPage; 19] = [
     CommandPage {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
@@ -125,6 +125,7 @@ const PAGES: [CommandPage; 18] = [
         example: Some((include_str!("../../tests/cmd/version.trycmd"), "taintward version --client")),
         besides: "",
     },
+    CommandPage { verb: "options", example: None, besides: "" },
     CommandPage {
         verb: "completion",
         example: Some((include_str!("../../tests/cmd/completion.trycmd"), "taintward completion fish")),

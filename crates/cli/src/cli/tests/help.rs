@@ -46,3 +46,49 @@ fn alone_it_explains_itself() {
     assert_eq!(parse_from(["taintward", "--version"]).unwrap_err().to_string(), text);
     assert_eq!(parse_from(["taintward", "walk"]).unwrap_err().exit_code(), 2);
 }
+
+/// Of an 80-column terminal.
+#[test]
+fn the_short_help_fits_a_screen() {
+    let mut program = command().term_width(80);
+    program.build();
+    let mut long = Vec::new();
+    for command in program.get_subcommands_mut() {
+        let verb = command.get_name().to_owned();
+        let short = command.render_help().to_string();
+        if short.lines().count() > 50 {
+            long.push(format!("{verb}: {} lines\n{short}", short.lines().count()));
+        }
+        assert!(!short.contains("--as-uid"), "{verb}: {short}");
+        if command.get_arguments().any(|arg| arg.get_id() == "as_uid") {
+            assert!(command.render_long_help().to_string().contains("--as-uid"), "{verb}");
+            assert!(short.contains("taintward options"), "{verb}: {short}");
+        }
+    }
+    assert!(long.is_empty(), "{}", long.join("\n\n"));
+    for short in ["run", "webhook", "install", "plan", "taint"] {
+        let command = program.find_subcommand_mut(short).unwrap();
+        let (brief, long) = (command.render_help().to_string(), command.render_long_help().to_string());
+        let flags = |text: &str| text.lines().filter(|line| line.trim_start().starts_with("--")).count();
+        assert!(flags(&brief) >= 5 && flags(&brief) < flags(&long), "{short}: {brief}");
+        let more: String = brief.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(more.contains(&format!("taintward {short} --help shows every flag")), "{brief}");
+    }
+}
+
+#[test]
+fn the_flags_of_the_connection_have_a_command() {
+    let Ok(ParsedCommand::Print(text)) = parse_from(["taintward", "options"]) else { panic!("no text") };
+    for flag in ["--kubeconfig", "--context", "--server", "--as-group", "--request-timeout"] {
+        assert!(text.contains(flag), "{flag}: {text}");
+    }
+}
+
+#[test]
+fn commands_that_only_read_come_first() {
+    let program = command();
+    let verbs: Vec<&str> = program.get_subcommands().map(clap::Command::get_name).collect();
+    assert_eq!(verbs[..3], ["plan", "explain", "pending"]);
+    let at = |verb: &str| verbs.iter().position(|one| *one == verb).unwrap();
+    assert!(at("doctor") < at("run"), "run evicts");
+}
