@@ -80,11 +80,6 @@ enum InstallError {
 }
 
 pub(crate) fn run(plan: &InstallOptions) -> ExitCode {
-    if plan.values.image.starts_with(values::NO_IMAGE) && matches!(plan.what, InstallAction::Apply(..)) {
-        say::warning(
-            "no registry has the default image, so its pods cannot start; name your image with --image",
-        );
-    }
     say::exit_code(carry_out(plan))
 }
 

@@ -194,7 +194,7 @@ fn no_command_prints_a_password_of_a_url() {
         &["guard", "status"],
         &["backfill", "-A"],
         &["version"],
-        &["install", "--apply"],
+        &["install", "--apply", "--image=registry.example.com/taintward:1"],
         &["install", "--uninstall"],
         &["board"],
         &["sandbox", "node", "silence", "x"],

@@ -77,9 +77,10 @@ struct InstalledArgs {
     /// The namespace of all parts
     #[arg(long, value_name = "NAME", default_value = "taintward-system", value_parser = object_names::namespace)]
     namespace: String,
-    /// The image, in the registry to which you pushed it
-    #[arg(long, value_name = "IMAGE", default_value_t = InstallValues::default().image, value_parser = image)]
-    image: String,
+    /// The image, in the registry to which you pushed it; --apply needs it, printed manifests have a placeholder without
+    /// it
+    #[arg(long, value_name = "IMAGE", value_parser = image)]
+    image: Option<String>,
     /// A Secret with the registry's credentials; may be repeated
     #[arg(long, value_name = "SECRET", value_parser = object_names::object)]
     image_pull_secret: Vec<String>,
@@ -181,6 +182,11 @@ pub(crate) enum InstallArgsError {
         "cannot use the file of --ca-bundle, {}: it contains no certificate; name a file in PEM format", file.display()
     )]
     NoCertificate { file: PathBuf },
+    #[error(
+        "--apply needs an image that the cluster can pull: add --image, as in \
+         --image registry.example.com/taintward:{}; nothing was changed", env!("CARGO_PKG_VERSION")
+    )]
+    NoImage,
     #[error("--restriction-config needs the rule that reads it: add toleration-restriction to --rules")]
     NobodyReads,
     #[error(
@@ -195,6 +201,9 @@ pub(crate) enum InstallArgsError {
 impl InstallArgs {
     pub(crate) fn resolve(self) -> Result<InstallOptions, InstallArgsError> {
         let what = self.what();
+        if matches!(what, InstallAction::Apply(..)) && self.installed.image.is_none() {
+            return Err(InstallArgsError::NoImage);
+        }
         let (json, patience) = (self.output == InstallOutputArg::Json, self.timeout);
         let Self { keep_seconds, installed, controller, webhook, monitoring, server, .. } = self;
         let has = |part| installed.parts.contains(&part);
@@ -206,7 +215,7 @@ impl InstallArgs {
         let values = InstallValues {
             parts,
             namespace: installed.namespace,
-            image: installed.image,
+            image: installed.image.unwrap_or_else(|| InstallValues::default().image),
             pull_secrets: installed.image_pull_secret,
             replicas: installed.replicas,
             priority_class: installed.priority_class,

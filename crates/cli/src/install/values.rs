@@ -116,7 +116,7 @@ pub(crate) struct ClientCa {
 }
 
 /// The placeholder image of manifests until `--image` names one; no registry has it.
-pub(crate) const NO_IMAGE: &str = "registry.invalid/taintward";
+const NO_IMAGE: &str = "registry.invalid/taintward";
 
 impl Default for InstallValues {
     fn default() -> Self {
