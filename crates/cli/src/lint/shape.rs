@@ -99,16 +99,23 @@ impl<'t> FoundShapes<'t> {
     }
 
     fn known(&mut self, tree: &'t YamlNode, path: &str, wanted: (LintedList, &str)) {
-        for (index, item) in tree.items().iter().enumerate() {
+        for (index, item) in tree.items().iter().enumerate().filter(|(_, item)| !is_scalar(item)) {
             self.known(item, &format!("{path}[{index}]"), wanted);
         }
+        let is_text_map = is_text_map(path);
         for entry in tree.names() {
             let (key, value) = (&*entry.key, &entry.value);
-            let here = join(path, key);
-            let list = LintedList::meant_by(key).or_else(|| looks_like_list(value));
-            if is_skipped(path, key) || is_text(path, value) {
+            if is_skipped(path, key) || (is_text_map && is_scalar(value)) {
                 self.dead_annotation(path, key, entry.key_span);
-            } else if here == wanted.1 {
+                continue;
+            }
+            let meant = LintedList::meant_by(key);
+            if meant.is_none() && is_scalar(value) {
+                continue;
+            }
+            let list = meant.or_else(|| looks_like_list(value));
+            let here = join(path, key);
+            if here == wanted.1 {
                 self.wrong_types(value, &here, wanted.0, true);
             } else if let Some(list) = list.filter(|_| value.value != YamlValue::Null) {
                 self.misplaced(entry.key_span, here, list, (list == wanted.0).then_some(wanted.1));
@@ -123,18 +130,25 @@ impl<'t> FoundShapes<'t> {
         if !path.is_empty() && is_known(tree) {
             return self.objects.push((path.to_owned(), tree));
         }
-        for (index, item) in tree.items().iter().enumerate() {
+        for (index, item) in tree.items().iter().enumerate().filter(|(_, item)| !is_scalar(item)) {
             self.other(item, &format!("{path}[{index}]"), None);
         }
+        let is_text_map = is_text_map(path);
         let is_pod = is_pod_spec(tree);
         let is_template = tree.get("spec").is_some_and(is_pod_spec);
         for entry in tree.names() {
             let (key, value) = (&*entry.key, &entry.value);
-            let here = join(path, key);
-            let meant = LintedList::meant_by(key).filter(|_| value.value != YamlValue::Null);
-            if is_skipped(path, key) || is_text(path, value) || (path.is_empty() && key == "metadata") {
+            let is_own = path.is_empty() && key == "metadata";
+            if is_own || is_skipped(path, key) || (is_text_map && is_scalar(value)) {
                 self.dead_annotation(path, key, entry.key_span);
-            } else if is_pod && key == LintedList::Tolerations.field() {
+                continue;
+            }
+            let meant = LintedList::meant_by(key).filter(|_| value.value != YamlValue::Null);
+            if meant.is_none() && is_scalar(value) && !value.as_text().contains('\n') {
+                continue;
+            }
+            let here = join(path, key);
+            if is_pod && key == LintedList::Tolerations.field() {
                 self.wrong_types(value, &here, LintedList::Tolerations, true);
                 let (list, items) = (LintedList::Tolerations, value.items());
                 self.lists.push(FoundList { path: here, list, items, is_of_pod: true });
@@ -240,20 +254,22 @@ fn join(path: &str, key: &str) -> String {
 
 /// Whether an element of a list can be read: the others are problems, and take part in no rule.
 pub(crate) fn is_readable(item: &YamlNode) -> bool {
-    let is_scalar = |name: &&str| {
-        item.get(name).is_none_or(|field| !matches!(field.value, YamlValue::List(_) | YamlValue::Map(_)))
-    };
-    matches!(item.value, YamlValue::Map(_) | YamlValue::Null) && FIELDS.iter().all(is_scalar)
+    let has_scalar = |name: &&str| item.get(name).is_none_or(is_scalar);
+    matches!(item.value, YamlValue::Map(_) | YamlValue::Null) && FIELDS.iter().all(has_scalar)
 }
 
 fn is_skipped(path: &str, key: &str) -> bool {
     NOT_WRITTEN.contains(&key) && (path.is_empty() || path == "metadata")
 }
 
-/// Whether it is a text in a map of texts.
-fn is_text(path: &str, value: &YamlNode) -> bool {
+/// Whether this is the path of a map of texts.
+fn is_text_map(path: &str) -> bool {
     let last = path.rsplit('.').next().unwrap_or_default();
-    TEXT_MAPS.contains(&last) && !matches!(value.value, YamlValue::List(_) | YamlValue::Map(_))
+    TEXT_MAPS.contains(&last)
+}
+
+fn is_scalar(value: &YamlNode) -> bool {
+    !matches!(value.value, YamlValue::List(_) | YamlValue::Map(_))
 }
 
 /// `None`: null.
@@ -280,13 +296,16 @@ fn looks_like_element(item: &YamlNode) -> bool {
 }
 
 fn is_flat(item: &YamlNode) -> bool {
-    item.names().all(|entry| !matches!(entry.value.value, YamlValue::List(_) | YamlValue::Map(_)))
+    item.names().all(|entry| is_scalar(&entry.value))
 }
 
 /// The list that a field of another kind contains by its name, such as `startupTaints` and `podTolerations`.
 fn named_after(key: &str) -> Option<LintedList> {
-    let plain = key.to_ascii_lowercase();
-    [LintedList::Tolerations, LintedList::Taints].into_iter().find(|list| plain.ends_with(list.field()))
+    let ends_with = |field: &str| {
+        let begin = key.len().checked_sub(field.len());
+        begin.and_then(|begin| key.get(begin..)).is_some_and(|end| end.eq_ignore_ascii_case(field))
+    };
+    [LintedList::Tolerations, LintedList::Taints].into_iter().find(|list| ends_with(list.field()))
 }
 
 /// The list that this is, whatever its name: each element has an effect of taints or seconds, and no other fields than

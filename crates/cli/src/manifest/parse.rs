@@ -287,8 +287,19 @@ fn whole(style: StructureStyle, at: TextSpan, closing: TextSpan, mut entries: Ve
     YamlNode { span: TextSpan { from: at.from, to }, value: YamlValue::Map(entries.into()) }
 }
 
+/// So many fields are compared faster one by one.
+const FEW: usize = 16;
+
 /// Sets the position of the earlier field of the same name.
 fn mark_repeated(entries: &mut [MapEntry]) {
+    if entries.len() <= FEW {
+        for at in 1..entries.len() {
+            let (before, entry) = entries.split_at_mut(at);
+            let same = before.iter().rev().find(|before| before.key == entry[0].key);
+            entry[0].earlier = same.filter(|same| *same.key != *MERGE).map(|same| same.key_span.from);
+        }
+        return;
+    }
     let mut seen: HashMap<Rc<str>, TextPosition> = HashMap::with_capacity(entries.len());
     for entry in entries.iter_mut().filter(|entry| *entry.key != *MERGE) {
         entry.earlier = seen.insert(Rc::clone(&entry.key), entry.key_span.from);

@@ -35,8 +35,8 @@ impl LintedList {
 
     /// Returns the list that a field of this name is probably meant to be: `toleration`, `Taints`, `tolerence`.
     pub fn meant_by(field: &str) -> Option<Self> {
-        // Almost all fields are sorted out by their length.
-        if !(4..=16).contains(&field.len()) {
+        // Almost all fields are sorted out without a comparison of letters.
+        if !(4..=16).contains(&field.len()) || !field.starts_with(['t', 'T']) {
             return None;
         }
         let plain: String = field
