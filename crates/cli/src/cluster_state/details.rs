@@ -54,6 +54,10 @@ pub(crate) struct PodDetails {
     pub(crate) uid: String,
     /// `spec.nodeName`; empty: not bound yet.
     pub(crate) node: String,
+    /// `spec.schedulingGates`: while it has any, no scheduler considers it.
+    pub(crate) gates: Vec<String>,
+    /// `spec.schedulerName`.
+    pub(crate) scheduler: String,
     pub(crate) phase: String,
     /// Kind and name of its controlling owner.
     pub(crate) owner: Option<(String, String)>,
@@ -154,6 +158,8 @@ impl PodDetails {
             name: text(&pod, "/metadata/name"),
             uid: text(&pod, "/metadata/uid"),
             node: text(&pod, "/spec/nodeName"),
+            gates: list(&pod, "/spec/schedulingGates").map(|gate| text(gate, "/name")).collect(),
+            scheduler: text(&pod, "/spec/schedulerName"),
             phase: text(&pod, "/status/phase"),
             owner: owner.map(|owner| (text(owner, "/kind"), text(owner, "/name"))),
             owner_group: version.split_once('/').map(|(group, _)| group.to_owned()).unwrap_or_default(),

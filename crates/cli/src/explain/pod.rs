@@ -1,13 +1,14 @@
 //! Explains a pod: its verdict, and for each taint of its node the toleration that matches.
 //!
-//! - See `pod/blockers.rs` for what blocks it, `pod/possible_nodes.rs` for a pod without a node, `pod/missing_pod.rs` for
-//!   a deleted one, `pod/workload.rs` for all pods of a workload.
+//! - See `pod/blockers.rs` for what blocks it, `pod/scheduling_hold.rs` and `pod/possible_nodes.rs` for a pod without a
+//!   node, `pod/missing_pod.rs` for a deleted one, `pod/workload.rs` for all pods of a workload.
 
 mod blockers;
 mod missing_pod;
 mod pod_object;
 mod pod_text;
 mod possible_nodes;
+mod scheduling_hold;
 mod workload;
 
 use super::taint_description::TaintDescription;
@@ -227,7 +228,7 @@ impl<'s> PodExplanation<'s> {
     fn why(&self) -> String {
         let Some((instances, verdict)) = &self.judged else {
             return match self.place {
-                PodLocation::Nowhere => "has no node".to_owned(),
+                PodLocation::Nowhere => scheduling_hold::why(self.details),
                 PodLocation::Absent(_) => "its node no longer exists".to_owned(),
                 PodLocation::Unknown(_) => "its node is unknown".to_owned(),
                 PodLocation::On(_) => "could not be read".to_owned(),
@@ -265,7 +266,7 @@ impl<'s> PodExplanation<'s> {
             PodLocation::Nowhere if self.details.is_over() => {
                 "It has no node and has finished: taints do not apply.".to_owned()
             }
-            PodLocation::Nowhere => "Not scheduled yet: taints can block it, but cannot evict it.".to_owned(),
+            PodLocation::Nowhere => scheduling_hold::summary(self.details),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - Affinity between pods, topology constraints and volumes are mentioned, not evaluated.
 
-use super::{PodExplanation, PodLocation};
+use super::{PodExplanation, PodLocation, scheduling_hold};
 use crate::explain::text_parts::list;
 use crate::messages::paragraph;
 use crate::output::PrintOptions;
@@ -28,13 +28,19 @@ const NAMED_MOST: usize = 5;
 /// The text for people; empty for a pod that needs no node.
 pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: &mut String) {
     if let Some(nodes) = PossibleNodes::of(explanation) {
-        nodes.text(view, text);
+        nodes.text(scheduling_hold::condition(explanation.details), view, text);
     }
 }
 
 /// The object for programs; `None` for a pod that needs no node.
 pub(super) fn object(explanation: &PodExplanation<'_>) -> Option<Value> {
-    PossibleNodes::of(explanation).map(|nodes| nodes.object())
+    let details = explanation.details;
+    PossibleNodes::of(explanation).map(|nodes| {
+        let mut object = nodes.object();
+        object["schedulingGates"] = json!(details.gates);
+        object["schedulerName"] = json!(scheduling_hold::scheduler(details));
+        object
+    })
 }
 
 impl PossibleNodes {
@@ -68,7 +74,8 @@ impl PossibleNodes {
         Some(nodes)
     }
 
-    fn text(&self, view: &PrintOptions, text: &mut String) {
+    /// `condition`: under which the nodes would accept the pod.
+    fn text(&self, condition: Option<&str>, view: &PrintOptions, text: &mut String) {
         let nodes = |names: &[String]| {
             format!("{} {}: {}", names.len(), if names.len() == 1 { "node" } else { "nodes" }, listed(names))
         };
@@ -85,9 +92,11 @@ impl PossibleNodes {
             .collect();
         list(text, "Nodes excluded for other reasons:", &unfit, view);
         text.push('\n');
-        let could = match self.feasible.len() {
-            0 => "No node fits it.".to_owned(),
-            _ => format!("It fits on {}.", nodes(&self.feasible)),
+        let could = match (self.feasible.len(), condition) {
+            (0, None) => "No node fits it.".to_owned(),
+            (0, Some(condition)) => format!("{condition} no node would fit it."),
+            (_, None) => format!("It fits on {}.", nodes(&self.feasible)),
+            (_, Some(condition)) => format!("{condition} it would fit on {}.", nodes(&self.feasible)),
         };
         paragraph(text, &could, view);
         if self.constraints_not_considered {
