@@ -59,6 +59,9 @@ pub(crate) struct PodDetails {
     /// `spec.schedulerName`.
     pub(crate) scheduler: String,
     pub(crate) phase: String,
+    /// `status.reason` and `status.message`: those of the kubelet that ended it, for example.
+    pub(crate) reason: String,
+    pub(crate) message: String,
     /// Kind and name of its controlling owner.
     pub(crate) owner: Option<(String, String)>,
     /// That owner's API group.
@@ -161,6 +164,8 @@ impl PodDetails {
             gates: list(&pod, "/spec/schedulingGates").map(|gate| text(gate, "/name")).collect(),
             scheduler: text(&pod, "/spec/schedulerName"),
             phase: text(&pod, "/status/phase"),
+            reason: text(&pod, "/status/reason"),
+            message: text(&pod, "/status/message"),
             owner: owner.map(|owner| (text(owner, "/kind"), text(owner, "/name"))),
             owner_group: version.split_once('/').map(|(group, _)| group.to_owned()).unwrap_or_default(),
             labels: texts(pod.pointer("/metadata/labels")),
@@ -208,9 +213,14 @@ impl PodDetails {
         *owner == maker || of_deployment()
     }
 
-    /// Whether it has ended and needs no node any more.
+    /// Whether its containers have ended for good.
+    pub(crate) fn has_finished(&self) -> bool {
+        matches!(self.phase.as_str(), "Succeeded" | "Failed")
+    }
+
+    /// Whether it needs no node any more.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.phase.as_str(), "Succeeded" | "Failed") || self.deletion.is_some()
+        self.has_finished() || self.deletion.is_some()
     }
 }
 

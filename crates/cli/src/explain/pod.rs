@@ -1,9 +1,10 @@
 //! Explains a pod: its verdict, and for each taint of its node the toleration that matches.
 //!
-//! - See `pod/blockers.rs` for what blocks it, `pod/scheduling_hold.rs` and `pod/possible_nodes.rs` for a pod without a
+//! - See `pod/blockers.rs` for what blocks it, `pod/ending.rs` for how it ended, `pod/scheduling_hold.rs` and `pod/possible_nodes.rs` for a pod without a
 //!   node, `pod/missing_pod.rs` for a deleted one, `pod/workload.rs` for all pods of a workload.
 
 mod blockers;
+mod ending;
 mod missing_pod;
 mod pod_object;
 mod pod_text;

@@ -2,16 +2,16 @@
 //!
 //! - Invariant: only what objects show is reported.
 
-use super::{PodExplanation, PodLocation};
+use super::{PodExplanation, PodLocation, ending};
 use crate::explain::text_parts::wall;
 use taintward_core::time::{Span, Wall};
 use taintward_core::verdict::Outcome;
 
-/// The condition of a pod that is about to be deleted.
-const DISRUPTED: &str = "DisruptionTarget";
-
 pub(super) fn of(explanation: &PodExplanation<'_>) -> Vec<String> {
     let mut sentences = deletion(explanation);
+    if explanation.details.has_finished() {
+        return sentences;
+    }
     sentences.extend(disruption(explanation));
     if let (Some(Outcome::Leaves { .. }), None) = (explanation.outcome(), explanation.details.deletion) {
         sentences.push(undone(explanation));
@@ -69,9 +69,17 @@ fn unconfirmed(explanation: &PodExplanation<'_>) -> String {
     }
 }
 
+/// The heading of the sentences.
+pub(super) fn heading(explanation: &PodExplanation<'_>) -> &'static str {
+    match explanation.details.has_finished() {
+        true => "What delays its deletion:",
+        false => "What delays the eviction:",
+    }
+}
+
 /// Which controller has set its mark (TE-31).
 fn disruption(explanation: &PodExplanation<'_>) -> Option<String> {
-    let mark = explanation.details.condition(DISRUPTED).filter(|mark| mark.status == "True")?;
+    let mark = ending::disruption(explanation.details)?;
     let whose = match mark.reason.as_str() {
         "DeletionByTaintManager" => "Taintward or kube-controller-manager is evicting it because of a taint",
         "EvictionByEvictionAPI" => {
@@ -91,7 +99,7 @@ fn disruption(explanation: &PodExplanation<'_>) -> Option<String> {
     } else {
         "; the API server has not accepted a deletion yet"
     };
-    Some(format!("it has the condition {DISRUPTED} ({}{since}): {whose}{yet}", mark.reason))
+    Some(format!("it has the condition {} ({}{since}): {whose}{yet}", mark.kind, mark.reason))
 }
 
 /// The pod is overdue and has not been deleted.

@@ -1,6 +1,6 @@
 //! Builds the JSON of the explanation of a pod.
 
-use super::{PodExplanation, TaintExplanation, blockers, miss, possible_nodes};
+use super::{PodExplanation, TaintExplanation, blockers, ending, miss, possible_nodes};
 use crate::explain::object_parts;
 use crate::messages::{self, stamp};
 use serde_json::{Value, json};
@@ -45,6 +45,7 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
             .into_iter()
             .map(|(taint, tolerated)| json!({ "taint": taint.to_string(), "tolerated": tolerated }))
             .collect::<Vec<_>>(),
+        "ended": ending::object(explanation),
         "blockedBy": blockers::of(explanation),
         "events": object_parts::events(&events),
     });

@@ -1,6 +1,6 @@
 //! Formats the explanation of a pod for people, with the verdict first.
 
-use super::{PodExplanation, PodLocation, TaintExplanation, blockers, possible_nodes};
+use super::{PodExplanation, PodLocation, TaintExplanation, blockers, ending, possible_nodes};
 use crate::cluster_state::details::PodDetails;
 use crate::explain::text_parts::{self, list};
 use crate::messages::{at_moment, paragraph};
@@ -25,7 +25,8 @@ pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: 
     list(text, "NoExecute taints of its node:", &parts, view);
     list(text, "Other taints of its node, which evict no pod:", &others(explanation), view);
     possible_nodes::text(explanation, view, text);
-    list(text, "What delays the eviction:", &blockers::of(explanation), view);
+    list(text, "How it ended:", &ending::of(explanation), view);
+    list(text, blockers::heading(explanation), &blockers::of(explanation), view);
     let events = explanation.context.events(Some(namespace), name);
     list(text, "Events:", &text_parts::events(&events, explanation.now()), view);
 }
