@@ -11,7 +11,7 @@ mod placement;
 mod tests;
 
 pub use impact::{BudgetImpact, WorkloadImpact};
-pub use placement::{PlacedPod, Placement};
+pub use placement::{PlacedPod, Placement, evicted_after_binding};
 
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::taint::{Taint, TaintEffect};

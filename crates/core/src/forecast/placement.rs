@@ -9,6 +9,7 @@ use crate::fact::PodLifePhase;
 use crate::hash::fnv1a;
 use crate::scheduling::{NodeInfo, Placer, PodToPlace, why_none};
 use crate::taint_start::{BindingSource, PodBinding};
+use crate::time::Mono;
 use crate::verdict::{self, PodInput, TaintInstance};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -190,12 +191,23 @@ impl TaintsByNode {
         evicted_pod: &EvictedPod,
     ) -> bool {
         let Some(taints) = self.0.get(&node) else { return false };
-        let arrival =
-            PodBinding { at: evicted_pod.at.max(snapshot.now().mono), source: BindingSource::SeenLive };
-        let tolerations = &snapshot.shape(pod).spec.tolerations;
-        let subject = PodInput { tolerations, arrival, exemption: None };
-        leaves_at(verdict::judge(&subject, taints, snapshot.numeric(), snapshot.now()).outcome).is_some()
+        let bound_at = evicted_pod.at.max(snapshot.now().mono);
+        evicted_after_binding(snapshot, pod, taints, bound_at).is_some()
     }
+}
+
+/// Returns when a pod that is bound at this moment to a node with these NoExecute taints is evicted from it; `None`:
+/// it stays (DS-4).
+pub fn evicted_after_binding(
+    snapshot: &ClusterSnapshot,
+    pod: &SnapshotPod,
+    taints: &[TaintInstance],
+    bound_at: Mono,
+) -> Option<Mono> {
+    let arrival = PodBinding { at: bound_at, source: BindingSource::SeenLive };
+    let tolerations = &snapshot.shape(pod).spec.tolerations;
+    let subject = PodInput { tolerations, arrival, exemption: None };
+    leaves_at(verdict::judge(&subject, taints, snapshot.numeric(), snapshot.now()).outcome)
 }
 
 /// Removes the scheduler's remarks on preemption: the forecast does not preempt pods.

@@ -1,25 +1,42 @@
 //! Explains a pod without a node: which taints keep it off which nodes, and where it could run.
 //!
+//! - A node that fits may have a drawback: it is not ready, is cordoned, or evicts the pod again.
 //! - Affinity between pods, topology constraints and volumes are mentioned, not evaluated.
 
 use super::{PodExplanation, PodLocation, scheduling_hold};
 use crate::explain::text_parts::list;
 use crate::messages::paragraph;
-use crate::output::PrintOptions;
+use crate::output::{PrintOptions, age};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotPod};
+use taintward_core::forecast::evicted_after_binding;
 use taintward_core::scheduling::{filter, kept_off_by};
+use taintward_core::time::Span;
 
 /// The nodes, sorted by what they mean for a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct PossibleNodes {
-    feasible: Vec<String>,
+    /// Those without a drawback first.
+    feasible: Vec<PossibleNode>,
     /// Taints as text, and the nodes with exactly these; most nodes first.
     excluded_by_taints: Vec<(Vec<String>, Vec<String>)>,
     /// Another reason, in the scheduler's words, with its nodes.
     excluded_for_other_reasons: Vec<(String, Vec<String>)>,
     /// The pod has rules that were not evaluated.
     constraints_not_considered: bool,
+}
+
+/// A node that fits a pod.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct PossibleNode {
+    has_drawback: bool,
+    name: String,
+    /// `None`: it has no condition Ready.
+    ready: Option<bool>,
+    cordoned: bool,
+    /// How long after its binding the pod is evicted; `None`: it stays.
+    evicts_after: Option<Span>,
 }
 
 /// The largest number of names shown; the others are counted.
@@ -60,13 +77,14 @@ impl PossibleNodes {
                 continue;
             }
             match filter(&shape.spec, &snapshot.candidate(at), snapshot.numeric()) {
-                Ok(()) => nodes.feasible.push(name),
+                Ok(()) => nodes.feasible.push(PossibleNode::of(snapshot, at, pod)),
                 Err(why) => {
                     let words: Vec<String> = why.reasons.iter().map(ToString::to_string).collect();
                     unfit.entry(words.join(", ")).or_default().push(name);
                 }
             }
         }
+        nodes.feasible.sort();
         nodes.excluded_by_taints = tainted.into_iter().collect();
         nodes.excluded_by_taints.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
         nodes.excluded_for_other_reasons = unfit.into_iter().collect();
@@ -92,11 +110,20 @@ impl PossibleNodes {
             .collect();
         list(text, "Nodes excluded for other reasons:", &unfit, view);
         text.push('\n');
+        let feasible: Vec<String> = self.feasible.iter().map(PossibleNode::text).collect();
         let could = match (self.feasible.len(), condition) {
             (0, None) => "No node fits it.".to_owned(),
             (0, Some(condition)) => format!("{condition} no node would fit it."),
-            (_, None) => format!("It fits on {}.", nodes(&self.feasible)),
-            (_, Some(condition)) => format!("{condition} it would fit on {}.", nodes(&self.feasible)),
+            (_, None) => format!("It fits on {}.", nodes(&feasible)),
+            (_, Some(condition)) => format!("{condition} it would fit on {}.", nodes(&feasible)),
+        };
+        let hidden = self.feasible.iter().skip(NAMED_MOST).filter(|node| node.has_drawback).count();
+        let could = match hidden {
+            0 => could,
+            _ => format!(
+                "{could} Of those not named, {hidden} {} not ready or cordoned, or would evict it again.",
+                if hidden == 1 { "is" } else { "are" }
+            ),
         };
         paragraph(text, &could, view);
         if self.constraints_not_considered {
@@ -112,11 +139,54 @@ impl PossibleNodes {
             .excluded_for_other_reasons
             .iter()
             .map(|(reason, nodes)| json!({ "reason": reason, "nodes": nodes }));
+        let names = self.feasible.iter().map(|node| &node.name);
+        let drawbacks = self.feasible.iter().filter(|node| node.has_drawback).map(PossibleNode::object);
         json!({
-            "feasibleNodes": self.feasible,
+            "feasibleNodes": names.collect::<Vec<_>>(),
+            "feasibleNodesWithDrawbacks": drawbacks.collect::<Vec<_>>(),
             "excludedByTaints": tainted.collect::<Vec<_>>(),
             "excludedForOtherReasons": unfit.collect::<Vec<_>>(),
             "constraintsNotConsidered": self.constraints_not_considered,
+        })
+    }
+}
+
+impl PossibleNode {
+    fn of(snapshot: &ClusterSnapshot, at: usize, pod: &SnapshotPod) -> Self {
+        let (node, now) = (&snapshot.nodes()[at], snapshot.now().mono);
+        let evicted = evicted_after_binding(snapshot, pod, &snapshot.instances(at), now);
+        let evicts_after = evicted.map(|evicted| evicted.max(now).since(now));
+        let (ready, cordoned) = (node.ready, node.unschedulable);
+        let has_drawback = ready == Some(false) || cordoned || evicts_after.is_some();
+        Self { has_drawback, name: node.fact.name.to_string(), ready, cordoned, evicts_after }
+    }
+
+    /// `n1`, `n1 (not ready, cordoned)`, `n1 (evicts it again in 5m0s)`
+    fn text(&self) -> String {
+        let evicts = self.evicts_after.map(|after| match after.as_micros() {
+            0 => "evicts it again immediately".to_owned(),
+            _ => format!("evicts it again in {}", age(after)),
+        });
+        let drawbacks: Vec<String> = [
+            (self.ready == Some(false)).then(|| "not ready".to_owned()),
+            self.cordoned.then(|| "cordoned".to_owned()),
+            evicts,
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        match &drawbacks[..] {
+            [] => self.name.clone(),
+            drawbacks => format!("{} ({})", self.name, drawbacks.join(", ")),
+        }
+    }
+
+    fn object(&self) -> Value {
+        json!({
+            "node": self.name,
+            "ready": self.ready,
+            "unschedulable": self.cordoned,
+            "evictedAfterSeconds": self.evicts_after.map(|after| after.as_micros() / 1_000_000),
         })
     }
 }
