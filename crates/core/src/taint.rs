@@ -7,6 +7,7 @@ use alloc::boxed::Box;
 use core::fmt;
 
 pub mod keys;
+mod vendors;
 mod well_known;
 
 pub use well_known::WellKnownTaint;

@@ -1,7 +1,8 @@
 //! Explains a pod: its verdict, and for each taint of its node the toleration that matches.
 //!
-//! - See `pod/blockers.rs` for what blocks it, `pod/ending.rs` for how it ended, `pod/scheduling_hold.rs` and `pod/possible_nodes.rs` for a pod without a
-//!   node, `pod/missing_pod.rs` for a deleted one, `pod/workload.rs` for all pods of a workload.
+//! - See `pod/blockers.rs` for what blocks it, `pod/ending.rs` for how it ended, `pod/scheduling_hold.rs` and
+//!   `pod/possible_nodes.rs` for a pod without a node, `pod/missing_pod.rs` for a deleted one, `pod/workload.rs` for all
+//!   pods of a workload.
 
 mod blockers;
 mod ending;

@@ -6,7 +6,7 @@ use crate::taint_note::TaintNote;
 use serde_json::{Value, json};
 use taintward_core::taint::{Taint, TaintEffect, WellKnownTaint};
 use taintward_core::taint_start::{TaintStart, TaintStartSource};
-use taintward_core::time::Now;
+use taintward_core::time::{Now, Wall};
 
 /// A taint of a node.
 pub(super) struct TaintDescription<'s> {
@@ -18,13 +18,22 @@ pub(super) struct TaintDescription<'s> {
 
 impl<'s> TaintDescription<'s> {
     pub(super) fn of(context: &ExplainContext, node: &str, taint: &'s Taint, start: TaintStart) -> Self {
-        let (meaning, note) = (WellKnownTaint::of(&taint.key), context.note(node, taint));
+        let (meaning, note) = (WellKnownTaint::of(taint), context.note(node, taint));
         Self { taint, start, meaning, note }
+    }
+
+    /// When it was set, by its value; `None` if something else shows it or counts.
+    fn set_at(&self) -> Option<Wall> {
+        let counts = self.taint.effect == TaintEffect::NoExecute || self.taint.time_added.is_some();
+        self.meaning.filter(|_| !counts)?.set_at
     }
 
     /// `a=b:NoExecute, since 13:59:11, 49s ago (by its timeAdded)`
     pub(super) fn heading(&self, now: Now) -> String {
         let Self { taint, start, .. } = self;
+        if let Some(at) = self.set_at() {
+            return format!("{taint}, since {} (by its value)", text_parts::wall(now, at));
+        }
         let source = match start.source {
             TaintStartSource::SeenLive => "observed live",
             TaintStartSource::TimeAdded => "by its timeAdded",
@@ -42,16 +51,18 @@ impl<'s> TaintDescription<'s> {
     /// The note about it, and its meaning; only the former if the latter was shown before.
     pub(super) fn background(&self, now: Now, with_meaning: bool) -> String {
         let noted = self.note.as_ref().map(|note| noted(note, now)).unwrap_or_default();
-        let meaning =
-            self.meaning.as_ref().filter(|_| with_meaning).map(|WellKnownTaint { what, who, then }| {
-                format!(" It means: {what}. Set by: {who}. What to do: {then}.")
-            });
+        let meaning = self.meaning.filter(|_| with_meaning).map(|known| {
+            let WellKnownTaint { what, who, value, .. } = known;
+            let value = value.map(|value| format!(" Its value: {value}.")).unwrap_or_default();
+            format!(" It means: {what}.{value} Set by: {who}. What to do: {}.", known.action(now.wall))
+        });
         noted + &meaning.unwrap_or_default()
     }
 
     /// The object for programs.
-    pub(super) fn object(&self) -> Value {
+    pub(super) fn object(&self, now: Now) -> Value {
         let Self { taint, start, .. } = self;
+        let set_at = self.set_at();
         // For a taint that evicts no pod, the time of its first observation is not a start.
         let is_known = taint.effect == TaintEffect::NoExecute || taint.time_added.is_some();
         let source = match start.source {
@@ -60,15 +71,23 @@ impl<'s> TaintDescription<'s> {
             TaintStartSource::ManagedFields => "ManagedFields",
             TaintStartSource::FirstSight => "FirstObserved",
         };
+        let added_at = match set_at {
+            Some(at) => object_parts::wall(Some(at)),
+            None => json!(is_known.then(|| stamp(start.at))),
+        };
         json!({
             "taint": taint.to_string(),
             "key": taint.key,
             "value": taint.value,
             "effect": taint.effect.as_str(),
-            "addedAt": is_known.then(|| stamp(start.at)),
-            "source": is_known.then_some(source),
-            "meaning": self.meaning.as_ref().map(|WellKnownTaint { what, who, then }| {
-                json!({ "summary": what, "setBy": who, "action": then })
+            "addedAt": added_at,
+            "source": if set_at.is_some() { Some("Value") } else { is_known.then_some(source) },
+            "meaning": self.meaning.map(|known| {
+                let WellKnownTaint { what, who, value, .. } = known;
+                let action = known.action(now.wall);
+                json!({
+                    "summary": what, "setBy": who, "value": value, "action": action, "stale": known.is_stale(now.wall),
+                })
             }),
             "note": self.note.as_ref().map(|TaintNote { reason, until }| {
                 json!({ "reason": reason, "expiresAt": object_parts::wall(*until) })

@@ -212,19 +212,24 @@ async fn a_deadline_is_the_second_of_the_deletion() {
 
 #[test]
 fn the_schema_describes_what_is_printed() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/explain.in/cluster.yaml");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/explain.in/");
     let as_of = Some("2026-11-21T14:00:00Z".parse().unwrap());
     let pods = "pod/web-7d4b9c6f5d-2xkqp pod/cache-0 pod/odd pod/stuck pod/static-n1 pod/waiting pod/large";
-    let made = "deploy/web sts/cache deploy/none";
-    for line in [
-        pods,
-        made,
-        "deploy/api",
-        "pod/cache-0",
-        "pod/api-7d4b9c6f5d-x7k2p",
-        "node/n1",
-        "node/n2 node/n3",
-        "pod/odd pod/missing",
+    for (file, line) in [
+        ("cluster.yaml", pods),
+        ("cluster.yaml", "deploy/web sts/cache deploy/none"),
+        ("cluster.yaml", "deploy/api"),
+        ("cluster.yaml", "pod/cache-0"),
+        ("cluster.yaml", "pod/api-7d4b9c6f5d-x7k2p"),
+        ("cluster.yaml", "node/n1"),
+        ("cluster.yaml", "node/n2 node/n3"),
+        ("cluster.yaml", "pod/odd pod/missing"),
+        (
+            "pending.yaml",
+            "pod/quota pod/network pod/gang pod/hog pod/told pod/anywhere pod/hasty job/nightly",
+        ),
+        ("pending.yaml", "pod/hog"),
+        ("vendors.yaml", "node/old node/new pod/waits pod/runs"),
     ] {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let targets = parse_targets(&words).unwrap();
@@ -234,7 +239,7 @@ fn the_schema_describes_what_is_printed() {
             TargetKind::Pod | TargetKind::Node => None,
         });
         let wanted = ObjectNames { pods, workloads: workloads.collect(), ..ObjectNames::default() };
-        let related = in_files(&[file.into()], wanted, as_of, NumericOperators::Off);
+        let related = in_files(&[format!("{folder}{file}").into()], wanted, as_of, NumericOperators::Off);
         let context = ExplainContext { related, controllers: None, namespace: None };
         let all = Explanations::of(&context, &targets);
         assert_eq!(all.names().len() + all.missing.len(), targets.len());

@@ -1,6 +1,10 @@
-//! Describes well-known taints of Kubernetes, clouds and autoscalers to people: meaning, origin, remedy (MATCH-10).
+//! Describes well-known taints to people: meaning, origin, remedy, and what the value says (MATCH-10).
+//!
+//! - See `vendors.rs` for the taints that are not Kubernetes' own.
 
-use super::keys;
+use super::vendors::{self, VendorDescription};
+use super::{Taint, keys};
+use crate::time::{Span, Wall};
 
 /// The description of a taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,18 +13,46 @@ pub struct WellKnownTaint {
     pub what: &'static str,
     /// Which component sets and removes it.
     pub who: &'static str,
+    /// What its value says, unless that is obvious.
+    pub value: Option<&'static str>,
+    /// When it was set, if its value is that time.
+    pub set_at: Option<Wall>,
     /// What to do about it.
-    pub then: &'static str,
+    then: &'static str,
 }
 
+/// What to do about a taint that its component should have removed long ago.
+const STALE: &str = "it is stale: the component that sets it removes it within minutes; check that it runs \
+                                and may write nodes, or remove the taint";
+
+/// A taint whose value is the time at which it was set is removed within minutes: after this time it is stale.
+const STALE_AFTER: Span = Span::from_secs(6 * 3_600);
+
 impl WellKnownTaint {
-    /// Returns the description of the taint with this key, if it is known.
-    pub fn of(key: &str) -> Option<Self> {
+    /// Returns the description of a taint, if its key is known.
+    pub fn of(taint: &Taint) -> Option<Self> {
+        let key = &*taint.key;
         if let Some((_, today)) = keys::OLD.iter().find(|(old, _)| *old == key) {
             return Some(Self::of_old(today.is_some(), key));
         }
         let known = TABLE.iter().find(|(known, ..)| *known == key);
-        known.map(|&(_, what, who, then)| Self { what, who, then })
+        let own = known.map(|&(_, what, who, then)| Self { what, who, then, value: None, set_at: None });
+        own.or_else(|| vendors::describe(taint).map(Self::of_vendor))
+    }
+
+    /// Whether it should have been removed long ago: its value says when it was set.
+    pub fn is_stale(&self, now: Wall) -> bool {
+        self.set_at.is_some_and(|at| now.as_micros().saturating_sub(at.as_micros()) > STALE_AFTER.as_micros())
+    }
+
+    /// What to do about it.
+    pub fn action(&self, now: Wall) -> &'static str {
+        if self.is_stale(now) { STALE } else { self.then }
+    }
+
+    const fn of_vendor(of: VendorDescription) -> Self {
+        let VendorDescription { what, who, then, value, set_at } = of;
+        Self { what, who, value, set_at, then }
     }
 
     fn of_old(has_heir: bool, key: &str) -> Self {
@@ -29,6 +61,8 @@ impl WellKnownTaint {
                 what: "the node runs the control plane (a key of old releases)",
                 who: "kubeadm, up to release 1.24; node-role.kubernetes.io/control-plane replaces it",
                 then: "rename it, and look for tolerations of the old name",
+                value: None,
+                set_at: None,
             };
         }
         let who = "no current component: an old release, or a person by hand; no controller removes it";
@@ -45,6 +79,8 @@ impl WellKnownTaint {
             },
             who,
             then: "remove it",
+            value: None,
+            set_at: None,
         }
     }
 }
@@ -57,7 +93,7 @@ const PRESSURE: &str =
     "free resources on the node, or move pods away; the kubelet evicts pods by itself under more pressure";
 
 /// Key, what it means, which component sets it, what to do.
-const TABLE: [(&str, &str, &str, &str); 17] = [
+const TABLE: [(&str, &str, &str, &str); 11] = [
     (
         keys::NOT_READY,
         "the kubelet reports that its node is not ready (condition Ready is False)",
@@ -112,65 +148,35 @@ const TABLE: [(&str, &str, &str, &str); 17] = [
         "the installer of the cluster, such as kubeadm",
         "nothing; remove it only if ordinary pods may run alongside the control plane",
     ),
-    (
-        "ToBeDeletedByClusterAutoscaler",
-        "the cluster autoscaler is about to remove the node, and drains it",
-        "the cluster autoscaler; it removes the taint if it cancels the removal",
-        "nothing; if it stays and no autoscaler runs, remove it",
-    ),
-    (
-        "DeletionCandidateOfClusterAutoscaler",
-        "the cluster autoscaler considers removing the node because it is underused",
-        "the cluster autoscaler; it removes the taint if it keeps the node",
-        "nothing",
-    ),
-    (
-        "karpenter.sh/disrupted",
-        "Karpenter is about to remove the node, and drains it",
-        "Karpenter; it removes the taint if it cancels the removal",
-        "nothing; the events of the node and its NodeClaim say why",
-    ),
-    (
-        "karpenter.sh/unregistered",
-        "the node is new, and Karpenter does not manage it yet",
-        "the node at registration; Karpenter removes it",
-        "if it stays: look at Karpenter and at the node's NodeClaim",
-    ),
-    (
-        "node.cilium.io/agent-not-ready",
-        "the node is new, and Cilium does not run on it yet",
-        "the provisioner of the nodes; Cilium removes it",
-        "if it stays: look at Cilium's pods, above all the one on the node",
-    ),
-    (
-        "nvidia.com/gpu",
-        "the node has GPUs, which are kept for pods that ask for them",
-        "the provisioner of the nodes, by convention",
-        "give pods that need a GPU a toleration; the admission plugin ExtendedResourceToleration does so by itself",
-    ),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::taint::TaintEffect;
+
+    fn describe(key: &str) -> Option<WellKnownTaint> {
+        let effect = TaintEffect::NoSchedule;
+        WellKnownTaint::of(&Taint { key: key.into(), value: "".into(), effect, time_added: None })
+    }
 
     #[test]
     fn match_10_every_well_known_taint_has_a_meaning_and_no_two_the_same_key() {
         for key in keys::ALL.into_iter().chain(keys::OLD.map(|(old, _)| old)) {
-            let WellKnownTaint { what, who, then } = WellKnownTaint::of(key).expect(key);
+            let WellKnownTaint { what, who, then, .. } = describe(key).expect(key);
             assert!(!what.is_empty() && !who.is_empty() && !then.is_empty(), "{key}");
         }
         for (at, (key, ..)) in TABLE.iter().enumerate() {
             assert!(TABLE[..at].iter().all(|(other, ..)| other != key), "{key}");
         }
-        assert_eq!(WellKnownTaint::of("dedicated"), None);
-        assert_eq!(WellKnownTaint::of(""), None);
+        assert_eq!(describe("dedicated"), None);
+        assert_eq!(describe(""), None);
     }
 
     #[test]
     fn match_10_old_names_are_reported_as_old() {
         for (key, today) in keys::OLD {
-            let words = WellKnownTaint::of(key).expect(key).what;
+            let words = describe(key).expect(key).what;
             assert!(words.contains("old releases"), "{key}: {words}");
             assert_eq!(words.contains("it has no successor"), today.is_none(), "{key}: {words}");
         }

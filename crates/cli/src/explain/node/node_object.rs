@@ -2,7 +2,6 @@
 
 use super::NodeExplanation;
 use crate::explain::object_parts;
-use crate::explain::taint_description::TaintDescription;
 use crate::messages::{self, stamp};
 use serde_json::{Value, json};
 use taintward_core::forecast::PodForecast;
@@ -33,7 +32,7 @@ pub(super) fn object(explanation: &NodeExplanation<'_>) -> Value {
         "outcome": "Node",
         "unschedulable": node.unschedulable,
         "ready": node.ready,
-        "taints": taints.iter().map(TaintDescription::object).collect::<Vec<_>>(),
+        "taints": taints.iter().map(|taint| taint.object(explanation.now())).collect::<Vec<_>>(),
         "taintManagers": writers.iter().map(|(manager, at)| json!({ "manager": manager, "updatedAt": object_parts::wall(*at) })).collect::<Vec<_>>(),
         "pods": {
             "total": explanation.fates().pods.len(),

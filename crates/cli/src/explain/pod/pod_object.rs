@@ -5,6 +5,7 @@ use crate::explain::object_parts;
 use crate::messages::{self, stamp};
 use serde_json::{Value, json};
 use taintward_core::taint_start::BindingSource;
+use taintward_core::time::Now;
 use taintward_core::toleration::Toleration;
 use taintward_core::toleration_matching::TaintMatch;
 use taintward_core::verdict::Outcome;
@@ -39,7 +40,7 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
         "binding": explanation.pod.filter(|pod| pod.node.is_some()).map(|pod| {
             json!({ "boundAt": stamp(pod.arrival.at), "source": binding_source(pod.arrival.source) })
         }),
-        "taints": parts.iter().map(taint).collect::<Vec<_>>(),
+        "taints": parts.iter().map(|part| taint(part, explanation.now())).collect::<Vec<_>>(),
         "otherTaints": explanation
             .others()
             .into_iter()
@@ -60,9 +61,9 @@ fn toleration(tolerations: &[Toleration], at: usize) -> Value {
     messages::toleration_object(at, Some(messages::toleration(one)), Some(one.patience()))
 }
 
-fn taint(part: &TaintExplanation<'_>) -> Value {
+fn taint(part: &TaintExplanation<'_>, now: Now) -> Value {
     let (instance, reason) = (part.instance, part.reason);
-    let mut object = part.description.object();
+    let mut object = part.description.object(now);
     object["corrected"] = json!(instance.start.clamped);
     object["countdownStartedAt"] = stamp(reason.counts_from);
     object["evictedAt"] = reason.due.map_or(Value::Null, stamp);

@@ -6,7 +6,7 @@ use crate::explain::text_parts::{self, list};
 use crate::messages::{at_moment, paragraph};
 use crate::output::PrintOptions;
 use taintward_core::cluster_snapshot::WorkloadKind;
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::taint::{Taint, TaintEffect, WellKnownTaint};
 use taintward_core::taint_start::BindingSource;
 use taintward_core::time::Now;
 
@@ -59,7 +59,9 @@ fn others(explanation: &PodExplanation<'_>) -> Vec<String> {
         } else {
             "the pod does not tolerate it, but already runs here"
         };
-        format!("{taint}: {does}; {bears}")
+        let known = WellKnownTaint::of(taint);
+        let means = known.map(|known| format!(". It means: {}", known.what)).unwrap_or_default();
+        format!("{taint}: {does}; {bears}{means}")
     };
     explanation.others().into_iter().map(sentence).collect()
 }

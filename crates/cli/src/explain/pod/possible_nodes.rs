@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotPod};
 use taintward_core::forecast::evicted_after_binding;
 use taintward_core::scheduling::{filter, kept_off_by};
+use taintward_core::taint::{Taint, WellKnownTaint};
 use taintward_core::time::Span;
 
 /// The nodes, sorted by what they mean for a pod.
@@ -21,6 +22,8 @@ struct PossibleNodes {
     feasible: Vec<PossibleNode>,
     /// Taints as text, and the nodes with exactly these; most nodes first.
     excluded_by_taints: Vec<(Vec<String>, Vec<String>)>,
+    /// The meaning of the well-known ones, by key.
+    meanings: BTreeMap<String, &'static str>,
     /// Another reason, in the scheduler's words, with its nodes.
     excluded_for_other_reasons: Vec<(String, Vec<String>)>,
     /// The pod has rules that were not evaluated.
@@ -72,6 +75,8 @@ impl PossibleNodes {
             let name = node.fact.name.to_string();
             let taints = kept_off_by(&shape.spec.tolerations, &node.fact.taints, snapshot.numeric());
             if !taints.is_empty() {
+                let known = |taint: &&Taint| Some((taint.key.to_string(), WellKnownTaint::of(taint)?.what));
+                nodes.meanings.extend(taints.iter().filter_map(known));
                 let taints: Vec<String> = taints.into_iter().map(ToString::to_string).collect();
                 tainted.entry(taints).or_default().push(name);
                 continue;
@@ -103,6 +108,9 @@ impl PossibleNodes {
             .map(|(taints, names)| format!("{}: does not tolerate {}", nodes(names), taints.join(", ")))
             .collect();
         list(text, "Nodes excluded by taints:", &tainted, view);
+        let meanings: Vec<String> =
+            self.meanings.iter().map(|(key, what)| format!("{key}: {what}")).collect();
+        list(text, "What these taints mean; taintward explain node/NAME says more:", &meanings, view);
         let unfit: Vec<String> = self
             .excluded_for_other_reasons
             .iter()

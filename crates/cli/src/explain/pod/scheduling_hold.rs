@@ -1,4 +1,4 @@
-//! Says what holds a pod without a node, other than taints: its scheduling gates, or a scheduler whose rules are unknown.
+//! Says what holds a pod without a node, other than taints: scheduling gates, or a scheduler whose rules are unknown.
 
 use crate::cluster_state::details::PodDetails;
 
