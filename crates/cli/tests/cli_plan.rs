@@ -111,6 +111,49 @@ fn a_plan_and_then_doing_it() {
     assert_eq!((code, &saved["summary"]["noLongerEvicted"]), (0, &1.into()));
 }
 
+/// A Job, and its pod.
+const JOB: &str = "\
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n2}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: once, namespace: default, uid: 00000000-0000-4000-8000-000000000001}
+spec:
+  backoffLimit: 0
+  template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: once-a
+  namespace: default
+  ownerReferences: [{apiVersion: batch/v1, kind: Job, name: once, uid: 00000000-0000-4000-8000-000000000001, controller: true}]
+spec: {nodeName: n1, restartPolicy: Never, containers: [{name: a, image: a}]}
+";
+
+/// NB-3
+#[test]
+fn the_jobs_of_a_cluster_are_read() {
+    let folder = Folder::named("plan-jobs");
+    let objects = folder.write("objects.yaml", JOB);
+    let kubeconfig = folder.file("kubeconfig");
+    let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
+    sandbox.until("KUBECONFIG");
+    let fail_on = ["--fail-on", "not-recreated"];
+    let (code, told) = plan(&kubeconfig, &[&["--taint", "n1", "x:NoExecute"][..], &fail_on].concat());
+    let [job] = &told["workloads"].as_array().unwrap()[..] else { panic!("{told}") };
+    assert_eq!((code, &job["notRecreated"]), (2, &true.into()), "{told}");
+    assert_eq!(job["recreation"], "the Job fails: more failures than its backoffLimit of 0");
+    let (code, _) = plan(&kubeconfig, &[&["--taint", "n2", "x:NoExecute"][..], &fail_on].concat());
+    assert_eq!(code, 0);
+}
+
 #[test]
 fn a_large_cluster_answers_in_pages() {
     let folder = Folder::named("plan-pages");

@@ -155,6 +155,7 @@ fn snapshot(pods: usize, nodes: usize) -> ClusterSnapshot {
             node: fact.node.as_str(),
             labels: [("pod-template-hash".into(), "7d4b9c6f5d".into())].into(),
             owner: Some(OwnerReference { group: "apps", kind: "ReplicaSet", name: &replica_set }),
+            job_index: None,
             spec: PodSchedulingSpec {
                 tolerations: fact.tolerations,
                 load,

@@ -5,12 +5,17 @@
 
 mod builder;
 mod disruption_budget;
+mod job;
 #[cfg(test)]
 pub(crate) mod tests;
 mod workload;
 
 pub use builder::{NodeRecord, PodRecord, SnapshotBuilder};
 pub use disruption_budget::{BudgetStatus, DisruptionBudget, DisruptionLimit, IntOrPercent};
+pub use job::{
+    FailureAction, FailureMatch, IndexFailure, JobFailure, JobIndex, JobPhase, JobPodOutcome, JobProgress,
+    JobRecord, PodFailureRule,
+};
 pub(crate) use workload::TEMPLATE_HASH;
 pub use workload::{OwnerReference, RecreationPolicy, Workload, WorkloadKind};
 
@@ -23,6 +28,7 @@ use crate::taint_start::{self, PodBinding};
 use crate::time::Now;
 use crate::toleration_matching::NumericOperators;
 use crate::verdict::{self, EvictionExemption, PodInput, TaintInstance, Verdict};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -77,6 +83,8 @@ pub struct SnapshotPod {
     pub labels: u32,
     /// Position in [`ClusterSnapshot::workloads`].
     pub workload: u32,
+    /// Its index, if a Job counts its pods by index.
+    pub job_index: Option<JobIndex>,
 }
 
 /// What pods of one template have in common.
@@ -103,6 +111,8 @@ pub struct ClusterSnapshot {
     label_sets: Vec<Labels>,
     workloads: Vec<Workload>,
     budgets: Vec<DisruptionBudget>,
+    /// By namespace and name.
+    jobs: BTreeMap<(Box<str>, Box<str>), JobRecord>,
     lost: Vec<(PodName, NodeName)>,
 }
 
@@ -165,6 +175,12 @@ impl ClusterSnapshot {
     /// Disruption budgets, in the order they were added.
     pub fn budgets(&self) -> &[DisruptionBudget] {
         &self.budgets
+    }
+
+    /// The Job that a workload is, if it is one that was added.
+    pub fn job(&self, workload: &Workload) -> Option<&JobRecord> {
+        let key = || (workload.namespace.clone(), workload.name.clone());
+        (workload.kind == WorkloadKind::Job).then(|| self.jobs.get(&key()))?
     }
 
     /// Pods on nodes that the snapshot does not have: their outcome is unknown.

@@ -13,11 +13,12 @@ mod tests;
 pub use impact::{BudgetImpact, WorkloadImpact};
 pub use placement::{PlacedPod, Placement, evicted_after_binding};
 
-use crate::cluster_snapshot::ClusterSnapshot;
+use crate::cluster_snapshot::{ClusterSnapshot, JobPodOutcome, RecreationPolicy};
 use crate::taint::{Taint, TaintEffect};
 use crate::taint_start::{TaintStart, TaintStartSource};
 use crate::time::Mono;
 use crate::verdict::{Outcome, StayReason, TaintInstance};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// The planned state of a node.
@@ -168,6 +169,18 @@ pub struct Forecast {
     pub placements: Vec<PlacedPod>,
     /// Evicted pods that were not placed because there are too many.
     pub unplaced: usize,
+    /// What follows for evicted pods of Jobs that the snapshot has, by the pods' positions.
+    pub jobs: BTreeMap<u32, JobPodOutcome>,
+}
+
+impl Forecast {
+    /// Whether an evicted pod is recreated, if that is known.
+    pub fn recreation(&self, snapshot: &ClusterSnapshot, pod: u32) -> RecreationPolicy {
+        match self.jobs.get(&pod) {
+            Some(outcome) if !outcome.is_recreated() => RecreationPolicy::Never,
+            _ => snapshot.workloads()[snapshot.pods()[pod as usize].workload as usize].kind.returns(),
+        }
+    }
 }
 
 /// An evicted pod.
@@ -191,8 +204,9 @@ pub fn forecast(
     let mut nodes = judge::nodes(snapshot, changes);
     let mut leavers = leavers(&nodes, question.until);
     let mut budgets = impact::budgets(snapshot, &leavers);
+    let mut jobs = impact::jobs(snapshot, &leavers);
     let (mut placements, mut homeless) =
-        placement::placements(snapshot, changes, &leavers, question.places_max);
+        placement::placements(snapshot, changes, &leavers, &jobs, question.places_max);
     if !question.about.is_empty() {
         nodes
             .iter_mut()
@@ -201,12 +215,13 @@ pub fn forecast(
         let theirs = impact::budgets(snapshot, &leavers);
         budgets.retain(|impact| theirs.iter().any(|hit| hit.budget == impact.budget));
         placements.retain(|placement| question.is_about(placement.pod));
+        jobs.retain(|pod, _| question.is_about(*pod));
         homeless = leavers.len() - placements.len();
     }
     let mut totals = ForecastTotals::default();
     nodes.iter().flat_map(|node| &node.pods).for_each(|pod_forecast| totals.count(pod_forecast, moment));
     let workloads = impact::workloads(snapshot, &leavers, moment);
-    Forecast { moment, nodes, totals, workloads, budgets, placements, unplaced: homeless }
+    Forecast { moment, nodes, totals, workloads, budgets, placements, unplaced: homeless, jobs }
 }
 
 /// Returns the pods that are evicted up to this moment, unordered.

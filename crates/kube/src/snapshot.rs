@@ -1,6 +1,10 @@
-//! Converts JSON of nodes, pods and disruption budgets to the records of a cluster snapshot.
+//! Converts JSON of nodes, pods, disruption budgets and Jobs to the records of a cluster snapshot.
 //!
 //! - Invariant: the fields that decide about evictions are decoded by the controller's own decoder (`decode.rs`).
+
+mod job;
+
+pub use job::job;
 
 use crate::decode::{
     DecodeError, Decoded, DecodedNode, DecodedPod, NodeJson, SelectedLabels, decoded_node, decoded_pod,
@@ -17,7 +21,7 @@ use taintward_core::cluster_snapshot::{
     BudgetStatus, DisruptionBudget, DisruptionLimit, IntOrPercent, NodeRecord, OwnerReference, PodRecord,
     SnapshotBuilder,
 };
-use taintward_core::fact::{BindingTimes, PodLifePhase};
+use taintward_core::fact::{BindingTimes, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::{PodName, Uid};
 use taintward_core::node_lifecycle::ConditionStatus;
 use taintward_core::quantity::Quantity;
@@ -129,6 +133,8 @@ pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, 
     let decoded = decoded_pod(&object, json).map_err(broken)?;
     let ObjectJson { metadata: Fields(metadata), spec: Fields(spec), .. } = object;
     let beyond = goes_beyond(&spec);
+    let job = metadata.controller().filter(|_| metadata.owner_kind() == PodOwnerKind::Job);
+    let job_index = job.and_then(|job| job::index(json, &job.name, &metadata.name));
     let namespace = if metadata.namespace.is_empty() { home } else { &metadata.namespace };
     let read = PodRecord {
         uid: Uid::new(&metadata.uid),
@@ -136,6 +142,7 @@ pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, 
         node: "",
         labels: metadata.labels.labels(),
         owner: metadata.controller().map(owner),
+        job_index,
         spec: scheduling_spec(spec)?,
         beyond,
         standing: PodLifePhase::Live,

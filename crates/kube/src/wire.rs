@@ -8,6 +8,7 @@
 
 mod affinity;
 mod disruption_budget;
+mod job;
 mod label_selector;
 mod members;
 mod metadata;
@@ -22,6 +23,10 @@ mod watch_line;
 
 pub use affinity::{AffinityJson, NodeAffinityJson, NodeTermJson, PreferredTermJson, RequiredTermsJson};
 pub use disruption_budget::{BudgetCountsJson, DisruptionBudgetJson, DisruptionBudgetSpecJson};
+pub use job::{
+    JobConditionJson, JobJson, JobSpecJson, JobStatusJson, PodFailurePolicyJson, PodFailureRuleJson,
+    UncountedPodsJson,
+};
 pub use label_selector::LabelSelectorJson;
 pub use members::{member_at, members};
 pub(crate) use metadata::{INITIAL_EVENTS_END, MIRROR, owner_kind};

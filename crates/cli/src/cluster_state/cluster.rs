@@ -34,7 +34,8 @@ struct ReadScope<'e> {
     selector: &'e str,
     /// Field selectors of pods, no two of which select the same pod; their union is read.
     fields: &'e [String],
-    budgets: bool,
+    /// Also what evictions affect: disruption budgets and Jobs.
+    affected: bool,
     /// Which of the pods that were read are selected.
     selected: SelectedPods,
 }
@@ -86,7 +87,7 @@ impl<'c> ClusterReader<'c> {
     ) -> Result<ClusterState, ClusterStateError> {
         let selected = SelectedPods::of(self.cluster)?;
         let fields = [String::new()];
-        let scope = ReadScope { namespace: "", selector: "", fields: &fields, budgets: true, selected };
+        let scope = ReadScope { namespace: "", selector: "", fields: &fields, affected: true, selected };
         Ok(self.read_scope(scope, as_of, numeric).await)
     }
 
@@ -112,7 +113,7 @@ impl<'c> ClusterReader<'c> {
     ) -> ClusterState {
         let fields = [self.cluster.fields.clone()];
         let (selector, selected) = (self.cluster.selector.as_str(), SelectedPods::default());
-        let scope = ReadScope { namespace, selector, fields: &fields, budgets: false, selected };
+        let scope = ReadScope { namespace, selector, fields: &fields, affected: false, selected };
         self.read_scope(scope, as_of, numeric).await
     }
 
@@ -133,7 +134,7 @@ impl<'c> ClusterReader<'c> {
         as_of: Option<Timestamp>,
         numeric: NumericOperators,
     ) -> ClusterState {
-        let ReadScope { namespace, selector, fields, budgets, mut selected } = scope;
+        let ReadScope { namespace, selector, fields, affected, mut selected } = scope;
         let mut builder = SnapshotBuilder::new(moment(as_of, &self.clock), numeric, false);
         let (mut gaps, mut progress) = (Vec::new(), Progress::default());
         let mut node = |json: &[u8]| {
@@ -148,7 +149,8 @@ impl<'c> ClusterReader<'c> {
             builder.budget(snapshot::budget(json, "")?);
             Ok(())
         };
-        if budgets && let Err(why) = self.each(listing("policy", "poddisruptionbudgets"), &mut budget).await {
+        if affected && let Err(why) = self.each(listing("policy", "poddisruptionbudgets"), &mut budget).await
+        {
             gaps.push(ReadError::of(&why, "disruption budgets are missing"));
         }
         let mut pod = |json: &[u8]| {
@@ -178,6 +180,15 @@ impl<'c> ClusterReader<'c> {
             }
         }
         let nodes_are_known = gaps.is_empty();
+        if affected && builder.has_pods_of_jobs() {
+            let mut job = |json: &[u8]| {
+                builder.job(snapshot::job(json, "")?);
+                Ok(())
+            };
+            if let Err(why) = self.each(listing("batch", "jobs"), &mut job).await {
+                gaps.push(ReadError::of(&why, "it is unknown which Jobs fail"));
+            }
+        }
         self.new_nodes(&mut builder, &mut gaps).await;
         drop(progress);
         let snapshot = builder.finish();
@@ -247,7 +258,7 @@ pub(crate) fn of_nodes(cluster: &ClusterOptions, names: &[&str]) -> Result<Clust
     runtime.block_on(async {
         let reader = ClusterReader::of(&cluster).await?;
         let selected = SelectedPods::default();
-        let scope = ReadScope { namespace: "", selector: "", fields: &fields, budgets: true, selected };
+        let scope = ReadScope { namespace: "", selector: "", fields: &fields, affected: true, selected };
         Ok(reader.read_scope(scope, None, NumericOperators::Off).await)
     })
 }

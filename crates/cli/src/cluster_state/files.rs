@@ -157,6 +157,10 @@ impl FileReader {
                 self.details.event(&json);
                 false
             }
+            StateObjectKind::Job => {
+                self.builder.job(snapshot::job(&json, DEFAULT_NAMESPACE)?);
+                false
+            }
             StateObjectKind::Budget => {
                 self.builder.budget(snapshot::budget(&json, DEFAULT_NAMESPACE)?);
                 false
@@ -224,6 +228,7 @@ enum StateObjectKind {
     Node,
     Pod,
     Budget,
+    Job,
     Event,
 }
 
@@ -233,6 +238,7 @@ impl StateObjectKind {
             ("v1", "Node") => Some(Self::Node),
             ("v1", "Pod") => Some(Self::Pod),
             ("policy/v1" | "policy/v1beta1", "PodDisruptionBudget") => Some(Self::Budget),
+            ("batch/v1", "Job") => Some(Self::Job),
             ("v1" | "events.k8s.io/v1", "Event") => Some(Self::Event),
             _ => None,
         }

@@ -65,7 +65,7 @@ pub(crate) struct PlanArgs {
     node_monitor_grace_period: Duration,
     /// The events that make the exit code 2: evicted (a pod is evicted), budget (a disruption budget is violated, or
     /// rejects an eviction), unschedulable (an evicted pod fits on no node), not-recreated (no controller recreates an
-    /// evicted pod), never; separate several with commas
+    /// evicted pod, or its Job fails), never; separate several with commas
     #[arg(
         long,
         value_name = "WHAT",

@@ -1,8 +1,10 @@
 //! Collects a plan: pods that are evicted, reasons of those that stay, and limits of the forecast.
 //!
-//! - See `report/human.rs` and `report/object.rs` for its two outputs, `report/preview_text.rs` for the short one.
+//! - See `report/human.rs` and `report/object.rs` for its two outputs, `report/preview_text.rs` for the short one,
+//!   `report/job_outcome.rs` for Jobs.
 
 mod human;
+mod job_outcome;
 mod object;
 mod preview_text;
 
@@ -37,6 +39,26 @@ struct PlanRow<'p> {
     node: &'p NodeForecast,
     fate: &'p PodForecast,
     at: Mono,
+}
+
+/// What follows for the evicted pods of a workload.
+struct WorkloadOutcome {
+    text: String,
+    /// Some of them are not recreated.
+    is_lost: bool,
+}
+
+impl WorkloadOutcome {
+    /// The outcome, if so many of its evicted pods are unschedulable.
+    fn with_unschedulable(&self, nowhere: usize, leaving: usize) -> String {
+        let Self { text, is_lost } = self;
+        match nowhere {
+            0 => text.clone(),
+            _ if *is_lost => format!("{text}; {nowhere} of {leaving} unschedulable"),
+            _ if nowhere == leaving => format!("{text}, but unschedulable"),
+            _ => format!("{text}, but {nowhere} of {leaving} unschedulable"),
+        }
+    }
 }
 
 impl PlanRow<'_> {
@@ -175,11 +197,26 @@ impl<'p> PlanReport<'p> {
     }
 
     /// Pods that are evicted and not recreated.
-    fn not_recreated(&self) -> u32 {
-        let is_lost = |impact: &&WorkloadImpact| {
-            self.snapshot().workloads()[impact.workload as usize].kind.returns() == RecreationPolicy::Never
+    fn not_recreated(&self) -> usize {
+        let is_lost = |row: &&PlanRow<'_>| {
+            row.at <= self.until
+                && self.forecast.recreation(self.snapshot(), row.fate.pod) == RecreationPolicy::Never
         };
-        self.forecast.workloads.iter().filter(is_lost).map(|impact| impact.going + impact.later).sum()
+        self.rows().iter().filter(is_lost).count()
+    }
+
+    /// The workloads that lose pods, each with what follows for these.
+    fn outcomes(&self) -> Vec<(&'p WorkloadImpact, WorkloadOutcome)> {
+        let mut of_jobs = job_outcome::all(self.snapshot(), self.forecast);
+        let outcome = |impact: &'p WorkloadImpact| {
+            let returns = self.snapshot().workloads()[impact.workload as usize].kind.returns();
+            let of_kind = || WorkloadOutcome {
+                text: messages::returns(returns).to_owned(),
+                is_lost: returns == RecreationPolicy::Never,
+            };
+            (impact, of_jobs.remove(&impact.workload).unwrap_or_else(of_kind))
+        };
+        self.forecast.workloads.iter().map(outcome).collect()
     }
 
     /// Those of them that a drain evicts, for which kubectl requires --force.

@@ -2,8 +2,8 @@
 //!
 //! - Invariant: of two objects with the same name the last one counts.
 
-use super::workload::{OwnerReference, Workload};
-use super::{ClusterSnapshot, DisruptionBudget, PodTemplate, SnapshotNode, SnapshotPod};
+use super::workload::{OwnerReference, Workload, WorkloadKind};
+use super::{ClusterSnapshot, DisruptionBudget, JobIndex, JobRecord, PodTemplate, SnapshotNode, SnapshotPod};
 use crate::fact::{BindingTimes, NodeFact, PodLifePhase};
 use crate::identity::{NodeName, PodName, Uid};
 use crate::node_lifecycle::ZoneKey;
@@ -12,6 +12,7 @@ use crate::taint_start;
 use crate::time::{Mono, Now, Wall};
 use crate::toleration_matching::NumericOperators;
 use crate::verdict::EvictionExemption;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -49,6 +50,8 @@ pub struct PodRecord<'a> {
     pub labels: Labels,
     /// Its controller.
     pub owner: Option<OwnerReference<'a>>,
+    /// Its index, if a Job counts its pods by index.
+    pub job_index: Option<JobIndex>,
     /// What it requires of a node.
     pub spec: PodSchedulingSpec,
     /// It also has rules that are not evaluated here.
@@ -102,6 +105,7 @@ pub struct SnapshotBuilder {
     label_sets: IndexInterner<Labels>,
     workloads: IndexInterner<Workload>,
     budgets: Vec<DisruptionBudget>,
+    jobs: BTreeMap<(Box<str>, Box<str>), JobRecord>,
 }
 
 impl SnapshotBuilder {
@@ -120,6 +124,7 @@ impl SnapshotBuilder {
             label_sets: IndexInterner(BTreeMap::new()),
             workloads: IndexInterner(BTreeMap::new()),
             budgets: Vec::new(),
+            jobs: BTreeMap::new(),
         }
     }
 
@@ -156,6 +161,16 @@ impl SnapshotBuilder {
         self.budgets.push(budget);
     }
 
+    /// Adds a Job.
+    pub fn job(&mut self, job: JobRecord) {
+        self.jobs.insert((job.namespace.clone(), job.name.clone()), job);
+    }
+
+    /// Whether a pod that was added belongs to a Job.
+    pub fn has_pods_of_jobs(&self) -> bool {
+        self.workloads.0.keys().any(|workload| workload.kind == WorkloadKind::Job)
+    }
+
     fn make(&mut self, read: PodRecord<'_>) -> SnapshotPod {
         let node = (!read.node.is_empty()).then(|| self.named.put(NodeName::new(read.node)));
         let (namespace, name) = (read.name.namespace(), read.name.name());
@@ -171,6 +186,7 @@ impl SnapshotBuilder {
             shape: self.shapes.put(PodTemplate { spec: read.spec, beyond: read.beyond }),
             labels: self.label_sets.put(read.labels),
             workload: self.workloads.put(workload),
+            job_index: read.job_index,
             name: read.name,
         }
     }
@@ -221,6 +237,7 @@ impl SnapshotBuilder {
             label_sets: self.label_sets.in_order(),
             workloads: self.workloads.in_order(),
             budgets: self.budgets,
+            jobs: self.jobs,
             lost,
         };
         snapshot.settle();

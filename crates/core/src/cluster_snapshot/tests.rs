@@ -46,6 +46,7 @@ pub(crate) fn pod<'a>(name: &str, node: &'a str, owner: Option<OwnerReference<'a
         node,
         labels: Labels::new(),
         owner,
+        job_index: None,
         spec: PodSchedulingSpec { preempts: true, ..PodSchedulingSpec::default() },
         beyond: false,
         standing: PodLifePhase::Live,

@@ -1,9 +1,10 @@
-//! Counts, for each workload and disruption budget, the evicted pods.
+//! Counts, for each workload and disruption budget, the evicted pods, and finds Jobs that fail.
 
 use super::EvictedPod;
-use crate::cluster_snapshot::{ClusterSnapshot, DisruptionBudget, SnapshotPod};
+use crate::cluster_snapshot::{ClusterSnapshot, DisruptionBudget, JobPodOutcome, JobProgress, SnapshotPod};
 use crate::fact::PodLifePhase;
 use crate::time::Mono;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// What happens to a workload.
@@ -105,6 +106,32 @@ pub(super) fn workloads(
     let name = |impact: &WorkloadImpact| &snapshot.workloads()[impact.workload as usize];
     impacts.sort_by(|a, b| (b.going + b.later).cmp(&(a.going + a.later)).then_with(|| name(a).cmp(name(b))));
     impacts
+}
+
+/// Returns what follows for evicted pods of Jobs that the snapshot has, in the order of the evictions: each failure
+/// counts for the next one. A Job that fails deletes the pods that it recreated before, too.
+pub(super) fn jobs(snapshot: &ClusterSnapshot, leavers: &[EvictedPod]) -> BTreeMap<u32, JobPodOutcome> {
+    let job = |evicted_pod: &EvictedPod| {
+        let pod = pod(snapshot, evicted_pod);
+        let job = snapshot.job(&snapshot.workloads()[pod.workload as usize])?;
+        Some((evicted_pod.at, evicted_pod.pod, job))
+    };
+    let mut evictions: Vec<_> = leavers.iter().filter_map(job).collect();
+    evictions.sort_unstable_by_key(|(at, pod, _)| (*at, *pod));
+    let mut running: BTreeMap<u32, JobProgress<'_>> = BTreeMap::new();
+    let mut outcomes = BTreeMap::new();
+    for (_, at, job) in evictions {
+        let pod = &snapshot.pods()[at as usize];
+        let progress = running.entry(pod.workload).or_insert_with(|| JobProgress::of(job));
+        outcomes.insert(at, progress.evict(pod.job_index));
+    }
+    for (at, outcome) in &mut outcomes {
+        let pod = &snapshot.pods()[*at as usize];
+        if let Some(failure) = running.get(&pod.workload).and_then(JobProgress::failure) {
+            *outcome = JobPodOutcome::JobFails(failure);
+        }
+    }
+    outcomes
 }
 
 /// Returns the budgets that select an evicted pod, in the snapshot's order.

@@ -4,7 +4,9 @@
 //! - Affinity between pods, topology constraints and volumes are not evaluated.
 
 use super::{EvictedPod, PlannedNodeChange, leaves_at};
-use crate::cluster_snapshot::{ClusterSnapshot, RecreationPolicy, SnapshotPod, TEMPLATE_HASH, WorkloadKind};
+use crate::cluster_snapshot::{
+    ClusterSnapshot, JobPodOutcome, RecreationPolicy, SnapshotPod, TEMPLATE_HASH, WorkloadKind,
+};
 use crate::fact::PodLifePhase;
 use crate::hash::fnv1a;
 use crate::scheduling::{NodeInfo, Placer, PodToPlace, why_none};
@@ -43,6 +45,7 @@ pub(super) fn placements(
     snapshot: &ClusterSnapshot,
     changes: &[PlannedNodeChange],
     leavers: &[EvictedPod],
+    jobs: &BTreeMap<u32, JobPodOutcome>,
     most: usize,
 ) -> (Vec<PlacedPod>, usize) {
     let all = leavers.len();
@@ -78,7 +81,9 @@ pub(super) fn placements(
             if let (Some(node), true) = (pod.node, pod.standing != PodLifePhase::Finished) {
                 placer.take(node as usize, &spec.load);
             }
+            let fails = jobs.get(&evicted_pod.pod).is_some_and(|outcome| !outcome.is_recreated());
             let place = match snapshot.workloads()[pod.workload as usize].kind.returns() {
+                _ if fails => Placement::None(RecreationPolicy::Never),
                 returns @ (RecreationPolicy::SameNode | RecreationPolicy::Never) => Placement::None(returns),
                 _ => {
                     let (kind, group) = (pod.shape, groups.group(snapshot, pod));

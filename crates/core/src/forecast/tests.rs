@@ -1,5 +1,7 @@
 //! Tests forecasts with tables and properties.
 
+mod recreation;
+
 use super::*;
 use crate::cluster_snapshot::tests::{builder, labels, node, pod};
 use crate::cluster_snapshot::{
@@ -263,21 +265,6 @@ fn a_node_that_evicts_the_pod_again_is_reported_as_such() {
     assert_eq!(place(core::slice::from_ref(&gets)), Placement::Again(1));
     let heals = change(&snapshot, 1, &[]);
     assert_eq!(place(&[gets, heals]), Placement::Node(1));
-}
-
-/// DS-4: the countdown on a new node begins when the pod is bound to it, not when the taint appeared.
-#[test]
-fn a_pod_that_is_bound_to_a_tainted_node_is_evicted_after_its_own_seconds() {
-    for (seconds, expected) in [(Some(600), Some(600)), (Some(0), Some(0)), (None, None)] {
-        let mut told = builder();
-        told.node(node("n1", vec![taint("db", "NoExecute")]));
-        told.pod(PodRecord { spec: spec(vec![bears("db", seconds)]), ..pod("db-0", "", Some(WEB)) });
-        let snapshot = told.finish();
-        let bound_at = snapshot.now().mono.plus(Span::from_secs(100));
-        let evicted = evicted_after_binding(&snapshot, &snapshot.pods()[0], &snapshot.instances(0), bound_at);
-        let after = evicted.map(|at| at.since(bound_at).as_micros() / 1_000_000);
-        assert_eq!(after, expected, "{seconds:?}");
-    }
 }
 
 /// Among equally good nodes the choice is not always the same.

@@ -178,18 +178,13 @@ fn workloads(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
         TableColumn::new("LAST").only_wide(),
         TableColumn::new("OUTCOME"),
     ]);
-    let (all, most) = (&answer.forecast.workloads, most(answer, view));
-    for impact in all.iter().take(most) {
+    let (all, most) = (answer.outcomes(), most(answer, view));
+    for (impact, outcome) in all.iter().take(most) {
         let WorkloadImpact { workload, pods, going, later, first, last } = impact;
         let workload = &answer.snapshot().workloads()[*workload as usize];
-        let returns = workload.kind.returns();
-        let found = messages::returns(returns).to_owned();
         let leaving = usize::try_from(going + later).unwrap_or(usize::MAX);
-        let fate = TableCell::new(match answer.unschedulable(impact.workload) {
-            0 => found,
-            nowhere if nowhere == leaving => format!("{}, but unschedulable", messages::returns(returns)),
-            nowhere => format!("{}, but {nowhere} of {leaving} unschedulable", messages::returns(returns)),
-        });
+        let nowhere = answer.unschedulable(impact.workload);
+        let fate = TableCell::new(outcome.with_unschedulable(nowhere, leaving));
         table.push(vec![
             workload.to_string().into(),
             pods.to_string().into(),
@@ -197,7 +192,7 @@ fn workloads(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
             later.to_string().into(),
             answer.moment(*first).into(),
             answer.moment(*last).into(),
-            if returns == RecreationPolicy::Never { fate.colored(Color::Red) } else { fate },
+            if outcome.is_lost { fate.colored(Color::Red) } else { fate },
         ]);
     }
     let mut text = table.print(view);

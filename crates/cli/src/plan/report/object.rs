@@ -2,11 +2,11 @@
 //!
 //! - Invariant: fields are only added, and always present unless the schema makes them optional.
 
-use super::{PlanReport, PlanRow};
+use super::{PlanReport, PlanRow, WorkloadOutcome};
 use crate::messages::{self, stamp};
 use crate::output::API_VERSION;
 use serde_json::{Value, json};
-use taintward_core::forecast::{NodeForecast, PlacedPod, Placement};
+use taintward_core::forecast::{NodeForecast, PlacedPod, Placement, WorkloadImpact};
 use taintward_core::time::Mono;
 
 pub(super) fn plan(answer: &PlanReport<'_>) -> Value {
@@ -90,7 +90,7 @@ fn node(answer: &PlanReport<'_>, forecast: &NodeForecast) -> Value {
 
 fn workloads(answer: &PlanReport<'_>) -> Vec<Value> {
     let snapshot = answer.snapshot();
-    let one = |impact: &taintward_core::forecast::WorkloadImpact| {
+    let one = |(impact, outcome): (&WorkloadImpact, WorkloadOutcome)| {
         let workload = &snapshot.workloads()[impact.workload as usize];
         let mut object = messages::workload(workload);
         object["pods"] = json!(impact.pods);
@@ -98,13 +98,12 @@ fn workloads(answer: &PlanReport<'_>) -> Vec<Value> {
         object["evictedLater"] = json!(impact.later);
         object["firstEvictedAt"] = stamp(impact.first.max(snapshot.now().mono));
         object["lastEvictedAt"] = stamp(impact.last.max(snapshot.now().mono));
-        object["notRecreated"] =
-            json!(workload.kind.returns() == taintward_core::cluster_snapshot::RecreationPolicy::Never);
-        object["recreation"] = json!(messages::returns(workload.kind.returns()));
+        object["notRecreated"] = json!(outcome.is_lost);
+        object["recreation"] = json!(outcome.text);
         object["unschedulable"] = json!(answer.unschedulable(impact.workload));
         object
     };
-    answer.forecast.workloads.iter().map(one).collect()
+    answer.outcomes().into_iter().map(one).collect()
 }
 
 fn budgets(answer: &PlanReport<'_>) -> Vec<Value> {

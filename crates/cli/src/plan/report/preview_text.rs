@@ -30,7 +30,9 @@ pub(super) fn preview(answer: &PlanReport<'_>, width: usize) -> String {
     }
     let lost = answer.not_recreated();
     if lost > 0 {
-        bullet(&mut text, &format!("{lost} of them are not recreated: no controller owns them"), width);
+        let or_fails = if answer.forecast.jobs.is_empty() { "" } else { ", or their Jobs fail" };
+        let why = format!("{lost} of them are not recreated: no controller owns them{or_fails}");
+        bullet(&mut text, &why, width);
     }
     for impact in answer.forecast.budgets.iter().filter(|impact| impact.is_broken()) {
         let budget = &answer.snapshot().budgets()[impact.budget];
