@@ -4,6 +4,7 @@
 //! - Invariant: every decision is the controller's own (`verdict.rs`), with the taint starts that it would use.
 //! - See `taint_edit.rs` for the grammar of changes.
 
+mod closed_workloads;
 mod impact;
 mod judge;
 mod placement;
@@ -169,6 +170,9 @@ pub struct Forecast {
     pub placements: Vec<PlacedPod>,
     /// Evicted pods that were not placed because there are too many.
     pub unplaced: usize,
+    /// Workloads with pods on the changed nodes that no node would accept any more, except those with an evicted pod
+    /// that is placed nowhere.
+    pub closed: Vec<u32>,
     /// What follows for evicted pods of Jobs that the snapshot has, by the pods' positions.
     pub jobs: BTreeMap<u32, JobPodOutcome>,
 }
@@ -218,10 +222,20 @@ pub fn forecast(
         jobs.retain(|pod, _| question.is_about(*pod));
         homeless = leavers.len() - placements.len();
     }
+    let has_future = |pod: u32| jobs.get(&pod).is_none_or(JobPodOutcome::is_recreated);
+    let mut closed =
+        closed_workloads::closed(snapshot, changes, |pod| question.is_about(pod) && has_future(pod));
+    closed.retain(|workload| {
+        let is_nowhere = |placed: &PlacedPod| {
+            matches!(placed.place, Placement::Nowhere(_))
+                && snapshot.pods()[placed.pod as usize].workload == *workload
+        };
+        !placements.iter().any(is_nowhere)
+    });
     let mut totals = ForecastTotals::default();
     nodes.iter().flat_map(|node| &node.pods).for_each(|pod_forecast| totals.count(pod_forecast, moment));
     let workloads = impact::workloads(snapshot, &leavers, moment);
-    Forecast { moment, nodes, totals, workloads, budgets, placements, unplaced: homeless, jobs }
+    Forecast { moment, nodes, totals, workloads, budgets, placements, unplaced: homeless, closed, jobs }
 }
 
 /// Returns the pods that are evicted up to this moment, unordered.

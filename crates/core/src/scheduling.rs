@@ -23,7 +23,7 @@ mod spread;
 mod tests;
 
 pub use affinity::{NodeOperator, NodeRequirement, NodeTerm, PreferredTerm};
-pub use filter::{filter, kept_off_by};
+pub use filter::{admits, filter, kept_off_by};
 pub use messages::why_none;
 pub use placer::{Placer, PodToPlace};
 pub use queueing_hint::taints_help;

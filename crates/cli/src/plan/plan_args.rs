@@ -64,7 +64,8 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = crate::args::duration::positive)]
     node_monitor_grace_period: Duration,
     /// The events that make the exit code 2: evicted (a pod is evicted), budget (a disruption budget is violated, or
-    /// rejects an eviction), unschedulable (an evicted pod fits on no node), not-recreated (no controller recreates an
+    /// rejects an eviction), unschedulable (no node accepts an evicted pod, or a
+    /// workload of these nodes any more), not-recreated (no controller recreates an
     /// evicted pod, or its Job fails), never; separate several with commas
     #[arg(
         long,

@@ -92,7 +92,8 @@ impl<'p> PlanReport<'p> {
                 forecast.budgets.iter().any(|impact| impact.is_broken() || impact.refuses() > 0)
             }
             PlanFailOn::Unschedulable => {
-                forecast.placements.iter().any(|home| matches!(home.place, Placement::Nowhere(_)))
+                let is_nowhere = |home: &PlacedPod| matches!(home.place, Placement::Nowhere(_));
+                !forecast.closed.is_empty() || forecast.placements.iter().any(is_nowhere)
             }
             PlanFailOn::NotRecreated => self.not_recreated() > 0,
             PlanFailOn::Never => false,

@@ -221,7 +221,7 @@ fn reason(sentence: &str) -> String {
 }
 
 /// Returns the planned nodes.
-fn candidates(snapshot: &ClusterSnapshot, changes: &[PlannedNodeChange]) -> Vec<NodeInfo> {
+pub(super) fn candidates(snapshot: &ClusterSnapshot, changes: &[PlannedNodeChange]) -> Vec<NodeInfo> {
     let mut candidates: Vec<NodeInfo> =
         (0..snapshot.nodes().len()).map(|node| snapshot.candidate(node)).collect();
     for change in changes {

@@ -28,6 +28,11 @@ pub(super) fn filter_named(
     fits(spec, candidate)
 }
 
+/// Whether the pod may be scheduled to the node as soon as there is room: everything except resources.
+pub fn admits(spec: &PodSchedulingSpec, candidate: &NodeInfo, numeric: NumericOperators) -> bool {
+    suits(spec, &spec.named(), candidate, numeric).is_ok()
+}
+
 /// Checks everything except resources: the part that does not change while nodes fill up.
 pub(super) fn suits(
     spec: &PodSchedulingSpec,

@@ -17,6 +17,9 @@ const STAYS_MOST: usize = 5;
 /// Sentences about unschedulable pods.
 const NOWHERE_MOST: usize = 5;
 
+/// Workloads named that no node would accept any more.
+const CLOSED_MOST: usize = 5;
+
 /// The largest number of table rows on a terminal by default, few enough to scroll back.
 const ROWS_MOST: usize = 100;
 
@@ -225,6 +228,24 @@ fn budget(answer: &PlanReport<'_>, impact: &BudgetImpact) -> String {
     )
 }
 
+/// Workloads that lose the last node that accepts their pods.
+fn closed(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
+    let closed = &answer.forecast.closed;
+    if closed.is_empty() {
+        return;
+    }
+    let named = closed.iter().take(CLOSED_MOST);
+    let named: Vec<String> =
+        named.map(|workload| answer.snapshot().workloads()[*workload as usize].to_string()).collect();
+    let more = match closed.len().saturating_sub(CLOSED_MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    text.push('\n');
+    let sentence = format!("No node would accept new pods of {}{more} any more.", named.join(", "));
+    paragraph(text, &sentence, view);
+}
+
 fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     let forced = answer.lost_in_a_drain();
     if forced > 0 {
@@ -252,6 +273,7 @@ fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
             bullet(text, &format!("{rest} more, for other reasons"), view.paper.measure());
         }
     }
+    closed(answer, view, text);
     if answer.forecast.unplaced > 0 {
         text.push('\n');
         let sentence = format!(

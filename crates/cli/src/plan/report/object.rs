@@ -37,6 +37,12 @@ pub(super) fn plan(answer: &PlanReport<'_>) -> Value {
         "nodes": answer.forecast.nodes.iter().map(|forecast| node(answer, forecast)).collect::<Vec<_>>(),
         "workloads": workloads(answer),
         "budgets": budgets(answer),
+        "workloadsWithoutNode": answer
+            .forecast
+            .closed
+            .iter()
+            .map(|workload| messages::workload(&answer.snapshot().workloads()[*workload as usize]))
+            .collect::<Vec<_>>(),
         "notes": answer.state.notes,
         "readErrors": answer.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });

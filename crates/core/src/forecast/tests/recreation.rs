@@ -18,6 +18,37 @@ fn a_pod_that_is_bound_to_a_tainted_node_is_evicted_after_its_own_seconds() {
     }
 }
 
+/// Without an eviction, a workload may lose the last node that accepts its pods.
+#[test]
+fn the_last_node_that_accepts_a_workload_is_reported_when_it_closes() {
+    let mut told = builder();
+    told.node(node("n1", vec![]));
+    told.node(node("n2", vec![]));
+    told.node(node("n3", vec![taint("gpu", "NoSchedule")]));
+    let dns = OwnerReference { name: "dns-abc", ..WEB };
+    told.pod(PodRecord { spec: spec(vec![]), ..pod("web-1", "n1", Some(WEB)) });
+    told.pod(PodRecord { spec: spec(vec![bears("gpu", None)]), ..pod("dns-1", "n1", Some(dns)) });
+    told.pod(PodRecord { spec: spec(vec![]), ..pod("logs-1", "n1", Some(LOGS)) });
+    told.pod(PodRecord { spec: spec(vec![]), ..pod("alone", "n1", None) });
+    let snapshot = told.finish();
+    let closed = |changes: &[PlannedNodeChange]| -> Vec<String> {
+        let told = forecast(&snapshot, changes, ALL);
+        told.closed.iter().map(|at| snapshot.workloads()[*at as usize].to_string()).collect()
+    };
+    let close = |node, effect| change(&snapshot, node, &[taint("db", effect)]);
+    let cordon = |node| PlannedNodeChange { unschedulable: true, ..change(&snapshot, node, &[]) };
+    let web = ["ReplicaSet shop/web-abc".to_string()];
+    assert_eq!(closed(&[close(0, "NoSchedule")]), [""; 0], "n2 is open");
+    assert_eq!(closed(&[close(0, "NoSchedule"), close(1, "NoSchedule")]), web, "dns-1 may run on n3");
+    assert_eq!(closed(&[cordon(0), cordon(1)]), web);
+    assert_eq!(closed(&[close(0, "PreferNoSchedule"), close(1, "PreferNoSchedule")]), [""; 0]);
+    assert_eq!(closed(&[close(1, "NoSchedule")]), [""; 0], "n1 is open");
+    // Then web-1 is reported as unschedulable.
+    assert_eq!(closed(&[close(0, "NoExecute"), close(1, "NoSchedule")]), [""; 0]);
+    let nothing = ForecastOptions { about: &[false, false, false, false], ..ALL };
+    assert!(forecast(&snapshot, &[cordon(0), cordon(1)], nothing).closed.is_empty());
+}
+
 /// NB-3: a Job that fails recreates none of its pods; one that ignores evictions recreates them all.
 #[test]
 fn evicted_pods_of_a_job_that_fails_are_not_recreated() {
