@@ -158,15 +158,25 @@ pub(crate) fn stays_because(
         StayReason::Tolerated => {
             let by = |(reason, instance): (&TaintReason, &TaintInstance)| match reason.taint_match {
                 TaintMatch::Tolerated(at) => {
-                    let by = tolerations.get(at).map(toleration).unwrap_or_default();
-                    let by = if by.is_empty() { "an empty toleration".to_owned() } else { by };
-                    Some(format!("{} by {by}", named(&instance.taint)))
+                    let how = tolerations.get(at).map(matching).unwrap_or_default();
+                    Some(format!("{} ({how})", named(&instance.taint)))
                 }
                 TaintMatch::Untolerated | TaintMatch::Unsupported(_) => None,
             };
             let all: Vec<String> = verdict.reasons.iter().zip(taints).filter_map(by).collect();
             format!("tolerates {}", all.join(", "))
         }
+    }
+}
+
+/// How a toleration matches a taint that is named before: `Exists`, `Exists, any key`, `Gt 5`.
+fn matching(one: &Toleration) -> String {
+    let operator = one.operator.as_str();
+    match &one.operator {
+        TolerationOperator::Unset | TolerationOperator::Equal => "Equal".to_owned(),
+        TolerationOperator::Exists if one.key.is_empty() => "Exists, any key".to_owned(),
+        TolerationOperator::Exists => operator.to_owned(),
+        _ => format!("{operator} {}", one.value),
     }
 }
 

@@ -186,7 +186,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
         let events = told["events"].as_array().is_some_and(|events| !events.is_empty());
         (told["outcome"] == "Deleted" && events).then_some(told)
     });
-    assert_eq!(told["summary"], "It is deleted: according to its events, a NoExecute taint evicted it.");
+    assert_eq!(told["summary"], "It was deleted: according to its events, a NoExecute taint evicted it.");
     let message = told["events"][0]["message"].as_str().unwrap();
     let until = seconds(message.rsplit_once(" until ").unwrap().1);
     assert!((leaves..=leaves + 1).contains(&until), "explained: {leaves}; {message}");

@@ -159,7 +159,9 @@ impl<'p> PlanReport<'p> {
             }
         }
         let anyway = match anyway {
+            // Without a change, there is no other case.
             0 => String::new(),
+            _ if self.descriptions.is_empty() => String::new(),
             count => format!(" {count} of the evicted pods would be evicted without the change too."),
         };
         format!("{} ({nodes}).{anyway}", parts.join(", "))

@@ -43,8 +43,8 @@ impl MissingPodExplanation<'_> {
             event.reason == EVICTED && event.message.starts_with("Marking for deletion")
         };
         match self.events.iter().rev().find(evicted) {
-            Some(_) => "It is deleted: according to its events, a NoExecute taint evicted it.".to_owned(),
-            None => "It is deleted. None of its remaining events reports an eviction by a taint.".to_owned(),
+            Some(_) => "It was deleted: according to its events, a NoExecute taint evicted it.".to_owned(),
+            None => "It was deleted. None of its remaining events reports an eviction by a taint.".to_owned(),
         }
     }
 }

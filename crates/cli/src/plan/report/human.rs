@@ -129,7 +129,7 @@ fn staying(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     if all.is_empty() {
         return;
     }
-    text.push_str("\nPods that stay:\n");
+    text.push_str("\nNot evicted:\n");
     let rest: usize = all.iter().skip(STAYS_MOST).map(|(_, count)| count).sum();
     for (why, count) in all.iter().take(STAYS_MOST) {
         bullet(text, &format!("{count}: {why}"), view.paper.measure());
