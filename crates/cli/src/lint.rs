@@ -12,6 +12,7 @@ mod finding;
 mod github;
 mod glob;
 mod json;
+mod known_kinds;
 mod lint_args;
 mod object;
 mod report;

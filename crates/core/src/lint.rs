@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 
 mod conflicting_tolerations;
 mod field_problems;
+mod key_problem;
 mod misspelled_keys;
 mod node_coverage;
 mod node_taints;

@@ -6,7 +6,7 @@ use clap::{Args as _, Command};
 /// The flags that `-h` shows of commands with many; of the others it shows all but [`RARE`] ones.
 const ESSENTIAL: [(&str, &[&str]); 5] = [
     ("taint", &["arguments", "all", "overwrite", "dry_run", "list", "lasts", "yes", "selector"]),
-    ("run", &["kubeconfig", "context", "mode", "controllers", "leader_elect", "metrics_port", "secure_port"]),
+    ("run", &["kubeconfig", "mode", "controllers", "leader_elect", "metrics_port"]),
     (
         "webhook",
         &[
@@ -46,7 +46,7 @@ pub(super) fn shortened(program: Command, called: &str) -> Command {
 
 fn shorten(command: Command, verb: &str, called: &str) -> Command {
     let essential = ESSENTIAL.iter().find(|(known, _)| *known == verb).map(|(_, flags)| *flags);
-    let connects = command.get_arguments().any(|arg| kube_args::is_of_server(arg.get_id().as_str()));
+    let connects = command.get_arguments().any(|arg| arg.get_id() == "request_timeout");
     let is_hidden = |id: &str| match essential {
         Some(flags) => !flags.contains(&id) && id != "help",
         None => kube_args::is_of_server(id) || RARE.contains(&id),

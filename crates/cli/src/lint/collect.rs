@@ -2,6 +2,7 @@
 //!
 //! - Invariant: pods of one workload are reported once, by the workload if it is present.
 
+use super::known_kinds;
 use super::object::{self, FieldSpans, LintObject, LintObjectKind, ObjectName};
 use crate::manifest::files::{self, ManifestFile};
 use crate::manifest::{self, TextPosition, YamlNode};
@@ -102,7 +103,7 @@ impl Collector {
     }
 
     fn put_object(&mut self, file: Option<&str>, object: LintObject) -> bool {
-        let makes_alike = |owner: &&ObjectName| object::makes_alike(&owner.kind);
+        let makes_alike = |owner: &&ObjectName| known_kinds::makes_alike(&owner.kind);
         let is_workload = matches!(object.what, LintObjectKind::Workload(_));
         if let Some(owner) = object.owner.as_ref().filter(makes_alike).filter(|_| is_workload)
             && !self.stored.insert(owner.clone())

@@ -2,12 +2,21 @@
 //!
 //! - Invariant: an element that cannot be read, or that tells how to patch the list, is left out.
 
-use super::object::TolerationSpans;
 use super::shape;
 use crate::manifest::{TextSpan, YamlNode, YamlValue};
 use taintward_core::lint::{LintedToleration, TolerationPart};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::toleration::{Toleration, TolerationOperator};
+
+/// The positions of a toleration's or taint's fields.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TolerationSpans {
+    /// Its position in the list as written.
+    pub(crate) index: usize,
+    pub(crate) whole: TextSpan,
+    pub(crate) fields: Vec<(TolerationPart, TextSpan)>,
+    pub(crate) odd: Vec<(String, TextSpan)>,
+}
 
 /// Elements with their positions in the list, without those that cannot be read, and without directives of patches.
 pub(crate) type ReadableItems<'t> = Vec<(usize, &'t YamlNode)>;

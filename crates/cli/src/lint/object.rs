@@ -3,32 +3,14 @@
 //! - Invariant: the same kind in another API group is another kind; of a kind that is not Kubernetes' own, tolerations
 //!   and taints are checked one by one (see `shape.rs`).
 
-use super::elements::{cloud_taint, is_patch, not_texts, readable, spans, taint, toleration, toleration_of};
+use super::elements::{
+    TolerationSpans, cloud_taint, is_patch, not_texts, readable, spans, taint, toleration, toleration_of,
+};
+use super::known_kinds::list_of;
 use super::shape::{FoundList, FoundProblem, FoundShapes};
 use crate::manifest::{self, TextPosition, TextSpan, YamlNode};
-use taintward_core::lint::{LintedList, LintedNode, LintedWorkload, TolerationPart};
+use taintward_core::lint::{LintedList, LintedNode, LintedWorkload};
 use taintward_core::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
-
-/// Groups of Kubernetes' own workloads, `extensions` before 1.16.
-const GROUPS: [&str; 4] = ["", "apps", "batch", "extensions"];
-
-/// Kinds with pods, and the path of the pod's spec.
-const WORKLOADS: [(&str, &str); 9] = [
-    ("Pod", "spec"),
-    ("PodTemplate", "template.spec"),
-    ("ReplicationController", "spec.template.spec"),
-    ("Deployment", "spec.template.spec"),
-    ("ReplicaSet", "spec.template.spec"),
-    ("StatefulSet", "spec.template.spec"),
-    ("DaemonSet", "spec.template.spec"),
-    ("Job", "spec.template.spec"),
-    ("CronJob", "spec.jobTemplate.spec.template.spec"),
-];
-
-/// Whether all pods of such an object are alike.
-pub(super) fn makes_alike(kind: &str) -> bool {
-    WORKLOADS.iter().any(|(known, _)| *known == kind)
-}
 
 /// The kind, namespace and name of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,37 +65,11 @@ pub(crate) struct FieldSpans {
     pub(crate) problems: Vec<(TextSpan, String)>,
 }
 
-/// The positions of a toleration's or taint's fields.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TolerationSpans {
-    /// Its position in the list as written.
-    pub(crate) index: usize,
-    pub(crate) whole: TextSpan,
-    pub(crate) fields: Vec<(TolerationPart, TextSpan)>,
-    pub(crate) odd: Vec<(String, TextSpan)>,
-}
-
 /// Extracts what rules check in an object, and in the objects inside it.
 pub(super) fn read(tree: &YamlNode) -> Vec<LintObject> {
     let mut objects = Vec::new();
     read_at(tree, "", None, 0, &mut objects);
     objects
-}
-
-/// Whether it is an object of a kind of Kubernetes that has tolerations or taints.
-pub(super) fn is_known(tree: &YamlNode) -> bool {
-    list_of(tree).is_some()
-}
-
-/// The list in an object of a kind of Kubernetes, and the path of the map that has it.
-fn list_of(tree: &YamlNode) -> Option<(LintedList, &'static str)> {
-    let (kind, version) = (tree.text("kind"), tree.text("apiVersion"));
-    let group = version.split_once('/').map_or("", |(group, _)| group);
-    if kind == "Node" && group.is_empty() {
-        return Some((LintedList::Taints, "spec"));
-    }
-    let known = WORKLOADS.into_iter().find(|(known, _)| *known == kind && GROUPS.contains(&group));
-    known.map(|(_, path)| (LintedList::Tolerations, path))
 }
 
 /// Texts inside texts are read up to this depth.

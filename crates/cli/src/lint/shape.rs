@@ -4,7 +4,7 @@
 //! - Invariant: in a kind of Kubernetes, every place but one is wrong; in another kind, only what belongs to a pod's spec
 //!   can be in a wrong place, and a list is checked wherever it is.
 
-use super::object::is_known;
+use super::known_kinds::is_known;
 use crate::manifest::{TextSpan, YamlNode, YamlValue};
 use taintward_core::lint::{FieldProblem, LintedList, ValueType};
 use taintward_core::taint::TaintEffect;

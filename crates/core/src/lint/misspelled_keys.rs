@@ -3,9 +3,10 @@
 //!
 //! - Invariant: a key that some node carries is never reported in a toleration.
 
+use super::key_problem::{KeyProblem, wrong};
 use super::node_coverage::NodeGroups;
 use super::quoted::Quoted;
-use super::{FindingPlace, FindingSink, LintedNode, LintedWorkload, Rule, TolerationPart, nearest};
+use super::{FindingPlace, FindingSink, LintedNode, LintedWorkload, Rule, TolerationPart};
 use crate::taint::{TaintEffect, keys};
 use crate::toleration::{Toleration, TolerationOperator};
 use alloc::format;
@@ -14,15 +15,6 @@ use alloc::vec::Vec;
 
 /// Kubernetes, or an administrator, adds these taints with a value.
 const WITH_VALUE: [&str; 2] = [keys::UNINITIALIZED, keys::OUT_OF_SERVICE];
-
-/// The maximum edit distance between a misspelled key and the right one.
-const LETTERS_MOST: usize = 2;
-
-/// What is wrong with a key.
-enum KeyProblem {
-    Old(Option<&'static str>),
-    Misspelt(&'static str),
-}
 
 pub(super) fn check_tolerations(
     workload: &LintedWorkload,
@@ -76,45 +68,6 @@ const EFFECTS: [(&str, &[TaintEffect]); 9] = [
     (keys::UNINITIALIZED, &[TaintEffect::NoSchedule]),
     (keys::OUT_OF_SERVICE, &[TaintEffect::NoExecute]),
 ];
-
-/// Whether Kubernetes has this key for itself.
-pub(super) fn is_of_kubernetes(key: &str) -> bool {
-    keys::ALL.contains(&key) || wrong(key).is_some()
-}
-
-fn wrong(key: &str) -> Option<KeyProblem> {
-    if key.is_empty() || keys::ALL.contains(&key) {
-        return None;
-    }
-    if let Some((_, new)) = keys::OLD.iter().find(|(old, _)| old.eq_ignore_ascii_case(key)) {
-        return Some(KeyProblem::Old(*new));
-    }
-    if key.starts_with("node.alpha.kubernetes.io/") || key.starts_with("node.beta.kubernetes.io/") {
-        return Some(KeyProblem::Old(None));
-    }
-    misspelt_of(key).map(KeyProblem::Misspelt)
-}
-
-/// Returns the key that was intended: one that differs only in punctuation and case, in a few letters, or in having no
-/// domain or another one of Kubernetes' domains.
-fn misspelt_of(key: &str) -> Option<&'static str> {
-    let plain = |text: &str| -> String {
-        text.chars().filter(|sign| !"-_".contains(*sign)).flat_map(char::to_lowercase).collect()
-    };
-    let name = |key: &str| key.split_once('/').map_or_else(|| plain(key), |(_, name)| plain(name));
-    let same = |known: &&&str| plain(known) == plain(key);
-    if let Some(known) = keys::ALL.iter().find(same) {
-        return Some(known);
-    }
-    if let Some(known) = nearest(key, keys::ALL, LETTERS_MOST) {
-        return Some(known);
-    }
-    let of_kubernetes = key.split_once('/').is_none_or(|(domain, _)| {
-        ["", "node.k8s.io", "k8s.io"].contains(&domain) || domain.ends_with("kubernetes.io")
-    });
-    let known = keys::ALL.iter().find(|known| of_kubernetes && name(known) == name(key));
-    known.copied()
-}
 
 fn old(key: &str, new: Option<&str>) -> (String, String) {
     let reason = format!("no current release puts {} on a node", Quoted(key));

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: temporary taints (MATCH-10) may be missing from a node now.
 
-use super::misspelled_keys::is_of_kubernetes;
+use super::key_problem::is_of_kubernetes;
 use super::quoted::Quoted;
 use super::{
     FindingPlace, FindingSink, LintInput, LintedNode, LintedWorkload, Rule, TolerationPart, nearest, shown,
