@@ -21,9 +21,12 @@ pub(crate) struct TolerationSpans {
 /// Elements with their positions in the list, without those that cannot be read, and without directives of patches.
 pub(crate) type ReadableItems<'t> = Vec<(usize, &'t YamlNode)>;
 
-pub(crate) fn readable(items: &[YamlNode]) -> ReadableItems<'_> {
-    let items = items.iter().enumerate();
-    items.filter(|(_, item)| shape::is_readable(item) && item.get(PATCH).is_none()).collect()
+/// `within`: the path of the object inside another one, such as a template, which has placeholders.
+pub(crate) fn readable<'t>(items: &'t [YamlNode], within: &str) -> ReadableItems<'t> {
+    let is_final = |item: &YamlNode| within.is_empty() || !shape::has_placeholder(item);
+    let is_readable =
+        |item: &YamlNode| shape::is_readable(item) && item.get(PATCH).is_none() && is_final(item);
+    items.iter().enumerate().filter(|(_, item)| is_readable(item)).collect()
 }
 
 pub(crate) fn spans(items: &ReadableItems<'_>) -> Vec<TolerationSpans> {

@@ -93,7 +93,7 @@ fn read_at(
         }
     };
     let whole = metadata.and_then(|metadata| metadata.get("name")).map_or(tree.span, |name| name.span);
-    let prefixed = |path: &str| if within.is_empty() { path.to_owned() } else { format!("{within}.{path}") };
+    let prefixed = |path: &str| joined(within, path);
     let Some((list, path)) = list_of(tree) else {
         let found = FoundShapes::of_other(tree);
         read_texts(&found, within, &name, depth, objects);
@@ -104,8 +104,8 @@ fn read_at(
     let owner = metadata.and_then(|metadata| owner(metadata, &name.namespace));
     let steps: Vec<&str> = path.split('.').collect();
     let (what, mut places) = match list {
-        LintedList::Taints => node(tree, &name, whole),
-        LintedList::Tolerations => workload(tree, &name, (&steps, path), whole, owner.as_ref()),
+        LintedList::Taints => node(tree, &name, whole, within),
+        LintedList::Tolerations => workload(tree, &name, (&steps, path), whole, owner.as_ref(), within),
     };
     places.list = prefixed(&places.list);
     places.selection.1 = prefixed(&places.selection.1);
@@ -116,6 +116,15 @@ fn read_at(
     objects.push(object);
 }
 
+/// The path inside an object that is itself inside another one.
+fn joined(within: &str, path: &str) -> String {
+    match (within, path) {
+        ("", path) => path.to_owned(),
+        (within, "") => within.to_owned(),
+        (within, path) => format!("{within}.{path}"),
+    }
+}
+
 /// Reads the manifests inside texts, such as the values of a Helm chart in an Argo CD Application.
 fn read_texts(
     found: &FoundShapes<'_>,
@@ -124,7 +133,7 @@ fn read_texts(
     depth: usize,
     objects: &mut Vec<LintObject>,
 ) {
-    let prefixed = |path: &str| if within.is_empty() { path.to_owned() } else { format!("{within}.{path}") };
+    let prefixed = |path: &str| joined(within, path);
     for (path, object) in &found.objects {
         read_at(object, &prefixed(path), Some(outer), depth, objects);
     }
@@ -186,7 +195,7 @@ fn spells_as_clouds(tree: &YamlNode) -> bool {
 }
 
 fn part(name: &ObjectName, whole: TextSpan, found: &FoundList<'_>, clouds: bool) -> LintObject {
-    let items = readable(found.items);
+    let items = readable(found.items, "");
     let what = match found.list {
         LintedList::Taints => LintObjectKind::Node(LintedNode {
             taints: items
@@ -249,8 +258,8 @@ fn owner(metadata: &YamlNode, namespace: &str) -> Option<ObjectName> {
     Some(ObjectName { kind, namespace: namespace.to_owned(), name })
 }
 
-fn node(tree: &YamlNode, name: &ObjectName, whole: TextSpan) -> (LintObjectKind, FieldSpans) {
-    let items = readable(tree.at(&["spec", "taints"]).map(YamlNode::items).unwrap_or_default());
+fn node(tree: &YamlNode, name: &ObjectName, whole: TextSpan, within: &str) -> (LintObjectKind, FieldSpans) {
+    let items = readable(tree.at(&["spec", "taints"]).map(YamlNode::items).unwrap_or_default(), within);
     let node = LintedNode {
         name: name.name.as_str().into(),
         labels: labels(tree.at(&["metadata", "labels"])),
@@ -269,12 +278,13 @@ fn workload(
     (steps, path): (&[&str], &str),
     whole: TextSpan,
     owner: Option<&ObjectName>,
+    within: &str,
 ) -> (LintObjectKind, FieldSpans) {
     let nothing = YamlNode::default();
     let spec = tree.at(steps).unwrap_or(&nothing);
     // The pod's own metadata is next to its spec.
     let pod = tree.at(&steps[..steps.len() - 1]).unwrap_or(&nothing);
-    let listed = readable(spec.get("tolerations").map(YamlNode::items).unwrap_or_default());
+    let listed = readable(spec.get("tolerations").map(YamlNode::items).unwrap_or_default(), within);
     let affinity = spec.at(&["affinity", "nodeAffinity"]).unwrap_or(&nothing);
     let required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution");
     let daemon = name.kind == "DaemonSet" || owner.is_some_and(|owner| owner.kind == "DaemonSet");

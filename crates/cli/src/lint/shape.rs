@@ -79,7 +79,11 @@ impl<'t> FoundShapes<'t> {
     /// Searches an object of any other kind.
     pub(crate) fn of_other(tree: &'t YamlNode) -> Self {
         let mut found = Self::default();
-        found.other(tree, "", None);
+        // A text may be such a list as a whole.
+        match looks_like_list(tree) {
+            Some(list) => found.free(tree, String::new(), Some(list), None),
+            None => found.other(tree, "", None),
+        }
         if !tree.text("kind").is_empty() {
             found.repeated(tree);
         }
@@ -331,7 +335,7 @@ fn is_effect(text: &str) -> bool {
     ["NoSchedule", "PreferNoSchedule", "NoExecute"].iter().any(|effect| effect.eq_ignore_ascii_case(&plain))
 }
 
-fn has_placeholder(value: &YamlNode) -> bool {
+pub(crate) fn has_placeholder(value: &YamlNode) -> bool {
     let in_text = |text: &str| PLACEHOLDERS.iter().any(|placeholder| text.contains(placeholder));
     in_text(value.as_text())
         || value.items().iter().any(has_placeholder)

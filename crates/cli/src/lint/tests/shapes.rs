@@ -181,6 +181,11 @@ fn objects_inside_objects_and_texts_are_read() {
     assert_eq!(told(escaped), "TL104@3:11", "the text as a whole");
     let script = "apiVersion: v1\nkind: ConfigMap\ndata:\n  run: |\n    set -e\n    kubectl taint nodes a b:NoExecute  # taints: [\n";
     assert_eq!(told(script), "");
+    let list = "apiVersion: v1\nkind: ConfigMap\ndata:\n  TOLERATIONS: |\n    - key: a\n      effect: NoSchedule\n      operator: exists\n";
+    assert_eq!(fields(list), "TL104 data.TOLERATIONS[0].operator", "the text is the list");
+    let placeholder =
+        template.replace("{key: a, operator: Exists}, {", "{key: '${KEY}', operator: Exists}, {");
+    assert_eq!(fields(&placeholder), "", "the template fills it in");
 }
 
 #[test]
