@@ -10,8 +10,14 @@
 mod program {
     pub(crate) mod manifest;
 }
+#[path = "../../crates/cli/src/lint/elements.rs"]
+mod elements;
+#[path = "../../crates/cli/src/lint/known_kinds.rs"]
+mod known_kinds;
 #[path = "../../crates/cli/src/lint/object.rs"]
 mod object;
+#[path = "../../crates/cli/src/lint/shape.rs"]
+mod shape;
 
 use program::manifest;
 use taintward_core::lint::{LintInput, lint};
@@ -20,10 +26,11 @@ use taintward_core::lint::{LintInput, lint};
 fn run(bytes: &[u8]) -> (usize, usize) {
     let mut facts = LintInput { daemons_known: true, ..LintInput::default() };
     manifest::each(&String::from_utf8_lossy(bytes), |tree| {
-        match object::read(tree).map(|object| object.what) {
-            Some(object::LintObjectKind::Workload(workload)) => facts.workloads.push(workload),
-            Some(object::LintObjectKind::Node(node)) => facts.nodes.push(node),
-            None => {}
+        for object in object::read(tree) {
+            match object.what {
+                object::LintObjectKind::Workload(workload) => facts.workloads.push(workload),
+                object::LintObjectKind::Node(node) => facts.nodes.push(node),
+            }
         }
     });
     (facts.workloads.len() + facts.nodes.len(), lint(&facts).len())

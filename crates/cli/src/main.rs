@@ -32,6 +32,7 @@ mod output;
 mod pending;
 mod plan;
 mod progress;
+mod repeated_fields;
 mod run;
 mod runtime;
 mod sandbox;

@@ -13,7 +13,6 @@ pub(crate) mod tests;
 
 pub(crate) use json::excerpt;
 pub(crate) use parse::{ParseError, each, each_from};
-pub(crate) use repeated::warn_of_repeated;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;

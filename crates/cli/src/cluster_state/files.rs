@@ -15,6 +15,7 @@ use super::{ClusterState, ReadError, ServerClock, moment, some};
 use crate::manifest::files::{ManifestFile, each};
 use crate::manifest::{self, ParseError, TextPosition, YamlNode};
 use crate::progress::Progress;
+use crate::repeated_fields;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -124,7 +125,7 @@ impl FileReader {
         let json = match object.body {
             ObjectBody::Json(json) => json,
             ObjectBody::Tree(tree) => {
-                manifest::warn_of_repeated(file, tree);
+                repeated_fields::warn(file, tree);
                 return self.decode(kind, to_json(tree)?.into());
             }
         };
@@ -133,7 +134,7 @@ impl FileReader {
             // JSON may repeat a field, of which the last one counts.
             manifest::each_from(json, object.at(text), |tree| {
                 if !tree.repeated().is_empty() {
-                    manifest::warn_of_repeated(file, tree);
+                    repeated_fields::warn(file, tree);
                     result = to_json(tree).and_then(|json| self.decode(kind, json.into()));
                 }
             });

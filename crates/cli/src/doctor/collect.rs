@@ -4,6 +4,7 @@ use super::facts::{ClusterFacts, PermissionFacts, needs_whole_pod};
 use super::{DoctorError, DoctorOptions};
 use crate::cluster_state::{ClusterReader, ReadError};
 use crate::manifest::{self, YamlNode, files};
+use crate::repeated_fields;
 use futures::future::join_all;
 use std::cell::RefCell;
 use std::fmt;
@@ -192,7 +193,7 @@ pub(crate) fn from_files(paths: &[PathBuf]) -> Result<ClusterFacts, DoctorError>
         match &file.text {
             Ok(text) => {
                 let broken = manifest::each(text, |object| {
-                    manifest::warn_of_repeated(&file.name, object);
+                    repeated_fields::warn(&file.name, object);
                     facts.add(object);
                 });
                 faults.extend(broken.into_iter().map(|error| fault(error.at, error.why)));

@@ -1,9 +1,8 @@
-//! Finds fields that repeat an earlier one of the same map, and warns of them.
+//! Finds fields that repeat an earlier one of the same map.
 //!
 //! - kubectl accepts such a file and drops the earlier field, so no API server can report it.
 
 use super::{MapEntry, TextPosition, YamlNode};
-use crate::say;
 use std::fmt;
 
 /// A field whose map has one of the same name before it.
@@ -65,16 +64,4 @@ fn written(path: &[Step<'_>]) -> String {
         }
     }
     text
-}
-
-/// Warns of the first repeated field of an object.
-pub(crate) fn warn_of_repeated(file: &str, tree: &YamlNode) {
-    let repeated = tree.repeated();
-    let Some(first) = repeated.first() else { return };
-    let TextPosition { line, column } = first.entry.key_span.from;
-    let more = match repeated.len() {
-        1 => String::new(),
-        many => format!("; {} more fields of this object are repeated", many - 1),
-    };
-    say::warning(&format!("{file}:{line}:{column}: {first}{more}"));
 }

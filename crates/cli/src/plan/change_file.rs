@@ -3,6 +3,7 @@
 use super::node_edits::NodeEdit;
 use crate::manifest::files::each;
 use crate::manifest::{self, YamlNode};
+use crate::repeated_fields;
 use std::path::Path;
 use taintward_core::taint::{Taint, TaintEffect};
 
@@ -23,7 +24,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<NodeEdit>, ChangeFileError> {
             }
         };
         let mut put = |tree: &YamlNode| {
-            manifest::warn_of_repeated(&name, tree);
+            repeated_fields::warn(&name, tree);
             match edit(&name, tree) {
                 Ok(edit) => edits.push(edit),
                 Err(why) => {
