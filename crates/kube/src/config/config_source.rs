@@ -229,6 +229,10 @@ fn resolve_server(config: &mut Kubeconfig, context: &str, place: &str) -> Result
         || cluster.certificate_authority_data.is_some()
         || cluster.insecure_skip_tls_verify == Some(true);
     match server_address::parse(server, has_certificates) {
+        // As it is usually written; exec plugins get this text.
+        Some(url) if url.path() == "/" => {
+            cluster.server = Some(url.to_string().trim_end_matches('/').to_owned())
+        }
         Some(url) => cluster.server = Some(url.to_string()),
         None => {
             let server = quiet(&redacted_url(server));

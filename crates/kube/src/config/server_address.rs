@@ -22,7 +22,7 @@ fn url(text: &str) -> Option<Uri> {
     let authority: Authority = host.parse().ok()?;
     let port = host.rsplit_once(':').map(|(_, port)| port).filter(|port| !port.ends_with(']'));
     let has_valid_port = port.is_none_or(|port| port.is_empty() || authority.port_u16().is_some());
-    if authority.host().is_empty() || !has_valid_port {
+    if authority.host().trim_matches(['[', ']']).is_empty() || !has_valid_port {
         return None;
     }
     let path = PathAndQuery::try_from(url.path()).ok()?;
