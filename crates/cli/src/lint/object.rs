@@ -145,8 +145,9 @@ fn read_texts(
         });
         // A text that is not written line by line, as in quotes, has one position for all.
         let lines = text.as_text().lines().count();
-        let is_block = text.span.to.line - text.span.from.line + 1 >= lines;
-        let indentation = text.span.from.column - 1;
+        let is_block = text.span.to.line.saturating_sub(text.span.from.line) + 1 >= lines;
+        // Line and column 0 are unknown.
+        let indentation = text.span.from.column.saturating_sub(1);
         inside.iter_mut().for_each(|object| {
             object.places.each(|span| match is_block {
                 true => [&mut span.from, &mut span.to].into_iter().for_each(|at| at.column += indentation),

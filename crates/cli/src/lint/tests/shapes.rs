@@ -11,6 +11,17 @@ fn deployment(at: &str, text: &str) -> String {
         .fold(whole.to_owned(), |whole, place| whole.replace(place, if *place == at { text } else { "x: y" }))
 }
 
+/// As an API server sends it.
+#[test]
+fn a_text_without_a_position_is_read() {
+    let text = "apiVersion: v1\nkind: Pod\nspec: {tolerations: [{key: a, operator: Exist}]}\n";
+    let map = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"pod.yaml": text}});
+    let tree: crate::manifest::YamlNode = serde_json::from_value(map).unwrap();
+    let objects = crate::lint::object::read(&tree);
+    assert_eq!(objects.len(), 1);
+    assert_eq!(objects[0].places.list, "data.pod.yaml.spec.tolerations");
+}
+
 /// `TL114 spec.tolerations -> move it to spec.template.spec.tolerations`
 fn fields(text: &str) -> String {
     let report = report(text);
