@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard};
 use taintward_envtest::audit::{AuditEntry, AuditTail};
 use taintward_envtest::{Account, Cluster};
@@ -124,6 +124,7 @@ impl Witness {
     pub(crate) fn check(&self, terms: &Terms) {
         let now = self.now();
         let nodes = nodes_of_pods(&now.entries);
+        let versions = first_versions(&now.entries);
         let (before, run) = now.entries.split_at(now.begin);
         let mut seen = Seen::default();
         before.iter().filter(|entry| is_ours(entry)).for_each(|entry| seen.take(entry));
@@ -136,6 +137,10 @@ impl Witness {
                 seen.check_request(entry);
             }
             if is_deletion(entry) {
+                assert!(
+                    !terms.marks || seen.is_marked(entry, &versions),
+                    "TE-30: not marked before: {entry:?}"
+                );
                 seen.check_deletion(entry, terms, &nodes);
             }
             if entry.resource == "events" {
@@ -154,6 +159,8 @@ const CONFLICTS_MAX: u32 = 5;
 #[derive(Default)]
 struct Seen {
     marked: HashMap<String, Timestamp>,
+    /// The pods for which the server answered the PATCH of the condition with an error of its own.
+    perhaps_marked: HashSet<String>,
     deleted: HashMap<String, Timestamp>,
     confirmed: HashMap<String, Timestamp>,
     conflicts: HashMap<String, u32>,
@@ -163,6 +170,9 @@ impl Seen {
     fn take(&mut self, entry: &AuditEntry) {
         if let (409, Some(uid)) = (entry.code, uid_demanded(entry)) {
             *self.conflicts.entry(uid.into()).or_default() += 1;
+        }
+        if entry.code >= 500 && entry.verb == "patch" && entry.resource == "pods/status" {
+            self.perhaps_marked.extend(uid_demanded(entry).map(Into::into));
         }
         if entry.code >= 300 {
             return;
@@ -183,6 +193,15 @@ impl Seen {
         }
     }
 
+    /// Whether the pod that this DELETE deletes had the condition. A store that dies may have carried out a PATCH that
+    /// the server answers with an error: then the DELETE demands a later version than the one that was created.
+    fn is_marked(&self, deletion: &AuditEntry, first_versions: &HashMap<String, String>) -> bool {
+        let uid = uid_demanded(deletion).unwrap_or_default();
+        let demanded = deletion.request["preconditions"]["resourceVersion"].as_str();
+        let changed = demanded.is_some() && demanded != first_versions.get(uid).map(String::as_str);
+        self.marked.contains_key(uid) || self.perhaps_marked.contains(uid) && changed
+    }
+
     /// S1, S10: the UID is demanded, and the pod's own grace period counts.
     fn check_request(&self, entry: &AuditEntry) {
         let uid = uid_demanded(entry).unwrap_or_else(|| panic!("S1: {entry:?}"));
@@ -194,7 +213,6 @@ impl Seen {
     fn check_deletion(&self, entry: &AuditEntry, terms: &Terms, nodes: &HashMap<String, String>) {
         let uid = uid_demanded(entry).unwrap_or_default();
         assert!(terms.restored || !self.deleted.contains_key(uid), "S10: deleted twice: {entry:?}");
-        assert!(!terms.marks || self.marked.contains_key(uid), "TE-30: not marked before: {entry:?}");
         if let Some(node) = nodes.get(uid) {
             let confirmed =
                 self.confirmed.get(node).unwrap_or_else(|| panic!("D5: not confirmed: {entry:?}"));
@@ -216,12 +234,22 @@ impl Seen {
 
 /// The node of each pod that was created with a node.
 fn nodes_of_pods(entries: &[AuditEntry]) -> HashMap<String, String> {
+    field_of_created_pods(entries, "/spec/nodeName")
+}
+
+/// The resourceVersion that each pod was created with.
+fn first_versions(entries: &[AuditEntry]) -> HashMap<String, String> {
+    field_of_created_pods(entries, "/metadata/resourceVersion")
+}
+
+/// A field of each pod that was created, by its UID.
+fn field_of_created_pods(entries: &[AuditEntry], pointer: &str) -> HashMap<String, String> {
     let created = entries.iter().filter(|entry| entry.verb == "create" && entry.resource == "pods");
     created
         .filter_map(|entry| {
             let uid = entry.response.pointer("/metadata/uid")?.as_str()?;
-            let node = entry.response.pointer("/spec/nodeName")?.as_str()?;
-            Some((uid.into(), node.into()))
+            let field = entry.response.pointer(pointer)?.as_str()?;
+            Some((uid.into(), field.into()))
         })
         .collect()
 }
