@@ -125,7 +125,7 @@ impl ExplainContext {
         self.namespace.as_deref()
     }
 
-    /// Events about a pod, the newest last.
+    /// Events about the pods of this name, the newest last.
     fn events(&self, namespace: Option<&str>, name: &str) -> Vec<&EventDetails> {
         let is_about = |event: &&EventDetails| {
             event.about == name && namespace.is_none_or(|namespace| event.namespace == namespace)

@@ -97,10 +97,14 @@ pub(crate) struct EventDetails {
     pub(crate) namespace: String,
     /// The pod's name.
     pub(crate) about: String,
+    /// The pod's UID; empty if the event has none.
+    pub(crate) uid: String,
     pub(crate) kind: String,
     pub(crate) reason: String,
     pub(crate) message: String,
     pub(crate) by: String,
+    /// The process that reported it; empty for kube-controller-manager.
+    pub(crate) instance: String,
     pub(crate) count: i64,
     pub(crate) last: Option<Wall>,
 }
@@ -266,6 +270,8 @@ impl EventDetails {
         Some(Self {
             namespace: text(about, "/namespace"),
             about: text(about, "/name"),
+            uid: text(about, "/uid"),
+            instance: first_of(&["/reportingInstance", "/source/host", "/deprecatedSource/host"]),
             kind: text(&event, "/type"),
             reason: text(&event, "/reason"),
             message: first_of(&["/message", "/note"]),
@@ -278,6 +284,14 @@ impl EventDetails {
             count: count.unwrap_or(1).max(1),
             last: times.iter().find_map(|at| time(event.pointer(at))),
         })
+    }
+}
+
+impl EventDetails {
+    /// The node to which the scheduler bound the pod, if the event is about that.
+    pub(crate) fn bound_to(&self) -> Option<&str> {
+        let is_binding = self.reason == "Scheduled";
+        is_binding.then(|| self.message.rsplit_once(" to ").map(|(_, node)| node))?
     }
 }
 

@@ -83,6 +83,7 @@ pub(crate) async fn in_cluster(
     for name in &wanted.pods {
         knows_events &= related.events(namespace, name).await;
     }
+    related.nodes_of_gone().await;
     let RelatedReader { builder, details, gaps, gone, absent, present, .. } = related;
     let notes = reader.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
     let about = Vec::new();
@@ -185,6 +186,18 @@ impl RelatedReader<'_, '_> {
         if !looks_for_one && !wanted.workloads.is_empty() && names.len() > NODES_READ_MOST {
             self.all_nodes().await;
         }
+        for name in names {
+            if !self.details.nodes.contains_key(&name) {
+                self.node(name).await;
+            }
+        }
+    }
+
+    /// Reads the nodes on which deleted pods ran, as far as events name them.
+    async fn nodes_of_gone(&mut self) {
+        let events = self.details.events.iter().filter(|event| self.gone.contains(&event.about));
+        let names: BTreeSet<String> =
+            events.filter_map(|event| event.bound_to()).map(str::to_owned).collect();
         for name in names {
             if !self.details.nodes.contains_key(&name) {
                 self.node(name).await;

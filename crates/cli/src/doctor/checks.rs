@@ -5,6 +5,7 @@
 mod api_server;
 mod control_plane;
 mod evictions;
+mod install_command;
 mod taintward;
 mod workloads;
 
@@ -12,7 +13,7 @@ use super::LintCounts;
 use super::check::DoctorCheck;
 use super::controllers_flag::UpstreamController;
 use super::distribution::RecognizedDistribution;
-use super::facts::ClusterFacts;
+use super::facts::{ClusterFacts, DeploymentFacts};
 use crate::args::controllers;
 
 /// The input of the checks besides the facts.
@@ -33,7 +34,7 @@ impl DoctorScope<'_> {
     /// eviction.
     fn replaced(&self) -> Vec<UpstreamController> {
         let installed: Vec<_> = self.facts.deployments.iter().filter(|one| one.is_controller()).collect();
-        let carries_out = |controller| installed.iter().any(|one| taintward::carries_out(one, controller));
+        let carries_out = |controller| installed.iter().any(|one| one.carries_out(controller));
         let evicts = installed.is_empty() || carries_out(controllers::TAINT_EVICTION);
         let eviction = evicts.then_some(UpstreamController::TaintEviction);
         let lifecycle = carries_out(controllers::NODE_LIFECYCLE).then_some(UpstreamController::NodeLifecycle);
@@ -42,8 +43,13 @@ impl DoctorScope<'_> {
 
     /// Whether Taintward evicts the pods of guarded namespaces, alongside kube-controller-manager.
     fn guards(&self) -> bool {
-        let guards = |one| taintward::carries_out(one, controllers::TOLERATION_GUARD);
-        self.facts.deployments.iter().any(|one| one.is_controller() && guards(one))
+        self.facts.deployments.iter().any(|one| one.carries_out(controllers::TOLERATION_GUARD))
+    }
+
+    /// Whether Taintward should be installed, and is known not to be.
+    pub(crate) fn lacks_installation(&self) -> bool {
+        let is_known = self.facts.unread("deployments").is_none();
+        !self.pre && is_known && !self.facts.deployments.iter().any(DeploymentFacts::is_controller)
     }
 }
 

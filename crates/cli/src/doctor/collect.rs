@@ -1,6 +1,6 @@
 //! Reads the facts from a running cluster or from files; a failed read is recorded and does not end the others.
 
-use super::facts::{ClusterFacts, PermissionFacts, needs_whole_pod};
+use super::facts::{ClusterFacts, DeploymentFacts, PermissionFacts, needs_whole_pod};
 use super::{DoctorError, DoctorOptions};
 use crate::cluster_state::{ClusterReader, ReadError};
 use crate::manifest::{self, YamlNode, files};
@@ -92,9 +92,10 @@ pub(crate) async fn from_cluster(reader: &ClusterReader<'_>, options: &DoctorOpt
             Err(why) => note("configmaps", &why),
         }
     });
-    let permissions = permissions(reader, options);
-    let (_, _, permissions) = tokio::join!(join_all(lists), join_all(config_maps), permissions);
-    ClusterFacts { permissions: Some(permissions), ..facts.into_inner() }
+    tokio::join!(join_all(lists), join_all(config_maps));
+    let facts = facts.into_inner();
+    let permissions = permissions(reader, options, &facts).await;
+    ClusterFacts { permissions, ..facts }
 }
 
 /// The fields of a pod that its facts usually need.
@@ -117,19 +118,30 @@ pub(super) fn listed(kind: &str, json: &[u8]) -> serde_json::Result<YamlNode> {
     if needs_whole_pod(&pod) { serde_json::from_slice(json) } else { Ok(pod) }
 }
 
-/// Before an installation the user's permissions, afterwards those of the controllers.
-async fn permissions(reader: &ClusterReader<'_>, options: &DoctorOptions) -> PermissionFacts {
+/// Before an installation the user's permissions, afterwards those of the controllers; `None` without an installation.
+async fn permissions(
+    reader: &ClusterReader<'_>,
+    options: &DoctorOptions,
+    facts: &ClusterFacts,
+) -> Option<PermissionFacts> {
     let (client, limit) = (&reader.connected.client, reader.cluster.patience);
     let namespace = &options.namespace;
-    let (account, needs, subject) = if options.pre {
-        ("you".to_owned(), installation_permissions(namespace), None)
+    let (account, purpose, needs, subject) = if options.pre {
+        ("you".to_owned(), "to install Taintward", installation_permissions(namespace), None)
     } else {
-        let account = format!("system:serviceaccount:{namespace}:taintward");
-        (format!("service account {namespace}/taintward"), controller_permissions(namespace), Some(account))
+        let deployment = facts.deployments.iter().find(|one| one.is_controller())?;
+        let purpose = if deployment.observes() {
+            "that --mode=observe needs"
+        } else {
+            "that Taintward's controllers need"
+        };
+        let subject = format!("system:serviceaccount:{namespace}:taintward");
+        let account = format!("service account {namespace}/taintward");
+        (account, purpose, controller_permissions(namespace, deployment), Some(subject))
     };
     let missing = check_access(client, &needs, subject.as_deref(), limit.next()).await;
     let missing = missing.map(|missing| missing.iter().map(ToString::to_string).collect());
-    PermissionFacts { account, missing: missing.map_err(|why| why.to_string()) }
+    Some(PermissionFacts { account, purpose, missing: missing.map_err(|why| why.to_string()) })
 }
 
 /// The permissions for what `taintward install --apply` creates.
@@ -162,26 +174,24 @@ fn installation_permissions(namespace: &str) -> Vec<Permission> {
     everywhere.into_iter().chain(inside).collect()
 }
 
-/// The permissions for evictions, whatever else is enabled.
-fn controller_permissions(namespace: &str) -> Vec<Permission> {
-    let evictions = [
-        ("list", "", "nodes"),
-        ("watch", "", "nodes"),
-        ("get", "", "nodes"),
-        ("list", "", "pods"),
-        ("watch", "", "pods"),
-        ("get", "", "pods"),
-        ("delete", "", "pods"),
-        ("patch", "", "pods/status"),
-        ("create", "events.k8s.io", "events"),
+/// The permissions of the controllers: what all need, and what evictions need.
+fn controller_permissions(namespace: &str, deployment: &DeploymentFacts) -> Vec<Permission> {
+    let read = ["nodes", "pods"]
+        .into_iter()
+        .flat_map(|resource| ["list", "watch", "get"].map(|verb| Permission::everywhere(verb, "", resource)));
+    let evict = [("delete", "", "pods"), ("patch", "", "pods/status")];
+    let evict = evict.map(|(verb, group, resource)| Permission::everywhere(verb, group, resource));
+    let evict = evict.into_iter().filter(|_| deployment.evicts());
+    let lead = [
+        Permission::everywhere("create", "events.k8s.io", "events"),
+        Permission {
+            namespace: Some(namespace.to_owned()),
+            name: Some("taintward".to_owned()),
+            ..Permission::everywhere("update", LEASES.0, LEASES.1)
+        },
     ];
-    let lease = Permission {
-        namespace: Some(namespace.to_owned()),
-        name: Some("taintward".to_owned()),
-        ..Permission::everywhere("update", LEASES.0, LEASES.1)
-    };
-    let evictions = evictions.map(|(verb, group, resource)| Permission::everywhere(verb, group, resource));
-    evictions.into_iter().chain([lease]).collect()
+    let lead = lead.into_iter().filter(|_| !deployment.observes());
+    read.chain(evict).chain(lead).collect()
 }
 
 /// The facts in files, as printed by `kubectl get -o yaml`.

@@ -9,6 +9,7 @@ pub(crate) use pod_totals::{PodTotals, TaintFacts};
 pub(crate) use webhook::WebhookFacts;
 
 use super::controllers_flag::flag_values;
+use crate::args::controllers;
 use crate::manifest::YamlNode;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -134,6 +135,8 @@ pub(crate) struct LeaseFacts {
     pub(crate) name: String,
     pub(crate) holder: String,
     pub(crate) renewed: Option<Timestamp>,
+    /// When its holder acquired it.
+    pub(crate) acquired: Option<Timestamp>,
     /// In seconds.
     pub(crate) duration: i64,
 }
@@ -152,6 +155,7 @@ pub(crate) struct DeploymentFacts {
     pub(crate) name: String,
     pub(crate) replicas: i64,
     pub(crate) ready: i64,
+    pub(crate) image: String,
     pub(crate) arguments: Vec<String>,
 }
 
@@ -165,6 +169,19 @@ impl DeploymentFacts {
     pub(crate) fn observes(&self) -> bool {
         flag_values(&self.arguments, "mode").last() == Some(&"observe")
     }
+
+    /// Whether it runs one of Taintward's controllers in a mode that writes.
+    pub(crate) fn carries_out(&self, controller: &str) -> bool {
+        let list = flag_values(&self.arguments, "controllers").join(",");
+        let list = if list.is_empty() { "*" } else { &list };
+        let entries: Vec<_> = list.split(',').filter_map(|entry| controllers::parse(entry).ok()).collect();
+        self.is_controller() && !self.observes() && controllers::is_on(&entries, controller)
+    }
+
+    /// Whether it evicts pods, of all namespaces or of guarded ones.
+    pub(crate) fn evicts(&self) -> bool {
+        self.carries_out(controllers::TAINT_EVICTION) || self.carries_out(controllers::TOLERATION_GUARD)
+    }
 }
 
 /// The missing permissions of an account.
@@ -172,6 +189,8 @@ impl DeploymentFacts {
 pub(crate) struct PermissionFacts {
     /// For people: `you`, or the name of a service account.
     pub(crate) account: String,
+    /// What they are for: `to install Taintward`.
+    pub(crate) purpose: &'static str,
     /// The missing permissions, one sentence each, or why the server did not respond.
     pub(crate) missing: Result<Vec<String>, String>,
 }
@@ -179,14 +198,19 @@ pub(crate) struct PermissionFacts {
 /// Traces of evictions by kube-controller-manager.
 #[derive(Debug, Default)]
 pub(crate) struct EvictionTotals {
-    pub(crate) by_upstream: NamedCount,
+    /// The pods: an eviction leaves a condition and an event.
+    pods: BTreeSet<String>,
     pub(crate) last_by_upstream: Option<Timestamp>,
 }
 
 impl EvictionTotals {
-    fn add(&mut self, pod: String, at: Option<Timestamp>) {
-        self.by_upstream.add(pod);
+    pub(crate) fn add(&mut self, pod: String, at: Option<Timestamp>) {
+        self.pods.insert(pod);
         self.last_by_upstream = self.last_by_upstream.max(at);
+    }
+
+    pub(crate) fn by_upstream(&self) -> NamedCount {
+        self.pods.iter().map(String::as_str).collect()
     }
 }
 
@@ -204,6 +228,7 @@ impl ClusterFacts {
             "Lease" => self.leader_leases.push(LeaseFacts {
                 holder: text(&["spec", "holderIdentity"]),
                 renewed: text(&["spec", "renewTime"]).parse().ok(),
+                acquired: text(&["spec", "acquireTime"]).parse().ok(),
                 duration: text(&["spec", "leaseDurationSeconds"]).parse().unwrap_or(15),
                 namespace,
                 name,
@@ -223,15 +248,16 @@ impl ClusterFacts {
             "FlowSchema" => {
                 self.flow_schemas.insert(name);
             }
-            "Deployment" => self.deployments.push(DeploymentFacts {
-                replicas: text(&["spec", "replicas"]).parse().unwrap_or(1),
-                ready: text(&["status", "readyReplicas"]).parse().unwrap_or(0),
-                arguments: containers(object.at(&["spec", "template", "spec"]))
-                    .next()
-                    .map(|container| strings(container.get("args")))
-                    .unwrap_or_default(),
-                name,
-            }),
+            "Deployment" => {
+                let container = containers(object.at(&["spec", "template", "spec"])).next();
+                self.deployments.push(DeploymentFacts {
+                    replicas: text(&["spec", "replicas"]).parse().unwrap_or(1),
+                    ready: text(&["status", "readyReplicas"]).parse().unwrap_or(0),
+                    image: container.map_or("", |container| container.text("image")).to_owned(),
+                    arguments: container.map(|container| strings(container.get("args"))).unwrap_or_default(),
+                    name,
+                });
+            }
             "Event" => self.add_event(object, &namespace),
             "ConfigMap" => match (namespace.as_str(), name.as_str()) {
                 ("kube-system", "kubeadm-config") => {
@@ -319,7 +345,10 @@ impl ClusterFacts {
         let component = event.at(&["source", "component"]).map_or("", YamlNode::as_text);
         let has_instance = !event.text("reportingInstance").is_empty()
             || event.at(&["source", "host"]).is_some_and(|host| !host.as_text().is_empty());
-        let is_eviction = event.text("reason") == "TaintManagerEviction";
+        // The event about a countdown that was cancelled has the same reason.
+        let message = if event.text("message").is_empty() { "note" } else { "message" };
+        let is_eviction = event.text("reason") == "TaintManagerEviction"
+            && event.text(message).starts_with("Marking for deletion");
         if !is_eviction
             || has_instance
             || !(by("reportingComponent") || component == "taint-eviction-controller")

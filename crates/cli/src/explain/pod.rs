@@ -6,6 +6,7 @@
 
 mod blockers;
 mod ending;
+mod eviction_trace;
 mod missing_pod;
 mod pod_object;
 mod pod_text;
@@ -16,7 +17,7 @@ mod workload;
 use super::taint_description::TaintDescription;
 use super::target::{Target, TargetKind};
 use super::{ExplainContext, Explanation, ExplanationResult};
-use crate::cluster_state::details::PodDetails;
+use crate::cluster_state::details::{EventDetails, PodDetails};
 use crate::messages::{self, at_moment, toleration};
 use crate::output::PrintOptions;
 use serde_json::Value;
@@ -138,6 +139,17 @@ impl<'s> PodExplanation<'s> {
 
     fn now(&self) -> Now {
         self.snapshot().now()
+    }
+
+    /// The events about this pod, and those about the last earlier pod of its name.
+    fn events(&self) -> (Vec<&'s EventDetails>, Vec<&'s EventDetails>) {
+        let PodDetails { namespace, name, uid, .. } = self.details;
+        let all = self.context.events(Some(namespace), name);
+        let is_own = |event: &&EventDetails| event.uid.is_empty() || uid.is_empty() || event.uid == *uid;
+        let (own, mut earlier): (Vec<_>, Vec<_>) = all.into_iter().partition(is_own);
+        let last = earlier.last().map(|event| event.uid.clone());
+        earlier.retain(|event| Some(&event.uid) == last.as_ref());
+        (own, earlier)
     }
 
     fn tolerations(&self) -> &'s [Toleration] {

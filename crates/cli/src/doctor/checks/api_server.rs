@@ -1,6 +1,7 @@
 //! Checks the API server: version, clock, API priority and fairness.
 
 use super::DoctorScope;
+use super::install_command::install_command;
 use crate::doctor::check::{CheckId, DoctorCheck, DoctorGroup};
 use crate::output::age;
 use taintward_core::time::Span;
@@ -59,7 +60,7 @@ fn flow_schemas(scope: &DoctorScope<'_>) -> DoctorCheck {
     }
     let is_ours = |name: &&String| name.starts_with("taintward");
     let ours = facts.flow_schemas.iter().filter(is_ours).count();
-    match (ours, scope.pre) {
+    match (ours, scope.pre || scope.lacks_installation()) {
         (0, true) => ID.passed(format!(
             "API priority and fairness is on ({} FlowSchemas); the installation adds its own",
             facts.flow_schemas.len()
@@ -67,7 +68,7 @@ fn flow_schemas(scope: &DoctorScope<'_>) -> DoctorCheck {
         (0, false) => ID.warning(
             "Taintward has no FlowSchema: a loaded API server delays its requests behind those of workloads",
         )
-        .fix("taintward install --image IMAGE --apply adds them"),
+        .fix(format!("{} adds them", install_command(scope))),
         (ours, _) => {
             ID.passed(format!("{ours} FlowSchemas are for Taintward"))
         }

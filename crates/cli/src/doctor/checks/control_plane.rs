@@ -36,6 +36,10 @@ pub(super) fn runs(facts: &ClusterFacts, controller: UpstreamController) -> Opti
 }
 
 pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
+    // The flags are one cause: without them, nothing is known about what they decide.
+    if replicas(scope.facts).is_empty() && !scope.recognized.distribution.is_managed() {
+        return vec![distribution(scope), steps(flag(scope), scope, None)];
+    }
     let mut checks = vec![distribution(scope), flag(scope)];
     checks.extend(scope.replaced().into_iter().map(|controller| switched_off(scope, controller)));
     checks.extend([
@@ -176,12 +180,6 @@ fn switched_off(scope: &DoctorScope<'_>, controller: UpstreamController) -> Doct
         .filter(|one| one.value.enables(controller))
         .map(|one| one.program.place.as_str())
         .collect();
-    if replicas.is_empty() {
-        let check = id.unknown(format!(
-            "it is unknown whether {name} is on, because kube-controller-manager's flags are unknown"
-        ));
-        return steps(check, scope, None);
-    }
     if on.count == 0 {
         let now = &replicas[0].value;
         let undo = distribution.guide().map(|guide| guide.edit(now, &scope.replaced()).undo);
@@ -190,7 +188,8 @@ fn switched_off(scope: &DoctorScope<'_>, controller: UpstreamController) -> Doct
         return id
             .passed(format!("{name} is off in {seen} of {seen} replicas of kube-controller-manager{undo}"));
     }
-    let verdict = if scope.pre { CheckVerdict::Warning } else { CheckVerdict::Failed };
+    let is_later = scope.pre || scope.lacks_installation();
+    let verdict = if is_later { CheckVerdict::Warning } else { CheckVerdict::Failed };
     let check = id.result(verdict, format!("{name} is on: {}", on.names()));
     let now = replicas.iter().find(|one| one.value.enables(controller)).map(|one| &one.value);
     steps(check, scope, now)

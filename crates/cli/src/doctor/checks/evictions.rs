@@ -39,24 +39,34 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
     let upstream = runs(facts, UpstreamController::TaintEviction)
         .or_else(|| (is_recent || scope.recognized.distribution.is_managed()).then_some(true));
     let trace_text = age_of_trace.map(|seconds| upstream_trace(facts, seconds)).unwrap_or_default();
+    if runs(facts, UpstreamController::TaintEviction).is_none() && ours && is_recent && has_restarted(scope) {
+        let rest = Span::from_micros((RECENT - age_of_trace.unwrap_or_default()) * 1_000_000);
+        return ID
+            .unknown(format!(
+                "Taintward evicts; it is unknown until {} from now whether kube-controller-manager still does: its \
+                 flags cannot be read, and it has started again since its last eviction{trace_text}",
+                age(rest)
+            ))
+            .fix("run this command again then: kube-controller-manager evicts if it shows a newer eviction");
+    }
     match (ours, upstream) {
         (true, Some(false)) if is_recent => ID.warning(format!(
             "a replica of Taintward is the leader, and kube-controller-manager's flags switch its taint eviction \
-             off, but it evicted pods recently{trace_text}"
+             off, but it evicted pods less than ten minutes ago{trace_text}"
         ))
         .fix("run this command again in ten minutes; if the warning stays, a replica of kube-controller-manager has other flags"),
         (true, Some(false)) => {
             ID.passed("Taintward is the only controller that evicts pods because of taints")
         }
         (true, Some(true)) => ID.failed(format!(
-            "two controllers evict: Taintward and kube-controller-manager{trace_text}; the earlier of their deadlines \
+            "two controllers evict: Taintward and kube-controller-manager{trace_text}. The earlier of their deadlines \
              counts"
         ))
         .fix(
             "switch kube-controller-manager's taint eviction off, see control-plane/taint-eviction-off; or run Taintward \
              with --mode=observe",
         ),
-        (false, Some(true)) if scope.pre || !evicts => {
+        (false, Some(true)) if scope.pre || !evicts || scope.lacks_installation() => {
             let ours = match scope.guards() {
                 true => "Taintward evicts only pods of guarded namespaces, before their ceiling",
                 false => "Taintward does not evict",
@@ -93,8 +103,16 @@ fn upstream_trace(facts: &ClusterFacts, seconds: i64) -> String {
     let length = age(Span::from_micros(seconds.saturating_mul(1_000_000)));
     format!(
         " (kube-controller-manager evicted {}, the last one {length} ago)",
-        facts.evictions.by_upstream.names()
+        facts.evictions.by_upstream().names()
     )
+}
+
+/// Whether the leader of kube-controller-manager has changed since its last eviction, as after a change of its flags.
+fn has_restarted(scope: &DoctorScope<'_>) -> bool {
+    let leases = &scope.facts.leader_leases;
+    let lease = leases.iter().find(|one| one.namespace == "kube-system" && one.name == UPSTREAM_LEASE);
+    let acquired = lease.and_then(|lease| lease.acquired);
+    acquired.zip(scope.facts.evictions.last_by_upstream).is_some_and(|(acquired, last)| acquired > last)
 }
 
 /// The state of kube-controller-manager's lease, which is the same whichever controllers are on.
@@ -190,13 +208,14 @@ fn budgets(scope: &DoctorScope<'_>) -> DoctorCheck {
     let none: &NamedCount = &facts.budgets.without_disruptions;
     match (none.count, facts.budgets.count) {
         (0, 0) => ID.passed("the cluster has no PodDisruptionBudgets"),
-        (0, all) => ID.passed(format!(
-            "{} allow a disruption now, or have no pods",
-            counted(all, "PodDisruptionBudget")
-        )),
+        (0, 1) => ID.passed("the only PodDisruptionBudget allows a disruption now, or has no pods"),
+        (0, all) => ID.passed(format!("{all} PodDisruptionBudgets allow a disruption now, or have no pods")),
         (count, all) => ID.warning(format!(
-            "{count} of {all} PodDisruptionBudgets allow no disruption now: {}; drains and evictions from dedicated \
-             pools wait for them, NoExecute taints do not",
+            "{} no disruption now: {}; drains and evictions from dedicated pools wait for that, NoExecute taints do not",
+            match all {
+                1 => "the only PodDisruptionBudget allows".to_owned(),
+                all => format!("{count} of {all} PodDisruptionBudgets allow"),
+            },
             none.names()
         ))
         .fix("where drains must be able to evict a pod, add a replica or lower minAvailable"),

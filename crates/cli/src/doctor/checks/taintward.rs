@@ -1,9 +1,8 @@
 //! Checks the installation of Taintward: its Deployment, its permissions, its leader.
 
 use super::DoctorScope;
-use crate::args::controllers;
+use super::install_command::install_command;
 use crate::doctor::check::{CheckId, DoctorCheck, DoctorGroup};
-use crate::doctor::controllers_flag::flag_values;
 use crate::doctor::facts::{DeploymentFacts, LeaseFacts};
 use crate::output::age;
 use taintward_core::time::{Span, Wall};
@@ -14,16 +13,12 @@ const LENGTHS: i64 = 4;
 /// The lease of Taintward's leader election.
 pub(super) const LEASE: &str = "taintward";
 
-/// Whether a Deployment runs one of Taintward's controllers in a mode that writes.
-pub(super) fn carries_out(deployment: &DeploymentFacts, controller: &str) -> bool {
-    let list = flag_values(&deployment.arguments, "controllers").join(",");
-    let list = if list.is_empty() { "*" } else { &list };
-    let entries: Vec<_> = list.split(',').filter_map(|entry| controllers::parse(entry).ok()).collect();
-    deployment.is_controller() && !deployment.observes() && controllers::is_on(&entries, controller)
-}
-
 pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
     let mut checks = vec![deployment(scope)];
+    // Without an installation nothing else can be as it should.
+    if scope.lacks_installation() {
+        return checks;
+    }
     checks.extend(permissions(scope));
     if !scope.pre {
         checks.push(leader(scope));
@@ -68,9 +63,8 @@ fn permissions(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
     let account = &asked.account;
     Some(match &asked.missing {
         Ok(missing) if missing.is_empty() => {
-            let needs = if scope.pre { "to install Taintward" } else { "that Taintward's controllers need" };
             let has = if account == "you" { "have" } else { "has" };
-            ID.passed(format!("{account} {has} all permissions {needs}"))
+            ID.passed(format!("{account} {has} all permissions {}", asked.purpose))
         }
         Ok(missing) => {
             let check = ID.failed(format!("{account} {}", missing[0]));
@@ -80,7 +74,7 @@ fn permissions(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
                 true => {
                     check.fix("run the command as a user with these permissions, such as a cluster administrator (--as, --context)")
                 }
-                false => check.fix("taintward install --image IMAGE --apply repairs roles and bindings"),
+                false => check.fix(format!("{} repairs roles and bindings", install_command(scope))),
             }
         }
         Err(why) => ID.unknown(format!("the permissions of {account} are unknown: {why}")),
@@ -103,6 +97,9 @@ pub(super) fn lease<'a>(scope: &DoctorScope<'a>) -> Option<&'a LeaseFacts> {
 fn leader(scope: &DoctorScope<'_>) -> DoctorCheck {
     const ID: CheckId = CheckId(DoctorGroup::Taintward, "leader");
     let facts = scope.facts;
+    if facts.deployments.iter().any(|one| one.is_controller() && one.observes()) {
+        return ID.passed("--mode=observe needs no leader: each replica observes");
+    }
     let Some(found) = lease(scope) else {
         if let Some(why) = facts.unread("leases") {
             return ID.unknown(format!("cannot read leases: {why}"));

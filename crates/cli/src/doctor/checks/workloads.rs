@@ -6,6 +6,7 @@ use crate::doctor::check::{CheckId, CheckVerdict, DoctorCheck, DoctorGroup};
 use crate::doctor::facts::NamedCount;
 use crate::messages::counted;
 use std::collections::BTreeSet;
+use taintward_core::taint::keys;
 
 pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
     vec![node_leases(scope), taints(scope), lint(scope.lint)]
@@ -50,7 +51,7 @@ fn taints(scope: &DoctorScope<'_>) -> DoctorCheck {
         .nodes
         .iter()
         .flat_map(|node| &node.taints)
-        .filter(|taint| taint.effect != "PreferNoSchedule")
+        .filter(|taint| taint.effect != "PreferNoSchedule" && !is_of_kubernetes(&taint.key))
         .collect();
     let untolerated: NamedCount = all
         .iter()
@@ -61,14 +62,23 @@ fn taints(scope: &DoctorScope<'_>) -> DoctorCheck {
         })
         .collect();
     match (all.len(), untolerated.count) {
-        (0, _) => ID.passed("no node has a NoSchedule or NoExecute taint"),
+        (0, _) => ID.passed("no node has a NoSchedule or NoExecute taint besides those of Kubernetes"),
         (all, 0) => {
             ID.passed(format!("nodes have {}, and at least one pod tolerates each", counted(all, "taint")))
         }
         (all, count) => ID
-            .note(format!("no pod of the cluster tolerates {count} of {all} taints: {}", untolerated.names()))
+            .note(format!(
+                "no pod of the cluster tolerates {count} of {}: {}",
+                counted(all, "taint"),
+                untolerated.names()
+            ))
             .fix("if you no longer need a taint, remove it: taintward taint node NAME KEY-"),
     }
+}
+
+/// Whether Kubernetes adds and removes the taint, or it marks the role of a node: no pod has to tolerate it.
+fn is_of_kubernetes(key: &str) -> bool {
+    keys::ALL.contains(&key) || key.starts_with("node-role.kubernetes.io/")
 }
 
 fn lint(summary: &LintCounts) -> DoctorCheck {

@@ -1,5 +1,6 @@
 //! Explains a pod that does not exist, from its remaining events and the other pods of its workload.
 
+use super::eviction_trace::EvictionTrace;
 use crate::cluster_state::details::{EventDetails, PodDetails};
 use crate::explain::target::TargetKind;
 use crate::explain::{ExplainContext, Explanation, ExplanationResult, not_found, object_parts, text_parts};
@@ -7,9 +8,6 @@ use crate::messages::paragraph;
 use crate::output::PrintOptions;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-
-/// The reason of the events of a taint eviction (TE-34).
-const EVICTED: &str = "TaintManagerEviction";
 
 /// The largest number of other pods shown of one workload.
 const OTHERS_MOST: usize = 10;
@@ -20,6 +18,8 @@ struct MissingPodExplanation<'s> {
     name: &'s str,
     /// The newest last.
     events: Vec<&'s EventDetails>,
+    /// The eviction of the last pod of this name.
+    trace: Option<EvictionTrace<'s>>,
     /// Pods that may have replaced it, each once.
     other_pods: Vec<&'s PodDetails>,
 }
@@ -33,17 +33,18 @@ pub(super) fn explain<'s>(context: &'s ExplainContext, name: &'s str) -> Explana
     let others = context.related.details.others.iter().filter(|pod| pod.may_follow(name));
     let others: BTreeMap<(&str, &str), &PodDetails> =
         others.map(|pod| ((pod.namespace.as_str(), pod.name.as_str()), pod)).collect();
-    Ok(Box::new(MissingPodExplanation { context, name, events, other_pods: others.into_values().collect() }))
+    let last = events.last().map_or("", |event| event.uid.as_str());
+    let of_last: Vec<&EventDetails> = events.iter().copied().filter(|event| event.uid == last).collect();
+    let trace = EvictionTrace::of(context, &of_last);
+    let other_pods = others.into_values().collect();
+    Ok(Box::new(MissingPodExplanation { context, name, events, trace, other_pods }))
 }
 
 impl MissingPodExplanation<'_> {
     /// The reason for its deletion, as far as events show it.
     fn summary(&self) -> String {
-        let evicted = |event: &&&EventDetails| {
-            event.reason == EVICTED && event.message.starts_with("Marking for deletion")
-        };
-        match self.events.iter().rev().find(evicted) {
-            Some(_) => "It was deleted: according to its events, a NoExecute taint evicted it.".to_owned(),
+        match &self.trace {
+            Some(trace) => format!("It was deleted. {}", trace.summary(self.context.snapshot().now())),
             None => "It was deleted. None of its remaining events reports an eviction by a taint.".to_owned(),
         }
     }
@@ -85,6 +86,7 @@ impl Explanation for MissingPodExplanation<'_> {
             "object": { "kind": "Pod", "namespace": self.context.namespace(), "name": self.name, "uid": null },
             "outcome": "Deleted",
             "summary": self.summary(),
+            "eviction": self.trace.as_ref().map(EvictionTrace::object),
             "events": object_parts::events(&self.events),
             "otherPods": others.collect::<Vec<_>>(),
         })

@@ -1,5 +1,6 @@
 //! Builds the JSON of the explanation of a pod.
 
+use super::eviction_trace::EvictionTrace;
 use super::{PodExplanation, TaintExplanation, blockers, ending, miss, possible_nodes};
 use crate::explain::object_parts;
 use crate::messages::{self, stamp};
@@ -24,7 +25,8 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
         _ => None,
     };
     let parts = explanation.parts();
-    let events = explanation.context.events(Some(&details.namespace), &details.name);
+    let (events, earlier) = explanation.events();
+    let earlier = EvictionTrace::of(explanation.context, &earlier);
     let mut object = json!({
         "kind": "Explanation",
         "object": {
@@ -49,6 +51,7 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
         "ended": ending::object(explanation),
         "blockedBy": blockers::of(explanation),
         "events": object_parts::events(&events),
+        "earlierEviction": earlier.as_ref().map(EvictionTrace::object),
     });
     if let Some(scheduling) = possible_nodes::object(explanation) {
         object["scheduling"] = scheduling;

@@ -1,5 +1,6 @@
 //! Formats the explanation of a pod for people, with the verdict first.
 
+use super::eviction_trace::EvictionTrace;
 use super::{PodExplanation, PodLocation, TaintExplanation, blockers, ending, possible_nodes};
 use crate::cluster_state::details::PodDetails;
 use crate::explain::text_parts::{self, list};
@@ -27,8 +28,12 @@ pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: 
     possible_nodes::text(explanation, view, text);
     list(text, "How it ended:", &ending::of(explanation), view);
     list(text, blockers::heading(explanation), &blockers::of(explanation), view);
-    let events = explanation.context.events(Some(namespace), name);
-    list(text, "Events:", &text_parts::events(&events, explanation.now()), view);
+    let (own, earlier) = explanation.events();
+    list(text, "Events:", &text_parts::events(&own, explanation.now()), view);
+    let earlier =
+        EvictionTrace::of(explanation.context, &earlier).map(|trace| trace.summary(explanation.now()));
+    let heading = "The last eviction of an earlier pod of this name:";
+    list(text, heading, &earlier.into_iter().collect::<Vec<_>>(), view);
 }
 
 /// The sentences about one taint.

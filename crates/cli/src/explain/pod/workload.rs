@@ -12,6 +12,7 @@ use crate::output::{PrintOptions, Table, TableCell, TableColumn};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use taintward_core::time::{Mono, Now};
+use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
 
 /// A workload and its pods.
 struct WorkloadExplanation<'s> {
@@ -23,12 +24,16 @@ struct WorkloadExplanation<'s> {
     pods: Vec<PodExplanation<'s>>,
 }
 
+/// The outcome of a pod that is being deleted: it does not stay.
+const BEING_DELETED: Outcome = Outcome::Stays(StayReason::Exempt(EvictionExemption::Terminating));
+
 /// The number of its pods for each outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct OutcomeCounts {
     due: usize,
     counting_down: usize,
     staying: usize,
+    being_deleted: usize,
     /// Pods without a node, or with an unknown one.
     unknown: usize,
 }
@@ -77,6 +82,7 @@ impl WorkloadExplanation<'_> {
             let count = match (pod.leaves(), pod.outcome()) {
                 (Some(at), _) if at <= now.mono => &mut counts.due,
                 (Some(_), _) => &mut counts.counting_down,
+                (None, Some(BEING_DELETED)) => &mut counts.being_deleted,
                 (None, Some(_)) => &mut counts.staying,
                 (None, None) => &mut counts.unknown,
             };
@@ -95,14 +101,15 @@ impl Explanation for WorkloadExplanation<'_> {
         let now = self.context.snapshot().now();
         let (kind, counts) = (self.maker.of_api().0, self.counts(now));
         paragraph(text, &format!("{kind} {}/{}", self.namespace, self.target.name), view);
-        let unjudged = match counts.unknown {
+        let more = |count: usize, what: &str| match count {
             0 => String::new(),
-            many => format!(", {many} unknown"),
+            many => format!(", {many} {what}"),
         };
+        let others = more(counts.being_deleted, "being deleted") + &more(counts.unknown, "unknown");
         let sentence = match self.pods.len() {
             0 => "It has no pods.".to_owned(),
             all => format!(
-                "{}: {} due now, {} counting down, {} staying{unjudged}.",
+                "{}: {} due now, {} counting down, {} staying{others}.",
                 messages::counted(all, "pod"),
                 counts.due,
                 counts.counting_down,
@@ -124,6 +131,7 @@ impl Explanation for WorkloadExplanation<'_> {
             let time = match (pod.leaves(), pod.outcome()) {
                 (Some(at), _) if at <= now.mono => TableCell::new("now").colored(Color::Red),
                 (Some(at), _) => TableCell::new(messages::moment(now, at)),
+                (None, Some(BEING_DELETED)) => TableCell::new("being deleted"),
                 (None, Some(_)) => TableCell::new("stays"),
                 (None, None) => TableCell::new("<unknown>"),
             };
@@ -149,10 +157,12 @@ impl Explanation for WorkloadExplanation<'_> {
                 "due": counts.due,
                 "countingDown": counts.counting_down,
                 "staying": counts.staying,
+                "beingDeleted": counts.being_deleted,
                 "unknown": counts.unknown,
             },
             "evictions": [],
             "staying": [],
+            "beingDeleted": [],
             "unknown": [],
         });
         for pod in &self.pods {
@@ -170,6 +180,7 @@ impl Explanation for WorkloadExplanation<'_> {
                     item["taint"] = json!(pod.decisive_taint());
                     "evictions"
                 }
+                (None, Some(BEING_DELETED)) => "beingDeleted",
                 (None, Some(_)) => "staying",
                 (None, None) => "unknown",
             };
