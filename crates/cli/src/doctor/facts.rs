@@ -2,14 +2,14 @@
 //!
 //! - Invariant: each pod is summarized as it arrives, so that a large cluster needs little memory.
 
+mod deployment;
 mod pod_totals;
 mod webhook;
 
+pub(crate) use deployment::DeploymentFacts;
 pub(crate) use pod_totals::{PodTotals, TaintFacts};
 pub(crate) use webhook::WebhookFacts;
 
-use super::controllers_flag::flag_values;
-use crate::args::controllers;
 use crate::manifest::YamlNode;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -149,41 +149,6 @@ pub(crate) struct BudgetTotals {
     pub(crate) without_disruptions: NamedCount,
 }
 
-/// A Deployment in Taintward's namespace.
-#[derive(Clone, Debug)]
-pub(crate) struct DeploymentFacts {
-    pub(crate) name: String,
-    pub(crate) replicas: i64,
-    pub(crate) ready: i64,
-    pub(crate) image: String,
-    pub(crate) arguments: Vec<String>,
-}
-
-impl DeploymentFacts {
-    /// Whether it runs Taintward's controllers.
-    pub(crate) fn is_controller(&self) -> bool {
-        self.arguments.first().is_some_and(|verb| verb == "run")
-    }
-
-    /// Whether it is in observe mode.
-    pub(crate) fn observes(&self) -> bool {
-        flag_values(&self.arguments, "mode").last() == Some(&"observe")
-    }
-
-    /// Whether it runs one of Taintward's controllers in a mode that writes.
-    pub(crate) fn carries_out(&self, controller: &str) -> bool {
-        let list = flag_values(&self.arguments, "controllers").join(",");
-        let list = if list.is_empty() { "*" } else { &list };
-        let entries: Vec<_> = list.split(',').filter_map(|entry| controllers::parse(entry).ok()).collect();
-        self.is_controller() && !self.observes() && controllers::is_on(&entries, controller)
-    }
-
-    /// Whether it evicts pods, of all namespaces or of guarded ones.
-    pub(crate) fn evicts(&self) -> bool {
-        self.carries_out(controllers::TAINT_EVICTION) || self.carries_out(controllers::TOLERATION_GUARD)
-    }
-}
-
 /// The missing permissions of an account.
 #[derive(Debug)]
 pub(crate) struct PermissionFacts {
@@ -248,16 +213,7 @@ impl ClusterFacts {
             "FlowSchema" => {
                 self.flow_schemas.insert(name);
             }
-            "Deployment" => {
-                let container = containers(object.at(&["spec", "template", "spec"])).next();
-                self.deployments.push(DeploymentFacts {
-                    replicas: text(&["spec", "replicas"]).parse().unwrap_or(1),
-                    ready: text(&["status", "readyReplicas"]).parse().unwrap_or(0),
-                    image: container.map_or("", |container| container.text("image")).to_owned(),
-                    arguments: container.map(|container| strings(container.get("args"))).unwrap_or_default(),
-                    name,
-                });
-            }
+            "Deployment" => self.deployments.push(DeploymentFacts::of(name, object)),
             "Event" => self.add_event(object, &namespace),
             "ConfigMap" => match (namespace.as_str(), name.as_str()) {
                 ("kube-system", "kubeadm-config") => {
