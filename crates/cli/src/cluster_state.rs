@@ -96,6 +96,8 @@ pub(crate) enum ClusterStateError {
     Unreachable { place: String, why: ProbeError },
     #[error("{from} has no nodes; {way_out}")]
     NoNodes { from: String, gaps: Vec<ReadError>, way_out: &'static str },
+    #[error("cannot judge pods without the nodes of {from}; fix the errors above")]
+    UnreadNodes { from: String, gaps: Vec<ReadError> },
     #[error("cannot start the async runtime: {0}")]
     Start(#[from] std::io::Error),
     #[error("-l or --field-selector: {0}")]
@@ -106,7 +108,7 @@ impl ClusterStateError {
     /// What could not be read, which may be the reason.
     pub(crate) fn gaps(&self) -> &[ReadError] {
         match self {
-            Self::NoNodes { gaps, .. } => gaps,
+            Self::NoNodes { gaps, .. } | Self::UnreadNodes { gaps, .. } => gaps,
             _ => &[],
         }
     }
@@ -137,6 +139,9 @@ pub(crate) fn read(
     match (state.snapshot.nodes().is_empty(), from) {
         (false, _) => {}
         (true, StateSource::Files(..)) => return Err(no_nodes(state)),
+        (true, StateSource::Cluster(_)) if !state.gaps.is_empty() => {
+            return Err(ClusterStateError::UnreadNodes { from: state.from, gaps: state.gaps });
+        }
         (true, StateSource::Cluster(_)) => {
             let way_out = "pods cannot be judged without their nodes";
             return Err(ClusterStateError::NoNodes { from: state.from, gaps: state.gaps, way_out });
@@ -168,7 +173,7 @@ fn gone(lost: &[(PodName, NodeName)]) -> Option<String> {
 }
 
 /// The first few names.
-fn some(names: &[&str]) -> String {
+pub(crate) fn some(names: &[&str]) -> String {
     let first = names.iter().take(NAMED_MOST).copied().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED_MOST) {
         0 => first,

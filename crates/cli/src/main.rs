@@ -23,6 +23,7 @@ mod doctor;
 mod exit_codes;
 mod explain;
 mod guard;
+mod held_pod;
 mod hold;
 mod install;
 mod lint;

@@ -6,7 +6,9 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use taintward_core::cluster_snapshot::{ClusterSnapshot, RecreationPolicy, Workload};
+use taintward_core::cluster_snapshot::{
+    ClusterSnapshot, CountdownRecord, RecreationPolicy, SnapshotPod, Workload,
+};
 use taintward_core::forecast::{NodeForecast, PodForecast};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Wall};
@@ -107,12 +109,11 @@ pub(crate) fn stays(snapshot: &ClusterSnapshot, node: &NodeForecast) -> Vec<(Str
     for fate in &node.pods {
         let Outcome::Stays(stay) = fate.after else { continue };
         let pod = &snapshot.pods()[fate.pod as usize];
-        let tolerations = &snapshot.shape(pod).spec.tolerations;
         let why = match stay {
             StayReason::NoTaint | StayReason::Tolerated if node.drained => {
                 "belongs to a DaemonSet: a drain skips it".to_owned()
             }
-            _ => stays_because(stay, &snapshot.judge(pod, &node.after), tolerations, &node.after),
+            _ => stays_because(stay, &snapshot.judge(pod, &node.after), (snapshot, pod), &node.after),
         };
         *counts.entry(why).or_default() += 1;
     }
@@ -140,12 +141,13 @@ pub(crate) fn patience(patience: TolerationPeriod) -> String {
 pub(crate) fn stays_because(
     stay: StayReason,
     verdict: &Verdict,
-    tolerations: &[Toleration],
+    (snapshot, pod): (&ClusterSnapshot, &SnapshotPod),
     taints: &[TaintInstance],
 ) -> String {
+    let tolerations = &snapshot.shape(pod).spec.tolerations;
     match stay {
         StayReason::NoTaint => "the node has no NoExecute taint".to_owned(),
-        StayReason::OnHold => "countdowns are on hold".to_owned(),
+        StayReason::OnHold => held(&pod.record, snapshot.now()),
         StayReason::Exempt(exemption) => exempt(exemption).to_owned(),
         StayReason::UnsupportedToleration => {
             let unclear = verdict.reasons.iter().find_map(|reason| match reason.taint_match {
@@ -166,6 +168,17 @@ pub(crate) fn stays_because(
             let all: Vec<String> = verdict.reasons.iter().zip(taints).filter_map(by).collect();
             format!("tolerates {}", all.join(", "))
         }
+    }
+}
+
+/// Why the countdown of a held pod does not run, for a list; equal for pods with the same hold.
+pub(crate) fn held(record: &CountdownRecord, now: Now) -> String {
+    let CountdownRecord::Held(held) = record else { return "countdowns are on hold".to_owned() };
+    match held.order() {
+        Some(order) => {
+            format!("is held until {}", at_moment(now, Mono::from_micros(order.ends_at().as_micros())))
+        }
+        None => "is held; its countdown continues in a few seconds".to_owned(),
     }
 }
 

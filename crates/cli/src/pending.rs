@@ -3,6 +3,7 @@
 //! - Invariant: the core computes every deadline.
 //! - See `explain.rs` for the reasons of one pod, `plan.rs` for a forecast.
 
+mod held_rows;
 mod list;
 mod pending_args;
 mod row_table;
@@ -71,6 +72,8 @@ pub(crate) struct PendingRow {
     pub(crate) node: String,
     /// Its deadline.
     pub(crate) evicted_at: Mono,
+    /// When kube-controller-manager evicts it if Taintward does not; `None`: it is not guarded, or that is unknown.
+    ceiling_at: Option<Mono>,
     pub(crate) taint: String,
     /// The toleration that lets it stay until then, and for how long; `None`: no toleration.
     toleration: Option<(usize, TolerationPeriod)>,
@@ -110,6 +113,7 @@ impl PendingRow {
             "uid": (!self.uid.starts_with(NO_UID)).then_some(&self.uid),
             "node": self.node,
             "evictedAt": stamp(self.evicted_at),
+            "ceilingAt": self.ceiling_at.map(stamp),
             "remainingSeconds": (self.evicted_at.as_micros().saturating_sub(now.mono.as_micros())) / 1_000_000,
             "overdue": self.is_overdue(now),
             "taint": self.taint,

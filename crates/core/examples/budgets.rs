@@ -19,6 +19,7 @@ use taintward_core::object_event::ObjectEvent;
 use taintward_core::scheduling::{Labels, PodSchedulingSpec, ResourceRequests};
 use taintward_core::time::Mono;
 use taintward_core::toleration_matching::NumericOperators;
+use taintward_core::toleration_seconds::RecordState;
 
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -168,6 +169,7 @@ fn snapshot(pods: usize, nodes: usize) -> ClusterSnapshot {
             marked: false,
             ready: true,
             arrival: fact.arrival,
+            record: RecordState::Absent,
         });
     }
     told.finish()

@@ -4,6 +4,7 @@
 //! - See `forecast.rs` for what is computed from it.
 
 mod builder;
+mod countdown_record;
 mod disruption_budget;
 mod job;
 #[cfg(test)]
@@ -11,6 +12,7 @@ pub(crate) mod tests;
 mod workload;
 
 pub use builder::{NodeRecord, PodRecord, SnapshotBuilder};
+pub use countdown_record::CountdownRecord;
 pub use disruption_budget::{BudgetStatus, DisruptionBudget, DisruptionLimit, IntOrPercent};
 pub use job::{
     FailureAction, FailureMatch, IndexFailure, JobFailure, JobIndex, JobPhase, JobPodOutcome, JobProgress,
@@ -25,9 +27,9 @@ use crate::node_lifecycle::ZoneKey;
 use crate::scheduling::{Labels, NodeInfo, PodSchedulingSpec, ResourceRequests, Resources};
 use crate::taint::TaintEffect;
 use crate::taint_start::{self, PodBinding};
-use crate::time::Now;
+use crate::time::{Mono, Now};
 use crate::toleration_matching::NumericOperators;
-use crate::verdict::{self, EvictionExemption, PodInput, TaintInstance, Verdict};
+use crate::verdict::{self, EvictionExemption, Outcome, PodInput, TaintInstance, Verdict};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -77,6 +79,8 @@ pub struct SnapshotPod {
     pub marked: bool,
     /// Its condition `Ready` is true.
     pub ready: bool,
+    /// What decides about its countdowns besides its tolerations.
+    pub record: CountdownRecord,
     /// Position in [`ClusterSnapshot::shapes`].
     pub shape: u32,
     /// Position in [`ClusterSnapshot::label_sets`].
@@ -90,7 +94,7 @@ pub struct SnapshotPod {
 /// What pods of one template have in common.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodTemplate {
-    /// Tolerations, selectors, affinity, requests.
+    /// Tolerations, selectors, affinity, requests. Guarded and held pods have their own seconds here.
     pub spec: PodSchedulingSpec,
     /// It also has rules that are not evaluated here: affinity between pods, spreading, volumes.
     pub beyond: bool,
@@ -221,8 +225,29 @@ impl ClusterSnapshot {
         PodInput { tolerations, arrival: pod.arrival, exemption: pod.exemption }
     }
 
-    /// Returns the controller's verdict on a pod with these taints.
+    /// Returns the verdict on a pod with these taints: that of the controller that evicts it first.
     pub fn judge(&self, pod: &SnapshotPod, taints: &[TaintInstance]) -> Verdict {
-        verdict::judge(&self.subject(pod), taints, self.numeric, self.now)
+        self.judge_subject(pod, &self.subject(pod), taints)
+    }
+
+    /// Returns the verdict that a pod would have if nothing exempted it.
+    pub fn judge_exempt(&self, pod: &SnapshotPod, taints: &[TaintInstance]) -> Verdict {
+        self.judge_subject(pod, &PodInput { exemption: None, ..self.subject(pod) }, taints)
+    }
+
+    /// Returns when kube-controller-manager evicts a guarded pod that Taintward has not evicted; `None`: the pod is not
+    /// guarded, or no taint evicts it.
+    pub fn ceiling(&self, pod: &SnapshotPod, taints: &[TaintInstance]) -> Option<Mono> {
+        let tolerations = pod.record.written_tolerations(&self.shape(pod).spec.tolerations)?;
+        let subject = PodInput { tolerations: &tolerations, ..self.subject(pod) };
+        match self.judge_subject(pod, &subject, taints).outcome {
+            Outcome::StaysUntil(at) | Outcome::Leaves { due: at } => Some(at),
+            Outcome::Stays(_) => None,
+        }
+    }
+
+    fn judge_subject(&self, pod: &SnapshotPod, subject: &PodInput<'_>, taints: &[TaintInstance]) -> Verdict {
+        let (taints, holds) = (pod.record.restarted(taints), pod.record.holds());
+        verdict::judge_held(subject, &taints, &holds, self.numeric, self.now)
     }
 }

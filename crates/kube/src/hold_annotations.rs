@@ -205,6 +205,14 @@ pub fn encode_request(request: NodeHoldRequest, reason: &str) -> Option<String> 
     serde_json::to_string(&json).ok()
 }
 
+/// The reason that an administrator gave for a hold in a node's annotation.
+pub fn decode_reason(text: &str) -> Option<String> {
+    match serde_json::from_str(text).ok()? {
+        HoldJson::Hold { reason, .. } => Some(reason).filter(|reason| !reason.is_empty()),
+        HoldJson::Release { .. } => None,
+    }
+}
+
 /// Parses the request in a node's annotation; none, if it cannot be understood (D11).
 pub fn decode_request(text: &str) -> NodeHoldRequest {
     let request = || match serde_json::from_str(text).ok()? {

@@ -7,8 +7,7 @@ mod job;
 pub use job::job;
 
 use crate::decode::{
-    DecodeError, Decoded, DecodedNode, DecodedPod, NodeJson, SelectedLabels, decoded_node, decoded_pod,
-    read_json,
+    DecodeError, Decoded, DecodedNode, NodeJson, SelectedLabels, decoded_node, decoded_pod, read_json,
 };
 use crate::wire::{
     AffinityJson, CappedList, ContainerJson, DisruptionBudgetJson, Fields, NodeStatusJson, ObjectJson,
@@ -30,6 +29,7 @@ use taintward_core::scheduling::{
     units,
 };
 use taintward_core::toleration::Toleration;
+use taintward_core::toleration_seconds::RecordState;
 
 /// The error, without the position: the JSON is generated, not written by a user.
 fn broken(why: DecodeError) -> String {
@@ -150,15 +150,17 @@ pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, 
         marked: false,
         ready: false,
         arrival: BindingTimes::default(),
+        record: RecordState::Absent,
     };
     Ok(match decoded {
-        Decoded::Object(DecodedPod { pod, ready, .. }) => into.pod(PodRecord {
-            node: pod.node.as_str(),
-            standing: pod.standing,
-            mirror: pod.mirror,
-            marked: pod.marked,
-            ready: ready == Some(ConditionStatus::True),
-            arrival: pod.arrival,
+        Decoded::Object(decoded) => into.pod(PodRecord {
+            record: decoded.records().0,
+            node: decoded.pod.node.as_str(),
+            standing: decoded.pod.standing,
+            mirror: decoded.pod.mirror,
+            marked: decoded.pod.marked,
+            ready: decoded.ready == Some(ConditionStatus::True),
+            arrival: decoded.pod.arrival,
             ..read
         }),
         Decoded::Unbound(_) | Decoded::Undecodable(_) => into.pod(read),

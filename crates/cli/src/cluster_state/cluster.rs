@@ -143,8 +143,13 @@ impl<'c> ClusterReader<'c> {
             Ok(())
         };
         if let Err(why) = self.each(listing("", "nodes"), &mut node).await {
-            gaps.push(ReadError::of(&why, "nodes are missing or incomplete"));
+            let lacking = match why.failure {
+                ApiFailure::Forbidden => "without its node, no pod can be judged",
+                _ => "nodes are missing or incomplete",
+            };
+            gaps.push(ReadError::of(&why, lacking));
         }
+        let mut nodes_are_known = gaps.is_empty();
         let mut budget = |json: &[u8]| {
             builder.budget(snapshot::budget(json, "")?);
             Ok(())
@@ -179,7 +184,6 @@ impl<'c> ClusterReader<'c> {
                 Err(why) => gaps.push(ReadError::of(&why, "pods are missing or incomplete")),
             }
         }
-        let nodes_are_known = gaps.is_empty();
         if affected && builder.has_pods_of_jobs() {
             let mut job = |json: &[u8]| {
                 builder.job(snapshot::job(json, "")?);
@@ -189,14 +193,18 @@ impl<'c> ClusterReader<'c> {
                 gaps.push(ReadError::of(&why, "it is unknown which Jobs fail"));
             }
         }
-        self.new_nodes(&mut builder, &mut gaps).await;
+        if nodes_are_known {
+            let known_gaps = gaps.len();
+            self.new_nodes(&mut builder, &mut gaps).await;
+            nodes_are_known = gaps.len() == known_gaps;
+        }
         drop(progress);
         let snapshot = builder.finish();
         let about = selected.among(&snapshot);
         let mut notes: Vec<String> = self.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
-        if let Some(told) = gone(snapshot.lost()) {
-            // A node that is known not to exist is not a gap: its pods are about to be deleted.
-            if nodes_are_known { notes.push(told) } else { gaps.push(ReadError::plain(told)) }
+        // A node that is known not to exist is not a gap: its pods are about to be deleted.
+        if nodes_are_known {
+            notes.extend(gone(snapshot.lost()));
         }
         if let Some(empty) = selected.empty_namespace(&snapshot)
             && self.lacks_namespace(empty).await

@@ -111,6 +111,12 @@ impl<'s> NodeExplanation<'s> {
         going.map(|fate| self.snapshot().pods()[fate.pod as usize].name.as_str().to_owned()).collect()
     }
 
+    /// The number of pods whose countdowns are paused.
+    fn held(&self) -> usize {
+        let is_held = |fate: &&PodForecast| fate.after == Outcome::Stays(StayReason::OnHold);
+        self.fates().pods.iter().filter(is_held).count()
+    }
+
     /// Conditions that report a problem.
     fn ailments(&self) -> Vec<&'s ConditionDetails> {
         let is_wrong = |condition: &&ConditionDetails| match condition.kind.as_str() {

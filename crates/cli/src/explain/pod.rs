@@ -12,21 +12,25 @@ mod pod_object;
 mod pod_text;
 mod possible_nodes;
 mod scheduling_hold;
+mod taint_explanation;
 mod workload;
 
 use super::taint_description::TaintDescription;
 use super::target::{Target, TargetKind};
 use super::{ExplainContext, Explanation, ExplanationResult};
 use crate::cluster_state::details::{EventDetails, PodDetails};
-use crate::messages::{self, at_moment, toleration};
+use crate::held_pod;
+use crate::messages::{self, at_moment};
 use crate::output::PrintOptions;
 use serde_json::Value;
+use taint_explanation::TaintExplanation;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotPod, Workload};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now};
 use taintward_core::toleration::Toleration;
-use taintward_core::toleration_matching::{self, KeyMismatch, NearestToleration, TaintMatch, ValueMismatch};
+use taintward_core::toleration_matching::{self, TaintMatch};
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, TaintInstance, TaintReason, Verdict};
+use taintward_kube::hold_annotations::{self, HOLD};
 
 /// Where a pod is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,21 +54,6 @@ struct PodExplanation<'s> {
     place: PodLocation<'s>,
     /// The node's NoExecute taints, and the controller's decision.
     judged: Option<(Vec<TaintInstance>, Verdict)>,
-}
-
-/// A NoExecute taint.
-struct TaintExplanation<'s> {
-    instance: &'s TaintInstance,
-    reason: &'s TaintReason,
-    tolerations: &'s [Toleration],
-    nearest: Option<NearestToleration>,
-    /// A later toleration that is longer and does not count (MATCH-9).
-    longer: Option<usize>,
-    /// Why the pod is exempt, whatever it tolerates.
-    exemption: Option<EvictionExemption>,
-    /// It is the first taint to evict the pod.
-    decisive: bool,
-    description: TaintDescription<'s>,
 }
 
 /// The explanation of a pod, also of a deleted one, or of the pods of a workload.
@@ -152,6 +141,24 @@ impl<'s> PodExplanation<'s> {
         (own, earlier)
     }
 
+    /// The reason that an administrator gave for a hold of its node.
+    fn hold_reason(&self) -> Option<String> {
+        let node = self.context.related.details.nodes.get(&self.details.node)?;
+        hold_annotations::decode_reason(node.annotations.get(HOLD)?)
+    }
+
+    /// When kube-controller-manager evicts a guarded pod at the latest.
+    fn ceiling(&self) -> Option<Mono> {
+        let (instances, _) = self.judged.as_ref()?;
+        self.snapshot().ceiling(self.pod?, instances)
+    }
+
+    /// The sentence about its hold or guard.
+    fn record(&self) -> Option<String> {
+        let why = self.hold_reason();
+        held_pod::sentence(&self.pod?.record, self.ceiling(), why.as_deref(), self.now())
+    }
+
     fn tolerations(&self) -> &'s [Toleration] {
         self.pod.map_or(&[], |pod| &self.snapshot().shape(pod).spec.tolerations)
     }
@@ -220,12 +227,8 @@ impl<'s> PodExplanation<'s> {
             (Outcome::Stays(StayReason::Exempt(exemption)), _) => {
                 format!("Taints do not evict it: it {}.", messages::exempt(exemption))
             }
-            (Outcome::Stays(stay), _) => {
-                format!(
-                    "It stays: {}.",
-                    messages::stays_because(stay, verdict, self.tolerations(), instances)
-                )
-            }
+            (Outcome::Stays(StayReason::OnHold), _) => format!("It {}.", self.why()),
+            (Outcome::Stays(_), _) => format!("It stays: {}.", self.why()),
             (Outcome::StaysUntil(until), Some(at)) => {
                 format!("It is evicted at {}: it {}.", at_moment(self.now(), until), why(at))
             }
@@ -250,7 +253,8 @@ impl<'s> PodExplanation<'s> {
         };
         match (verdict.outcome, verdict.decisive) {
             (Outcome::Stays(stay), _) => {
-                messages::stays_because(stay, verdict, self.tolerations(), instances)
+                let pod = self.pod.expect("only a pod of the snapshot is judged");
+                messages::stays_because(stay, verdict, (self.snapshot(), pod), instances)
             }
             (_, Some(at)) => {
                 messages::leaves_because(&instances[at], verdict.reasons[at].taint_match, self.tolerations())
@@ -282,112 +286,5 @@ impl<'s> PodExplanation<'s> {
             }
             PodLocation::Nowhere => scheduling_hold::summary(self.details),
         }
-    }
-}
-
-/// `spec.tolerations[2], maintenance:NoExecute op=Exists for 300s`
-fn named(tolerations: &[Toleration], at: usize) -> String {
-    let text = tolerations.get(at).map(toleration).unwrap_or_default();
-    let text = if text.is_empty() { "an empty toleration".to_owned() } else { text };
-    format!("spec.tolerations[{at}], {text}")
-}
-
-/// `key matches, value web≠db`, for people.
-fn miss(near: &NearestToleration, tolerations: &[Toleration], taint: &Taint) -> String {
-    let own = &tolerations[near.position];
-    let shown = |text: &str| if text.is_empty() { "\"\"".to_owned() } else { text.to_owned() };
-    let mut parts = vec![match near.miss.key {
-        None if own.key.is_empty() => "it has no key".to_owned(),
-        None => "key matches".to_owned(),
-        Some(KeyMismatch::Similar | KeyMismatch::Other) => format!("key {}≠{}", own.key, taint.key),
-    }];
-    let operator = own.operator.as_str();
-    match near.miss.value {
-        None => {}
-        Some(ValueMismatch::Differs) => {
-            parts.push(format!("value {}≠{}", shown(&own.value), shown(&taint.value)))
-        }
-        Some(ValueMismatch::GateOff) => {
-            parts.push(format!("operator {operator} without its gate (TaintTolerationComparisonOperators)"))
-        }
-        Some(ValueMismatch::TaintNoNumber) => {
-            parts.push(format!(
-                "operator {operator}, but the taint's value {} is not a number",
-                shown(&taint.value)
-            ));
-        }
-        Some(ValueMismatch::OwnNoNumber) => {
-            parts.push(format!("operator {operator}, but its value {} is not a number", shown(&own.value)));
-        }
-        Some(ValueMismatch::NotLess) => parts.push(format!("{} is not less than {}", taint.value, own.value)),
-        Some(ValueMismatch::NotGreater) => {
-            parts.push(format!("{} is not greater than {}", taint.value, own.value))
-        }
-    }
-    if let (true, Some(effect)) = (near.miss.effect, &own.effect) {
-        parts.push(format!("effect {}, needs {}", effect.as_str(), taint.effect.as_str()));
-    }
-    parts.join(", ")
-}
-
-impl TaintExplanation<'_> {
-    /// The pod's toleration, in words.
-    fn answered(&self) -> String {
-        let taint = &self.instance.taint;
-        match (self.reason.taint_match, &self.nearest) {
-            (TaintMatch::Tolerated(at), _) => format!("tolerated by {}", named(self.tolerations, at)),
-            (TaintMatch::Unsupported(at), _) => {
-                format!("{} is not supported, so the pod is not evicted", named(self.tolerations, at))
-            }
-            (TaintMatch::Untolerated, None) => "no toleration matches it, and none is similar".to_owned(),
-            (TaintMatch::Untolerated, Some(near)) => format!(
-                "no toleration matches it; the nearest is {}: {}",
-                named(self.tolerations, near.position),
-                miss(near, self.tolerations, taint)
-            ),
-        }
-    }
-
-    /// The consequence; nothing if the toleration is not understood.
-    fn follows(&self, now: Now) -> Option<String> {
-        let due = match (self.reason.taint_match, self.reason.due) {
-            (TaintMatch::Unsupported(_), _) => return None,
-            (_, None) => return Some("it may stay indefinitely".to_owned()),
-            (_, Some(due)) if due == Mono::NEVER => {
-                return Some("its deadline is later than the latest supported date".to_owned());
-            }
-            (_, Some(due)) => at_moment(now, due),
-        };
-        let is_due = self.reason.due.is_some_and(|due| due <= now.mono);
-        Some(match (self.exemption, is_due) {
-            (Some(exemption), true) => {
-                format!(
-                    "it would have been due for eviction since {due}, but it {}",
-                    messages::exempt(exemption)
-                )
-            }
-            (Some(exemption), false) => {
-                format!("it would be evicted at {due}, but it {}", messages::exempt(exemption))
-            }
-            (None, true) => format!("it has been due for eviction since {due}{}", self.decisive()),
-            (None, false) => format!("it is evicted at {due}{}", self.decisive()),
-        })
-    }
-
-    const fn decisive(&self) -> &'static str {
-        if self.decisive { "; this taint decides" } else { "" }
-    }
-
-    /// MATCH-9, if it changes the result.
-    fn trapped(&self) -> Option<String> {
-        let (TaintMatch::Tolerated(used), Some(later)) = (self.reason.taint_match, self.longer) else {
-            return None;
-        };
-        let period = messages::patience(self.tolerations[later].patience());
-        Some(format!(
-            "{} also matches and would let it stay for {period}, but only the first match counts: move it before \
-             spec.tolerations[{used}], or remove the wrong one",
-            named(self.tolerations, later)
-        ))
     }
 }

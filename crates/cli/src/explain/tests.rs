@@ -230,6 +230,7 @@ fn the_schema_describes_what_is_printed() {
         ),
         ("pending.yaml", "pod/hog"),
         ("vendors.yaml", "node/old node/new pod/waits pod/runs"),
+        ("records.yaml", "pod/guarded pod/held pod/released node/far sts/db"),
     ] {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let targets = parse_targets(&words).unwrap();

@@ -2,6 +2,7 @@
 //!
 //! - See `watch.rs` for `-w`.
 
+use super::held_rows::HeldRow;
 use super::pending_args::PendingOptions;
 use super::row_table::table;
 use super::{PendingError, PendingRow, counting_toleration, empty_list};
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::forecast::{ForecastOptions, NodeForecast, PodForecast, forecast, leaves_at};
 use taintward_core::time::Mono;
-use taintward_core::verdict::{self, EvictionExemption, PodInput};
+use taintward_core::verdict::EvictionExemption;
 
 /// Prints the list; returns whether all of it could be read.
 pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
@@ -92,6 +93,8 @@ struct PendingList<'s> {
     state: &'s ClusterState,
     enforcers: Option<ActiveControllers>,
     rows: Vec<PendingRow>,
+    /// Pods whose countdowns are paused, and until when.
+    held: Vec<HeldRow>,
     /// Pods that would have a deadline, but that are already being deleted.
     deleted: Vec<String>,
     all_namespaces: bool,
@@ -144,7 +147,12 @@ impl<'s> PendingList<'s> {
             node.pods.iter().filter_map(|fate| deleted(&state.snapshot, node, fate)).collect()
         };
         let deleted = forecast.nodes.iter().flat_map(deleted).collect();
-        Self { state, enforcers, rows, deleted, all_namespaces: namespace.is_empty(), offline }
+        let held = |node: &NodeForecast| -> Vec<HeldRow> {
+            node.pods.iter().filter_map(|fate| HeldRow::of(&state.snapshot, node, fate)).collect()
+        };
+        let mut held: Vec<HeldRow> = forecast.nodes.iter().flat_map(held).collect();
+        held.retain(|row| namespace.is_empty() || row.namespace == namespace);
+        Self { state, enforcers, rows, held, deleted, all_namespaces: namespace.is_empty(), offline }
     }
 
     fn is_empty(&self) -> bool {
@@ -154,11 +162,25 @@ impl<'s> PendingList<'s> {
     /// Remarks about missing controllers, and about pods whose deletion is delayed.
     fn remarks(&self) -> Vec<String> {
         let no_controller = self.enforcers.as_ref().and_then(ActiveControllers::remark);
-        no_controller.into_iter().chain(self.held()).collect()
+        no_controller.into_iter().chain(self.notes()).collect()
+    }
+
+    /// Remarks about pods that are not in the list, or whose deadline is Taintward's own.
+    fn notes(&self) -> Vec<String> {
+        let guarded = self.rows.iter().filter(|row| row.ceiling_at.is_some()).count();
+        let guarded = (guarded > 0).then(|| {
+            let be = if guarded == 1 { "pod is" } else { "pods are" };
+            format!(
+                "{guarded} {be} guarded: these are Taintward's deadlines; without Taintward, kube-controller-manager \
+                 evicts at the ceiling, which -o wide shows"
+            )
+        });
+        let now = self.state.snapshot.now();
+        guarded.into_iter().chain(HeldRow::remark(&self.held, now)).chain(self.being_deleted()).collect()
     }
 
     /// The remark about pods that are being deleted, which have no countdown.
-    fn held(&self) -> Option<String> {
+    fn being_deleted(&self) -> Option<String> {
         let first = self.deleted.first()?;
         let (space, pod) = first.split_once('/').unwrap_or(("", first));
         let named = self.deleted.iter().take(NAMED_MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -222,6 +244,7 @@ fn row(snapshot: &ClusterSnapshot, node: &NodeForecast, forecast: &PodForecast) 
         uid: pod.uid.to_string(),
         node: snapshot.nodes()[node.node].fact.name.to_string(),
         evicted_at,
+        ceiling_at: snapshot.ceiling(pod, &node.after),
         taint: node.after[decisive].taint.to_string(),
         written,
         toleration,
@@ -234,10 +257,8 @@ fn row(snapshot: &ClusterSnapshot, node: &NodeForecast, forecast: &PodForecast) 
 /// A pod that is being deleted, and that would otherwise have a deadline.
 fn deleted(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) -> Option<String> {
     let pod = &snapshot.pods()[fate.pod as usize];
-    let subject = PodInput { exemption: None, ..snapshot.subject(pod) };
-    let leaves = || verdict::judge(&subject, &node.after, snapshot.numeric(), snapshot.now());
-    (pod.exemption == Some(EvictionExemption::Terminating) && leaves_at(leaves().outcome).is_some())
-        .then(|| pod.name.as_str().to_owned())
+    let leaves = || leaves_at(snapshot.judge_exempt(pod, &node.after).outcome).is_some();
+    (pod.exemption == Some(EvictionExemption::Terminating) && leaves()).then(|| pod.name.as_str().to_owned())
 }
 
 impl Printable for PendingList<'_> {
@@ -251,7 +272,8 @@ impl Printable for PendingList<'_> {
             "asOf": stamp(now.mono),
             "leases": self.enforcers.as_ref().map(ActiveControllers::object),
             "items": self.rows.iter().map(|row| row.object(now)).collect::<Vec<_>>(),
-            "notes": self.state.notes.iter().cloned().chain(self.held()).collect::<Vec<_>>(),
+            "held": self.held.iter().map(HeldRow::object).collect::<Vec<_>>(),
+            "notes": self.state.notes.iter().cloned().chain(self.notes()).collect::<Vec<_>>(),
             "readErrors": self.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     }

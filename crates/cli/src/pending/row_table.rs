@@ -62,6 +62,7 @@ fn shaped_table<'r>(
         TableColumn::new("TOLERATION").only_wide(),
         TableColumn::new("WORKLOAD").only_wide(),
         TableColumn::new("SINCE").only_wide(),
+        TableColumn::new("CEILING").only_wide(),
     ]);
     let mut table = Table::new(columns);
     for (event, row) in rows {
@@ -82,6 +83,7 @@ fn shaped_table<'r>(
             row.toleration.map_or_else(|| "<none>".to_owned(), held).into(),
             workload.unwrap_or_else(|| "<unknown>".to_owned()).into(),
             at_moment(now, row.countdown_started_at).into(),
+            row.ceiling_at.map_or_else(|| "<none>".to_owned(), |at| at_moment(now, at)).into(),
         ]);
         table.push(cells);
     }

@@ -19,9 +19,9 @@ use serde_json::json;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
-use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::fact::NodeFact;
 use taintward_core::time::{Mono, Now};
-use taintward_kube::decode::WatchedObject;
+use taintward_kube::decode::{DecodedPod, WatchedObject};
 use taintward_kube::paged_list::{self, ListRequest};
 use taintward_kube::watch::{
     MissingAccess, StreamHealth, StreamPhase, WatchEvent, WatchScope, WatchSettings, Watcher,
@@ -142,7 +142,7 @@ impl<'a> PendingWatch<'a> {
     async fn run(mut self, reader: &ClusterReader<'_>, scope: WatchScope) -> Result<(), PendingError> {
         let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let (mut nodes, mut pods) =
-            (listen::<NodeFact>(reader, WatchScope::default()), listen::<PodFact>(reader, scope));
+            (listen::<NodeFact>(reader, WatchScope::default()), listen::<DecodedPod>(reader, scope));
         let mut out = self.out()?;
         let mut quit = match &out {
             WatchOutput::Screen(_) => terminal_screen::quit(),

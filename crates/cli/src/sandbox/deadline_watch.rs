@@ -5,10 +5,10 @@ use crate::cluster_change::ClusterChange;
 use crate::pending::{PendingRow, PendingTracker};
 use fakekube::api::ApiServer;
 use std::time::Duration;
-use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::fact::NodeFact;
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration_matching::NumericOperators;
-use taintward_kube::decode::WatchedObject;
+use taintward_kube::decode::{DecodedPod, WatchedObject};
 use taintward_kube::watch::{StreamHealth, WatchEvent, WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Interval, MissedTickBehavior};
@@ -24,7 +24,7 @@ pub(crate) struct DeadlineWatch {
     server: ApiServer,
     tracker: PendingTracker,
     nodes: mpsc::Receiver<Vec<WatchEvent<NodeFact>>>,
-    pods: mpsc::Receiver<Vec<WatchEvent<PodFact>>>,
+    pods: mpsc::Receiver<Vec<WatchEvent<DecodedPod>>>,
     tick: Interval,
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - Invariant: of two objects with the same name the last one counts.
 
+use super::countdown_record::CountdownRecord;
 use super::workload::{OwnerReference, Workload, WorkloadKind};
 use super::{ClusterSnapshot, DisruptionBudget, JobIndex, JobRecord, PodTemplate, SnapshotNode, SnapshotPod};
 use crate::fact::{BindingTimes, NodeFact, PodLifePhase};
@@ -11,6 +12,7 @@ use crate::scheduling::{Labels, PodSchedulingSpec, ResourceRequests, Resources};
 use crate::taint_start;
 use crate::time::{Mono, Now, Wall};
 use crate::toleration_matching::NumericOperators;
+use crate::toleration_seconds::RecordState;
 use crate::verdict::EvictionExemption;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -66,6 +68,8 @@ pub struct PodRecord<'a> {
     pub ready: bool,
     /// When it was bound to its node.
     pub arrival: BindingTimes,
+    /// The record in its annotations.
+    pub record: RecordState,
 }
 
 /// Assigns positions to values, the same position to equal ones.
@@ -171,7 +175,9 @@ impl SnapshotBuilder {
         self.workloads.0.keys().any(|workload| workload.kind == WorkloadKind::Job)
     }
 
-    fn make(&mut self, read: PodRecord<'_>) -> SnapshotPod {
+    fn make(&mut self, mut read: PodRecord<'_>) -> SnapshotPod {
+        let record = CountdownRecord::of(read.record, &read.spec.tolerations);
+        read.spec.tolerations = record.judged_tolerations(read.spec.tolerations);
         let node = (!read.node.is_empty()).then(|| self.named.put(NodeName::new(read.node)));
         let (namespace, name) = (read.name.namespace(), read.name.name());
         let workload = Workload::of(namespace, name, &read.labels, read.owner);
@@ -183,6 +189,7 @@ impl SnapshotBuilder {
             exemption: EvictionExemption::of(read.standing, read.mirror),
             marked: read.marked,
             ready: read.ready,
+            record,
             shape: self.shapes.put(PodTemplate { spec: read.spec, beyond: read.beyond }),
             labels: self.label_sets.put(read.labels),
             workload: self.workloads.put(workload),

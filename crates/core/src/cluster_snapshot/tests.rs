@@ -4,7 +4,12 @@ use super::*;
 use crate::fact::BindingTimes;
 use crate::identity::Uid;
 use crate::node_lifecycle::ZoneLabels;
-use crate::time::Wall;
+use crate::taint::keys;
+use crate::time::{Span, Wall};
+use crate::toleration::{Toleration, TolerationOperator};
+use crate::toleration_guard::GuardRecord;
+use crate::toleration_hold::{HeldToleration, HoldOrder, HoldOrigin, HoldRecord};
+use crate::toleration_seconds::RecordState;
 use alloc::string::ToString;
 use alloc::vec;
 
@@ -53,6 +58,7 @@ pub(crate) fn pod<'a>(name: &str, node: &'a str, owner: Option<OwnerReference<'a
         mirror: false,
         marked: false,
         ready: true,
+        record: RecordState::Absent,
         arrival: BindingTimes { created: Some(Wall::from_secs(1_790_000_000)), ..BindingTimes::default() },
     }
 }
@@ -146,4 +152,77 @@ fn percentages_are_parsed_and_rounded_up() {
     }
     assert_eq!(DisruptionLimit::MaxUnavailable(IntOrPercent::Percent(30)).of(10), 7);
     assert_eq!(DisruptionLimit::MaxUnavailable(IntOrPercent::Count(20)).of(10), 0);
+}
+
+/// A pod on a node that has been unreachable since 100 s before now.
+fn judged(seconds: Option<i64>, record: RecordState) -> (ClusterSnapshot, Verdict) {
+    let taint = |key: &str, ago: i64| crate::taint::Taint {
+        key: key.into(),
+        value: "".into(),
+        effect: TaintEffect::NoExecute,
+        time_added: Some(Wall::from_secs(1_800_000_000 - ago)),
+    };
+    let mut told = builder();
+    told.node(node("n1", vec![taint(keys::UNREACHABLE, 100), taint("example.com/later", 0)]));
+    let later = Toleration { key: "example.com/later".into(), ..unreachable(Some(5_000)) };
+    let spec =
+        PodSchedulingSpec { tolerations: vec![unreachable(seconds), later], ..PodSchedulingSpec::default() };
+    told.pod(PodRecord { spec, record, ..pod("a", "n1", None) });
+    let snapshot = told.finish();
+    let verdict = snapshot.judge(&snapshot.pods()[0], &snapshot.instances(0));
+    (snapshot, verdict)
+}
+
+fn unreachable(seconds: Option<i64>) -> Toleration {
+    Toleration {
+        key: keys::UNREACHABLE.into(),
+        operator: TolerationOperator::Exists,
+        value: "".into(),
+        effect: Some(TaintEffect::NoExecute),
+        seconds,
+    }
+}
+
+/// The moment this many seconds after now.
+fn after_now(seconds: i64) -> Mono {
+    Mono::from_secs(1_800_000_000 + seconds)
+}
+
+#[test]
+fn a_guarded_pod_has_its_own_deadline_and_a_ceiling() {
+    let held = HeldToleration::recorded(&unreachable(Some(300)), Some(3_600)).unwrap();
+    let record = RecordState::Guarded(GuardRecord::recorded(vec![held]).unwrap().into());
+    let (snapshot, verdict) = judged(Some(3_600), record.clone());
+    let ceiling = |snapshot: &ClusterSnapshot| snapshot.ceiling(&snapshot.pods()[0], &snapshot.instances(0));
+    assert_eq!(verdict.outcome, Outcome::StaysUntil(after_now(200)));
+    assert_eq!(ceiling(&snapshot), Some(after_now(3_500)));
+    // Another writer has changed the seconds: they are the pod's own.
+    let (snapshot, verdict) = judged(Some(1_000), record);
+    assert_eq!(verdict.outcome, Outcome::StaysUntil(after_now(900)));
+    assert_eq!(ceiling(&snapshot), None);
+}
+
+#[test]
+fn a_held_pod_has_no_deadline_and_a_released_one_counts_from_its_release() {
+    let record = |given, order| {
+        let held = HeldToleration::recorded(&unreachable(Some(300)), given).unwrap();
+        let (changed, since) = (Wall::from_secs(1_799_999_990), Wall::from_secs(1_799_999_900));
+        let record = HoldRecord::recorded(vec![held], order, changed, Span::from_secs(80), Some(since));
+        assert_eq!(record.remaining_seconds(), 220);
+        RecordState::Known(record.into())
+    };
+    let (since, until) = (Wall::from_secs(1_799_999_950), Wall::from_secs(1_800_000_500));
+    let order = Some(HoldOrder { origin: HoldOrigin::Person, since, until });
+    let (snapshot, verdict) = judged(None, record(None, order));
+    // Only the countdown of the other taint runs.
+    assert_eq!(verdict.outcome, Outcome::StaysUntil(after_now(5_000)));
+    assert!(verdict.reasons[0].is_held);
+    assert!(matches!(snapshot.pods()[0].record, CountdownRecord::Held(_)));
+    assert_eq!(snapshot.shape(&snapshot.pods()[0]).spec.tolerations[0].seconds, Some(300));
+    // Ten seconds ago it got back 220 s.
+    let (_, verdict) = judged(Some(220), record(Some(220), None));
+    assert_eq!(verdict.outcome, Outcome::StaysUntil(after_now(210)));
+    // Its author gave it other seconds since.
+    let (_, verdict) = judged(Some(600), record(Some(220), None));
+    assert_eq!(verdict.outcome, Outcome::StaysUntil(after_now(500)));
 }

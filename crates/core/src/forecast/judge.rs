@@ -4,7 +4,6 @@
 
 use super::{NodeForecast, PlannedNodeChange, PodForecast};
 use crate::cluster_snapshot::{ClusterSnapshot, RecreationPolicy};
-use crate::countdown_hold::HoldHistory;
 use crate::taint::TaintEffect;
 use crate::toleration_matching::{self, TaintMatch};
 use crate::verdict::{self, Outcome, TaintInstance};
@@ -72,10 +71,10 @@ fn fates(
                 &known[known.len() - 1]
             }
         };
-        let (was, _) =
-            verdict::outcome_with_cause(&subject, before, &HoldHistory::NONE, &answers.before, now);
-        let (is, decisive) =
-            verdict::outcome_with_cause(&subject, after, &HoldHistory::NONE, &answers.after, now);
+        let (holds, before, after) =
+            (pod.record.holds(), pod.record.restarted(before), pod.record.restarted(after));
+        let (was, _) = verdict::outcome_with_cause(&subject, &before, &holds, &answers.before, now);
+        let (is, decisive) = verdict::outcome_with_cause(&subject, &after, &holds, &answers.after, now);
         let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         PodForecast { pod: narrow(at), before: was, after: is, decisive: decisive.map(narrow) }
     };

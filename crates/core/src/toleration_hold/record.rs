@@ -127,6 +127,12 @@ impl HoldRecord {
         &self.tolerations
     }
 
+    /// The fewest seconds that a toleration of a held pod gets at its release, if its node is silent as it was.
+    pub fn remaining_seconds(&self) -> i64 {
+        let remainders = self.tolerations.iter().map(|held| held.remainder(self.ran));
+        remainders.min().unwrap_or_default()
+    }
+
     /// Whether the pod has seconds again.
     pub fn is_released(&self) -> bool {
         self.tolerations.iter().any(|held| held.given.is_some())

@@ -9,7 +9,7 @@ use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::admission::request;
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
 use taintward_core::node_lifecycle::{self, ConditionStatus};
-use taintward_core::toleration_guard::guarded_pod;
+use taintward_core::toleration_guard::{guarded_pod, own_tolerations};
 use taintward_core::toleration_seconds::{HeldPodFact, HoldNodeFact, RecordAnnotations, RecordState};
 
 /// A node, with the parts of each of the two engines; decoded in one pass.
@@ -59,7 +59,7 @@ impl DecodedNode {
 
 impl DecodedPod {
     /// Returns the records in its annotations.
-    fn records(&self) -> (RecordState, RecordAnnotations) {
+    pub(crate) fn records(&self) -> (RecordState, RecordAnnotations) {
         decode_records(self.held.as_deref(), self.guard.as_deref())
     }
 
@@ -69,6 +69,16 @@ impl DecodedPod {
             return guarded_pod(self.pod.clone(), None);
         };
         guarded_pod(self.pod.clone(), Some(&record))
+    }
+
+    /// Returns the fact for a controller that evicts all pods, with the own seconds of a guarded pod: its deadline by
+    /// Taintward.
+    pub fn with_own_seconds(&self) -> PodFact {
+        let mut pod = self.pod.clone();
+        if let (RecordState::Guarded(record), _) = self.records() {
+            pod.tolerations = own_tolerations(&pod.tolerations, Some(&record));
+        }
+        pod
     }
 
     /// Returns the fact for holds; `None`: no countdown can evict it, because it is a mirror pod, has terminated, or is

@@ -49,18 +49,21 @@ pub(super) fn text(explanation: &NodeExplanation<'_>, view: &PrintOptions, text:
 fn fares(explanation: &NodeExplanation<'_>) -> String {
     let totals = &explanation.forecast.totals;
     let deleted = explanation.deleted().len();
-    let staying = totals.staying + totals.exempt + totals.not_understood - deleted;
+    let held = explanation.held();
+    let staying = totals.staying + totals.exempt + totals.not_understood - deleted - held;
+    let more = |count: usize, what: &str| match count {
+        0 => String::new(),
+        count => format!(", {count} {what}"),
+    };
     match explanation.fates().pods.len() {
         0 => "It has no pods.".to_owned(),
         all => format!(
-            "{}: {} due now, {} counting down, {staying} staying{}.",
+            "{}: {} due now, {} counting down, {staying} staying{}{}.",
             messages::counted(all, "pod"),
             totals.going,
             totals.later,
-            match deleted {
-                0 => String::new(),
-                count => format!(", {count} being deleted"),
-            },
+            more(held, "held"),
+            more(deleted, "being deleted"),
         ),
     }
 }

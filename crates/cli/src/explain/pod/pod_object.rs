@@ -1,19 +1,22 @@
 //! Builds the JSON of the explanation of a pod.
 
 use super::eviction_trace::EvictionTrace;
-use super::{PodExplanation, TaintExplanation, blockers, ending, miss, possible_nodes};
+use super::taint_explanation::{TaintExplanation, miss};
+use super::{PodExplanation, blockers, ending, possible_nodes};
 use crate::explain::object_parts;
+use crate::held_pod;
 use crate::messages::{self, stamp};
 use serde_json::{Value, json};
 use taintward_core::taint_start::BindingSource;
 use taintward_core::time::Now;
 use taintward_core::toleration::Toleration;
 use taintward_core::toleration_matching::TaintMatch;
-use taintward_core::verdict::Outcome;
+use taintward_core::verdict::{Outcome, StayReason};
 
 pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
     let details = explanation.details;
     let outcome = match explanation.outcome() {
+        Some(Outcome::Stays(StayReason::OnHold)) => "Held",
         Some(Outcome::Stays(_)) => "Stays",
         Some(Outcome::StaysUntil(_)) => "CountingDown",
         Some(Outcome::Leaves { .. }) => "Due",
@@ -39,6 +42,8 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
         "evictedAt": evicted_at.map(stamp),
         "remainingSeconds": evicted_at.map(|at| (at.as_micros() - explanation.now().mono.as_micros()) / 1_000_000),
         "taint": parts.iter().find(|part| part.decisive).map(|part| part.instance.taint.to_string()),
+        "ceilingAt": explanation.ceiling().map(stamp),
+        "hold": explanation.pod.map(|pod| held_pod::object(&pod.record, explanation.hold_reason().as_deref())),
         "binding": explanation.pod.filter(|pod| pod.node.is_some()).map(|pod| {
             json!({ "boundAt": stamp(pod.arrival.at), "source": binding_source(pod.arrival.source) })
         }),

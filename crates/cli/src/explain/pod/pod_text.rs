@@ -1,7 +1,8 @@
 //! Formats the explanation of a pod for people, with the verdict first.
 
 use super::eviction_trace::EvictionTrace;
-use super::{PodExplanation, PodLocation, TaintExplanation, blockers, ending, possible_nodes};
+use super::taint_explanation::TaintExplanation;
+use super::{PodExplanation, PodLocation, blockers, ending, possible_nodes};
 use crate::cluster_state::details::PodDetails;
 use crate::explain::text_parts::{self, list};
 use crate::messages::{at_moment, paragraph};
@@ -18,6 +19,9 @@ pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: 
     let of = maker.map(|workload| format!(", of {workload}")).unwrap_or_default();
     paragraph(text, &format!("Pod {namespace}/{name}{on}{of}"), view);
     paragraph(text, &explanation.summary(), view);
+    if let Some(sentence) = explanation.record() {
+        paragraph(text, &sentence, view);
+    }
     if let (Some(pod), PodLocation::On(_)) = (explanation.pod, explanation.place) {
         let (at, source) = (at_moment(explanation.now(), pod.arrival.at), arrival(pod.arrival.source));
         paragraph(text, &format!("It was bound to its node at {at} ({source})."), view);
@@ -41,8 +45,10 @@ fn taint(part: &TaintExplanation<'_>, now: Now) -> String {
     let mut sentence = format!("{}: {}", part.description.heading(now), part.answered());
     sentence += &part.follows(now).map(|follows| format!("; {follows}.")).unwrap_or_else(|| ".".to_owned());
     if part.reason.counts_from > part.instance.start.at {
+        let is_released = part.reason.start.at > part.instance.start.at;
+        let event = if is_released { "released" } else { "bound" };
         sentence += &format!(
-            " The toleration period starts when the pod was bound, {}.",
+            " The toleration period starts when the pod was {event}, {}.",
             at_moment(now, part.reason.counts_from)
         );
     }

@@ -27,12 +27,16 @@ struct WorkloadExplanation<'s> {
 /// The outcome of a pod that is being deleted: it does not stay.
 const BEING_DELETED: Outcome = Outcome::Stays(StayReason::Exempt(EvictionExemption::Terminating));
 
+/// The outcome of a pod whose countdown is paused.
+const HELD: Outcome = Outcome::Stays(StayReason::OnHold);
+
 /// The number of its pods for each outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct OutcomeCounts {
     due: usize,
     counting_down: usize,
     staying: usize,
+    held: usize,
     being_deleted: usize,
     /// Pods without a node, or with an unknown one.
     unknown: usize,
@@ -82,6 +86,7 @@ impl WorkloadExplanation<'_> {
             let count = match (pod.leaves(), pod.outcome()) {
                 (Some(at), _) if at <= now.mono => &mut counts.due,
                 (Some(_), _) => &mut counts.counting_down,
+                (None, Some(HELD)) => &mut counts.held,
                 (None, Some(BEING_DELETED)) => &mut counts.being_deleted,
                 (None, Some(_)) => &mut counts.staying,
                 (None, None) => &mut counts.unknown,
@@ -105,7 +110,9 @@ impl Explanation for WorkloadExplanation<'_> {
             0 => String::new(),
             many => format!(", {many} {what}"),
         };
-        let others = more(counts.being_deleted, "being deleted") + &more(counts.unknown, "unknown");
+        let others = more(counts.held, "held")
+            + &more(counts.being_deleted, "being deleted")
+            + &more(counts.unknown, "unknown");
         let sentence = match self.pods.len() {
             0 => "It has no pods.".to_owned(),
             all => format!(
@@ -131,6 +138,7 @@ impl Explanation for WorkloadExplanation<'_> {
             let time = match (pod.leaves(), pod.outcome()) {
                 (Some(at), _) if at <= now.mono => TableCell::new("now").colored(Color::Red),
                 (Some(at), _) => TableCell::new(messages::moment(now, at)),
+                (None, Some(HELD)) => TableCell::new("held"),
                 (None, Some(BEING_DELETED)) => TableCell::new("being deleted"),
                 (None, Some(_)) => TableCell::new("stays"),
                 (None, None) => TableCell::new("<unknown>"),
@@ -157,11 +165,13 @@ impl Explanation for WorkloadExplanation<'_> {
                 "due": counts.due,
                 "countingDown": counts.counting_down,
                 "staying": counts.staying,
+                "held": counts.held,
                 "beingDeleted": counts.being_deleted,
                 "unknown": counts.unknown,
             },
             "evictions": [],
             "staying": [],
+            "held": [],
             "beingDeleted": [],
             "unknown": [],
         });
@@ -180,6 +190,7 @@ impl Explanation for WorkloadExplanation<'_> {
                     item["taint"] = json!(pod.decisive_taint());
                     "evictions"
                 }
+                (None, Some(HELD)) => "held",
                 (None, Some(BEING_DELETED)) => "beingDeleted",
                 (None, Some(_)) => "staying",
                 (None, None) => "unknown",

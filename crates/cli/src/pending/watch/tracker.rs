@@ -10,11 +10,12 @@ use crate::stale_nodes::StaleNodes;
 use std::collections::BTreeMap;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
-use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::fact::NodeFact;
 use taintward_core::identity::{NodeName, PodRef, Uid};
 use taintward_core::time::{Mono, Now};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
+use taintward_kube::decode::DecodedPod;
 use taintward_kube::watch::WatchEvent;
 
 /// A row that was shown, and whether it was shown as overdue.
@@ -49,9 +50,10 @@ impl PendingTracker {
         }
     }
 
-    pub(crate) fn pods(&mut self, batch: Vec<WatchEvent<PodFact>>, now: Now) {
+    pub(crate) fn pods(&mut self, batch: Vec<WatchEvent<DecodedPod>>, now: Now) {
         let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
         for event in events {
+            let event = event.map(|decoded| decoded.with_own_seconds());
             self.stale.add_pod(&event, |pod| &pod.node);
             self.engine.handle(EvictionInput::Pods(event), now);
         }
@@ -141,6 +143,7 @@ impl PendingTracker {
             uid: pod.uid.to_string(),
             node: pod.node.to_string(),
             evicted_at: to_second(at(until)),
+            ceiling_at: None,
             taint: taints[decisive].taint.to_string(),
             toleration: counting_toleration(reason),
             written: None,
@@ -201,7 +204,7 @@ mod tests {
     }
 
     /// It tolerates the taint for 20 seconds.
-    fn pod(marked: bool, finished: bool) -> PodFact {
+    fn pod(marked: bool, finished: bool) -> DecodedPod {
         let mark = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"});
         let conditions: Vec<Value> = marked.then_some(mark).into_iter().collect();
         fact(&json!({
@@ -226,7 +229,7 @@ mod tests {
         tracker.changes(after(seconds)).into_iter().map(|(event, _)| event.as_str()).collect()
     }
 
-    fn apply(tracker: &mut PendingTracker, pod: PodFact, seconds: f64) {
+    fn apply(tracker: &mut PendingTracker, pod: DecodedPod, seconds: f64) {
         tracker.pods(vec![WatchEvent::Applied { fact: pod, listed: false }], after(seconds));
     }
 
