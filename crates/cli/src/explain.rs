@@ -23,6 +23,7 @@ use crate::cluster_state::related::{RelatedObjects, in_cluster, in_files};
 use crate::cluster_state::{ClusterReader, ClusterStateError, no_nodes};
 use crate::messages::{self, paragraph, stamp};
 use crate::output::{API_VERSION, PrintError, PrintOptions, Printable};
+use crate::past_eviction::PastEviction;
 use crate::runtime::Runtime;
 use crate::say;
 use crate::taint_note::TaintNote;
@@ -94,10 +95,11 @@ impl ExplainContext {
             TargetKind::Pod | TargetKind::Node => None,
         });
         let workloads = workloads.collect();
+        let past = options.targets.iter().any(|target| target.kind != TargetKind::Pod);
         if !options.files.is_empty() {
             let named = options.cluster.named_namespace();
             let namespace = (!named.is_empty()).then(|| named.to_owned());
-            let wanted = ObjectNames { pods, nodes, workloads, namespace: namespace.clone() };
+            let wanted = ObjectNames { pods, nodes, workloads, past, namespace: namespace.clone() };
             let related = in_files(&options.files, wanted, options.as_of, options.numeric);
             if related.state.snapshot.nodes().is_empty() {
                 return Err(no_nodes(related.state));
@@ -108,7 +110,7 @@ impl ExplainContext {
         runtime.block_on(async {
             let cluster = ClusterReader::of(&options.cluster).await?;
             let namespace = Some(options.cluster.namespace(&cluster.connected).to_owned());
-            let wanted = ObjectNames { pods, nodes, workloads, namespace: namespace.clone() };
+            let wanted = ObjectNames { pods, nodes, workloads, past, namespace: namespace.clone() };
             let related = in_cluster(&cluster, wanted, options.as_of, options.numeric).await;
             let now = related.state.snapshot.now().wall;
             let controllers = ActiveControllers::of(&cluster, now).await;
@@ -133,6 +135,11 @@ impl ExplainContext {
         let mut events: Vec<&EventDetails> = self.related.details.events.iter().filter(is_about).collect();
         events.sort_by_key(|event| event.last);
         events
+    }
+
+    /// Past evictions, the newest last.
+    fn past_evictions(&self) -> Vec<PastEviction<'_>> {
+        PastEviction::all(self.snapshot(), &self.related.details.past_events)
     }
 
     /// The note about a taint of a node.

@@ -30,6 +30,7 @@ mod lint;
 mod manifest;
 mod messages;
 mod output;
+mod past_eviction;
 mod pending;
 mod plan;
 mod progress;

@@ -5,6 +5,7 @@
 
 mod held_rows;
 mod list;
+mod past_list;
 mod pending_args;
 mod row_table;
 mod watch;
@@ -47,8 +48,11 @@ enum PendingError {
 }
 
 pub(crate) fn run(options: &PendingOptions) -> ExitCode {
-    let done =
-        if options.watch { watch::run(options).map(|()| ExitCode::SUCCESS) } else { list::run(options) };
+    let done = match (options.watch, options.past) {
+        (true, _) => watch::run(options).map(|()| ExitCode::SUCCESS),
+        (false, true) => past_list::run(options),
+        (false, false) => list::run(options),
+    };
     if let Err(PendingError::ClusterState(why)) = &done {
         why.gaps().iter().for_each(say::error);
     }

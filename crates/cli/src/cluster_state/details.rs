@@ -46,6 +46,24 @@ impl WorkloadOwner {
     }
 }
 
+impl WorkloadOwner {
+    /// Whether a pod of this name may belong to a workload of this kind: pods' names begin with their owners' names.
+    pub(crate) fn may_own(self, workload: &str, pod: &str) -> bool {
+        let Some(rest) = pod.strip_prefix(workload).and_then(|rest| rest.strip_prefix('-')) else {
+            return false;
+        };
+        let mut parts = rest.split('-').filter(|part| !part.is_empty());
+        match (self, parts.next(), parts.next(), parts.next()) {
+            (Self::Deployment, Some(_), Some(_), None) => true,
+            (Self::StatefulSet, Some(ordinal), None, None) => ordinal.bytes().all(|one| one.is_ascii_digit()),
+            (Self::DaemonSet | Self::ReplicaSet | Self::Job, Some(_), None, None) => true,
+            // The pods of an Indexed Job have their index before the suffix.
+            (Self::Job, Some(index), Some(_), None) => index.bytes().all(|one| one.is_ascii_digit()),
+            _ => false,
+        }
+    }
+}
+
 /// A pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PodDetails {
@@ -287,11 +305,26 @@ impl EventDetails {
     }
 }
 
+/// The reasons of events that report an eviction by a taint (TE-34), or name the node of its pod.
+pub(crate) const EVICTED: &str = "TaintManagerEviction";
+pub(crate) const NODE_REASONS: [&str; 2] = ["Scheduled", "Killing"];
+
 impl EventDetails {
-    /// The node to which the scheduler bound the pod, if the event is about that.
-    pub(crate) fn bound_to(&self) -> Option<&str> {
-        let is_binding = self.reason == "Scheduled";
-        is_binding.then(|| self.message.rsplit_once(" to ").map(|(_, node)| node))?
+    /// Whether it reports an eviction by a taint; a cancelled countdown has the same reason.
+    pub(crate) fn is_eviction(&self) -> bool {
+        self.reason == EVICTED && self.message.starts_with("Marking for deletion")
+    }
+
+    /// The pod's node, if the event names it: that of the scheduler, of a kubelet, or of Taintward.
+    pub(crate) fn node(&self) -> Option<&str> {
+        match self.reason.as_str() {
+            "Scheduled" => self.message.rsplit_once(" to ").map(|(_, node)| node),
+            EVICTED => {
+                let (_, reason) = self.message.split_once(": node ")?;
+                reason.split_once(" has taint ").map(|(node, _)| node)
+            }
+            _ => (self.by == "kubelet" && !self.instance.is_empty()).then_some(self.instance.as_str()),
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //!   read is a gap, what does not exist is known to be absent.
 
 use super::cluster::ClusterReader;
-use super::details::{ObjectNames, RelatedDetails, WorkloadOwner};
+use super::details::{EVICTED, EventDetails, NODE_REASONS, ObjectNames, RelatedDetails, WorkloadOwner};
 use super::selected_pods::SelectedPods;
 use super::{ClusterState, ReadError, files, moment};
 use crate::manifest::TextPosition;
@@ -83,12 +83,40 @@ pub(crate) async fn in_cluster(
     for name in &wanted.pods {
         knows_events &= related.events(namespace, name).await;
     }
+    // A node's pods are of any namespace.
+    let place = if wanted.nodes.is_empty() { namespace } else { "" };
+    let past = if wanted.past { related.past_evictions(place).await } else { Ok(()) };
     related.nodes_of_gone().await;
     let RelatedReader { builder, details, gaps, gone, absent, present, .. } = related;
-    let notes = reader.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
+    let mut notes: Vec<String> = reader.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
+    // The explanation of the present is complete without them.
+    notes.extend(past.err().map(|why| format!("past evictions are unknown: {why}")));
     let about = Vec::new();
     let state = ClusterState { snapshot: builder.finish(), from: reader.place(), gaps, notes, about };
     RelatedObjects { state, details, gone, absent, present, elsewhere, knows_events }
+}
+
+/// Reads the nodes, and the events about evictions in a namespace; in all if it is empty.
+pub(crate) async fn past_evictions(
+    reader: &ClusterReader<'_>,
+    namespace: &str,
+    as_of: Option<Timestamp>,
+) -> RelatedObjects {
+    let builder = SnapshotBuilder::new(moment(as_of, &reader.clock), NumericOperators::Off, true);
+    let details = RelatedDetails::of(ObjectNames { past: true, ..ObjectNames::default() });
+    let (gaps, gone, absent, present) = (Vec::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut related = RelatedReader { reader, builder, details, gaps, gone, absent, present };
+    related.all_nodes().await;
+    let past = related.past_evictions(namespace).await;
+    if let Err(why) = &past {
+        related.lacks(&why.to_string(), "evictions are missing or incomplete");
+    }
+    let knows_events = past.is_ok();
+    let RelatedReader { builder, details, gaps, gone, absent, present, .. } = related;
+    let notes = reader.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
+    let state =
+        ClusterState { snapshot: builder.finish(), from: reader.place(), gaps, notes, about: Vec::new() };
+    RelatedObjects { state, details, gone, absent, present, elsewhere: BTreeMap::new(), knows_events }
 }
 
 /// The namespaces with a pod of that name, as far as the user may know.
@@ -195,9 +223,16 @@ impl RelatedReader<'_, '_> {
 
     /// Reads the nodes on which deleted pods ran, as far as events name them.
     async fn nodes_of_gone(&mut self) {
-        let events = self.details.events.iter().filter(|event| self.gone.contains(&event.about));
+        let about_gone = self.details.events.iter().filter(|event| self.gone.contains(&event.about));
+        let past = &self.details.past_events;
+        let evicted: BTreeSet<&str> =
+            past.iter().filter(|event| event.is_eviction()).map(|event| &*event.uid).collect();
+        let past = past.iter().filter(|event| evicted.contains(&*event.uid));
         let names: BTreeSet<String> =
-            events.filter_map(|event| event.bound_to()).map(str::to_owned).collect();
+            about_gone.chain(past).filter_map(EventDetails::node).map(str::to_owned).collect();
+        if names.len() > NODES_READ_MOST {
+            return self.all_nodes().await;
+        }
         for name in names {
             if !self.details.nodes.contains_key(&name) {
                 self.node(name).await;
@@ -242,6 +277,26 @@ impl RelatedReader<'_, '_> {
         if let Err(why) = reader.each(listing, &mut add).await {
             self.lacks(&why.to_string(), lacking);
         }
+    }
+
+    /// Reads the events about evictions and, if some do not name the node, those that do.
+    async fn past_evictions(&mut self, namespace: &str) -> Result<(), RequestError> {
+        let mut reasons = vec![EVICTED];
+        while let Some(reason) = reasons.pop() {
+            let fields = format!("reason={reason}");
+            let listing =
+                ListRequest { group: "", plural: "events", namespace, selector: "", fields: &fields };
+            let Self { reader, details, .. } = self;
+            let mut add = |json: &[u8]| {
+                details.event(json);
+                Ok(())
+            };
+            reader.each(listing, &mut add).await?;
+            if reason == EVICTED && self.details.past_events.iter().any(|event| event.node().is_none()) {
+                reasons.extend(NODE_REASONS);
+            }
+        }
+        Ok(())
     }
 
     /// Reads events and returns whether that succeeded. Events of `events.k8s.io` are stored as the same objects and

@@ -8,6 +8,7 @@ use super::target::TargetKind;
 use super::{ExplainContext, Explanation, ExplanationResult, not_found};
 use crate::cluster_state::details::{ConditionDetails, NodeDetails};
 use crate::output::PrintOptions;
+use crate::past_eviction::PastEviction;
 use serde_json::Value;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotNode};
 use taintward_core::forecast::{
@@ -115,6 +116,13 @@ impl<'s> NodeExplanation<'s> {
     fn held(&self) -> usize {
         let is_held = |fate: &&PodForecast| fate.after == Outcome::Stays(StayReason::OnHold);
         self.fates().pods.iter().filter(is_held).count()
+    }
+
+    /// The pods that were evicted from it, the newest last.
+    fn past_evictions(&self) -> Vec<PastEviction<'s>> {
+        let mut past = self.context.past_evictions();
+        past.retain(|eviction| eviction.node() == Some(self.node_name()));
+        past
     }
 
     /// Conditions that report a problem.

@@ -6,7 +6,6 @@
 
 mod blockers;
 mod ending;
-mod eviction_trace;
 mod missing_pod;
 mod pod_object;
 mod pod_text;

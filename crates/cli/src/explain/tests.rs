@@ -230,6 +230,7 @@ fn the_schema_describes_what_is_printed() {
         ),
         ("pending.yaml", "pod/hog"),
         ("vendors.yaml", "node/old node/new pod/waits pod/runs"),
+        ("past.yaml", "pod/store-0 pod/alone node/p1 deploy/front"),
         ("records.yaml", "pod/guarded pod/held pod/released node/far sts/db"),
     ] {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
@@ -239,7 +240,8 @@ fn the_schema_describes_what_is_printed() {
             TargetKind::Workload(maker) => Some((maker, target.name.clone())),
             TargetKind::Pod | TargetKind::Node => None,
         });
-        let wanted = ObjectNames { pods, workloads: workloads.collect(), ..ObjectNames::default() };
+        let wanted =
+            ObjectNames { pods, workloads: workloads.collect(), past: true, ..ObjectNames::default() };
         let related = in_files(&[format!("{folder}{file}").into()], wanted, as_of, NumericOperators::Off);
         let context = ExplainContext { related, controllers: None, namespace: None };
         let all = Explanations::of(&context, &targets);

@@ -3,10 +3,24 @@
 use crate::cluster_state::details::EventDetails;
 use crate::messages::{at_moment, bullet, paragraph};
 use crate::output::PrintOptions;
+use crate::past_eviction::PastEviction;
 use taintward_core::time::{Mono, Now, Wall};
 
 /// The largest number of events shown: the last ones.
 const EVENTS_MOST: usize = 5;
+
+/// The largest number of past evictions shown: the last ones.
+const EVICTIONS_MOST: usize = 10;
+
+/// The list of past evictions; nothing if there is none.
+pub(super) fn past_evictions(text: &mut String, past: &[PastEviction<'_>], now: Now, view: &PrintOptions) {
+    let left_out = past.len().saturating_sub(EVICTIONS_MOST);
+    let mut lines: Vec<String> = past[left_out..].iter().map(|eviction| eviction.line(now)).collect();
+    if left_out > 0 {
+        lines.insert(0, format!("{left_out} earlier ones; taintward pending --past lists all"));
+    }
+    list(text, "Evicted pods, according to events:", &lines, view);
+}
 
 /// A heading and a line for each sentence; nothing if there is none.
 pub(super) fn list(text: &mut String, heading: &str, sentences: &[String], view: &PrintOptions) {

@@ -14,6 +14,10 @@ pub(crate) struct PendingArgs {
     /// change, or with -o json an object on each line
     #[arg(short, long, conflicts_with = "as_of")]
     watch: bool,
+    /// Lists the pods that taints have evicted, the last one last, according to events, which API servers keep for an
+    /// hour by default
+    #[arg(long, conflicts_with = "watch")]
+    past: bool,
     /// The cluster's state in files, as kubectl get -o yaml or json prints it, a folder of them, or - for standard
     /// input; may be repeated. The default is the current cluster
     #[arg(
@@ -32,6 +36,8 @@ pub(crate) struct PendingArgs {
 #[derive(Debug)]
 pub(crate) struct PendingOptions {
     pub(crate) watch: bool,
+    /// Whether to list past evictions.
+    pub(crate) past: bool,
     pub(crate) files: Vec<PathBuf>,
     pub(crate) cluster: ClusterOptions,
     /// The time to evaluate at; the present by default.
@@ -45,6 +51,10 @@ pub(crate) struct PendingOptions {
 pub(crate) enum PendingArgsError {
     #[error("-w supports the output formats table, wide and json only; omit -w for the others")]
     WatchForm,
+    #[error(
+        "--past lists events, which do not have the labels and fields of pods; omit -l and --field-selector"
+    )]
+    PastSelector,
     #[error(transparent)]
     Output(#[from] OutputError),
 }
@@ -57,6 +67,17 @@ impl PendingArgs {
         {
             return Err(PendingArgsError::WatchForm);
         }
-        Ok(PendingOptions { watch: self.watch, files: self.filename, cluster, as_of, numeric, output })
+        if self.past && !(cluster.selector.is_empty() && cluster.fields.is_empty()) {
+            return Err(PendingArgsError::PastSelector);
+        }
+        Ok(PendingOptions {
+            watch: self.watch,
+            past: self.past,
+            files: self.filename,
+            cluster,
+            as_of,
+            numeric,
+            output,
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! Collects the details of the objects that `explain` names, from files or from a cluster.
 
-use super::{EventDetails, NodeDetails, PodDetails, WorkloadOwner};
+use super::{EventDetails, NODE_REASONS, NodeDetails, PodDetails, WorkloadOwner};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The objects to explain.
@@ -12,6 +12,8 @@ pub(crate) struct ObjectNames {
     pub(crate) nodes: BTreeSet<String>,
     /// Workloads whose pods are all explained.
     pub(crate) workloads: BTreeSet<(WorkloadOwner, String)>,
+    /// Whether past evictions are wanted: of the named nodes and workloads, or all.
+    pub(crate) past: bool,
     /// The namespace of the pods; `None`: any, which is possible for files only.
     pub(crate) namespace: Option<String>,
 }
@@ -29,6 +31,8 @@ pub(crate) struct RelatedDetails {
     pub(crate) nodes: BTreeMap<String, NodeDetails>,
     /// Events about the pods.
     pub(crate) events: Vec<EventDetails>,
+    /// Events that report evictions, or name the nodes of evicted pods.
+    pub(crate) past_events: Vec<EventDetails>,
 }
 
 impl RelatedDetails {
@@ -59,18 +63,22 @@ impl RelatedDetails {
 
     pub(in crate::cluster_state) fn node(&mut self, json: &[u8]) {
         // Any node may turn out to be that of a pod that is read later.
-        let ObjectNames { pods, nodes, workloads, .. } = &self.wanted;
-        let is_wanted = !(pods.is_empty() && nodes.is_empty() && workloads.is_empty());
+        let ObjectNames { pods, nodes, workloads, past, .. } = &self.wanted;
+        let is_wanted = *past || !(pods.is_empty() && nodes.is_empty() && workloads.is_empty());
         if let Some(node) = is_wanted.then(|| NodeDetails::of(json)).flatten() {
             self.nodes.insert(node.name.clone(), node);
         }
     }
 
     pub(in crate::cluster_state) fn event(&mut self, json: &[u8]) {
-        if !self.wanted.pods.is_empty()
-            && let Some(event) = EventDetails::of(json)
-            && self.wanted.pods.contains(&event.about)
-        {
+        if !self.wanted.past && self.wanted.pods.is_empty() {
+            return;
+        }
+        let Some(event) = EventDetails::of(json) else { return };
+        if self.wanted.past && (event.is_eviction() || NODE_REASONS.contains(&event.reason.as_str())) {
+            self.past_events.push(event.clone());
+        }
+        if self.wanted.pods.contains(&event.about) {
             self.events.push(event);
         }
     }

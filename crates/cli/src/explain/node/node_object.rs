@@ -3,6 +3,7 @@
 use super::NodeExplanation;
 use crate::explain::object_parts;
 use crate::messages::{self, stamp};
+use crate::past_eviction::PastEviction;
 use serde_json::{Value, json};
 use taintward_core::forecast::PodForecast;
 use taintward_core::time::Mono;
@@ -43,6 +44,7 @@ pub(super) fn object(explanation: &NodeExplanation<'_>) -> Value {
         },
         "evictions": evictions.iter().map(pod).collect::<Vec<_>>(),
         "stayingReasons": stays.iter().map(|(reason, pods)| json!({ "reason": reason, "pods": pods })).collect::<Vec<_>>(),
+        "pastEvictions": explanation.past_evictions().iter().map(PastEviction::object).collect::<Vec<_>>(),
         "conditions": explanation
             .ailments()
             .iter()

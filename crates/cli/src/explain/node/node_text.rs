@@ -44,6 +44,7 @@ pub(super) fn text(explanation: &NodeExplanation<'_>, view: &PrintOptions, text:
         .map(|(why, count)| format!("{count}: {why}"))
         .collect();
     list(text, "Pods that stay:", &stays, view);
+    text_parts::past_evictions(text, &explanation.past_evictions(), explanation.now(), view);
 }
 
 fn fares(explanation: &NodeExplanation<'_>) -> String {

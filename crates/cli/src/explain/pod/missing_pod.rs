@@ -1,11 +1,11 @@
 //! Explains a pod that does not exist, from its remaining events and the other pods of its workload.
 
-use super::eviction_trace::EvictionTrace;
 use crate::cluster_state::details::{EventDetails, PodDetails};
 use crate::explain::target::TargetKind;
 use crate::explain::{ExplainContext, Explanation, ExplanationResult, not_found, object_parts, text_parts};
 use crate::messages::paragraph;
 use crate::output::PrintOptions;
+use crate::past_eviction::PastEviction;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ struct MissingPodExplanation<'s> {
     /// The newest last.
     events: Vec<&'s EventDetails>,
     /// The eviction of the last pod of this name.
-    trace: Option<EvictionTrace<'s>>,
+    trace: Option<PastEviction<'s>>,
     /// Pods that may have replaced it, each once.
     other_pods: Vec<&'s PodDetails>,
 }
@@ -35,7 +35,7 @@ pub(super) fn explain<'s>(context: &'s ExplainContext, name: &'s str) -> Explana
         others.map(|pod| ((pod.namespace.as_str(), pod.name.as_str()), pod)).collect();
     let last = events.last().map_or("", |event| event.uid.as_str());
     let of_last: Vec<&EventDetails> = events.iter().copied().filter(|event| event.uid == last).collect();
-    let trace = EvictionTrace::of(context, &of_last);
+    let trace = PastEviction::last(context.snapshot(), &of_last);
     let other_pods = others.into_values().collect();
     Ok(Box::new(MissingPodExplanation { context, name, events, trace, other_pods }))
 }
@@ -86,7 +86,7 @@ impl Explanation for MissingPodExplanation<'_> {
             "object": { "kind": "Pod", "namespace": self.context.namespace(), "name": self.name, "uid": null },
             "outcome": "Deleted",
             "summary": self.summary(),
-            "eviction": self.trace.as_ref().map(EvictionTrace::object),
+            "eviction": self.trace.as_ref().map(PastEviction::object),
             "events": object_parts::events(&self.events),
             "otherPods": others.collect::<Vec<_>>(),
         })

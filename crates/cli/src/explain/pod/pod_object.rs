@@ -1,11 +1,11 @@
 //! Builds the JSON of the explanation of a pod.
 
-use super::eviction_trace::EvictionTrace;
 use super::taint_explanation::{TaintExplanation, miss};
 use super::{PodExplanation, blockers, ending, possible_nodes};
 use crate::explain::object_parts;
 use crate::held_pod;
 use crate::messages::{self, stamp};
+use crate::past_eviction::PastEviction;
 use serde_json::{Value, json};
 use taintward_core::taint_start::BindingSource;
 use taintward_core::time::Now;
@@ -29,7 +29,7 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
     };
     let parts = explanation.parts();
     let (events, earlier) = explanation.events();
-    let earlier = EvictionTrace::of(explanation.context, &earlier);
+    let earlier = PastEviction::last(explanation.snapshot(), &earlier);
     let mut object = json!({
         "kind": "Explanation",
         "object": {
@@ -56,7 +56,7 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
         "ended": ending::object(explanation),
         "blockedBy": blockers::of(explanation),
         "events": object_parts::events(&events),
-        "earlierEviction": earlier.as_ref().map(EvictionTrace::object),
+        "earlierEviction": earlier.as_ref().map(PastEviction::object),
     });
     if let Some(scheduling) = possible_nodes::object(explanation) {
         object["scheduling"] = scheduling;

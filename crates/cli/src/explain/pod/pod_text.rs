@@ -1,12 +1,12 @@
 //! Formats the explanation of a pod for people, with the verdict first.
 
-use super::eviction_trace::EvictionTrace;
 use super::taint_explanation::TaintExplanation;
 use super::{PodExplanation, PodLocation, blockers, ending, possible_nodes};
 use crate::cluster_state::details::PodDetails;
 use crate::explain::text_parts::{self, list};
 use crate::messages::{at_moment, paragraph};
 use crate::output::PrintOptions;
+use crate::past_eviction::PastEviction;
 use taintward_core::cluster_snapshot::WorkloadKind;
 use taintward_core::taint::{Taint, TaintEffect, WellKnownTaint};
 use taintward_core::taint_start::BindingSource;
@@ -35,7 +35,7 @@ pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: 
     let (own, earlier) = explanation.events();
     list(text, "Events:", &text_parts::events(&own, explanation.now()), view);
     let earlier =
-        EvictionTrace::of(explanation.context, &earlier).map(|trace| trace.summary(explanation.now()));
+        PastEviction::last(explanation.snapshot(), &earlier).map(|trace| trace.summary(explanation.now()));
     let heading = "The last eviction of an earlier pod of this name:";
     list(text, heading, &earlier.into_iter().collect::<Vec<_>>(), view);
 }

@@ -6,9 +6,10 @@ use super::PodExplanation;
 use crate::cluster_state::details::{PodDetails, WorkloadOwner};
 use crate::color::Color;
 use crate::explain::target::Target;
-use crate::explain::{ExplainContext, Explanation, ExplanationResult, not_found};
+use crate::explain::{ExplainContext, Explanation, ExplanationResult, not_found, text_parts};
 use crate::messages::{self, paragraph, stamp};
 use crate::output::{PrintOptions, Table, TableCell, TableColumn};
+use crate::past_eviction::PastEviction;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use taintward_core::time::{Mono, Now};
@@ -80,6 +81,15 @@ pub(super) fn explain<'s>(
 }
 
 impl WorkloadExplanation<'_> {
+    /// Its evicted pods, judging by their names, the newest last.
+    fn past_evictions(&self) -> Vec<PastEviction<'_>> {
+        let mut past = self.context.past_evictions();
+        past.retain(|eviction| {
+            eviction.namespace() == self.namespace && self.maker.may_own(&self.target.name, eviction.pod())
+        });
+        past
+    }
+
     fn counts(&self, now: Now) -> OutcomeCounts {
         let mut counts = OutcomeCounts::default();
         for pod in &self.pods {
@@ -124,8 +134,9 @@ impl Explanation for WorkloadExplanation<'_> {
             ),
         };
         paragraph(text, &sentence, view);
+        let past = self.past_evictions();
         if self.pods.is_empty() {
-            return;
+            return text_parts::past_evictions(text, &past, now, view);
         }
         let leaves = TableColumn::new(&messages::with_zone("EVICTED", now));
         let mut table = Table::new(vec![
@@ -149,6 +160,7 @@ impl Explanation for WorkloadExplanation<'_> {
         }
         text.push('\n');
         *text += &table.print(view);
+        text_parts::past_evictions(text, &past, now, view);
     }
 
     fn object(&self) -> Value {
@@ -174,6 +186,7 @@ impl Explanation for WorkloadExplanation<'_> {
             "held": [],
             "beingDeleted": [],
             "unknown": [],
+            "pastEvictions": self.past_evictions().iter().map(PastEviction::object).collect::<Vec<_>>(),
         });
         for pod in &self.pods {
             let PodDetails { namespace, name, node, .. } = pod.details;
