@@ -7,7 +7,7 @@
 use crate::cluster_state::ClusterReader;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use taintward_core::time::Wall;
+use taintward_core::time::{Mono, Span, Wall};
 use taintward_kube::paged_list;
 use taintward_kube::wire::{Fields, LeaseSpecJson, MetaJson, ObjectJson, Whole, object_from_slice};
 
@@ -25,7 +25,12 @@ const LENGTHS: i64 = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LeaseHolder {
     /// A process renews it.
-    Held(String),
+    Held {
+        /// The process.
+        holder: String,
+        /// Since when, if the lease says so.
+        since: Option<Wall>,
+    },
     /// It has not been renewed for this many seconds.
     Stale(i64),
     /// It exists but has no holder.
@@ -45,6 +50,15 @@ pub(crate) struct ActiveControllers {
     pub(crate) upstreams: LeaseHolder,
 }
 
+/// A countdown that began again when kube-controller-manager started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RestartedCountdown {
+    /// Since when kube-controller-manager is the leader.
+    pub(crate) leader_since: Mono,
+    /// When it is expected to evict the pod.
+    pub(crate) expected_at: Mono,
+}
+
 impl LeaseHolder {
     fn of(json: &[u8], now: Wall) -> Self {
         type LeaseJson<'a> = ObjectJson<MetaJson<'a>, Fields<LeaseSpecJson<'a, Whole>>>;
@@ -61,13 +75,17 @@ impl LeaseHolder {
         let age = now.as_micros().saturating_sub(renewed.as_microsecond()) / 1_000_000;
         match age > i64::from(spec.lease_duration_seconds.unwrap_or(15)).saturating_mul(LENGTHS) {
             true => Self::Stale(age),
-            false => Self::Held(spec.holder_identity.to_string()),
+            false => {
+                let acquired = spec.acquire_time.parse::<Timestamp>().ok();
+                let since = acquired.map(|at| Wall::from_micros(at.as_microsecond()));
+                Self::Held { holder: spec.holder_identity.to_string(), since }
+            }
         }
     }
 
     const fn word(&self) -> &'static str {
         match self {
-            Self::Held(_) => "Held",
+            Self::Held { .. } => "Held",
             Self::Stale(_) => "Stale",
             Self::Free => "NoHolder",
             Self::Absent => "NotFound",
@@ -78,7 +96,7 @@ impl LeaseHolder {
     /// The rank of a state: a lower one contains more information.
     const fn rank(&self) -> u8 {
         match self {
-            Self::Held(_) => 0,
+            Self::Held { .. } => 0,
             Self::Stale(_) => 1,
             Self::Free => 2,
             Self::Unread(_) => 3,
@@ -88,7 +106,7 @@ impl LeaseHolder {
 
     fn described(&self, place: &str, name: &str) -> String {
         match self {
-            Self::Held(holder) => format!("lease {place}/{name} is held by {holder}"),
+            Self::Held { holder, .. } => format!("lease {place}/{name} is held by {holder}"),
             Self::Stale(age) => format!("lease {place}/{name} was not renewed for {age}s"),
             Self::Free => format!("lease {place}/{name} has no holder"),
             Self::Absent => format!("lease {place}/{name} does not exist"),
@@ -121,11 +139,11 @@ impl ActiveControllers {
         let Self { ours, place, upstreams } = self;
         let both = format!("{}, {}", ours.described(place, OURS), upstreams.described(NAMESPACE, UPSTREAMS));
         match (ours, upstreams) {
-            (LeaseHolder::Held(_), _) => None,
-            (_, LeaseHolder::Held(_)) => Some(format!(
-                "no Taintward holds the lease {place}/{OURS}; a kube-controller-manager runs, but its lease does \
-                 not show whether its taint-eviction-controller is on"
-            )),
+            (LeaseHolder::Held { .. }, _) => None,
+            (_, LeaseHolder::Held { .. }) => Some(
+                "no Taintward runs here; kube-controller-manager evicts, unless its taint-eviction-controller is off"
+                    .to_owned(),
+            ),
             (LeaseHolder::Unread(_), _) | (_, LeaseHolder::Unread(_)) => {
                 Some(format!("it is unknown whether a taint eviction controller runs: {both}"))
             }
@@ -134,6 +152,24 @@ impl ActiveControllers {
                  election or with another lease, or a control plane that hides its lease"
             )),
         }
+    }
+
+    /// When kube-controller-manager evicts a pod whose countdown it does not remember: it became the leader afterwards,
+    /// and counts from then. `None`: it remembers, or Taintward evicts, which does not forget.
+    pub(crate) fn restarted(
+        &self,
+        countdown_started_at: Mono,
+        evicted_at: Mono,
+    ) -> Option<RestartedCountdown> {
+        let (false, LeaseHolder::Held { since: Some(since), .. }) =
+            (matches!(self.ours, LeaseHolder::Held { .. }), &self.upstreams)
+        else {
+            return None;
+        };
+        let leader_since = Mono::from_micros(since.as_micros());
+        let length = evicted_at.since(countdown_started_at);
+        (leader_since > countdown_started_at && length > Span::ZERO)
+            .then(|| RestartedCountdown { leader_since, expected_at: leader_since.plus(length) })
     }
 
     pub(crate) fn object(&self) -> Value {
@@ -170,26 +206,49 @@ mod tests {
     fn a_lease_is_held_stale_or_free() {
         let spec =
             |time| format!(r#""holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "{time}""#);
-        assert_eq!(lease(&spec("2026-11-21T13:59:59.000000Z")), LeaseHolder::Held("a".into()));
+        assert_eq!(
+            lease(&spec("2026-11-21T13:59:59.000000Z")),
+            LeaseHolder::Held { holder: "a".into(), since: None }
+        );
         assert_eq!(
             lease(&spec("2026-11-21T14:00:05.000000Z")),
-            LeaseHolder::Held("a".into()),
+            LeaseHolder::Held { holder: "a".into(), since: None },
             "clocks may differ"
         );
-        assert_eq!(lease(&spec("2026-11-21T13:59:00.000000Z")), LeaseHolder::Held("a".into()));
+        assert_eq!(
+            lease(&spec("2026-11-21T13:59:00.000000Z")),
+            LeaseHolder::Held { holder: "a".into(), since: None }
+        );
         assert_eq!(lease(&spec("2026-11-21T13:58:59.000000Z")), LeaseHolder::Stale(61));
         assert_eq!(lease(r#""holderIdentity": """#), LeaseHolder::Free);
         assert_eq!(lease(""), LeaseHolder::Free);
     }
 
     #[test]
+    fn upstream_counts_from_its_start_where_taintward_does_not_run() {
+        let at = |seconds: i64| Mono::from_secs(1_800_000_000 + seconds);
+        let upstream = |since: i64| LeaseHolder::Held {
+            holder: "a".into(),
+            since: Some(Wall::from_secs(1_800_000_000 + since)),
+        };
+        let restarted = |ours, since, started, due| {
+            let active = ActiveControllers { ours, place: NAMESPACE, upstreams: upstream(since) };
+            active.restarted(at(started), at(due)).map(|countdown| countdown.expected_at)
+        };
+        assert_eq!(restarted(LeaseHolder::Absent, 50, 10, 100), Some(at(140)));
+        assert_eq!(restarted(LeaseHolder::Absent, 5, 10, 100), None, "it saw the countdown begin");
+        assert_eq!(restarted(LeaseHolder::Absent, 50, 10, 10), None, "nothing is tolerated");
+        assert_eq!(restarted(upstream(0), 50, 10, 100), None, "Taintward counts from the taint");
+    }
+
+    #[test]
     fn remarks_contain_only_what_leases_show() {
-        let held = || LeaseHolder::Held("a".into());
+        let held = || LeaseHolder::Held { holder: "a".into(), since: None };
         let remark = |ours, upstreams| {
             ActiveControllers { ours, place: NAMESPACE, upstreams }.remark().unwrap_or_default()
         };
         assert_eq!(remark(held(), LeaseHolder::Absent), "");
-        assert!(remark(LeaseHolder::Absent, held()).contains("does not show whether"));
+        assert!(remark(LeaseHolder::Absent, held()).contains("kube-controller-manager evicts, unless"));
         assert!(
             remark(LeaseHolder::Absent, LeaseHolder::Stale(99))
                 .starts_with("no taint eviction controller was found: lease ")
@@ -206,7 +265,7 @@ mod tests {
 
     #[test]
     fn an_installation_has_its_lease_in_its_own_namespace() {
-        let held = || LeaseHolder::Held("a".into());
+        let held = || LeaseHolder::Held { holder: "a".into(), since: None };
         for (by_default, installed, wanted) in [
             (LeaseHolder::Absent, held(), None),
             (LeaseHolder::Stale(70), held(), None),

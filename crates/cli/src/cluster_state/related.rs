@@ -85,7 +85,8 @@ pub(crate) async fn in_cluster(
     }
     // A node's pods are of any namespace.
     let place = if wanted.nodes.is_empty() { namespace } else { "" };
-    let past = if wanted.past { related.past_evictions(place).await } else { Ok(()) };
+    let exists = !(wanted.nodes.is_empty() && related.present.is_empty() && related.details.made.is_empty());
+    let past = if wanted.past && exists { related.past_evictions(place).await } else { Ok(()) };
     related.nodes_of_gone().await;
     let RelatedReader { builder, details, gaps, gone, absent, present, .. } = related;
     let mut notes: Vec<String> = reader.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();

@@ -152,6 +152,19 @@ impl<'s> PodExplanation<'s> {
         self.snapshot().ceiling(self.pod?, instances)
     }
 
+    /// The sentence about a countdown that kube-controller-manager does not remember.
+    fn restarted(&self) -> Option<String> {
+        let (_, verdict) = self.judged.as_ref()?;
+        let reason = &verdict.reasons[verdict.decisive?];
+        let restarted = self.context.controllers.as_ref()?.restarted(reason.counts_from, self.leaves()?)?;
+        Some(format!(
+            "kube-controller-manager became the leader at {}, after this countdown began, and counts from then: it evicts \
+             the pod at about {}.",
+            at_moment(self.now(), restarted.leader_since),
+            at_moment(self.now(), restarted.expected_at)
+        ))
+    }
+
     /// The sentence about its hold or guard.
     fn record(&self) -> Option<String> {
         let why = self.hold_reason();

@@ -176,7 +176,34 @@ impl<'s> PendingList<'s> {
             )
         });
         let now = self.state.snapshot.now();
-        guarded.into_iter().chain(HeldRow::remark(&self.held, now)).chain(self.being_deleted()).collect()
+        let restarted = self.restarted();
+        restarted
+            .into_iter()
+            .chain(guarded)
+            .chain(HeldRow::remark(&self.held, now))
+            .chain(self.being_deleted())
+            .collect()
+    }
+
+    /// The remark about countdowns that kube-controller-manager does not remember.
+    fn restarted(&self) -> Option<String> {
+        let controllers = self.enforcers.as_ref()?;
+        let again = |row| -> Option<(&PendingRow, _)> {
+            let row: &PendingRow = row;
+            Some((row, controllers.restarted(row.countdown_started_at, row.evicted_at)?))
+        };
+        let restarted: Vec<_> = self.rows.iter().filter_map(again).collect();
+        let (first, countdown) = restarted.first()?;
+        let now = self.state.snapshot.now();
+        Some(format!(
+            "kube-controller-manager became the leader at {}, after the countdowns of {} began; it counts from then, and \
+             evicts {}/{} at about {}",
+            messages::at_moment(now, countdown.leader_since),
+            messages::counted(restarted.len(), "pod"),
+            first.namespace,
+            first.pod,
+            messages::at_moment(now, countdown.expected_at)
+        ))
     }
 
     /// The remark about pods that are being deleted, which have no countdown.
@@ -319,7 +346,7 @@ mod tests {
             Some(ActiveControllers {
                 ours: LeaseHolder::Absent,
                 place: "kube-system",
-                upstreams: LeaseHolder::Held("a".into()),
+                upstreams: LeaseHolder::Held { holder: "a".into(), since: None },
             }),
         ] {
             let list = PendingList::of(&state, enforcers, "", String::new());

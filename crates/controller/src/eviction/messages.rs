@@ -75,12 +75,13 @@ fn held(span: Span) -> String {
     }
 }
 
-/// The source of a taint start, as text.
+/// The source of a taint start, as text. Times of objects have whole seconds and come from another clock, so the start
+/// is the latest that they allow (S3).
 pub(crate) const fn source(source: TaintStartSource) -> &'static str {
     match source {
         TaintStartSource::SeenLive => "observed live",
-        TaintStartSource::TimeAdded => "by its timeAdded",
-        TaintStartSource::ManagedFields => "by the node's managedFields",
+        TaintStartSource::TimeAdded => "at the latest; by its timeAdded",
+        TaintStartSource::ManagedFields => "at the latest; by the node's managedFields",
         TaintStartSource::FirstSight => "first seen then",
     }
 }
@@ -120,14 +121,14 @@ mod tests {
         assert_eq!(
             evicted(&node, &grounds(None), NOW),
             "Marking for deletion Pod shop/web-0: node n1 has taint k=v:NoExecute since 2027-01-15T07:59:00Z \
-             (by its timeAdded), and the pod does not tolerate it"
+             (at the latest; by its timeAdded), and the pod does not tolerate it"
         );
         let late =
             EvictionReason { counts_from: Mono::from_secs(41), ..grounds(Some((2, Span::from_secs(60)))) };
         assert_eq!(
             evicted(&node, &late, NOW),
             "Marking for deletion Pod shop/web-0: node n1 has taint k=v:NoExecute since 2027-01-15T07:59:00Z \
-             (by its timeAdded), pod there since 2027-01-15T07:59:01Z, tolerated for 1m0s (toleration 2) until \
+             (at the latest; by its timeAdded), pod there since 2027-01-15T07:59:01Z, tolerated for 1m0s (toleration 2) until \
              2027-01-15T08:00:00Z"
         );
         let held = EvictionReason { held: Span::from_secs(90), ..late.clone() };

@@ -19,7 +19,7 @@ pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: 
     let of = maker.map(|workload| format!(", of {workload}")).unwrap_or_default();
     paragraph(text, &format!("Pod {namespace}/{name}{on}{of}"), view);
     paragraph(text, &explanation.summary(), view);
-    if let Some(sentence) = explanation.record() {
+    for sentence in explanation.record().into_iter().chain(explanation.restarted()) {
         paragraph(text, &sentence, view);
     }
     if let (Some(pod), PodLocation::On(_)) = (explanation.pod, explanation.place) {
