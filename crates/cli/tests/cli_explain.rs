@@ -19,42 +19,7 @@ use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-const OBJECTS: &str = "\
-apiVersion: v1
-kind: Node
-metadata:
-  name: n1
-  labels: {disk: ssd}
-  managedFields:
-  - {manager: kubelet, operation: Update, apiVersion: v1, time: '2026-01-01T00:00:00Z', fieldsType: FieldsV1, fieldsV1: {
-      f:metadata: {f:labels: {f:disk: {}}}}}
----
-{apiVersion: v1, kind: Node, metadata: {name: n2}}
----
-{apiVersion: v1, kind: Namespace, metadata: {name: shop}}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: patient, namespace: shop, labels: {app: ward}}
-spec:
-  nodeName: n1
-  terminationGracePeriodSeconds: 0
-  tolerations: [{key: maintenance, operator: Exists, effect: NoExecute, tolerationSeconds: 20}]
-  containers: [{name: a, image: a}]
----
-apiVersion: v1
-kind: Pod
-metadata: {name: lasting, namespace: shop}
-spec:
-  nodeName: n1
-  tolerations: [{key: maintenance, operator: Exists, effect: NoExecute, tolerationSeconds: 3000}]
-  containers: [{name: a, image: a}]
----
-apiVersion: coordination.k8s.io/v1
-kind: Lease
-metadata: {name: taintward, namespace: kube-system}
-spec: {holderIdentity: elsewhere, leaseDurationSeconds: 15, renewTime: '2026-01-01T00:00:00.000000Z'}
-";
+const OBJECTS: &str = include_str!("cli/explained.yaml");
 
 struct Stage {
     folder: Folder,
@@ -361,9 +326,10 @@ fn pods_on_many_nodes_need_no_request_for_each() {
         _ => There::Hidden,
     });
     let (code, out, said) = ended(command(&kubeconfig, "explain ds/agent -o json"));
-    let unread = "note: past evictions are unknown: list events in shop: 403 Forbidden: eve cannot list resource events; \
-                  grant the verb list on events in API group \"\"\n";
-    assert_eq!((code, said.as_str()), (0, unread));
+    assert!(
+        code == 0 && said.starts_with("note: past evictions are unknown: list events in shop: 403"),
+        "{said}"
+    );
     let told: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((&told["pods"]["total"], &told["pods"]["staying"]), (&30.into(), &30.into()), "{out}");
 }
