@@ -87,10 +87,25 @@ pub struct LintedWorkload {
     pub prefers: bool,
     /// Whether it requests resources that only some nodes have, such as `nvidia.com/gpu`.
     pub special_resources: bool,
+    /// What its RuntimeClass adds to its pods.
+    pub runtime: Option<RuntimeScheduling>,
     /// Its tolerations are not all, or it is not a workload of Kubernetes: they are checked one by one only.
     pub partial: bool,
     /// Fields that an API server drops or rejects.
     pub problems: Vec<FieldProblem>,
+}
+
+/// What a RuntimeClass adds to the pods that name it, when they are created.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RuntimeScheduling {
+    /// `spec.runtimeClassName`.
+    pub class: Box<str>,
+    /// Whether the class is among the input; if not, nothing is known about the nodes of its pods.
+    pub is_known: bool,
+    /// The class's `scheduling.tolerations`.
+    pub tolerations: Vec<Toleration>,
+    /// The class's `scheduling.nodeSelector`.
+    pub node_selector: Labels,
 }
 
 impl LintedWorkload {
@@ -102,6 +117,10 @@ impl LintedWorkload {
     /// Whether its pods select or prefer some nodes.
     fn is_led(&self) -> bool {
         self.bound
+            || self
+                .runtime
+                .as_ref()
+                .is_some_and(|runtime| !runtime.is_known || !runtime.node_selector.is_empty())
             || self.prefers
             || self.special_resources
             || !self.node_selector.is_empty()
@@ -122,9 +141,11 @@ impl LintedWorkload {
 
     /// Returns the scheduling spec with these tolerations.
     fn wish(&self, tolerations: Vec<Toleration>) -> PodSchedulingSpec {
+        let mut node_selector = self.node_selector.clone();
+        node_selector.extend(self.runtime.iter().flat_map(|runtime| runtime.node_selector.clone()));
         PodSchedulingSpec {
             tolerations,
-            node_selector: self.node_selector.clone(),
+            node_selector,
             required: self.required.clone(),
             preferred: Vec::new(),
             load: crate::scheduling::ResourceRequests::default(),

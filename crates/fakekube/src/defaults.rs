@@ -13,9 +13,11 @@ use serde_json::{Value, json};
 mod admitted;
 mod extension;
 mod pod;
+mod runtime_class;
 mod workload;
 
 pub use admitted::{priority, tolerations};
+pub use runtime_class::runtime_class;
 
 /// Kinds whose generation counts the changes of their `spec`.
 const COUNTED: [&str; 16] = [

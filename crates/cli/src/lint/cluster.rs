@@ -73,6 +73,16 @@ impl ClusterLint<'_> {
         let (mut basket, mut gaps) = (Collector::default(), Vec::new());
         let mut room = self.nodes(&mut basket, &mut gaps).await;
         let (namespace, selector) = (self.cluster.namespace(self.connected), self.cluster.selector.as_str());
+        let listing = ListRequest {
+            group: "node.k8s.io",
+            plural: "runtimeclasses",
+            namespace: "",
+            selector: "",
+            fields: "",
+        };
+        // Without them, rules about the nodes of pods that name one are not applied.
+        let put = &mut |tree: &YamlNode| basket.put_runtime_class(tree);
+        let _ = self.each(listing, "RuntimeClass", put).await;
         let mut daemons_read = true;
         for (group, plural, kind) in WORKLOADS {
             let listing = ListRequest { group, plural, namespace, selector, fields: &self.cluster.fields };

@@ -7,10 +7,10 @@ use super::object::{self, FieldSpans, LintObject, LintObjectKind, ObjectName};
 use crate::manifest::files::{self, ManifestFile};
 use crate::manifest::{self, TextPosition, YamlNode};
 use crate::progress::Progress;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
-use taintward_core::lint::LintInput;
+use taintward_core::lint::{LintInput, RuntimeScheduling};
 
 /// The largest number of tolerations and taints of one file or cluster; aliases can multiply them.
 const ENTRIES_MOST: usize = 5_000_000;
@@ -82,6 +82,8 @@ pub(crate) struct Collector {
     other_kinds: usize,
     by_shape: usize,
     foreign: usize,
+    /// By name.
+    runtime_classes: BTreeMap<Box<str>, RuntimeScheduling>,
     told: usize,
     progress: Progress,
 }
@@ -91,6 +93,7 @@ impl Collector {
     pub(crate) fn put(&mut self, file: Option<&str>, tree: &YamlNode) -> bool {
         self.told += 1;
         self.progress.at(self.told, "objects");
+        self.put_runtime_class(tree);
         let is_foreign = tree.text("kind").is_empty() || tree.text("apiVersion").is_empty();
         let objects = object::read(tree);
         match objects.iter().any(|object| object.is_known) {
@@ -100,6 +103,13 @@ impl Collector {
             false => self.by_shape += 1,
         }
         objects.into_iter().fold(true, |room, object| room & self.put_object(file, object))
+    }
+
+    /// Keeps what a RuntimeClass adds to pods.
+    pub(super) fn put_runtime_class(&mut self, tree: &YamlNode) {
+        if let Some(class) = object::runtime_class(tree) {
+            self.runtime_classes.insert(class.class.clone(), class);
+        }
     }
 
     fn put_object(&mut self, file: Option<&str>, object: LintObject) -> bool {
@@ -138,7 +148,12 @@ impl Collector {
             }
             let subject = CollectedObject { name, file, places };
             match what {
-                LintObjectKind::Workload(workload) => {
+                LintObjectKind::Workload(mut workload) => {
+                    if let Some(runtime) = &mut workload.runtime
+                        && let Some(class) = self.runtime_classes.get(&runtime.class)
+                    {
+                        runtime.clone_from(class);
+                    }
                     gathered.counts.workloads += count;
                     gathered.facts.daemons_known |= workload.daemon;
                     gathered.facts.workloads.push(workload);

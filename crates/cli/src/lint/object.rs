@@ -9,7 +9,7 @@ use super::elements::{
 use super::known_kinds::list_of;
 use super::shape::{FoundList, FoundProblem, FoundShapes};
 use crate::manifest::{self, TextPosition, TextSpan, YamlNode};
-use taintward_core::lint::{LintedList, LintedNode, LintedWorkload};
+use taintward_core::lint::{LintedList, LintedNode, LintedWorkload, RuntimeScheduling};
 use taintward_core::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
 
 /// The kind, namespace and name of an object.
@@ -305,6 +305,9 @@ fn workload(
             .get("preferredDuringSchedulingIgnoredDuringExecution")
             .is_some_and(|preferred| !preferred.items().is_empty()),
         special_resources: special_resources(spec),
+        runtime: Some(spec.text("runtimeClassName"))
+            .filter(|class| !class.is_empty())
+            .map(|class| RuntimeScheduling { class: class.into(), ..RuntimeScheduling::default() }),
         partial: is_patch(tree, steps, LintedList::Tolerations.field()),
         problems: Vec::new(),
     };
@@ -316,6 +319,20 @@ fn workload(
     let (list, items) = (format!("{path}.tolerations"), spans(&listed));
     let places = FieldSpans { list, whole, selection, items, problems: Vec::new() };
     (LintObjectKind::Workload(workload), places)
+}
+
+/// What a RuntimeClass adds to the pods that name it; `None` for another kind.
+pub(super) fn runtime_class(tree: &YamlNode) -> Option<RuntimeScheduling> {
+    let is_class = tree.text("kind") == "RuntimeClass" && tree.text("apiVersion").starts_with("node.k8s.io/");
+    is_class.then(|| {
+        let tolerations = tree.at(&["scheduling", "tolerations"]).map(YamlNode::items).unwrap_or_default();
+        RuntimeScheduling {
+            class: tree.at(&["metadata", "name"]).map(YamlNode::as_text).unwrap_or_default().into(),
+            is_known: true,
+            tolerations: tolerations.iter().map(|item| toleration(item).read).collect(),
+            node_selector: labels(tree.at(&["scheduling", "nodeSelector"])),
+        }
+    })
 }
 
 fn labels(tree: Option<&YamlNode>) -> Labels {

@@ -165,10 +165,12 @@ fn is_dedicated(key: &str) -> bool {
 }
 
 fn not_let_in(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings: &mut FindingSink<'_>) {
-    if workload.bound {
+    let runtime = workload.runtime.as_ref();
+    if workload.bound || runtime.is_some_and(|runtime| !runtime.is_known) {
         return;
     }
-    let tolerations: Vec<Toleration> = workload.read().cloned().collect();
+    let added = runtime.into_iter().flat_map(|runtime| &runtime.tolerations);
+    let tolerations: Vec<Toleration> = workload.read().chain(added).cloned().collect();
     let tolerations =
         if workload.daemon { daemon_tolerations(&tolerations, workload.host_network) } else { tolerations };
     let wish = workload.wish(tolerations);

@@ -112,3 +112,44 @@ fn ad_6_a_new_node_is_not_ready() {
         assert_eq!(node["spec"]["taints"], json!(taints), "{existing:?}");
     }
 }
+
+#[test]
+fn a_runtime_class_adds_to_its_pods() {
+    let class = json!({
+        "handler": "sealed", "overhead": {"podFixed": {"cpu": "250m"}},
+        "scheduling": {
+            "nodeSelector": {"runtime": "sealed"},
+            "tolerations": [
+                {"key": "runtime", "operator": "Exists", "effect": "NoSchedule"},
+                {"key": "own", "operator": "Exists"},
+            ],
+        },
+    });
+    let own = json!([
+        {"key": "own", "operator": "Equal", "value": "1", "effect": "NoExecute", "tolerationSeconds": 9},
+        {"key": "runtime", "operator": "Exists", "effect": "NoSchedule"},
+    ]);
+    let mut pod =
+        json!({"spec": {"runtimeClassName": "sealed", "nodeSelector": {"disk": "ssd"}, "tolerations": own}});
+    super::runtime_class(&mut pod, &class).unwrap();
+    assert_eq!(pod["spec"]["overhead"], json!({"cpu": "250m"}));
+    assert_eq!(pod["spec"]["nodeSelector"], json!({"disk": "ssd", "runtime": "sealed"}));
+    // Each is there once, and one that another covers is left out.
+    assert_eq!(pod["spec"]["tolerations"], class["scheduling"]["tolerations"]);
+    let mut again = pod.clone();
+    super::runtime_class(&mut again, &class).unwrap();
+    assert_eq!(again, pod);
+    for (field, value, why) in [
+        ("overhead", json!({"cpu": "1"}), "doesn't match"),
+        (
+            "nodeSelector",
+            json!({"runtime": "open"}),
+            "conflict: runtimeClass.scheduling.nodeSelector[runtime]",
+        ),
+    ] {
+        let mut other = json!({"spec": {field: value}});
+        assert!(super::runtime_class(&mut other, &class).unwrap_err().contains(why));
+    }
+    let mut heavy = json!({"spec": {"overhead": {"cpu": "1"}}});
+    assert!(super::runtime_class(&mut heavy, &json!({"handler": "h"})).unwrap_err().contains("without"));
+}

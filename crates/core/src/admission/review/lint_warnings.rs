@@ -88,6 +88,7 @@ fn workload(pod: &AdmittedPod) -> LintedWorkload {
             .any(|name| crate::admission::extended_resource_toleration::is_extended_resource(name)),
         // The API server has decoded it.
         partial: false,
+        runtime: None,
         problems: Vec::new(),
     }
 }

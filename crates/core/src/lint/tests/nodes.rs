@@ -158,3 +158,25 @@ fn own_taints_under_domains_of_kubernetes_are_own() {
         "TL205@0.Key"
     );
 }
+
+/// Admission adds a class's tolerations and node selector to pods.
+#[test]
+fn a_runtime_class_counts_as_admission_adds_it() {
+    let nodes =
+        || vec![labelled(node("s", "sealed=1:NoSchedule"), "runtime", ""), node("o", "other=1:NoSchedule")];
+    let class = |is_known, tolerations: &str| LintedWorkload {
+        runtime: Some(RuntimeScheduling {
+            class: "sealed".into(),
+            is_known,
+            tolerations: workload(tolerations).read().cloned().collect(),
+            node_selector: [("runtime".into(), "".into())].into(),
+        }),
+        ..workload("")
+    };
+    assert_eq!(told(&on(nodes(), workload(""))), "TL304@Selection");
+    assert_eq!(told(&on(nodes(), class(true, "sealed Exists"))), "");
+    // The selector of the class leads to the one node, whose taint nothing tolerates.
+    let other = on(nodes(), class(true, "other Exists"));
+    assert_eq!(told(&other), "TL304@Selection");
+    assert_eq!(told(&on(nodes(), class(false, ""))), "", "nothing is known about an unknown class");
+}

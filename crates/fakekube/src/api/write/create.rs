@@ -64,6 +64,7 @@ impl ApiServer {
         if class.is_some() {
             defaults::priority(&mut body, class.as_ref());
         }
+        merge_runtime_class(txn, resource, &mut body)?;
         events::to_home(resource, &mut body);
         let attributes = AdmissionAttributes { path: on, old: None, options, objects: txn };
         self.run_admit(&attributes, &mut body, &mut warned)?;
@@ -149,6 +150,24 @@ fn priority_class(
             Err(StatusError::forbidden(resource, pod, &why))
         }
         _ => Ok(class),
+    }
+}
+
+/// Merges the RuntimeClass that a new pod names, which must exist.
+fn merge_runtime_class(
+    txn: &Transaction<'_>,
+    resource: &ResourceType,
+    body: &mut Value,
+) -> Result<(), StatusError> {
+    let asked = body["spec"]["runtimeClassName"].as_str().unwrap_or_default().to_owned();
+    if resource.kind != "Pod" || asked.is_empty() {
+        return Ok(());
+    }
+    let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let rejected = |why: &str| StatusError::forbidden(resource, &name, &format!("pod rejected: {why}"));
+    match txn.get(known("node.k8s.io", "runtimeclasses"), &asked) {
+        Some(class) => defaults::runtime_class(body, &class.value()).map_err(|why| rejected(&why)),
+        None => Err(rejected(&format!("RuntimeClass \"{asked}\" not found"))),
     }
 }
 
