@@ -22,7 +22,6 @@ mod workload_object;
 
 pub(crate) use command_output::CommandRunner;
 pub(crate) use node_change::NodeChange;
-pub(crate) use views::NodeHealth;
 
 use access::{BoardAccess, BoardSecrets};
 use board_state::BoardState;

@@ -11,7 +11,7 @@ mod row_table;
 mod watch;
 
 pub(crate) use pending_args::{PendingArgs, PendingOptions};
-pub(crate) use watch::PendingTracker;
+pub(crate) use watch::{PendingTracker, TerminalScreen, live_list, quit};
 
 use crate::cluster_state::{ClusterStateError, NO_UID};
 use crate::messages::{self, stamp};

@@ -1,13 +1,14 @@
-//! Runs `taintward sandbox`: a cluster in this process with Taintward in it, with a dashboard, plain lines or the tour.
+//! Runs `taintward sandbox`: a cluster in this process with Taintward in it, with a live list of evictions, plain lines or the tour.
 //!
 //! - See `taintward_sandbox` for the cluster, `sandbox/sandbox_args.rs` for the flags.
 
 mod board_buttons;
-mod cluster_view;
-mod dashboard;
+mod browser;
 mod deadline_watch;
 mod event_log;
 mod files;
+mod introduction;
+mod live_evictions;
 mod node_fault_args;
 mod node_faults;
 mod sandbox_args;
@@ -16,17 +17,14 @@ mod tour;
 pub(crate) use sandbox_args::{SandboxArgs, SandboxCommand};
 
 use crate::board::{BoardListener, BoardSource, CommandRunner};
-use crate::messages::counted;
 use crate::runtime::Runtime;
 use crate::say;
 use board_buttons::BoardButtons;
 use fakekube::api::{self, ApiServer};
 use fakekube::resource::known;
 use fakekube::serve::ApiListener;
-use fakekube::store::ListRange;
+use introduction::SandboxAddresses;
 use sandbox_args::SandboxOptions;
-use serde_json::Value;
-use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
@@ -148,7 +146,10 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
         let requests = signal(SignalKind::user_defined1())?;
         tokio::spawn(save_on_signal(requests, world.server().clone(), path));
     }
-    let shown = show(&plan, &world, (&url, &path, board_url.as_deref()), ending).await;
+    let shown = {
+        let at = SandboxAddresses { server: &url, kubeconfig: &path, board: board_url.as_deref() };
+        show(&plan, &world, at, ending).await
+    };
     // A short timeout is enough, because nothing in the sandbox outlives the process.
     stop.send();
     if let Some(controller) = controller {
@@ -207,7 +208,7 @@ async fn received(signal: &mut Option<Signal>) -> Option<()> {
 async fn show(
     plan: &SandboxOptions,
     world: &World,
-    (url, kubeconfig, board): (&str, &Path, Option<&str>),
+    at: SandboxAddresses<'_>,
     mut ending: EndSignals,
 ) -> Result<(), SandboxError> {
     let terminal = io::stdout().is_terminal() && !plan.plain;
@@ -217,77 +218,27 @@ async fn show(
             () = ending.come() => Err(SandboxError::Tour("a signal ended it".to_owned())),
         };
     }
-    let introduction = opening(plan, world.server(), (url, kubeconfig, board));
+    let introduction = introduction::lines(plan, world.server(), at);
+    let opening = async {
+        match at.board.filter(|_| plan.open) {
+            Some(board) => browser::open(board).await.err(),
+            None => None,
+        }
+    };
     let watching = async {
         match terminal {
-            true => {
-                dashboard::run(world, &introduction).await;
-                Ok(())
+            true => live_evictions::run(world, &introduction, opening).await,
+            false => {
+                let told = async { opening.await.iter().for_each(say::error) };
+                tokio::join!(event_log::run(world, &introduction), told).0
             }
-            false => event_log::run(world, &introduction).await,
         }
     };
     let watched = tokio::select! {
         watched = watching => watched,
         () = ending.come() => Ok(()),
     };
-    if terminal {
-        dashboard::leave();
-    }
     watched.map_err(SandboxError::Closed)
-}
-
-/// The introduction: what runs, how to connect, and what to try.
-fn opening(
-    plan: &SandboxOptions,
-    server: &ApiServer,
-    (url, kubeconfig, board): (&str, &Path, Option<&str>),
-) -> Vec<String> {
-    let all = ListRange { namespace: None, after: None };
-    let nodes = server.store().list(known("", "nodes"), all, None);
-    let nodes: Vec<_> =
-        nodes.into_iter().flat_map(|list| list.objects).map(|(_, node)| node.value()).collect();
-    let zone = |node: &'_ Value| {
-        node["metadata"]["labels"]["topology.kubernetes.io/zone"].as_str().map(String::from)
-    };
-    let zones: BTreeSet<String> = nodes.iter().filter_map(zone).collect();
-    let name = |index: usize| nodes.get(index).and_then(|node| node["metadata"]["name"].as_str());
-    let first = name(0).unwrap_or("NODE");
-    let second = name(1).unwrap_or(first);
-    let mut lines = vec![
-        format!(
-            "Taintward sandbox: {} in {}, at {url}",
-            counted(nodes.len(), "node"),
-            counted(zones.len(), "zone")
-        ),
-        format!("  export KUBECONFIG={}", kubeconfig.display()),
-        String::new(),
-        "Try, in another terminal:".to_owned(),
-        tried(&format!("kubectl taint nodes {first} maintenance=now:NoExecute"), "evicts pods, now or later"),
-        tried(&format!("kubectl taint nodes {first} maintenance-"), "cancels the countdowns"),
-        tried(
-            &format!("kubectl drain {second} --ignore-daemonsets"),
-            if plan.empty { "respects budgets" } else { "respects the budget of web" },
-        ),
-        tried(&format!("taintward sandbox node silence {first}"), "stops its kubelet's reports"),
-    ];
-    if let Some(board) = board {
-        lines.insert(1, format!("  The board, in a browser: {board}"));
-    }
-    if !plan.listen.ip().is_loopback() {
-        lines.insert(
-            1,
-            format!(
-                "  WARNING: {} is not a loopback address: every client on the network with this kubeconfig has full access",
-                plan.listen
-            ),
-        );
-    }
-    lines
-}
-
-fn tried(command: &str, what: &str) -> String {
-    format!("  {command:<49} # {what}")
 }
 
 /// Sets the speed of the cluster's time from now on.

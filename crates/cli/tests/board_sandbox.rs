@@ -34,7 +34,7 @@ fn texts(browser: &mut Browser, selector: &str) -> Vec<String> {
 
 /// What it prints first leads to the board.
 fn board_of(sandbox: &mut Running) -> String {
-    let line = sandbox.until("The board, in a browser:");
+    let line = sandbox.until("/?token=");
     line.rsplit(' ').next().unwrap().to_owned()
 }
 

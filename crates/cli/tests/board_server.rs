@@ -100,7 +100,7 @@ fn only_the_printed_address_lets_in() {
 fn the_board_pending_and_the_terminal_tell_the_same_changes_in_the_same_order() {
     // Nothing evicts, so a pod can be overdue.
     let mut running = Running::start(&["--plain", "--empty", "--nodes", "3", "--without", "taintward"]);
-    let board = BoardAddress::of(&running.until("The board, in a browser:"));
+    let board = BoardAddress::of(&running.until("/?token="));
     let kubeconfig = running.kubeconfig();
     let pods = ["a/x", "a/y", "a-b/x", "b/x"];
     let seconds = |key, seconds| json!({"key": key, "operator": "Exists", "tolerationSeconds": seconds});

@@ -100,6 +100,9 @@ fn invalid_flags_are_explained_in_a_sentence() {
         (vec!["--speed", "NaN"], 2, "--speed"),
         (vec!["--nodes", "-1"], 2, "--nodes"),
         (vec!["--nodes", "100000"], 2, "at most"),
+        (vec!["--nodes", "many"], 2, "neither a number nor a file"),
+        (vec!["--nodes", "./many"], 1, "cannot read ./many"),
+        (vec!["--tour", "--open"], 2, "cannot be used with"),
         (vec!["--without", "cloud"], 2, "expected one of"),
         (vec!["--tour", "--empty"], 2, "--tour needs"),
         (vec!["--tour", "--nodes", "2"], 2, "--tour needs"),
@@ -115,6 +118,24 @@ fn invalid_flags_are_explained_in_a_sentence() {
         assert_eq!(done.status.code(), Some(code), "{flags:?}: {said}");
         assert!(said.contains(words), "{flags:?}: {said}");
         assert!(!said.contains("panicked"), "{flags:?}: {said}");
+    }
+}
+
+#[test]
+fn zero_nodes_mean_an_empty_cluster() {
+    for (flags, first, pods) in [
+        (
+            &["--plain", "--nodes", "0"][..],
+            "Taintward sandbox: no nodes and no workloads, at https://",
+            false,
+        ),
+        (&["--plain", "--nodes", "1"], "Taintward sandbox: 1 node in 1 zone, at https://", true),
+    ] {
+        let mut sandbox = Running::start(flags);
+        let said = sandbox.until("");
+        assert!(said.starts_with(first), "{said}");
+        let listed = ask(&sandbox.kubeconfig(), "GET", "/apis/apps/v1/deployments", "");
+        assert_eq!(listed.contains("\"web\""), pods, "{listed}");
     }
 }
 
@@ -167,7 +188,8 @@ fn it_listens_on_loopback_by_default_and_warns_otherwise() {
         "it listens on an address that no flag names"
     );
     let mut open = Running::start(&["--plain", "--listen", "0.0.0.0:0"]);
-    open.address();
+    let first = open.until("");
+    assert!(first.starts_with("Taintward sandbox: 6 nodes in 3 zones, at https://"), "{first}");
     let warning = open.until("");
     assert!(warning.contains("WARNING: 0.0.0.0:0 is not a loopback address"), "{warning}");
 }

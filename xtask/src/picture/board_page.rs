@@ -20,11 +20,11 @@ pub(super) fn run() -> Result<()> {
     command.args(["sandbox", "--plain"]).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut sandbox = ChildGuard(command.spawn().context("starting the sandbox")?);
     let mut lines = BufReader::new(sandbox.0.stdout.take().context("it has a standard output")?).lines();
-    let line = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("The board, in a browser:")));
+    let line = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("/?token=")));
     let line = line.context("the sandbox names no board")??;
     let mut browser = Browser::start()?;
     browser.resize(1280, 800)?;
-    browser.open(line.rsplit(' ').next().unwrap_or_default())?;
+    browser.open(line.trim())?;
     browser.until("its pods", "document.querySelector('#totals').textContent.includes('18 pods')")?;
     // The sandbox continues to write lines: a full pipe would block it.
     std::thread::spawn(move || lines.for_each(drop));

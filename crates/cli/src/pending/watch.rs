@@ -5,11 +5,12 @@
 mod terminal_screen;
 mod tracker;
 
+pub(crate) use terminal_screen::{TerminalScreen, quit};
 pub(crate) use tracker::PendingTracker;
 
 use super::pending_args::PendingOptions;
 use super::row_table::{event_table, table};
-use super::{PendingError, empty_list};
+use super::{PendingError, PendingRow, empty_list};
 use crate::active_controllers::ActiveControllers;
 use crate::cluster_state::{ClusterReader, ServerClock};
 use crate::messages::{paragraph, stamp};
@@ -26,7 +27,6 @@ use taintward_kube::paged_list::{self, ListRequest};
 use taintward_kube::watch::{
     MissingAccess, StreamHealth, StreamPhase, WatchEvent, WatchScope, WatchSettings, Watcher,
 };
-use terminal_screen::Screen;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
@@ -102,7 +102,7 @@ fn listen<F: WatchedObject>(reader: &ClusterReader<'_>, scope: WatchScope) -> Wa
 /// The output of the list.
 enum WatchOutput {
     /// The alternate screen of a terminal.
-    Screen(Screen),
+    Screen(TerminalScreen),
     /// A line for each change; with whether the titles were written.
     Lines { titled: bool },
     /// An object for each change.
@@ -145,7 +145,7 @@ impl<'a> PendingWatch<'a> {
             (listen::<NodeFact>(reader, WatchScope::default()), listen::<DecodedPod>(reader, scope));
         let mut out = self.out()?;
         let mut quit = match &out {
-            WatchOutput::Screen(_) => terminal_screen::quit(),
+            WatchOutput::Screen(_) => quit(),
             WatchOutput::Lines { .. } | WatchOutput::Objects => mpsc::channel(1).1,
         };
         let on_screen = matches!(out, WatchOutput::Screen(_));
@@ -192,7 +192,7 @@ impl<'a> PendingWatch<'a> {
     fn out(&self) -> io::Result<WatchOutput> {
         Ok(match self.form {
             OutputFormat::Json => WatchOutput::Objects,
-            _ if io::stdout().is_terminal() => WatchOutput::Screen(Screen::enter()?),
+            _ if io::stdout().is_terminal() => WatchOutput::Screen(TerminalScreen::enter()?),
             _ => WatchOutput::Lines { titled: !self.view.headers },
         })
     }
@@ -248,25 +248,37 @@ impl<'a> PendingWatch<'a> {
 
     /// The text on a terminal.
     fn picture(&mut self, now: Now, trouble: Option<String>, remark: Option<String>) -> String {
-        // The size of the terminal may have changed.
-        let (width, _) = Screen::size();
-        let mut view = self.view.clone();
-        view.paper.width = width;
-        let mut text = String::new();
-        for sentence in trouble.into_iter().chain(remark) {
-            paragraph(&mut text, &format!("note: {sentence}"), &view);
-        }
+        let notes = trouble.into_iter().chain(remark);
         if !self.tracker.is_synced() {
-            return text + "Reading nodes and pods ...\n";
+            return live_list(notes, None, self.namespace, now, &self.view);
         }
         self.tracker.changes(now);
-        let rows = self.tracker.rows();
-        match rows.is_empty() {
-            true => paragraph(&mut text, &(empty_list(self.namespace) + "."), &view),
-            false => text += &table(&rows, self.namespace.is_empty(), calendar(now)).print(&view),
-        }
-        text + "\nPress q to quit.\n"
+        live_list(notes, Some(&self.tracker.rows()), self.namespace, calendar(now), &self.view)
     }
+}
+
+/// The text on a terminal, which the sandbox shows too; `None` before the lists are complete.
+pub(crate) fn live_list(
+    notes: impl IntoIterator<Item = String>,
+    rows: Option<&[PendingRow]>,
+    namespace: &str,
+    now: Now,
+    view: &PrintOptions,
+) -> String {
+    // The size of the terminal may have changed.
+    let (width, _) = TerminalScreen::size();
+    let mut view = view.clone();
+    view.paper.width = width;
+    let mut text = String::new();
+    for sentence in notes {
+        paragraph(&mut text, &format!("note: {sentence}"), &view);
+    }
+    match rows {
+        None => return text + "Reading nodes and pods ...\n",
+        Some([]) => paragraph(&mut text, &(empty_list(namespace) + "."), &view),
+        Some(rows) => text += &table(rows, namespace.is_empty(), now).print(&view),
+    }
+    text + "\nPress q to quit.\n"
 }
 
 /// Whether standard output still has a reader.

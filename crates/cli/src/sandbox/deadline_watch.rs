@@ -57,9 +57,9 @@ impl DeadlineWatch {
         if self.tracker.is_synced() { self.tracker.changes(self.now()) } else { Vec::new() }
     }
 
-    /// All pods with a deadline, the next one first.
-    pub(crate) fn rows(&self) -> Vec<PendingRow> {
-        self.tracker.rows()
+    /// All pods with a deadline, the next one first; `None` before the lists are complete.
+    pub(crate) fn rows(&self) -> Option<Vec<PendingRow>> {
+        self.tracker.is_synced().then(|| self.tracker.rows())
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn load(world: &World, path: &Path) -> Result<(), FileError> {
     let failed = |why| FileError::Load { path: named(path), why };
     let bytes = read(path)?.ok_or_else(|| failed(FileReadError::TooLong.into()))?;
     let loaded = snapshot::load(world.server(), &bytes).map_err(failed)?;
-    let objects = super::counted(loaded.objects, "object");
+    let objects = crate::messages::counted(loaded.objects, "object");
     say::line("", format_args!("{objects} loaded from {}", named(path)));
     if loaded.left_out_count > 0 {
         say::line("warning: ", format_args!("skipped {} objects:", loaded.left_out_count));

@@ -6,7 +6,7 @@ use super::node_faults::NodeFaultOptions;
 use super::tour::silence;
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use taintward_controller::settings::{
     ControllerSettings, ElectionSettings, EnabledControllers, Marking, ServingSettings, WriteMode,
@@ -21,7 +21,7 @@ use taintward_sandbox::world;
 pub(crate) struct SandboxArgs {
     #[command(subcommand)]
     verb: Option<SandboxVerb>,
-    /// The number of nodes (default 6), or a file of Nodes, in YAML or JSON, as `kubectl get nodes -o yaml` prints
+    /// The number of nodes (default 6; 0 also omits the workloads), or a file of Nodes, in YAML or JSON, as `kubectl get nodes -o yaml` prints
     /// them. A Node in a file needs only apiVersion, kind and metadata.name
     #[arg(long, value_name = "N|FILE", allow_negative_numbers = true, value_parser = nodes)]
     nodes: Option<SandboxNodes>,
@@ -61,7 +61,10 @@ pub(crate) struct SandboxArgs {
     /// The port on 127.0.0.1 for the board, a page for a browser; 0 means any free port
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     board_port: u16,
-    /// Print plain lines instead of the live dashboard
+    /// Open the board in the browser
+    #[arg(long, conflicts_with = "tour")]
+    open: bool,
+    /// Print a line for each change, as in a pipe, instead of the live list of evictions
     #[arg(long)]
     plain: bool,
 }
@@ -90,6 +93,8 @@ pub(crate) struct SandboxOptions {
     pub(crate) tour: bool,
     /// The port of the board; 0: any.
     pub(crate) board_port: u16,
+    /// Whether to open the board in the browser.
+    pub(crate) open: bool,
     /// Plain lines even on a terminal.
     pub(crate) plain: bool,
     /// The controller's settings; `None` if it runs elsewhere.
@@ -109,6 +114,10 @@ fn nodes(text: &str) -> Result<SandboxNodes, String> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return match text {
             "" => Err("expected a number or a file".to_owned()),
+            // A path has one of these; another word that names nothing is a mistyped number.
+            word if !word.contains(['/', '.']) && !Path::new(word).exists() => {
+                Err("this is neither a number nor a file".to_owned())
+            }
             file => Ok(SandboxNodes::File(file.into())),
         };
     }
@@ -270,12 +279,13 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         world,
         listen: args.listen,
         kubeconfig_out: args.kubeconfig_out,
-        empty: args.empty || args.load.is_some(),
+        empty: args.empty || args.load.is_some() || (count == 0 && file.is_none()),
         nodes: file,
         load: args.load,
         save: args.save,
         tour: args.tour,
         board_port: args.board_port,
+        open: args.open,
         plain: args.plain,
         controller,
     })

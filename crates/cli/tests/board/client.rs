@@ -171,7 +171,7 @@ impl Events {
 /// A sandbox, and the address of its board.
 pub(crate) fn sandbox() -> (Running, BoardAddress) {
     let mut running = Running::start(&["--plain"]);
-    let board = BoardAddress::of(&running.until("The board, in a browser:"));
+    let board = BoardAddress::of(&running.until("/?token="));
     (running, board)
 }
 

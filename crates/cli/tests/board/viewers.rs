@@ -105,7 +105,7 @@ fn viewers_that_read_nothing_take_little_memory_and_are_disconnected() {
     const MEMORY_MAX: usize = 32 << 20;
     let without = "taintward,nodes,kubelets,scheduler";
     let mut running = Running::start(&["--plain", "--empty", "--nodes", "1", "--without", without]);
-    let buttons = BoardAddress::of(&running.until("The board, in a browser:"));
+    let buttons = BoardAddress::of(&running.until("/?token="));
     let kubeconfig = running.kubeconfig();
     let spec = json!({"nodeName": "n1", "containers": [{"name": "main", "image": "registry.example/x:1"}],
         "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 3600}]});

@@ -4,6 +4,7 @@
 
 use super::patience::Said;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -31,11 +32,23 @@ impl Terminal {
     }
 
     /// Connects input and output of the command to the terminal.
-    pub(crate) fn whole(mut command: Command) -> Self {
+    pub(crate) fn whole(command: Command) -> Self {
         let (screen, end) = pair();
+        Self::connected(command, screen, end)
+    }
+
+    fn connected(mut command: Command, screen: File, end: File) -> Self {
         command.stdin(Stdio::from(end.try_clone().unwrap())).stderr(Stdio::from(end.try_clone().unwrap()));
         let child = command.stdout(Stdio::from(end)).spawn().unwrap();
         Self::at(screen, child)
+    }
+
+    /// The same, on a terminal of this size.
+    pub(crate) fn sized(command: Command, columns: u16, rows: u16) -> Self {
+        let (screen, end) = pair();
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&screen, size).unwrap();
+        Self::connected(command, screen, end)
     }
 
     /// Connects only the input to the terminal.

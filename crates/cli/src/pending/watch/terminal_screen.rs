@@ -1,8 +1,8 @@
-//! Draws the list on the alternate screen of a terminal and reads keys.
+//! Draws a list on a terminal, on its alternate screen or below an introduction, and reads keys.
 //!
 //! - Invariant: the terminal is restored however the program ends.
 
-use crate::output::width;
+use crate::output::{harmless, width};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use tokio::sync::mpsc;
@@ -14,41 +14,91 @@ const SIZE: (usize, usize) = (80, 24);
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
-/// A terminal that shows the alternate screen until this value is dropped.
-pub(super) struct Screen {
+/// The control sequences that hide and show the cursor.
+const HIDE: &str = "\x1b[?25l";
+const SHOW: &str = "\x1b[?25h";
+
+/// The least number of rows for a list below an introduction.
+const LIST_LEAST: usize = 6;
+
+/// A terminal that shows a list until this value is dropped.
+pub(crate) struct TerminalScreen {
     before: Option<Termios>,
+    place: ScreenPlace,
+    /// The last list, for this size of the terminal.
+    drawn: (String, (usize, usize)),
 }
 
-impl Screen {
-    pub(super) fn enter() -> io::Result<Self> {
-        let before = without_echo();
-        let screen = Self { before };
-        write(ENTER)?;
+/// The rows that a list may use.
+enum ScreenPlace {
+    Alternate,
+    /// Those below an introduction, which stays on the screen and is never drawn again.
+    Below {
+        introduction: Vec<String>,
+        /// The number of rows that the list uses now.
+        used: usize,
+    },
+}
+
+impl TerminalScreen {
+    pub(crate) fn enter() -> io::Result<Self> {
+        Self::open(ScreenPlace::Alternate, ENTER)
+    }
+
+    /// Prints the introduction once and whole: the terminal wraps a line that is too long, so that it can be copied.
+    pub(crate) fn below(introduction: &[String]) -> io::Result<Self> {
+        let text: String = introduction.iter().map(|line| harmless(line) + "\r\n").collect();
+        let place = ScreenPlace::Below { introduction: introduction.to_vec(), used: 0 };
+        Self::open(place, &format!("{text}\r\n{HIDE}"))
+    }
+
+    fn open(place: ScreenPlace, text: &str) -> io::Result<Self> {
+        let screen = Self { before: without_echo(), place, drawn: Default::default() };
+        write(text)?;
         Ok(screen)
     }
 
     /// The present numbers of columns and rows.
-    pub(super) fn size() -> (usize, usize) {
+    pub(crate) fn size() -> (usize, usize) {
         let found = terminal_size::terminal_size_of(io::stdout());
         found.map_or(SIZE, |(width, height)| (usize::from(width.0).max(20), usize::from(height.0).max(4)))
     }
 
-    /// Draws over the present content.
-    pub(super) fn draw(&self, text: &str) -> io::Result<()> {
-        let (columns, rows) = Self::size();
-        let lines: Vec<&str> = text.lines().collect();
-        let mut picture = "\x1b[H".to_owned();
-        let room = rows - 1;
-        let shown = if lines.len() > room { room - 1 } else { lines.len() };
-        for line in &lines[..shown] {
-            picture += &cut(line, columns);
-            picture += "\x1b[K\r\n";
+    /// Draws over the present list.
+    pub(crate) fn draw(&mut self, text: &str) -> io::Result<()> {
+        let size = Self::size();
+        if self.drawn.1 == size && self.drawn.0 == text {
+            return Ok(());
         }
-        if lines.len() > shown {
-            picture += &format!("... and {} more\x1b[K\r\n", lines.len() - shown);
+        let (columns, rows) = size;
+        let (start, room) = match &self.place {
+            ScreenPlace::Alternate => ("\x1b[H".to_owned(), rows - 1),
+            ScreenPlace::Below { introduction, used } => {
+                let above: usize =
+                    introduction.iter().map(|line| width(line).max(1).div_ceil(columns)).sum::<usize>() + 1;
+                let up = if *used > 0 { format!("\x1b[{used}A") } else { String::new() };
+                (up + "\r", rows.saturating_sub(above + 1).max(LIST_LEAST.min(rows - 1)))
+            }
+        };
+        let lines = fitting(text, columns, room);
+        let picture: String = lines.iter().map(|line| format!("{line}\x1b[K\r\n")).collect();
+        if let ScreenPlace::Below { used, .. } = &mut self.place {
+            *used = lines.len();
         }
-        write(&(picture + "\x1b[J"))
+        self.drawn = (text.to_owned(), size);
+        write(&(start + &picture + "\x1b[J"))
     }
+}
+
+/// The lines that fit.
+fn fitting(text: &str, columns: usize, room: usize) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let shown = if lines.len() > room { room - 1 } else { lines.len() };
+    let mut fitting: Vec<String> = lines[..shown].iter().map(|line| cut(line, columns)).collect();
+    if lines.len() > shown {
+        fitting.push(format!("... and {} more", lines.len() - shown));
+    }
+    fitting
 }
 
 /// Limits a line to `columns`, because a line that wraps would move the first ones off the screen. Colors have no width.
@@ -70,10 +120,13 @@ fn cut(line: &str, most: usize) -> String {
     text
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
         // An error means that the terminal is closed.
-        let _ = write(LEAVE);
+        let _ = write(match self.place {
+            ScreenPlace::Alternate => LEAVE,
+            ScreenPlace::Below { .. } => SHOW,
+        });
         if let Some(before) = &self.before {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
         }
@@ -99,7 +152,7 @@ fn without_echo() -> Option<Termios> {
 }
 
 /// Receives once when the user presses q; never without a terminal.
-pub(super) fn quit() -> mpsc::Receiver<()> {
+pub(crate) fn quit() -> mpsc::Receiver<()> {
     let (sender, receiver) = mpsc::channel(1);
     if io::stdin().is_terminal() {
         // The thread waits for a key, and ends with the process.
