@@ -4,7 +4,7 @@
 //! - See `http.rs` for HTTP.
 
 mod admission_plugin;
-mod events;
+mod conversion;
 mod restore;
 mod user;
 mod write;
@@ -15,7 +15,7 @@ pub use user::RequestUser;
 pub use write::{CreateResult, DeleteOptions, DeleteResult, is_ending, is_held, is_ready, set_condition};
 pub use write_options::{FieldValidation, PatchBody, Propagation, ResourcePath, WriteOptions};
 
-pub(crate) use events::{from_home as shown, is_shown_otherwise};
+pub(crate) use conversion::{from_home as shown, is_shown_otherwise};
 pub(crate) use write::{check_body, scale_of};
 
 use crate::api_status::StatusError;

@@ -110,11 +110,6 @@ impl StatusError {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
-    /// 415: a body without a type, with the message that a real server has for patches.
-    pub fn untyped() -> Self {
-        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with(json!({}))
-    }
-
     /// 406.
     pub fn not_acceptable() -> Self {
         let message = "only the following media types are accepted: application/json, \

@@ -50,6 +50,7 @@ pub fn apply_defaults(resource: &ResourceType, object: &mut Value) {
         ("", "nodes") => node(object),
         ("", "secrets") => secret(object),
         ("scheduling.k8s.io", "priorityclasses") => fill(object, "preemptionPolicy", "PreemptLowerPriority"),
+        ("autoscaling", _) => extension::autoscaler(object),
         ("apps" | "batch", plural) => workload::workload(plural, object),
         (_, plural) => extension::extension(plural, object),
     }

@@ -158,6 +158,11 @@ impl ResourceType {
             .and_then(ResourceId::at)
     }
 
+    /// The resource under which the objects are stored.
+    pub(crate) fn home(&'static self) -> &'static Self {
+        Self::find(self.group, self.version, self.plural).map_or(self, |number| number.home().get())
+    }
+
     /// Whether `deletecollection` is supported for a namespace, or for the cluster.
     pub fn has_collections_deleted(&self, namespace: &str) -> bool {
         self.kept && self.kind != "Namespace" && (!self.namespaced || !namespace.is_empty())
@@ -194,10 +199,11 @@ impl ResourceId {
         usize::from(self.0)
     }
 
-    /// The resource under which the objects are stored: two groups may serve the same objects (events).
+    /// The resource under which the objects are stored: two groups or versions may serve the same objects.
     pub fn home(self) -> Self {
         match self.get().kind {
             "Event" => ResourceType::find("", "v1", "events").unwrap_or(self),
+            "HorizontalPodAutoscaler" => known("autoscaling", "horizontalpodautoscalers"),
             _ => self,
         }
     }

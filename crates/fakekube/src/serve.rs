@@ -206,7 +206,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         self.begun.store(true, Ordering::Relaxed);
-        if let Err(failure) = self.guard.check(&request, request.body().is_end_stream()) {
+        if let Err(failure) = self.guard.check(&request) {
             let (head, _) = request.into_parts();
             return Box::pin(ready(Ok(self.server.refuse(&head, failure))));
         }

@@ -1,12 +1,17 @@
-//! Prints objects as `meta.k8s.io/v1` Tables: nodes, pods, workloads and events as an API server does, others by name and age.
+//! Prints objects as `meta.k8s.io/v1` Tables, with the columns of an API server.
 
+mod autoscaling;
+mod network;
 mod objects;
 mod pods;
+mod settings;
+mod storage;
 mod workloads;
 
 use crate::age::ago;
 use crate::custom;
 use crate::resource::ResourceType;
+use crate::select::format_selector;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -73,7 +78,13 @@ fn carried(object: &Value, include: TableInclude) -> Value {
 fn columns(resource: &ResourceType) -> &'static [TableColumn] {
     match (resource.group, resource.plural) {
         ("", "pods") => pods::PODS,
-        _ => objects::columns(resource).or_else(|| workloads::columns(resource)).unwrap_or(PLAIN),
+        ("autoscaling", "horizontalpodautoscalers") => autoscaling::AUTOSCALERS,
+        _ => objects::columns(resource)
+            .or_else(|| workloads::columns(resource))
+            .or_else(|| network::columns(resource))
+            .or_else(|| storage::columns(resource))
+            .or_else(|| settings::columns(resource))
+            .unwrap_or(PLAIN),
     }
 }
 
@@ -94,6 +105,10 @@ enum TableCell {
     TextOr(&'static str, &'static str),
     /// The number at a path.
     Number(&'static str),
+    /// The number of some parts.
+    Count(fn(&Value) -> usize),
+    /// Whether something is true.
+    Flag(fn(&Value) -> bool),
     /// How long ago the object was created.
     Age,
     /// The result of a function.
@@ -101,7 +116,7 @@ enum TableCell {
     /// The result of a function of the present time.
     MadeNow(fn(&Value, Timestamp) -> Value),
 }
-use TableCell::{Age, Made, MadeNow, Number, Text, TextOr};
+use TableCell::{Age, Count, Flag, Made, MadeNow, Number, Text, TextOr};
 
 impl TableCell {
     fn print(&self, object: &Value, now: Timestamp) -> Value {
@@ -109,6 +124,8 @@ impl TableCell {
             Text(path) => string(object, path).into(),
             TextOr(path, otherwise) => string_or(object, path, otherwise).into(),
             Number(path) => number(object, path).into(),
+            Count(of) => of(object).into(),
+            Flag(of) => of(object).into(),
             Age => ago(time(object, "metadata.creationTimestamp"), now).into(),
             Made(make) => make(object).into(),
             MadeNow(make) => make(object, now),
@@ -118,6 +135,10 @@ impl TableCell {
 
 const NAME: TableColumn = TableColumn { format: "name", ..text("Name", Text("metadata.name")) };
 const AGE: TableColumn = text("Age", Age);
+
+/// The name, with a mark for the default class of its kind.
+const NAME_WITH_DEFAULT_CLASS: TableColumn =
+    TableColumn { format: "name", ..text("Name", Made(name_and_default)) };
 
 /// The columns of all other resources. They show the creation time itself, not an age.
 const PLAIN: &[TableColumn] =
@@ -129,6 +150,15 @@ const fn text(name: &'static str, cell: TableCell) -> TableColumn {
 
 const fn integer(name: &'static str, path: &'static str) -> TableColumn {
     TableColumn { name, type_: "integer", format: "", priority: 0, cell: Number(path) }
+}
+
+const fn boolean(name: &'static str, of: fn(&Value) -> bool) -> TableColumn {
+    TableColumn { name, type_: "boolean", format: "", priority: 0, cell: Flag(of) }
+}
+
+/// The number of some parts.
+const fn count(name: &'static str, of: fn(&Value) -> usize) -> TableColumn {
+    TableColumn { name, type_: "integer", format: "", priority: 0, cell: Count(of) }
 }
 
 /// A column that only `-o wide` shows.
@@ -145,9 +175,12 @@ impl TableColumn {
     }
 }
 
-/// The value at a path, if there is one.
+/// The value at a path, if there is one; a number is a place in a list.
 fn given<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
-    let found = path.split('.').try_fold(object, |at, name| at.get(name));
+    let found = path.split('.').try_fold(object, |at, name| match at {
+        Value::Array(list) => list.get(name.parse::<usize>().ok()?),
+        _ => at.get(name),
+    });
     found.filter(|found| !found.is_null())
 }
 
@@ -188,4 +221,39 @@ fn is_true(condition: Option<&Value>) -> bool {
 
 fn or_none(text: String) -> String {
     if text.is_empty() { "<none>".to_owned() } else { text }
+}
+
+fn flag_or(object: &Value, path: &str, otherwise: bool) -> bool {
+    given(object, path).and_then(Value::as_bool).unwrap_or(otherwise)
+}
+
+/// The texts of a list.
+fn texts(list: &[Value]) -> Vec<&str> {
+    list.iter().filter_map(Value::as_str).collect()
+}
+
+/// The texts that are not empty.
+fn items<const N: usize>(texts: [&str; N]) -> Vec<&str> {
+    texts.into_iter().filter(|text| !text.is_empty()).collect()
+}
+
+/// The first few, and the number of the others.
+fn some_of(all: &[String], most: usize, separator: &str) -> String {
+    let shown = all[..all.len().min(most)].join(separator);
+    if all.len() > most { format!("{shown} + {} more...", all.len() - most) } else { shown }
+}
+
+/// A label selector as text.
+fn selector(selector: &Value) -> String {
+    format_selector(selector).map_or_else(|| "<error>".to_owned(), or_none)
+}
+
+/// The annotations of a default class, by the end of their keys.
+const DEFAULT_CLASS: &str = ".kubernetes.io/is-default-class";
+
+fn name_and_default(class: &Value) -> String {
+    let mut annotations =
+        given(class, "metadata.annotations").and_then(Value::as_object).into_iter().flatten();
+    let is_default = annotations.any(|(key, value)| key.ends_with(DEFAULT_CLASS) && value == "true");
+    format!("{}{}", string(class, "metadata.name"), if is_default { " (default)" } else { "" })
 }

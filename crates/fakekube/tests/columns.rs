@@ -174,7 +174,7 @@ fn a_table_is_a_table_without_rows_too() {
 #[test]
 fn what_is_not_known_has_a_name_and_a_date() {
     let thing = json!({"metadata": {"name": "x", "creationTimestamp": "2026-02-03T04:05:06Z"}});
-    let table = table(known("", "configmaps").get(), &[&thing], now().0, TableInclude::None);
+    let table = table(known("", "limitranges").get(), &[&thing], now().0, TableInclude::None);
     assert_eq!(table["columnDefinitions"][1]["name"], "Created At");
     assert_eq!(table["columnDefinitions"][1]["type"], "date");
     assert_eq!(table["rows"][0]["cells"], json!(["x", "2026-02-03T04:05:06Z"]));

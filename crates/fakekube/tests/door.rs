@@ -98,15 +98,24 @@ async fn a_page_of_another_site_writes_nothing() {
     }
     // What a browser sends without a preflight for a Blob without a type, if it is too old to send Fetch metadata.
     stage.refuses(401, "Unauthorized", &post, &["host: HERE"], OWNED).await;
-    stage.refuses(415, "UnsupportedMediaType", &post, &["host: HERE", ENTRY], OWNED).await;
-    let patch = "PATCH /api/v1/nodes/n1";
-    stage.refuses(415, "UnsupportedMediaType", patch, &["host: HERE", ENTRY], "{}").await;
-    let delete = "DELETE /api/v1/nodes/n1";
-    stage.refuses(415, "UnsupportedMediaType", delete, &["host: HERE", ENTRY], "{}").await;
     let (code, answer) = stage.send(&post, &["host: HERE", ENTRY, json], OWNED).await;
     assert_eq!(code, 201, "{answer}");
-    let (code, answer) = stage.send(delete, &["host: HERE", ENTRY], "").await;
-    assert_eq!(code, 200, "without a body there is no type: {answer}");
+}
+
+#[tokio::test]
+async fn a_body_without_a_type_is_json() {
+    let stage = Stage::set().await;
+    let post = format!("POST {NAMESPACES}");
+    let (code, answer) = stage.send(&post, &["host: HERE", ENTRY], OWNED).await;
+    assert_eq!(code, 201, "{answer}");
+    let (code, answer) = stage.send(&post, &["host: HERE", ENTRY], "kind: Namespace").await;
+    assert_eq!(code, 400, "{answer}");
+    let delete = "DELETE /api/v1/nodes/n1";
+    let preconditions = r#"{"preconditions": {"uid": "another"}}"#;
+    stage.refuses(409, "Conflict", delete, &["host: HERE", ENTRY], preconditions).await;
+    stage.refuses(415, "UnsupportedMediaType", "PATCH /api/v1/nodes/n1", &["host: HERE", ENTRY], "{}").await;
+    let (code, answer) = stage.send(delete, &["host: HERE", ENTRY], "{}").await;
+    assert_eq!(code, 200, "{answer}");
 }
 
 #[tokio::test]

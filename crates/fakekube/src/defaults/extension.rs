@@ -1,4 +1,4 @@
-//! Sets defaults of webhook configurations and custom resource definitions, which are stored but not acted on.
+//! Sets defaults of webhook configurations, custom resource definitions and autoscalers, which are stored but not acted on.
 
 use crate::custom;
 use crate::json_ext::{fill, has, list, list_mut, object, text};
@@ -11,6 +11,17 @@ pub(super) fn extension(resource: &str, object: &mut Value) {
         "validatingwebhookconfigurations" => webhooks(object, false),
         "customresourcedefinitions" => definition(object),
         _ => {}
+    }
+}
+
+/// A HorizontalPodAutoscaler: without metrics it counts the processor. Version 1 gets its metrics when it is converted.
+pub(super) fn autoscaler(scaler: &mut Value) {
+    let is_stored = scaler["apiVersion"] == "autoscaling/v2";
+    let spec = object(scaler, "spec");
+    fill(spec, "minReplicas", 1);
+    if is_stored && list(spec, "metrics").is_empty() {
+        let target = json!({"type": "Utilization", "averageUtilization": 80});
+        spec["metrics"] = json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
     }
 }
 

@@ -94,13 +94,13 @@ impl ResponseFormat {
 
     /// One object, as a value.
     fn value(&self, object: &StoredObject) -> Value {
-        let whole = self.whole(object);
         match self.accept.view {
-            Representation::Whole | Representation::Aggregated => whole,
-            Representation::Metadata => metadata_of(&whole),
+            Representation::Whole | Representation::Aggregated => self.whole(object),
+            Representation::Metadata => metadata_of(&self.whole(object)),
             Representation::Table => {
-                let version = whole["metadata"]["resourceVersion"].clone();
-                let mut table = self.table(&[&whole]);
+                let stored = object.value();
+                let version = stored["metadata"]["resourceVersion"].clone();
+                let mut table = self.table(&[&stored]);
                 table["metadata"] = json!({"resourceVersion": version});
                 table
             }
@@ -120,8 +120,14 @@ impl ResponseFormat {
         !api::is_shown_otherwise(self.resource)
     }
 
+    /// The table of stored objects; the columns are the same in all versions.
     fn table(&self, objects: &[&Value]) -> Value {
-        let mut table = table_columns::table(self.resource, objects, self.now, self.include);
+        let mut table = table_columns::table(self.resource.home(), objects, self.now, self.include);
+        if self.include == TableInclude::Object && !self.is_home() {
+            for row in table["rows"].as_array_mut().into_iter().flatten() {
+                row["object"] = api::shown(self.resource, row["object"].take());
+            }
+        }
         if !self.headers {
             table["columnDefinitions"] = Value::Null;
         }
@@ -145,7 +151,7 @@ impl ResponseFormat {
                 return self.plain_list(metadata, objects);
             }
             (Representation::Table, encoding) => {
-                let values: Vec<Value> = objects.iter().map(|object| self.whole(object)).collect();
+                let values: Vec<Value> = objects.iter().map(|object| object.value()).collect();
                 let mut table = self.table(&values.iter().collect::<Vec<_>>());
                 table["metadata"] = metadata.clone();
                 encoded(&table, encoding)

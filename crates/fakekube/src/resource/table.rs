@@ -39,6 +39,7 @@ authorization.k8s.io/v1 selfsubjectaccessreviews SelfSubjectAccessReview cluster
 authorization.k8s.io/v1 selfsubjectrulesreviews SelfSubjectRulesReview cluster-review - - -
 authorization.k8s.io/v1 subjectaccessreviews SubjectAccessReview cluster-review - - -
 autoscaling/v2 horizontalpodautoscalers HorizontalPodAutoscaler namespaced hpa all status
+autoscaling/v1 horizontalpodautoscalers HorizontalPodAutoscaler namespaced hpa all status
 batch/v1 cronjobs CronJob namespaced cj all status
 batch/v1 jobs Job namespaced - all status
 certificates.k8s.io/v1 certificatesigningrequests CertificateSigningRequest cluster csr - status

@@ -153,7 +153,10 @@ fn begin(view: &ReconcileContext<'_>, deployment: &Value, owned: &[&Arc<Value>],
 }
 
 fn told(view: &ReconcileContext<'_>, deployment: &Value, message: &str) {
-    view.tell(deployment, &EventFields { by: NAME, kind: "Normal", reason: "ScalingReplicaSet", message });
+    view.tell(
+        deployment,
+        &EventFields { by: NAME, kind: "Normal", reason: "ScalingReplicaSet", action: None, message },
+    );
 }
 
 fn set_revision(view: &ReconcileContext<'_>, deployment: &Value, revision: i64) {

@@ -263,7 +263,7 @@ fn write(
             return;
         }
     };
-    view.tell(job, &EventFields { by: NAME, kind: event, reason, message });
+    view.tell(job, &EventFields { by: NAME, kind: event, reason, action: None, message });
 }
 
 /// Removes empty fields.

@@ -17,7 +17,13 @@ impl ReconcileContext<'_> {
                 let message = format!("Created pod: {}", name(&made.object.value()));
                 self.tell(
                     owner,
-                    &EventFields { by, kind: "Normal", reason: "SuccessfulCreate", message: &message },
+                    &EventFields {
+                        by,
+                        kind: "Normal",
+                        reason: "SuccessfulCreate",
+                        action: None,
+                        message: &message,
+                    },
                 );
                 true
             }
@@ -25,7 +31,13 @@ impl ReconcileContext<'_> {
                 let message = format!("Error creating: {}", failure.message);
                 self.tell(
                     owner,
-                    &EventFields { by, kind: "Warning", reason: "FailedCreate", message: &message },
+                    &EventFields {
+                        by,
+                        kind: "Warning",
+                        reason: "FailedCreate",
+                        action: None,
+                        message: &message,
+                    },
                 );
                 false
             }
@@ -44,7 +56,13 @@ impl ReconcileContext<'_> {
             let message = format!("Deleted pod: {name}");
             self.tell(
                 owner,
-                &EventFields { by, kind: "Normal", reason: "SuccessfulDelete", message: &message },
+                &EventFields {
+                    by,
+                    kind: "Normal",
+                    reason: "SuccessfulDelete",
+                    action: None,
+                    message: &message,
+                },
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Records Events of the controllers; repeated ones increase a count.
+//! Records Events of the controllers; repeated ones increase a count, or extend a series in the form of `events.k8s.io`.
 
 use super::ReconcileContext;
 use fakekube::api::{ResourcePath, WriteOptions};
@@ -12,6 +12,8 @@ pub(super) struct EventFields<'a> {
     /// `Normal` or `Warning`.
     pub(super) kind: &'a str,
     pub(super) reason: &'a str,
+    /// What the component did, if it reports in the form of `events.k8s.io`, as kube-scheduler does.
+    pub(super) action: Option<&'a str>,
     pub(super) message: &'a str,
 }
 
@@ -25,14 +27,21 @@ impl ReconcileContext<'_> {
         let hash =
             mix(&[name, metadata["uid"].as_str().unwrap_or_default(), told.by, told.reason, told.message]);
         let on = ResourcePath::object(known("", "events"), namespace, &format!("{name}.{hash:016x}"));
-        let again = self.server.change(&on, told.by, |event| {
-            event["count"] = json!(event["count"].as_i64().unwrap_or(1) + 1);
-            event["lastTimestamp"] = json!(now);
+        let exact = self.server.clock().micro_stamp();
+        let again = self.server.change(&on, told.by, |event| match told.action {
+            Some(_) => {
+                let count = event["series"]["count"].as_i64().unwrap_or(1) + 1;
+                event["series"] = json!({"count": count, "lastObservedTime": exact});
+            }
+            None => {
+                event["count"] = json!(event["count"].as_i64().unwrap_or(1) + 1);
+                event["lastTimestamp"] = json!(now);
+            }
         });
         if again.is_ok() {
             return;
         }
-        let event = json!({
+        let mut event = json!({
             "apiVersion": "v1", "kind": "Event",
             "metadata": {"name": on.name, "namespace": namespace},
             "involvedObject": {
@@ -40,10 +49,22 @@ impl ReconcileContext<'_> {
                 "namespace": metadata["namespace"], "uid": metadata["uid"],
                 "resourceVersion": metadata["resourceVersion"],
             },
-            "reason": told.reason, "message": told.message, "type": told.kind, "count": 1,
-            "firstTimestamp": now, "lastTimestamp": now, "eventTime": Value::Null,
-            "source": {"component": told.by}, "reportingComponent": told.by, "reportingInstance": "",
+            "reason": told.reason, "message": told.message, "type": told.kind,
+            "reportingComponent": told.by,
         });
+        match told.action {
+            Some(action) => {
+                event["eventTime"] = json!(exact);
+                event["action"] = json!(action);
+                event["reportingInstance"] = json!(format!("{}-sandbox", told.by));
+            }
+            None => {
+                event["count"] = json!(1);
+                event["firstTimestamp"] = json!(now);
+                event["lastTimestamp"] = json!(now);
+                event["source"] = json!({"component": told.by});
+            }
+        }
         let on = ResourcePath { name: String::new(), ..on };
         // An event that cannot be written is lost, as on a real cluster.
         let _ = self.server.create(&on, event, &WriteOptions::by(told.by));

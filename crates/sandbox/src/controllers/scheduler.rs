@@ -125,7 +125,13 @@ impl SchedulingRound {
                     let message = format!("Successfully assigned {namespace}/{name} to {node}");
                     view.tell(
                         pod,
-                        &EventFields { by: NAME, kind: "Normal", reason: "Scheduled", message: &message },
+                        &EventFields {
+                            by: NAME,
+                            kind: "Normal",
+                            reason: "Scheduled",
+                            action: Some("Binding"),
+                            message: &message,
+                        },
                     );
                 }
                 true
@@ -149,7 +155,13 @@ impl SchedulingRound {
                     let _ = view.server.change(&told.part(Subresource::Status), NAME, change);
                     view.tell(
                         pod,
-                        &EventFields { by: NAME, kind: "Warning", reason: "FailedScheduling", message },
+                        &EventFields {
+                            by: NAME,
+                            kind: "Warning",
+                            reason: "FailedScheduling",
+                            action: Some("Scheduling"),
+                            message,
+                        },
                     );
                 }
                 false

@@ -1,7 +1,7 @@
 //! Creates objects (POST on a collection).
 
 use super::{begin, complete, is_ending, read, refuse_invalid, settle_place, track, unkept, warnings};
-use crate::api::{AdmissionAttributes, ApiServer, ResourcePath, WriteOptions, events, key};
+use crate::api::{AdmissionAttributes, ApiServer, ResourcePath, WriteOptions, conversion, key};
 use crate::api_status::StatusError;
 use crate::resource::{ResourceType, known};
 use crate::store::{StoredObject, Transaction};
@@ -65,7 +65,7 @@ impl ApiServer {
             defaults::priority(&mut body, class.as_ref());
         }
         merge_runtime_class(txn, resource, &mut body)?;
-        events::to_home(resource, &mut body);
+        conversion::to_home(resource, &mut body);
         let attributes = AdmissionAttributes { path: on, old: None, options, objects: txn };
         self.run_admit(&attributes, &mut body, &mut warned)?;
         refuse_invalid(resource, &body, &validate::on_create(resource, &body))?;

@@ -7,7 +7,7 @@ use super::{
     refuse_invalid, settle_place, track, unkept, warnings,
 };
 use crate::api::{
-    AdmissionAttributes, ApiServer, CreateResult, PatchBody, ResourcePath, WriteOptions, events,
+    AdmissionAttributes, ApiServer, CreateResult, PatchBody, ResourcePath, WriteOptions, conversion,
 };
 use crate::api_status::StatusError;
 use crate::json_ext::same_but;
@@ -57,7 +57,7 @@ impl ApiServer {
         self.store().write(|txn| {
             let old = txn.get(on.number, &on.key());
             let (live, old) = match (old, patch) {
-                (Some(old), _) => (Some(events::from_home(resource, old.value())), Some(old)),
+                (Some(old), _) => (Some(conversion::from_home(resource, old.value())), Some(old)),
                 (None, PatchBody::Apply(_)) if on.sub.is_none() => (None, None),
                 (None, _) => return Err(StatusError::not_found(resource, &on.name)),
             };
@@ -77,7 +77,7 @@ impl ApiServer {
             };
             match old {
                 Some(old) => {
-                    let before = live.filter(|_| !events::is_shown_otherwise(resource));
+                    let before = live.filter(|_| !conversion::is_shown_otherwise(resource));
                     let before = before.unwrap_or_else(|| old.value());
                     self.replace(txn, on, (&old, before), body, options, warnings)
                 }
@@ -124,13 +124,13 @@ impl ApiServer {
         defaults::carry_over(&before, &mut body);
         defaults::apply_defaults(resource, &mut body);
         let mut body = complete(body)?;
-        let shown = match events::is_shown_otherwise(resource) {
-            true => &events::from_home(resource, before.clone()),
+        let shown = match conversion::is_shown_otherwise(resource) {
+            true => &conversion::from_home(resource, before.clone()),
             false => &before,
         };
         // Before admission: its changes have no field manager.
         track(resource, Some(shown), &mut body, options, on.sub, self.clock());
-        events::to_home(resource, &mut body);
+        conversion::to_home(resource, &mut body);
         defaults::on_update(resource, on.sub, &before, &mut body, self.shared.admission);
         let attributes = AdmissionAttributes { path: on, old: Some(&before), options, objects: txn };
         self.run_admit(&attributes, &mut body, &mut warned)?;

@@ -14,14 +14,14 @@ const NAMES: [(&str, &str); 7] = [
     ("deprecatedCount", "count"),
 ];
 
-/// Whether this resource shows objects that are stored in another form.
-pub(crate) fn is_shown_otherwise(resource: &ResourceType) -> bool {
+/// Whether the resource shows Events in the newer form.
+pub(super) fn is_event(resource: &ResourceType) -> bool {
     resource.group == "events.k8s.io" && resource.kind == "Event"
 }
 
 /// Converts an event into the form in which it is stored.
-pub(super) fn to_home(resource: &ResourceType, object: &mut Value) {
-    if !is_shown_otherwise(resource) || object["apiVersion"] == "v1" {
+pub(super) fn to_home(object: &mut Value) {
+    if object["apiVersion"] == "v1" {
         return;
     }
     let Some(map) = object.as_object_mut() else { return };
@@ -30,8 +30,8 @@ pub(super) fn to_home(resource: &ResourceType, object: &mut Value) {
 }
 
 /// Converts an event into the form of the requested resource.
-pub(crate) fn from_home(resource: &ResourceType, mut object: Value) -> Value {
-    if !is_shown_otherwise(resource) || object["apiVersion"] != "v1" {
+pub(super) fn from_home(mut object: Value) -> Value {
+    if object["apiVersion"] != "v1" {
         return object;
     }
     let Some(map) = object.as_object_mut() else { return object };
