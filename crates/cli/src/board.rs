@@ -22,6 +22,7 @@ mod workload_object;
 
 pub(crate) use command_output::CommandRunner;
 pub(crate) use node_change::NodeChange;
+pub(crate) use routes::taint_fault;
 
 use access::{BoardAccess, BoardSecrets};
 use board_state::BoardState;

@@ -64,6 +64,19 @@ impl ClusterChange {
 }
 
 impl ClusterChange {
+    /// The words on the board, with the seconds until the pod's deadline.
+    pub(crate) const fn label(self, left: i64) -> &'static str {
+        match self {
+            Self::CountingDown if left <= 0 => "Due",
+            Self::CountingDown => "Counting down",
+            Self::Cancelled => "Countdown cancelled",
+            Self::Deleted if is_reached(left) => "Evicted",
+            Self::FailedScheduling => "Failed scheduling",
+            Self::NotReady => "Not ready",
+            _ => self.as_str(),
+        }
+    }
+
     /// The sentence about a pod, which follows its name, with the seconds until its deadline and the taint that decides.
     pub(crate) fn of_pod(self, left: i64, taint: &str) -> String {
         match self {
@@ -74,9 +87,15 @@ impl ClusterChange {
             Self::Overdue => format!("is overdue: its deadline was {}s ago", -left),
             Self::Cancelled => "stays".to_owned(),
             Self::Finished => "is finished".to_owned(),
-            _ => format!("is gone because of {taint}"),
+            _ if is_reached(left) => format!("was evicted because of {taint}"),
+            _ => "was deleted before its deadline".to_owned(),
         }
     }
+}
+
+/// Whether the deadline is reached, apart from the small differences between two clocks.
+const fn is_reached(left: i64) -> bool {
+    left <= 1
 }
 
 impl fmt::Display for ClusterChange {
@@ -95,6 +114,25 @@ impl Serialize for ClusterChange {
 mod tests {
     use super::*;
     use crate::described::document;
+
+    #[test]
+    fn a_pod_is_evicted_once_its_deadline_is_reached_and_due_without_time_left() {
+        use ClusterChange::{Cancelled, CountingDown, Deleted};
+        for (change, left, label, sentence) in [
+            (CountingDown, 20, "Counting down", "is evicted in 20s because of k:NoExecute"),
+            (CountingDown, 0, "Due", "is due now because of k:NoExecute"),
+            (Deleted, 8, "Deleted", "was deleted before its deadline"),
+            (Deleted, 1, "Evicted", "was evicted because of k:NoExecute"),
+            (Deleted, -40, "Evicted", "was evicted because of k:NoExecute"),
+            (Cancelled, 8, "Countdown cancelled", "stays"),
+        ] {
+            assert_eq!(
+                (change.label(left), &*change.of_pod(left, "k:NoExecute")),
+                (label, sentence),
+                "{change} {left}"
+            );
+        }
+    }
 
     #[test]
     fn documents_list_the_events_of_pending() {

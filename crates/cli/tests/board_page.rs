@@ -168,7 +168,7 @@ fn a_whole_state_that_follows_another_changes_all_of_the_screen() {
         .until("the taint, in the tile and in the panel", "document.querySelectorAll('.chip').length === 2")
         .unwrap();
     browser.until("its pod counts down", "document.querySelector('.tile .s1[transform]')").unwrap();
-    assert!(text_of(&mut browser, ".tile .foot").starts_with("1 pod · 1 counts down · next in 4m"));
+    assert!(text_of(&mut browser, ".tile .foot").starts_with("1 pod · 1 counting down · next in 4m"));
     let typed = browser.evaluate("document.activeElement.value").unwrap();
     assert_eq!(typed, "a=b:NoExecute", "the text and the focus stay");
     browser
@@ -269,7 +269,7 @@ fn fifty_thousand_pods_are_drawn_within_a_second() {
     assert!(loads.iter().any(within), "{loads:?}");
     let totals = text_of(&mut browser, "#totals");
     assert!(totals.contains("5,000 nodes") && totals.contains("50,000 pods"), "{totals}");
-    assert!(totals.contains("10,000 count down"), "{totals}");
+    assert!(totals.contains("10,000 counting down"), "{totals}");
     assert_eq!(count(&mut browser, ".zone"), 10);
 
     let mut most = count(&mut browser, "*");
@@ -306,6 +306,7 @@ fn hostile_names_are_text() {
         assert!(shown.iter().any(|one| name == one.as_str()), "{name}");
         browser.click(&button).unwrap();
         browser.until("it opens", &format!("panel.innerText.includes({name})")).unwrap();
+        browser.press("Escape").unwrap();
     }
     let names = browser
         .evaluate("[...document.querySelectorAll('.tile bdi:first-child')].map(one => one.textContent)")
@@ -318,6 +319,7 @@ fn hostile_names_are_text() {
     let text = browser.evaluate("document.body.textContent").unwrap();
     let text = text.as_str().unwrap();
     assert!(!text.contains(['\u{202e}', '\u{1b}', '\t']), "{text}");
+    browser.click("document.querySelector('.tile button')").unwrap();
     let command = browser.evaluate("document.querySelector('#panel code').textContent").unwrap();
     assert!(command.as_str().unwrap().starts_with("taintward explain node/'"), "{command}");
     assert_eq!(browser.complaints(), [""; 0]);

@@ -94,7 +94,7 @@ fn a_newcomer_sees_what_a_taint_does() {
     );
     browser.until("it leaves", &format!("!{listed}")).unwrap();
     let gone = format!(
-        "[...document.querySelectorAll('#decisions .row')].some(one => one.children[1].textContent.startsWith('Deleted') && one.textContent.includes({}))",
+        "[...document.querySelectorAll('#decisions .row')].some(one => one.children[1].textContent.startsWith('Evicted') && one.textContent.includes({}))",
         json!(pod.rsplit('/').next())
     );
     browser.until("it says so", &gone).unwrap();

@@ -182,7 +182,20 @@ fn explanations_and_plans_are_those_of_the_commands() {
     let planned = board.get("/plan?node=n1&taint=a%3Db%3ANoSchedule");
     assert_eq!(untimed(&planned.body), untimed(&printed(&["plan", "--taint", "n1", "a=b:NoSchedule"])));
     let missing = board.get("/explain?pod=shop/nope");
-    assert!(missing.status == 502 && missing.body.contains("nope"), "{} {}", missing.status, missing.body);
+    assert!(missing.header("failed") == "1" && missing.body.contains("nope"), "{}", missing.body);
+    for word in ["error:", "Usage", "--help"] {
+        assert!(!missing.body.contains(word), "{}", missing.body);
+    }
+    assert!(!explained.head.contains("failed"), "{}", explained.head);
+    for taint in ["foo", "a=b", "a=b:Never", "a b=c:NoExecute"] {
+        let wrong = board.get(&format!("/plan?node=n1&taint={}", taint.replace(' ', "%20")));
+        assert!(wrong.header("failed") == "1", "{taint}: {}", wrong.body);
+        assert!(
+            wrong.body.ends_with("write KEY=VALUE:EFFECT, for example maintenance=now:NoExecute"),
+            "{}",
+            wrong.body
+        );
+    }
     for (path, status) in [
         ("/explain", 400),
         ("/explain?pod=web", 400),
@@ -265,7 +278,7 @@ fn a_button_does_what_it_says_or_says_why_not() {
         ),
         (json!({"verb": "speed", "speed": 0}), "not a speed"),
         (json!({"verb": "cordon", "node": "nope"}), "not found"),
-        (json!({"verb": "taint", "node": "n1", "taint": "NoExecute"}), "taint"),
+        (json!({"verb": "taint", "node": "n1", "taint": "foo"}), "write KEY=VALUE:EFFECT"),
         (json!({"verb": "taint", "node": "--all", "taint": "a=b:NoExecute"}), "begins as a flag"),
         (json!({"verb": "silence", "node": "-h"}), "begins as a flag"),
         (json!({"verb": "load", "text": ": :"}), ""),

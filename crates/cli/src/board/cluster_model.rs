@@ -260,6 +260,7 @@ impl ClusterModel {
             cluster,
             sandbox: token.is_some(),
             phases: PodPhase::WORDS,
+            hint: if token.is_some() { SANDBOX_HINT } else { HINT },
             token,
             heading,
             nodes: self.nodes.values().collect(),
@@ -300,6 +301,12 @@ impl ClusterModel {
         all
     }
 }
+
+/// What the page shows, and what a user can do.
+const HINT: &str = "Each mark is a pod: a ring counts down to its eviction, a diamond is due now, two bars are held. Open a \
+                    node to see what a taint would do.";
+const SANDBOX_HINT: &str = "A sandbox: open a node, taint it, and watch its pods. Each mark is a pod: a ring counts down to \
+                            its eviction, a diamond is due now, two bars are held.";
 
 impl NodeStatusView {
     /// Keeps the earlier start of a known taint, because a later write of other taints has a later time.

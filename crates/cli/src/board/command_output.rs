@@ -64,9 +64,16 @@ impl CommandRunner {
             Ok(status) if ExitStatus::success(&status) || !out.is_empty() => {
                 Ok(if complaints.is_empty() { out } else { format!("{complaints}\n{out}") })
             }
-            _ => Err(CommandError::Failed(complaints.trim_end().to_owned())),
+            _ => Err(CommandError::Failed(sentences(&complaints))),
         }
     }
+}
+
+/// What a command says about its failure, without what concerns its command line only.
+fn sentences(complaints: &str) -> String {
+    let lines = complaints.lines().map(|line| line.strip_prefix("error: ").unwrap_or(line));
+    let told = lines.take_while(|line| !line.is_empty() && !line.starts_with("Usage:"));
+    told.collect::<Vec<_>>().join("\n")
 }
 
 /// This program, even if its file was replaced after the start.
@@ -85,4 +92,16 @@ async fn read(from: Option<impl AsyncRead + Unpin>) -> String {
         let _ = tokio::io::copy(&mut limited.into_inner(), &mut tokio::io::sink()).await;
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_what_happened_without_usage() {
+        let complaints = "error: there is no node n9\n\nUsage: taintward plan [OPTIONS]\n\nFor more information, try '--help'.\n";
+        assert_eq!(sentences(complaints), "there is no node n9");
+        assert_eq!(sentences("note: a\nerror: b\n"), "note: a\nb");
+    }
 }

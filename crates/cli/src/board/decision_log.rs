@@ -1,6 +1,6 @@
 //! Keeps the last decisions about pods and nodes.
 //!
-//! - Invariant: kinds and order are those of `pending -w`; see `cluster_change.rs` for the words.
+//! - Invariant: kinds and order are those of `pending -w`; see `cluster_change.rs` for the words and labels.
 
 use super::node_change::NodeChange;
 use super::pod_table::PodChange;
@@ -48,12 +48,20 @@ impl DecisionLog {
         self.next
     }
 
-    fn push(&mut self, now: Now, kind: ClusterChange, node: &str, pod: &str, text: String) {
+    fn push(
+        &mut self,
+        now: Now,
+        (kind, label): (ClusterChange, &'static str),
+        node: &str,
+        pod: &str,
+        text: String,
+    ) {
         let (node, pod) = (node.to_owned(), pod.to_owned());
         self.decisions.push_back(DecisionView {
             id: self.next,
             at: seconds(now.wall),
             kind,
+            label,
             node,
             pod,
             text,
@@ -66,30 +74,32 @@ impl DecisionLog {
 
     /// Adds the changes of pods at one moment, in the order of their names.
     pub(crate) fn pods(&mut self, now: Now, changes: &[PodChange], overdue: &[PodView]) {
-        let mut groups: BTreeMap<(&NodeName, ClusterChange), Vec<PodDecision<'_>>> = BTreeMap::new();
+        type Group<'a> = (&'a NodeName, ClusterChange, &'static str);
+        let mut groups: BTreeMap<Group<'_>, Vec<PodDecision<'_>>> = BTreeMap::new();
         for change in changes {
-            if let Some((kind, text)) = told(change, now) {
+            if let Some((kind, label, text)) = told(change, now) {
                 let state = change.after.as_ref().filter(|state| state.leaves()).or(change.before.as_ref());
                 let decision = PodDecision { pod: change.id.name(), text, state };
-                groups.entry((&change.node, kind)).or_default().push(decision);
+                groups.entry((&change.node, kind, label)).or_default().push(decision);
             }
         }
         for PodView { id, node, state } in overdue {
             let text = ClusterChange::Overdue.of_pod(seconds_left(state, now), "");
             let decision = PodDecision { pod: id.name(), text, state: Some(state) };
-            groups.entry((node, ClusterChange::Overdue)).or_default().push(decision);
+            groups.entry((node, ClusterChange::Overdue, "Overdue")).or_default().push(decision);
         }
         let mut lines = Vec::new();
-        for ((node, kind), mut pods) in groups {
+        for ((node, kind, label), mut pods) in groups {
             pods.sort_by_key(PodDecision::order);
             match pods.len() {
                 0..=NAMED_MAX => lines.extend(
-                    pods.into_iter().map(|one| (one.order(), node, kind, one.pod.as_str(), one.text)),
+                    pods.into_iter()
+                        .map(|one| (one.order(), node, (kind, label), one.pod.as_str(), one.text)),
                 ),
                 number => {
                     let taint = pods[0].state.and_then(|state| state.taint.as_deref()).unwrap_or_default();
-                    let text = format!("{number} pods {} ({taint})", plural(kind));
-                    lines.push((pods[0].order(), node, kind, "", text));
+                    let text = format!("{number} pods {} ({taint})", plural(kind, label));
+                    lines.push((pods[0].order(), node, (kind, label), "", text));
                 }
             }
         }
@@ -103,16 +113,17 @@ impl DecisionLog {
     pub(crate) fn node(&mut self, now: Now, before: Option<&NodeStatusView>, after: Option<&NodeStatusView>) {
         let Some(node) = after.or(before) else { return };
         for NodeChange { kind, text } in NodeChange::between(before, after) {
-            self.push(now, kind, &node.name, "", text);
+            self.push(now, (kind, kind.label(0)), &node.name, "", text);
         }
     }
 }
 
 /// The line for a change of a pod; `None`: the change does not concern an eviction.
-fn told(change: &PodChange, now: Now) -> Option<(ClusterChange, String)> {
+fn told(change: &PodChange, now: Now) -> Option<(ClusterChange, &'static str, String)> {
     let line = |kind: ClusterChange, state: &PodState| {
         let taint = state.taint.as_deref().unwrap_or_default();
-        Some((kind, kind.of_pod(seconds_left(state, now), taint)))
+        let left = seconds_left(state, now);
+        Some((kind, kind.label(left), kind.of_pod(left, taint)))
     };
     match (change.before.as_ref().filter(|state| state.leaves()), change.after.as_ref()) {
         (None, Some(state)) if state.leaves() => line(ClusterChange::CountingDown, state),
@@ -121,7 +132,7 @@ fn told(change: &PodChange, now: Now) -> Option<(ClusterChange, String)> {
             .then(|| line(ClusterChange::Changed, new))
             .flatten(),
         (Some(_), Some(new)) if new.phase == PodPhase::Held => {
-            Some((ClusterChange::Cancelled, "is held: its countdown is paused".to_owned()))
+            Some((ClusterChange::Cancelled, "Held", "is held: its countdown is paused".to_owned()))
         }
         (Some(_), Some(new)) if new.is_finished => line(ClusterChange::Finished, new),
         (Some(_), Some(new)) if new.phase == PodPhase::Stays => line(ClusterChange::Cancelled, new),
@@ -136,13 +147,16 @@ fn seconds_left(state: &PodState, now: Now) -> i64 {
 }
 
 /// The words for several pods.
-const fn plural(kind: ClusterChange) -> &'static str {
+fn plural(kind: ClusterChange, label: &str) -> &'static str {
     match kind {
-        ClusterChange::CountingDown => "count down",
+        ClusterChange::CountingDown if label == "Due" => "are due now",
+        ClusterChange::CountingDown => "are counting down",
+        ClusterChange::Cancelled if label == "Held" => "are held",
         ClusterChange::Changed => "have another deadline",
         ClusterChange::Cancelled => "stay",
         ClusterChange::Overdue => "are overdue",
         ClusterChange::Finished => "are finished",
-        _ => "are gone",
+        _ if label == "Evicted" => "were evicted",
+        _ => "were deleted before their deadlines",
     }
 }

@@ -1,7 +1,7 @@
 //! Decodes a node with the fields that the board shows in addition: notes, conditions in words, managers of its taints.
 
 use super::views::{NodeHealth, NodeStatusView, NodeTaintView, seconds};
-use crate::cluster_state::details::NodeDetails;
+use crate::cluster_state::details::{ConditionDetails, NodeDetails};
 use crate::taint_note::TaintNote;
 use taintward_core::fact::NodeFact;
 use taintward_core::identity::ResourceVersion;
@@ -43,6 +43,11 @@ impl WatchedObject for NodeObject {
     }
 }
 
+/// Whether the condition `Ready` says that the kubelet sends no heartbeats.
+fn is_silent(ready: &ConditionDetails) -> bool {
+    ready.status == "Unknown"
+}
+
 impl NodeObject {
     /// The facts that decide about its pods.
     pub(super) fn fact(&self) -> &NodeFact {
@@ -61,6 +66,7 @@ impl NodeObject {
             health: self.health(),
             state: self.health().in_words(health.unschedulable, silenced),
             reason: self.complaints(),
+            since: self.ready().filter(|one| is_silent(one)).and_then(|one| one.since).map(seconds),
             unschedulable: health.unschedulable,
             silenced,
             taints: self.decoded.taints.taints.iter().map(|taint| self.taint(taint, seen)).collect(),
@@ -68,19 +74,26 @@ impl NodeObject {
     }
 
     fn health(&self) -> NodeHealth {
-        let ready = self.details.conditions.iter().find(|condition| condition.kind == "Ready");
-        NodeHealth::of(ready.map(|condition| condition.status.as_str()))
+        NodeHealth::of(self.ready().map(|condition| condition.status.as_str()))
     }
 
-    /// The conditions that differ from those of a healthy node, in words.
+    fn ready(&self) -> Option<&ConditionDetails> {
+        self.details.conditions.iter().find(|condition| condition.kind == "Ready")
+    }
+
+    /// The conditions that differ from those of a healthy node, in words. All conditions of a silent node are unknown for
+    /// the same reason, which counts once.
     fn complaints(&self) -> String {
         let healthy = |kind: &str| if kind == "Ready" { "True" } else { "False" };
-        let bad = self.details.conditions.iter().filter(|one| one.status != healthy(&one.kind));
+        let silent = self.ready().filter(|one| is_silent(one)).map(|_| "silent".to_owned());
+        let is_new = |one: &&ConditionDetails| silent.is_none() || one.status != "Unknown";
+        let bad =
+            self.details.conditions.iter().filter(|one| one.status != healthy(&one.kind)).filter(is_new);
         let told = bad.map(|one| {
             let why = if one.message.is_empty() { &one.reason } else { &one.message };
-            format!("{} is {}: {why}", one.kind, one.status).trim_end_matches(": ").to_owned()
+            format!("{} is {}: {why}", one.kind, one.status).trim_end_matches([':', ' ', '.']).to_owned()
         });
-        told.collect::<Vec<_>>().join("; ")
+        silent.clone().into_iter().chain(told).collect::<Vec<_>>().join("; ")
     }
 
     fn taint(&self, taint: &Taint, seen: Wall) -> NodeTaintView {

@@ -16,6 +16,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
+use taintward_core::taint_edit::parse;
 
 /// A response.
 pub(super) type BoardResponse = Response<BoxBody<Bytes, Infallible>>;
@@ -134,9 +135,10 @@ impl BoardServer {
         let value =
             |name: &str| parameters.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());
         match (value("node"), value("taint")) {
-            (Some(node), Some(taint)) if !node.is_empty() && !taint.is_empty() => {
-                self.command(&["plan", "--taint", node, taint]).await
-            }
+            (Some(node), Some(taint)) if !node.is_empty() && !taint.is_empty() => match taint_fault(taint) {
+                Some(fault) => failed(&fault),
+                None => self.command(&["plan", "--taint", node, taint]).await,
+            },
             _ => text(
                 StatusCode::BAD_REQUEST,
                 "expected a node and a taint, such as maintenance=now:NoExecute",
@@ -147,7 +149,8 @@ impl BoardServer {
     async fn command(&self, words: &[&str]) -> BoardResponse {
         match self.source.commands.run(words).await {
             Ok(output) => text(StatusCode::OK, &output),
-            Err(why) => text(StatusCode::BAD_GATEWAY, &why.to_string()),
+            // The page shows it. With another status, a browser also logs an error.
+            Err(why) => failed(&why.to_string()),
         }
     }
 
@@ -184,6 +187,12 @@ impl BoardServer {
     }
 }
 
+/// What is wrong with a taint, and what to write.
+pub(crate) fn taint_fault(taint: &str) -> Option<String> {
+    let fault = parse(&[taint]).err()?;
+    Some(format!("{}; write KEY=VALUE:EFFECT, for example maintenance=now:NoExecute", fault.hint()))
+}
+
 /// The only parameter.
 fn parameter(query: &str) -> Option<(&str, String)> {
     if query.contains('&') { None } else { parameter_owned(query) }
@@ -209,6 +218,13 @@ fn entered(location: &str, cookie: &str) -> BoardResponse {
 
 fn text(status: StatusCode, text: &str) -> BoardResponse {
     answer(status, PLAIN, Full::from(text.to_owned()).boxed())
+}
+
+/// A failure that the page shows in place of an answer.
+fn failed(why: &str) -> BoardResponse {
+    let mut answer = text(StatusCode::OK, why);
+    answer.headers_mut().insert("failed", HeaderValue::from_static("1"));
+    answer
 }
 
 fn bytes(kind: &'static str, bytes: &'static [u8]) -> BoardResponse {

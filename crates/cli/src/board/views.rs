@@ -54,6 +54,8 @@ pub(crate) struct NodeStatusView {
     pub(crate) state: String,
     /// The conditions that differ from those of a healthy node; empty: none.
     pub(crate) reason: String,
+    /// Since when it is silent, in Unix seconds: its kubelet sends no heartbeats.
+    pub(crate) since: Option<f64>,
     pub(crate) unschedulable: bool,
     /// A fault of the sandbox: its kubelet does not report.
     pub(crate) silenced: bool,
@@ -92,13 +94,13 @@ pub(crate) enum PodPhase {
 }
 
 impl PodPhase {
-    /// The words for each phase, of one pod and of several.
-    pub(crate) const WORDS: [[&str; 2]; 5] = [
-        ["stays", "stay"],
-        ["counts down", "count down"],
-        ["due", "due"],
-        ["held", "held"],
-        ["terminating", "terminating"],
+    /// The words for each phase, of one pod and of several, and what it means.
+    pub(crate) const WORDS: [[&str; 3]; 5] = [
+        ["stays", "stay", "no taint of its node evicts it"],
+        ["counting down", "counting down", "it is evicted when its time is over, as the ring shows"],
+        ["due", "due", "its time is over, and it is deleted now"],
+        ["held", "held", "its countdown is paused until a hold ends"],
+        ["terminating", "terminating", "it is deleted, and its containers stop"],
     ];
 }
 
@@ -167,6 +169,8 @@ pub(crate) struct DecisionView {
     /// Unix seconds.
     pub(crate) at: f64,
     pub(crate) kind: ClusterChange,
+    /// The words for it.
+    pub(crate) label: &'static str,
     pub(crate) node: String,
     /// `namespace/name`; empty: about the node, or several pods of it.
     pub(crate) pod: String,
@@ -189,7 +193,9 @@ pub(crate) struct Heading<'a> {
 pub(crate) struct SnapshotView<'a> {
     pub(crate) cluster: &'a str,
     pub(crate) sandbox: bool,
-    pub(crate) phases: [[&'static str; 2]; 5],
+    pub(crate) phases: [[&'static str; 3]; 5],
+    /// What the page shows, and what a user can do.
+    pub(crate) hint: &'static str,
     /// For requests that change the sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) token: Option<&'a str>,

@@ -1,7 +1,7 @@
 //! Performs the actions of the board's buttons.
 
 use super::kube_client;
-use crate::board::{CommandRunner, SandboxAction, SandboxControls};
+use crate::board::{CommandRunner, SandboxAction, SandboxControls, taint_fault};
 use crate::messages::counted;
 use fakekube::api::ApiServer;
 use futures::future::BoxFuture;
@@ -41,10 +41,15 @@ impl BoardButtons {
         }
         match action {
             SandboxAction::Taint { node, taint } => {
-                self.command(&["taint", "node", &node, &taint, "--overwrite=true", "--yes"]).await
+                if let Some(fault) = taint_fault(&taint) {
+                    return Err(fault);
+                }
+                self.command(&["taint", "node", &node, &taint, "--overwrite=true", "--yes"]).await?;
+                Ok(format!("node/{node} tainted"))
             }
             SandboxAction::Untaint { node, taint } => {
-                self.command(&["taint", "node", &node, &format!("{taint}-"), "--yes"]).await
+                self.command(&["taint", "node", &node, &format!("{taint}-"), "--yes"]).await?;
+                Ok(format!("node/{node} untainted"))
             }
             SandboxAction::Silence { node } => self.command(&["sandbox", "node", "silence", &node]).await,
             SandboxAction::Recover { node } => self.command(&["sandbox", "node", "recover", &node]).await,

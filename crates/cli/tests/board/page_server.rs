@@ -1,5 +1,7 @@
 //! Serves the board's page and tells it a scripted state, so that a test decides what the page sees.
 
+#![allow(dead_code, reason = "each test binary uses some of it")]
+
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -1,5 +1,7 @@
 //! Makes states for the page: a few nodes, many, and some with hostile names.
 
+#![allow(dead_code, reason = "each test binary uses some of it")]
+
 use serde_json::{Value, json};
 
 /// The cluster's time; the page counts from it.
@@ -24,8 +26,8 @@ pub(crate) fn taint() -> Value {
 
 pub(crate) fn node(name: &str, zone: &str, taints: &[Value]) -> Value {
     json!({
-        "id": format!("uid-{name}"), "name": name, "zone": zone, "health": "Ready", "state": "Ready", "reason": "", "unschedulable": false,
-        "silenced": false, "taints": taints,
+        "id": format!("uid-{name}"), "name": name, "zone": zone, "health": "Ready", "state": "Ready", "reason": "", "since": null,
+        "unschedulable": false, "silenced": false, "taints": taints,
     })
 }
 
@@ -41,7 +43,8 @@ pub(crate) fn pod(name: &str, node: &str, deadline: Option<f64>) -> Value {
 pub(crate) fn state(nodes: &[Value], pods: &[Value]) -> Value {
     json!({
         "cluster": "context kind-a, https://127.0.0.1:6443", "now": NOW, "speed": 1, "sandbox": false, "problem": null,
-        "phases": [["stays", "stay"], ["counts down", "count down"], ["due", "due"], ["held", "held"], ["terminating", "terminating"]],
+        "phases": [["stays", "stay", ""], ["counting down", "counting down", "A"], ["due", "due", "B"], ["held", "held", "C"], ["terminating", "terminating", ""]],
+        "hint": "Open a node.",
         "nodes": nodes, "pods": pods, "workloads": [], "limits": [], "decisions": [],
     })
 }
@@ -54,8 +57,50 @@ pub(crate) fn small() -> Value {
     state["workloads"] = json!([{"id": "w", "kind": "Deployment", "namespace": "shop", "name": "web", "healthy": 2, "desired": 3}]);
     state["limits"] = json!([{"id": "l", "kind": "blocked", "about": "shop/web", "text": "The budget allows no eviction."}]);
     state["decisions"] = json!([{
-        "id": 1, "at": NOW - 60.0, "kind": "CountingDown", "node": "n1", "pod": "shop/web-1", "text": "web-1 counts down.",
+        "id": 1, "at": NOW - 60.0, "kind": "CountingDown", "label": "Counting down", "node": "n1", "pod": "shop/web-1", "text": "web-1 counts down.",
     }]);
+    state
+}
+
+/// Long names as workload controllers make them, a silent node, and a decision and a limit with long texts.
+pub(crate) fn wordy() -> Value {
+    let key = "node.kubernetes.io/unreachable";
+    let unreachable = json!({
+        "text": format!("{key}:NoExecute"), "key": key, "value": "", "effect": "NoExecute", "addedAt": NOW - 60.0,
+        "manager": "kube-controller-manager", "note": "",
+    });
+    let mut silent = node("ip-10-0-131-252.eu-central-1.compute.internal", "eu-central-1a", &[unreachable]);
+    (silent["health"], silent["state"]) = (json!("Unknown"), json!("Unknown"));
+    (silent["reason"], silent["since"]) = (json!("silent"), json!(NOW - 40.0));
+    let mut nodes = vec![silent];
+    nodes.extend((2..=6).map(|number| node(&format!("n{number}"), "eu-central-1b", &[])));
+    let name = |number: usize| format!("checkout-payment-gateway-canary-6e369f66{number:02}-6d6hh");
+    let why = format!("{key}:NoExecute");
+    let pods: Vec<Value> = (0..12)
+        .map(|number| {
+            let (state, until) = if number == 0 { (2, NOW - 700.0) } else { (1, NOW + 240.0) };
+            let node = if number < 8 { &nodes[0] } else { &nodes[1] };
+            json!([format!("uid-{number}"), "team-checkout", name(number), node["name"], state, until, why])
+        })
+        .collect();
+    let mut state = state(&nodes, &pods);
+    state["workloads"] = json!([{
+        "id": "w", "kind": "StatefulSet", "namespace": "team-checkout", "name": "checkout-payment-gateway-canary",
+        "healthy": 11, "desired": 12,
+    }]);
+    state["limits"] = json!([{
+        "id": "l", "kind": "blocked", "about": "team-checkout/checkout-payment-gateway-canary",
+        "text": "The disruption budget allows no eviction.",
+    }]);
+    let decision = |id: u64, kind: &str, label: &str, text: &str| {
+        let pod = format!("team-checkout/{}", name(0));
+        json!({"id": id, "at": NOW - 60.0, "kind": kind, "label": label, "node": "n2", "pod": pod, "text": text})
+    };
+    state["decisions"] = json!([
+        decision(1, "CountingDown", "Counting down", &format!("is evicted in 300s because of {why}")),
+        decision(2, "Cancelled", "Countdown cancelled", "stays"),
+        decision(3, "Deleted", "Evicted", &format!("was evicted because of {why}")),
+    ]);
     state
 }
 

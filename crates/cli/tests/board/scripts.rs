@@ -1,5 +1,7 @@
 //! Keeps scripts that tests run in the board's page.
 
+#![allow(dead_code, reason = "each test binary uses some of it")]
+
 /// Makes the page draw everything, twenty times, each time after an answer of the server.
 pub(crate) const DRAWN_OFTEN: &str = "(async () => {
     const field = document.querySelector('#query');
@@ -25,4 +27,29 @@ pub(crate) const PALE: &str = "(() => {
         const [above, below] = [light(parts(getComputedStyle(one).color)), light(ground(one))].sort((a, b) => b - a);
         return [one.textContent, (above + .05) / (below + .05)];
     }).filter(([, ratio]) => !(ratio >= 4.5));
+})()";
+
+/// Each visible text that something cuts off: a box that hides what is outside, or a neighbor in a list. Output of commands
+/// scrolls in its own box, and is not cut.
+pub(crate) const CUT: &str = "(() => {
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const cut = [];
+    for (let node; (node = walker.nextNode()); ) {
+        const element = node.parentElement;
+        if (!node.data.trim() || element.closest('[hidden], pre') || !element.checkVisibility()) continue;
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        const rects = [...range.getClientRects()];
+        if (element.clientWidth && element.scrollWidth > element.clientWidth + 1) cut.push(`wide: ${node.data}`);
+        const [left, right] = [Math.min(...rects.map(one => one.left)), Math.max(...rects.map(one => one.right))];
+        if (left < -1 || right > innerWidth + 1) cut.push(`outside: ${node.data}`);
+        for (let box = element; box !== document.body; box = box.parentElement) {
+            if (getComputedStyle(box).overflowX === 'visible') continue;
+            const around = box.getBoundingClientRect();
+            if (left < around.left - 1 || right > around.right + 1) cut.push(`in ${box.id || box.className}: ${node.data}`);
+        }
+        const row = element.closest('.row');
+        if (row && row.scrollHeight > row.clientHeight + 1) cut.push(`high: ${node.data}`);
+    }
+    return [...new Set(cut)];
 })()";

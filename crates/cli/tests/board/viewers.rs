@@ -28,7 +28,7 @@ fn every_viewer_receives_the_same_alongside_one_that_reads_nothing() {
         assert_eq!((kind.as_str(), &snapshot["sandbox"]), ("snapshot", &json!(true)));
     }
     let answer = board.act(&json!({"verb": "taint", "node": "n1", "taint": "maintenance=now:NoExecute"}));
-    assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"message":"node/n1 modified"}"#));
+    assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"message":"node/n1 tainted"}"#));
     let mut told: Vec<(String, Value)> =
         viewers.iter_mut().map(|viewer| viewer.until("a countdown", has_counting)).collect();
     told.dedup();

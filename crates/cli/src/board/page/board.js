@@ -1,8 +1,8 @@
 // Shows a cluster's taints, and the pods that they evict, from the events of `taintward board`.
 //
-// - Text of the cluster becomes text nodes only; characters that hide or turn text become U+FFFD.
-// - In a cluster of any size, only items on the screen have elements.
-// - Times are the cluster's: the last received, plus the time since by a monotonic clock.
+// - Text of the cluster becomes text nodes only, without characters that hide or turn text.
+// - Only items on the screen have elements.
+// - Times are the cluster's, by a monotonic clock.
 
 const $ = id => document.getElementById(id)
 const values = map => [...map.values()]
@@ -10,7 +10,7 @@ const rect = element => element.getBoundingClientRect()
 const clamp = (value, least, most) => Math.max(least, Math.min(value, most))
 const clean = text => String(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd')
 
-// The fields of a pod, as the board sends them; this page adds RING and WORDS.
+// The fields of a pod; this page adds RING and WORDS.
 const [ID, SPACE, NAME, NODE, STATE, UNTIL, WHY, RING, WORDS] = Array(9).keys()
 const [, COUNTS, DUE, HELD] = Array(4).keys()
 const MARKS = [
@@ -20,13 +20,13 @@ const MARKS = [
 	'M-5-6h3.5v12h-3.5zM1.5-6h3.5v12h-3.5z',
 	'M-4-4L4 4M4-4L-4 4',
 ]
-// The states of a node as cells of 10 pixels, for many nodes; the most urgent last.
+// The states of a node as cells of 10 pixels; the most urgent last.
 const CELLS = [
 	['ready', 'm1 1h8v8h-8z'],
 	['cordoned', 'm1.8 1.8h6.4v6.4h-6.4z'],
 	['tainted NoExecute', 'm1 5h8v4h-8z'],
-	['with pods that count down', 'm1 1h8v8h-8zm2.5 2.5v3h3v-3z'],
-	['with pods that are due', 'm5 0l5 5l-5 5l-5-5z'],
+	['with countdowns', 'm1 1h8v8h-8zm2.5 2.5v3h3v-3z'],
+	['with due pods', 'm5 0l5 5l-5 5l-5-5z'],
 	['not ready', 'm5 0l5 9.5h-10z'],
 ]
 const TILES_MAX = 200
@@ -36,15 +36,13 @@ let state = {}
 const nodes = new Map()
 const pods = new Map()
 const workloads = new Map()
-/** The pods of a node, by its name: pods may arrive before their node. */
+/** By names of nodes: pods may arrive before their node. */
 const sites = new Map()
 let totals
 let anchor = [0, 0]
 let terms = []
 let selected = ''
 const lists = new Set()
-
-// Time.
 
 const clock = () => anchor[0] + ((performance.now() - anchor[1]) / 1000) * state.speed
 
@@ -72,8 +70,6 @@ function leaves(pod) {
 	if (pod[STATE] === DUE) return left > -5 ? 'now' : `overdue ${age(-left)}`
 	return words(pod)
 }
-
-// Elements.
 
 /** An element: `tag.class`, attributes and handlers, children. */
 function h(what, attributes, ...children) {
@@ -124,18 +120,22 @@ function opening(element) {
 
 /**
  * A list of any length: of its rows those in sight exist, and arrow keys go through all.
- * `row` returns an item's key, its reference, its tooltip, and its cells: a class and a text each.
+ * `row` returns an item's key, its reference, and its cells: a class and a text each.
  */
 function listOf(list, scroller, row, lines = 2) {
 	let rows = new Map()
 	let items = []
 	let at = 0
 	let height
+	let width
 	const draw = focus => {
-		height = (lines * 1.25 + 0.5) * parseFloat(getComputedStyle(document.documentElement).fontSize)
+		if (width !== list.clientWidth) {
+			width = list.clientWidth
+			height = (lines * 1.25 + 0.5) * parseFloat(getComputedStyle(document.documentElement).fontSize)
+		}
 		const {top} = rect(list)
 		const [from, to] = opening(scroller).map(y => (y - top) / height)
-		// One at least, for the Tab key to lead to.
+		// One at least, for the Tab key.
 		const first = clamp(Math.floor(from) - 3, 0, items.length - 1)
 		const last = Math.min(items.length, clamp(Math.ceil(to) + 3, first + 1, first + 150))
 		const focused = list.contains(document.activeElement)
@@ -147,11 +147,11 @@ function listOf(list, scroller, row, lines = 2) {
 		if (items.length && focused) indices.add(at)
 		const kept = new Map()
 		for (const index of indices) {
-			const [key, ref, title, ...cells] = row(items[index])
+			const [key, ref, ...cells] = row(items[index])
 			const one = rows.get(key) ?? h(`button.row.l${lines}`, {}, ...cells.map(bdi))
 			const li = one.parentElement ?? h('li', {}, one)
 			kept.set(key, one)
-			Object.assign(one, {index, title: clean(title), tabIndex: index === stop ? 0 : -1, onclick: () => ref && open(ref)})
+			Object.assign(one, {index, tabIndex: index === stop ? 0 : -1, onclick: () => ref && open(ref)})
 			cells.forEach(([name, text], cell) => put(one.children[cell], text, name))
 			li.style.height = `${height}px`
 			li.style.transform = `translateY(${index * height}px)`
@@ -160,6 +160,12 @@ function listOf(list, scroller, row, lines = 2) {
 		}
 		rows = kept
 		sync(list, values(kept).map(one => one.parentElement))
+		// No text is cut: all rows get the height of the highest that was seen.
+		const needed = Math.max(0, ...values(kept).map(one => one.scrollHeight))
+		if (needed > height) {
+			height = needed
+			return draw(focus)
+		}
 		if (focus || (focused && !list.contains(document.activeElement))) list.querySelector('[tabindex="0"]')?.focus({preventScroll: true})
 	}
 	list.onkeydown = event => {
@@ -210,8 +216,6 @@ function gridOf(cell, title, ref) {
 	const place = (index, middle) => `${(index % columns) * cell + middle} ${Math.floor(index / columns) * cell + middle}`
 	return {element, frame, lay, place}
 }
-
-// The state.
 
 function site(name) {
 	// Random: a site of a later whole state has other versions.
@@ -288,7 +292,7 @@ function apply(message) {
 	})
 }
 
-// Search: all words, found anywhere; `zone:z1`, `node:n1`, `ns:shop` and `is:due` are whole.
+// Search: all words, found anywhere; `zone:z1` and `is:due` are whole.
 
 const found = words => terms.every(term => words.includes(term))
 
@@ -300,8 +304,6 @@ function podFound(pod) {
 
 const nodeFound = node => found(node.words) || values(node.site.pods).some(podFound)
 
-// Words for things.
-
 const number = count => count.toLocaleString('en')
 const plural = (count, one) => `${number(count)} ${one}${count === 1 ? '' : 's'}`
 const podName = pod => `${pod[SPACE]}/${pod[NAME]}`
@@ -309,6 +311,7 @@ const podRef = pod => `pod/${podName(pod)}`
 const nodeRef = node => `node/${node.name}`
 const podTitle = pod => `${podName(pod)}: ${leaves(pod)} ${pod[WHY]}`
 const dots = (...told) => told.filter(Boolean).join(' · ')
+const why = node => (node.since ? node.reason.replace('silent', `silent since ${hms(node.since)}`) : node.reason)
 const isOut = taint => taint.effect === 'NoExecute'
 
 function podCount({pods, counts}) {
@@ -320,14 +323,13 @@ function podCount({pods, counts}) {
 function chip({text, note, effect, addedAt, manager}) {
 	const since = h('span.quiet')
 	const end = `:${effect}`
-	const made = h(`span.chip${isOut({effect}) ? '.out' : ''}`, {title: dots(text, note)}, bdi(text.replace(end, '')), effect && h('span', {}, end), ' ', since)
+	const made = h(`span.chip${isOut({effect}) ? '.out' : ''}`, {title: dots(text, note)}, h('bdi', {}, ...text.replace(end, '').split(/(?<=\/)/).flatMap(part => [part, h('wbr')])), effect && h('span', {}, end), ' ', since)
 	made.tick = () => put(since, (addedAt ? age(clock() - addedAt) : '') + (manager && ` by ${manager}`))
 	made.tick()
 	return made
 }
 
 const RANKS = [4, 1, 0, 2, 3]
-/** The most urgent first. */
 function urgency(a, b) {
 	return RANKS[a[STATE]] - RANKS[b[STATE]] || a[UNTIL] - b[UNTIL] || order(a[SPACE], b[SPACE]) || order(a[NAME], b[NAME])
 }
@@ -339,10 +341,10 @@ function cellOf(node) {
 }
 
 function drawLegend(kinds, name, viewBox) {
-	$('legend').replaceChildren(...kinds.map(([text, d], index) => {
+	$('legend').replaceChildren(...kinds.map(([text, d, title], index) => {
 		const mark = svg('svg', {width: 16, height: 16, viewBox, 'aria-hidden': true})
 		mark.append(svg('path', {d: d.replace(/^m/, 'M'), class: name + index, pathLength: 1}))
-		return h('li', {}, mark, text)
+		return h('li', {title}, mark, text)
 	}))
 }
 
@@ -391,7 +393,7 @@ function fillTile(tile, most) {
 		tile.version = version
 		chips.replaceChildren(...node.taints.slice(0, 3).map(chip))
 		if (node.taints.length > 3) chips.append(`and ${node.taints.length - 3} more`)
-		put(tile.why, node.reason)
+		put(tile.why, why(node))
 		tile.pods = values(node.site.pods).sort(urgency)
 		tile.marked = tile.pods.slice(0, most)
 		grid.lay(tile.marked, tileWidth - 20)
@@ -438,7 +440,6 @@ function fillTiles() {
 const nodeList = listOf($('node-list'), $('nodes'), node => [
 	node.id,
 	nodeRef(node),
-	'',
 	['kind', node.name],
 	[`health ${node.health}`, node.state],
 	['main quiet', node.taints.map(taint => taint.text).join(' ')],
@@ -454,7 +455,6 @@ function drawNodes() {
 	const wide = $('zones').clientWidth - 24
 	for (const name of zones.keys()) if (!byZone.has(name)) zones.delete(name)
 	for (const id of tiles.keys()) if (!nodes.has(id)) tiles.delete(id)
-	// There may be as many zones as nodes.
 	const names = [...byZone.keys()].sort((a, b) => !a - !b || order(a, b)).slice(0, many ? 60 : TILES_MAX)
 	sync($('zones'), names.map(name => zoneOf(name).box))
 	for (const name of names) {
@@ -471,10 +471,10 @@ function drawNodes() {
 		})
 	}
 	shownTiles = many ? [] : shown.map(tileOf)
-	put($('hint'), shown.length ? (state.sandbox ? 'A sandbox: open a node, taint it, and watch its pods.' : '') : nodes.size ? 'No node matches.' : 'The cluster has no nodes.')
+	put($('hint'), shown.length ? state.hint : nodes.size ? 'No node matches.' : 'The cluster has no nodes.')
 	nodeList.show(many ? shown : [])
 	if (many) drawLegend(CELLS, 'g', '-1 -1 12 12')
-	else drawLegend(state.phases.map(([text], index) => [text, MARKS[index]]), 's', '-8 -8 16 16')
+	else drawLegend(state.phases.map(([text, , means], index) => [text, MARKS[index], means]), 's', '-8 -8 16 16')
 	const stop = shownTiles.find(({opens}) => opens === lastTile) ?? shownTiles[0]
 	for (const tile of shownTiles) tile.opens.tabIndex = tile === stop ? 0 : -1
 }
@@ -489,13 +489,10 @@ $('zones').onkeydown = event => {
 	lastTile.focus()
 }
 
-// Lists.
-
 const listIn = (id, row, lines) => listOf($(id).querySelector('ul'), $(id).querySelector('.scroll'), row, lines)
 const podRow = pod => [
 	pod[ID],
 	podRef(pod),
-	podTitle(pod),
 	[`when c${pod[STATE]}`, leaves(pod)],
 	['', podName(pod)],
 	['quiet', dots(pod[NODE], pod[WHY].replace(':NoExecute', ''))],
@@ -504,7 +501,6 @@ const leaving = listIn('leaving', podRow)
 const workloadList = listIn('workloads', one => [
 	one.id,
 	one.ref,
-	one.ref,
 	['kind quiet', one.kind],
 	['main', `${one.namespace}/${one.name}`],
 	[one.few ? 'c2' : 'quiet', `${one.few ? '▼ ' : ''}${one.healthy}/${one.desired} healthy`],
@@ -512,9 +508,8 @@ const workloadList = listIn('workloads', one => [
 const decisionList = listIn('decisions', one => [
 	one.id,
 	one.pod ? `pod/${one.pod}` : one.node && `node/${one.node}`,
-	one.text,
 	['quiet', hms(one.at)],
-	[one.kind, dots(one.kind, one.pod || one.node)],
+	[one.kind, dots(one.label, one.pod || one.node)],
 	['', one.text],
 ])
 
@@ -527,7 +522,7 @@ function drawLists() {
 	decisionList.show(state.decisions.filter(one => found(` ${one.text} node:${one.node} ${one.pod} `.toLowerCase())).reverse(), 'None so far.')
 	const limits = state.limits.slice(0, 100).map(one => h('li', {}, h('b.c3', {}, one.kind), ' ', h('bdi.quiet', {}, one.about), h('br'), bdi(one.text)))
 	const list = $('limits').querySelector('ul')
-	list.dataset.none = limits.length ? '' : 'Nothing is held, slowed or blocked.'
+	list.dataset.none = limits.length ? '' : 'Nothing.'
 	list.replaceChildren(...limits)
 }
 
@@ -548,8 +543,6 @@ function drawHead() {
 	for (const one of tools.querySelectorAll('[aria-label]')) set(one, 'aria-pressed', parseFloat(one.textContent) === state.speed)
 }
 
-// Actions, and the line with their results.
-
 let silence
 function say(text) {
 	put($('said'), text)
@@ -560,7 +553,7 @@ function say(text) {
 async function request(path, options) {
 	try {
 		const answer = await fetch(path, options)
-		return [answer.ok, await answer.text()]
+		return [answer.ok && !answer.headers.has('failed'), await answer.text()]
 	} catch {
 		return [false, 'The board does not respond; check that it still runs.']
 	}
@@ -571,8 +564,6 @@ async function act(body) {
 	const [good, text] = await request('action', {method: 'POST', headers, body: JSON.stringify(body)})
 	say(good ? JSON.parse(text).message : text)
 }
-
-// The panel.
 
 const panel = $('panel')
 let planned = ''
@@ -602,7 +593,6 @@ async function ask(box, path, query) {
 	}
 }
 
-/** The present state of the selected object. */
 function target() {
 	const [, kind, name] = /^([^/]*)\/?(.*)$/s.exec(selected)
 	let thing
@@ -668,7 +658,7 @@ function tellPanel() {
 	const {kind, thing} = target()
 	let text = selected && 'Not found.'
 	if (thing && kind === 'pod') text = dots(leaves(thing), thing[WHY])
-	else if (thing && kind === 'node') text = dots(thing.state, thing.zone && `zone ${thing.zone}`, podCount(thing.site), thing.reason)
+	else if (thing && kind === 'node') text = dots(thing.state, thing.zone && `zone ${thing.zone}`, podCount(thing.site), why(thing))
 	else if (thing) text = `${thing.healthy} of ${thing.desired} healthy`
 	if (selected) put(parts.facts, text)
 	for (const li of parts.taints?.children ?? []) li.firstChild.tick()
@@ -747,9 +737,13 @@ $('query').oninput = event => search(event.target.value)
 onpopstate = recall
 onkeydown = event => {
 	if (event.key === 'Escape' && selected) open('')
+	if (event.key === '/' && !event.target.matches('input')) {
+		event.preventDefault()
+		$('query').focus()
+	}
 }
 
-// Drawing: after changes the whole screen; each second and after scrolling the visible parts.
+// After changes the whole screen is drawn, each second the visible parts.
 
 let drawing = 0
 function draw(least = 2) {
@@ -773,8 +767,6 @@ function tick() {
 	setTimeout(tick, state.speed > 1 ? 250 : 1000)
 }
 
-// The connection.
-
 let lost = 0
 let last = ''
 let events
@@ -786,7 +778,7 @@ function live() {
 	put($('link'), 'live', '')
 }
 
-/** Continues after the last event. A hidden page uses none of a browser's six connections to a host. */
+/** A hidden page uses none of a browser's six connections to a host. */
 function listen() {
 	events?.close()
 	clearTimeout(retry)
@@ -804,7 +796,7 @@ function listen() {
 		lost ||= Date.now() / 1000
 		put($('link'), `reconnecting since ${hms(lost)}`, 'lost')
 		if (source.readyState !== EventSource.CLOSED) return
-		// A board that was started again is elsewhere: the page that a user opens there tells this one.
+		// A restarted board is elsewhere.
 		const answer = await fetch('board.css').catch(() => {})
 		if (source !== events) return
 		if (answer?.status === 401) put($('link'), 'the board was restarted; open the address that it printed')
@@ -812,7 +804,6 @@ function listen() {
 	}
 }
 
-// Only pages of this port receive it.
 const pages = new BroadcastChannel('board')
 pages.onmessage = ({data}) => data === location.pathname || (location.pathname = data)
 pages.postMessage(location.pathname)
