@@ -36,6 +36,10 @@ fn the_tour_passes_without_a_terminal() {
     ] {
         assert!(said.contains(step), "{step:?} is missing in:\n{said}");
     }
+    // The grace period is 8 s, and counts from the last heartbeat.
+    let (before, _) = said.split_once(" s after its last heartbeat").unwrap();
+    let took: f64 = before.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((8.0..30.0).contains(&took), "{took}");
     assert!(!said.contains('\x1b'), "no colors without a terminal");
     let smaller = smaller.join().unwrap();
     let said = text(&smaller.stdout);

@@ -4,6 +4,7 @@
 use super::{SOON, Tour, TourStep, head, listed, say};
 use fakekube::api::ResourcePath;
 use fakekube::resource::known;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_core::taint::keys;
@@ -15,6 +16,9 @@ pub(crate) const GRACE: Duration = Duration::from_secs(8);
 /// How often the tour's kubelets renew their leases; 10 s is the default.
 pub(crate) const RENEW: Duration = Duration::from_secs(2);
 
+/// The namespace of the leases of nodes.
+const LEASES: &str = "kube-node-lease";
+
 impl Tour {
     pub(super) async fn silence(&self) -> TourStep {
         let node = self.in_use();
@@ -24,15 +28,15 @@ impl Tour {
             "   Taintward treats the node as unreachable after a grace period: {} s here, 50 s by default ...",
             GRACE.as_secs()
         ))?;
-        let began = self.server.clock().now();
         self.set_silence(&node, true)?;
         self.until("the taint of a silent node", GRACE + SOON, |tour| tour.is_sending_away(&node)).await?;
-        let took = self.server.clock().now().duration_since(began).as_secs_f64();
-        if took < (GRACE - RENEW).as_secs_f64() {
+        let last = self.last_heartbeat(&node)?;
+        let took = self.server.clock().now().duration_since(last).as_secs_f64();
+        if took < GRACE.as_secs_f64() {
             return Err(format!("{node} was tainted after {took:.1} s, before the grace period had passed"));
         }
         say(&format!(
-            "   {took:.1} s later, the node is NotReady and has the taint {}:NoExecute.",
+            "   {took:.1} s after its last heartbeat, the node is NotReady and has the taint {}:NoExecute.",
             keys::UNREACHABLE
         ))?;
         say(
@@ -52,6 +56,13 @@ impl Tour {
             "   The node is Ready again, Taintward removed its taints in one write, and no pod was evicted.",
         )?;
         Ok(())
+    }
+
+    /// When the node's kubelet renewed its lease last.
+    fn last_heartbeat(&self, node: &str) -> Result<Timestamp, String> {
+        let lease = self.server.get(known("coordination.k8s.io", "leases"), LEASES, node);
+        let renewed = lease.and_then(|lease| lease["spec"]["renewTime"].as_str()?.parse().ok());
+        renewed.ok_or_else(|| format!("the lease of {node} has no valid renewTime"))
     }
 
     /// The schedulable node with most web pods.
