@@ -5,11 +5,10 @@
 //!   Taintward without leader election.
 
 use crate::cluster_state::ClusterReader;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use taintward_core::time::{Mono, Span, Wall};
+pub(crate) use taintward_kube::lease_holder::LeaseHolder;
 use taintward_kube::paged_list;
-use taintward_kube::wire::{Fields, LeaseSpecJson, MetaJson, ObjectJson, Whole, object_from_slice};
 
 /// The default namespace of both leases.
 const NAMESPACE: &str = "kube-system";
@@ -17,29 +16,6 @@ const OURS: &str = "taintward";
 /// The namespace of Taintward's lease after `taintward install`.
 const INSTALLED: &str = "taintward-system";
 const UPSTREAMS: &str = "kube-controller-manager";
-
-/// A lease older than this many of its own durations counts as abandoned: clocks differ.
-const LENGTHS: i64 = 4;
-
-/// The state of a lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum LeaseHolder {
-    /// A process renews it.
-    Held {
-        /// The process.
-        holder: String,
-        /// Since when, if the lease says so.
-        since: Option<Wall>,
-    },
-    /// It has not been renewed for this many seconds.
-    Stale(i64),
-    /// It exists but has no holder.
-    Free,
-    /// It does not exist.
-    Absent,
-    /// It could not be read.
-    Unread(String),
-}
 
 /// The controllers that may be evicting pods.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,59 +35,34 @@ pub(crate) struct RestartedCountdown {
     pub(crate) expected_at: Mono,
 }
 
-impl LeaseHolder {
-    fn of(json: &[u8], now: Wall) -> Self {
-        type LeaseJson<'a> = ObjectJson<MetaJson<'a>, Fields<LeaseSpecJson<'a, Whole>>>;
-
-        let LeaseJson { spec, .. } = match object_from_slice(json) {
-            Ok(object) => object,
-            Err(why) => return Self::Unread(why.to_string()),
-        };
-        if spec.holder_identity.is_empty() {
-            return Self::Free;
-        }
-        let renewed = spec.renew_time.as_ref().and_then(|time| time.parse::<Timestamp>().ok());
-        let Some(renewed) = renewed else { return Self::Free };
-        let age = now.as_micros().saturating_sub(renewed.as_microsecond()) / 1_000_000;
-        match age > i64::from(spec.lease_duration_seconds.unwrap_or(15)).saturating_mul(LENGTHS) {
-            true => Self::Stale(age),
-            false => {
-                let acquired = spec.acquire_time.parse::<Timestamp>().ok();
-                let since = acquired.map(|at| Wall::from_micros(at.as_microsecond()));
-                Self::Held { holder: spec.holder_identity.to_string(), since }
-            }
-        }
+const fn word(lease: &LeaseHolder) -> &'static str {
+    match lease {
+        LeaseHolder::Held { .. } => "Held",
+        LeaseHolder::Stale(_) => "Stale",
+        LeaseHolder::Free => "NoHolder",
+        LeaseHolder::Absent => "NotFound",
+        LeaseHolder::Unread(_) => "Unknown",
     }
+}
 
-    const fn word(&self) -> &'static str {
-        match self {
-            Self::Held { .. } => "Held",
-            Self::Stale(_) => "Stale",
-            Self::Free => "NoHolder",
-            Self::Absent => "NotFound",
-            Self::Unread(_) => "Unknown",
-        }
+/// The rank of a state: a lower one contains more information.
+const fn rank(lease: &LeaseHolder) -> u8 {
+    match lease {
+        LeaseHolder::Held { .. } => 0,
+        LeaseHolder::Stale(_) => 1,
+        LeaseHolder::Free => 2,
+        LeaseHolder::Unread(_) => 3,
+        LeaseHolder::Absent => 4,
     }
+}
 
-    /// The rank of a state: a lower one contains more information.
-    const fn rank(&self) -> u8 {
-        match self {
-            Self::Held { .. } => 0,
-            Self::Stale(_) => 1,
-            Self::Free => 2,
-            Self::Unread(_) => 3,
-            Self::Absent => 4,
-        }
-    }
-
-    fn described(&self, place: &str, name: &str) -> String {
-        match self {
-            Self::Held { holder, .. } => format!("lease {place}/{name} is held by {holder}"),
-            Self::Stale(age) => format!("lease {place}/{name} was not renewed for {age}s"),
-            Self::Free => format!("lease {place}/{name} has no holder"),
-            Self::Absent => format!("lease {place}/{name} does not exist"),
-            Self::Unread(why) => format!("lease {place}/{name} could not be read ({why})"),
-        }
+fn described(lease: &LeaseHolder, place: &str, name: &str) -> String {
+    match lease {
+        LeaseHolder::Held { holder, .. } => format!("lease {place}/{name} is held by {holder}"),
+        LeaseHolder::Stale(age) => format!("lease {place}/{name} was not renewed for {age}s"),
+        LeaseHolder::Free => format!("lease {place}/{name} has no holder"),
+        LeaseHolder::Absent => format!("lease {place}/{name} does not exist"),
+        LeaseHolder::Unread(why) => format!("lease {place}/{name} could not be read ({why})"),
     }
 }
 
@@ -127,7 +78,7 @@ impl ActiveControllers {
 
     /// Chooses the namespace whose lease has the most information about Taintward.
     fn among(by_default: LeaseHolder, installed: LeaseHolder, upstreams: LeaseHolder) -> Self {
-        let (place, ours) = match installed.rank() < by_default.rank() {
+        let (place, ours) = match rank(&installed) < rank(&by_default) {
             true => (INSTALLED, installed),
             false => (NAMESPACE, by_default),
         };
@@ -137,7 +88,7 @@ impl ActiveControllers {
     /// The remark for the user; `None` if a Taintward holds its lease.
     pub(crate) fn remark(&self) -> Option<String> {
         let Self { ours, place, upstreams } = self;
-        let both = format!("{}, {}", ours.described(place, OURS), upstreams.described(NAMESPACE, UPSTREAMS));
+        let both = format!("{}, {}", described(ours, place, OURS), described(upstreams, NAMESPACE, UPSTREAMS));
         match (ours, upstreams) {
             (LeaseHolder::Held { .. }, _) => None,
             (_, LeaseHolder::Held { .. }) => Some(
@@ -174,8 +125,8 @@ impl ActiveControllers {
 
     pub(crate) fn object(&self) -> Value {
         json!({
-            "taintward": self.ours.word(),
-            "kubeControllerManager": self.upstreams.word(),
+            "taintward": word(&self.ours),
+            "kubeControllerManager": word(&self.upstreams),
             "message": self.remark(),
         })
     }
@@ -193,36 +144,6 @@ async fn lease(reader: &ClusterReader<'_>, namespace: &str, name: &str, now: Wal
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn lease(spec: &str) -> LeaseHolder {
-        let now: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
-        LeaseHolder::of(
-            format!(r#"{{"spec": {{{spec}}}}}"#).as_bytes(),
-            Wall::from_micros(now.as_microsecond()),
-        )
-    }
-
-    #[test]
-    fn a_lease_is_held_stale_or_free() {
-        let spec =
-            |time| format!(r#""holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "{time}""#);
-        assert_eq!(
-            lease(&spec("2026-11-21T13:59:59.000000Z")),
-            LeaseHolder::Held { holder: "a".into(), since: None }
-        );
-        assert_eq!(
-            lease(&spec("2026-11-21T14:00:05.000000Z")),
-            LeaseHolder::Held { holder: "a".into(), since: None },
-            "clocks may differ"
-        );
-        assert_eq!(
-            lease(&spec("2026-11-21T13:59:00.000000Z")),
-            LeaseHolder::Held { holder: "a".into(), since: None }
-        );
-        assert_eq!(lease(&spec("2026-11-21T13:58:59.000000Z")), LeaseHolder::Stale(61));
-        assert_eq!(lease(r#""holderIdentity": """#), LeaseHolder::Free);
-        assert_eq!(lease(""), LeaseHolder::Free);
-    }
 
     #[test]
     fn upstream_counts_from_its_start_where_taintward_does_not_run() {

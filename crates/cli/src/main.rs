@@ -15,6 +15,7 @@ mod color;
 mod complete;
 mod completion;
 mod completion_kind;
+mod confirm;
 #[cfg(test)]
 mod described;
 mod dispatch;

@@ -12,6 +12,7 @@ mod rate;
 mod run_args;
 mod run_args_error;
 mod serving_args;
+mod start_question;
 
 pub(crate) use run_args::{RunArgs, RunOptions};
 
@@ -29,11 +30,24 @@ use taintward_controller::shutdown::Shutdown;
 enum RunCommandError {
     #[error("cannot start the async runtime: {0}")]
     Start(#[from] io::Error),
+    #[error(
+        "cannot ask for confirmation on the terminal: {0}; nothing was started; give --mode=enforce or --mode=observe"
+    )]
+    Prompt(io::Error),
+    #[error("aborted: nothing was started")]
+    Declined,
     #[error(transparent)]
     Run(#[from] RunError),
 }
 
 pub(crate) fn run(plan: RunOptions) -> ExitCode {
+    let runtime = match before_start(&plan) {
+        Ok(runtime) => runtime,
+        Err(why) => {
+            say::error(why);
+            return ExitCode::FAILURE;
+        }
+    };
     if let Err(error) = logging::start(plan.logging) {
         say::error(format!("cannot start logging: {error}"));
         return ExitCode::FAILURE;
@@ -42,7 +56,7 @@ pub(crate) fn run(plan: RunOptions) -> ExitCode {
     for notice in &plan.notices {
         tracing::warn!(flag = notice.flag, reason = notice.text, "a flag needs attention");
     }
-    match drive(plan) {
+    match drive(&runtime, plan) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tracing::error!(err = &failure as &dyn Error, "taintward cannot continue");
@@ -51,8 +65,16 @@ pub(crate) fn run(plan: RunOptions) -> ExitCode {
     }
 }
 
-fn drive(plan: RunOptions) -> Result<(), RunCommandError> {
-    Runtime::new()?.block_on(async {
+fn before_start(plan: &RunOptions) -> Result<Runtime, RunCommandError> {
+    let runtime = Runtime::new()?;
+    match runtime.block_on(start_question::is_confirmed(plan)).map_err(RunCommandError::Prompt)? {
+        true => Ok(runtime),
+        false => Err(RunCommandError::Declined),
+    }
+}
+
+fn drive(runtime: &Runtime, plan: RunOptions) -> Result<(), RunCommandError> {
+    runtime.block_on(async {
         let shutdown = Shutdown::on_signals()?;
         Ok(run_controllers(plan.settings, shutdown).await?)
     })

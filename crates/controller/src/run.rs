@@ -186,7 +186,8 @@ async fn run_in(
     let StartupState { leadership_out, leadership, lease_problem_out, .. } = startup;
     permissions::report_access(&client, &settings).await;
 
-    let mut tasks = TaskSet(vec![serving]);
+    let other_leases = election::other_leases::report(client.clone(), settings.clone(), clock.clone());
+    let mut tasks = TaskSet(vec![serving, tokio::spawn(other_leases)]);
     tasks.0.push(tokio::spawn(clock_watch::report(clock.clone(), Arc::clone(&health_state.metrics))));
     let (nodes_health, leases_health) = (watches.nodes.health.clone(), watches.leases.health.clone());
     let definition = watches.pools.health.clone();

@@ -49,6 +49,7 @@ pub mod events;
 pub mod guard_annotation;
 pub mod hold_annotations;
 pub mod leader_election;
+pub mod lease_holder;
 mod list_progress;
 pub mod metrics_access;
 pub mod node_client;

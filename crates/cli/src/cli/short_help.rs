@@ -6,7 +6,7 @@ use clap::{Args as _, Command};
 /// The flags that `-h` shows of commands with many; of the others it shows all but [`RARE`] ones.
 const ESSENTIAL: [(&str, &[&str]); 5] = [
     ("taint", &["arguments", "all", "overwrite", "dry_run", "list", "lasts", "yes", "selector"]),
-    ("run", &["kubeconfig", "mode", "controllers", "leader_elect", "metrics_port"]),
+    ("run", &["kubeconfig", "mode", "controllers", "metrics_port"]),
     (
         "webhook",
         &[

@@ -80,7 +80,8 @@ struct ClusterArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Behavior")]
 struct BehaviourArgs {
-    /// enforce evicts; observe only watches, predicts, meters and logs, and writes nothing
+    /// enforce evicts; observe only watches, predicts, meters and logs, and writes nothing. Without this flag, a process
+    /// that you start on a terminal outside of a cluster asks before it enforces; without a terminal, it does not ask
     #[arg(long, value_name = "MODE", value_enum, default_value = "enforce")]
     #[arg(env = "TAINTWARD_MODE", hide_env = true)]
     mode: ModeArg,
@@ -146,6 +147,8 @@ pub(crate) struct RunOptions {
     pub(crate) settings: ControllerSettings,
     pub(crate) logging: LogSettings,
     pub(crate) notices: Vec<FlagNotice>,
+    /// Whether a user on a terminal must confirm: the mode is the default, which evicts.
+    pub(crate) asks: bool,
 }
 
 /// Which options were given by flag or environment variable.
@@ -196,7 +199,8 @@ impl RunArgs {
             serving,
             seed: None,
         };
-        Ok(RunOptions { settings, logging: self.logging.resolve(), notices })
+        let asks = mode == WriteMode::Enforce && !explicit.mode;
+        Ok(RunOptions { settings, logging: self.logging.resolve(), notices, asks })
     }
 }
 

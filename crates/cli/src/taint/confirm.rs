@@ -2,7 +2,8 @@
 
 use super::TaintCommandError;
 use super::taint_args::{DryRun, TaintOptions};
-use std::io::{self, IsTerminal as _, Write as _};
+use crate::confirm;
+use std::io::{self, Write as _};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::taint_edit::TaintEdit;
 
@@ -18,8 +19,12 @@ pub(super) fn before(
 ) -> Result<(), TaintCommandError> {
     let evicting: Vec<Taint> =
         change.add.iter().filter(|taint| taint.effect == TaintEffect::NoExecute).cloned().collect();
-    let watched = io::stdin().is_terminal() && io::stderr().is_terminal();
-    if !watched || !plan.preview || plan.dry_run != DryRun::No || evicting.is_empty() || names.is_empty() {
+    if !confirm::is_possible()
+        || !plan.preview
+        || plan.dry_run != DryRun::No
+        || evicting.is_empty()
+        || names.is_empty()
+    {
         return Ok(());
     }
     let nodes: Vec<(String, Vec<Taint>)> =
@@ -28,28 +33,5 @@ pub(super) fn before(
     if !plan.prompt {
         return Ok(());
     }
-    io::stderr().write_all(b"Continue? [y/N] ")?;
-    let mut line = String::new();
-    io::stdin().read_line(&mut line)?;
-    if is_yes(&line) { Ok(()) } else { Err(TaintCommandError::Declined) }
-}
-
-/// Only `y` or `yes` confirms.
-fn is_yes(line: &str) -> bool {
-    matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_y_or_yes_confirms() {
-        for yes in ["y\n", "Y\r\n", " yes \n", "YES"] {
-            assert!(is_yes(yes), "{yes:?}");
-        }
-        for no in ["", "\n", "n\n", "ye\n", "yy\n", "yes please\n"] {
-            assert!(!is_yes(no), "{no:?}");
-        }
-    }
+    if confirm::ask()? { Ok(()) } else { Err(TaintCommandError::Declined) }
 }

@@ -1,5 +1,7 @@
 //! Configures leader election and reports leadership as metrics, log lines and health checks.
 
+pub(super) mod other_leases;
+
 use super::LeaseProblem;
 use crate::control_loop::LOOP_SILENCE_MAX;
 use crate::metrics;

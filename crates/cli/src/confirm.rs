@@ -1,0 +1,36 @@
+//! Asks for confirmation on a terminal.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+/// Whether a user can read a question and answer it.
+pub(crate) fn is_possible() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Whether the user confirms.
+pub(crate) fn ask() -> io::Result<bool> {
+    io::stderr().write_all(b"Continue? [y/N] ")?;
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    Ok(is_yes(&line))
+}
+
+/// Only `y` or `yes` confirms.
+fn is_yes(line: &str) -> bool {
+    matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_y_or_yes_confirms() {
+        for yes in ["y\n", "Y\r\n", " yes \n", "YES"] {
+            assert!(is_yes(yes), "{yes:?}");
+        }
+        for no in ["", "\n", "n\n", "ye\n", "yy\n", "yes please\n"] {
+            assert!(!is_yes(no), "{no:?}");
+        }
+    }
+}
