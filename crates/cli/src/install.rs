@@ -19,13 +19,14 @@ mod values;
 pub(crate) use install_args::InstallArgs;
 pub(crate) use install_options::InstallOptions;
 
+use crate::confirm;
 use crate::output::{self, PrintError};
 use crate::runtime::Runtime;
 use crate::say;
 use apply::ApplyError;
 use changed_pods::ChangedPodsError;
 use chart::ChartError;
-use install_options::InstallAction;
+use install_options::{DryRunKind, InstallAction};
 use serde_json::{Value, json};
 use std::io;
 use std::process::ExitCode;
@@ -43,6 +44,9 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
 
 /// Name of the controller's account and Deployment; the label that every object of an installation has.
 const NAME: &str = "taintward";
+
+/// The width of the lines of a question on standard error.
+const QUESTION_WIDTH: usize = 80;
 
 /// An object of an installation.
 #[derive(Clone, Debug)]
@@ -77,6 +81,12 @@ enum InstallError {
     Print(#[from] PrintError),
     #[error("cannot start the async runtime: {0}")]
     Start(io::Error),
+    #[error(
+        "cannot ask for confirmation on the terminal: {0}; nothing was deleted; use --yes to delete without a question"
+    )]
+    Prompt(io::Error),
+    #[error("aborted: nothing was deleted")]
+    Declined,
 }
 
 pub(crate) fn run(plan: &InstallOptions) -> ExitCode {
@@ -103,7 +113,8 @@ fn carry_out(plan: &InstallOptions) -> Result<(), InstallError> {
             Ok(prune::all(server, values, &all, *tried).await?)
         }),
         InstallAction::Remove(tried, leftovers) => with_client(plan, async |server| {
-            Ok(uninstall::all(server, values, *tried, *leftovers, plan.patience).await?)
+            uninstall::all(server, values, *tried, *leftovers, plan.patience).await?;
+            Ok(uninstall::report_kept(server, values, *leftovers).await?)
         }),
     }
 }
@@ -152,8 +163,26 @@ fn with_client(
         let connected = connect(&plan.server.settings).await?;
         let server = ObjectClient::new(connected.client.clone(), plan.server.patience.only_each());
         changed_pods::check(&connected, &server, plan).await?;
+        confirm_removal(plan, &connected.where_from)?;
         done(&server).await
     })
+}
+
+/// Asks a user on a terminal before anything is deleted.
+fn confirm_removal(plan: &InstallOptions, cluster: &str) -> Result<(), InstallError> {
+    let deletes = matches!(plan.what, InstallAction::Remove(DryRunKind::No, _));
+    if !deletes || !plan.asks || !confirm::is_possible() {
+        return Ok(());
+    }
+    let namespace = &plan.values.namespace;
+    let what = format!("This deletes the installation of Taintward in namespace {namespace} of {cluster}.");
+    for line in output::wrap(&what, QUESTION_WIDTH) {
+        say::line("", line);
+    }
+    match confirm::ask().map_err(InstallError::Prompt)? {
+        true => Ok(()),
+        false => Err(InstallError::Declined),
+    }
 }
 
 /// Documents of YAML, or one `List`.

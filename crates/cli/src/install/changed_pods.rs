@@ -1,6 +1,7 @@
 //! Refuses to remove the controller that gives pods their own seconds back, while pods are held or have a ceiling.
 //!
-//! - The present Deployment says which controllers run; pods are listed only if one of these is to go.
+//! - An uninstallation lists pods in any case: a process outside of the cluster may have changed them. Otherwise the
+//!   present Deployment says which controllers run, and pods are listed only if one of these is to go.
 
 use super::install_options::{InstallAction, InstallOptions};
 use super::{InstallError, NAME};
@@ -21,9 +22,9 @@ const NAMED_MAX: usize = 3;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChangedPodsError {
     #[error(
-        "nothing was changed: {controllers} has changed the seconds of {} ({}), and only it restores them; type \
-         `taintward release --all` and `taintward guard off --all`, and wait until they end; or use --keep-seconds to \
-         leave the pods as they are", counted(pods.len(), "pod"), shown(pods)
+        "nothing was changed: {controllers} has changed the seconds of {} ({}), and only it restores them; while it \
+         runs, type `taintward release --all` and `taintward guard off --all`, and wait until they end; or use \
+         --keep-seconds to leave the pods as they are", counted(pods.len(), "pod"), shown(pods)
     )]
     Changed { controllers: String, pods: Vec<String> },
     #[error("cannot check whether pods are held or guarded: {0}; use --keep-seconds to skip this check")]
@@ -51,6 +52,16 @@ fn controllers_of(deployment: &Value) -> Option<&str> {
     arguments.filter_map(Value::as_str).find_map(|argument| argument.strip_prefix("--controllers="))
 }
 
+/// Which of the two controllers the present Deployment runs.
+async fn running(server: &ObjectClient, namespace: &str) -> Result<[bool; 2], ChangedPodsError> {
+    let (group, version, plural) = ("apps", "v1", "deployments");
+    let deployment = ObjectRef { group, version, plural, namespace, name: NAME };
+    let unknown = |why: NodeRequestError| ChangedPodsError::Unknown(why.to_string());
+    let present = server.read(deployment).await.map_err(unknown)?;
+    let present = present.and_then(|present| serde_json::from_slice::<Value>(&present.body).ok());
+    Ok(present.as_ref().and_then(controllers_of).map_or([false; 2], enabled))
+}
+
 /// Checks that no pod needs a controller that the command removes.
 pub(crate) async fn check(
     connected: &Connected,
@@ -61,22 +72,13 @@ pub(crate) async fn check(
     if options.keep_seconds || !values.parts.controller {
         return Ok(());
     }
-    let stay = match options.what {
-        InstallAction::Remove(..) => [false; 2],
-        _ => enabled(&values.controllers),
+    let go = match options.what {
+        InstallAction::Remove(..) => [true; 2],
+        _ => {
+            let (run, stay) = (running(server, &values.namespace).await?, enabled(&values.controllers));
+            [run[0] && !stay[0], run[1] && !stay[1]]
+        }
     };
-    let deployment = ObjectRef {
-        group: "apps",
-        version: "v1",
-        plural: "deployments",
-        namespace: &values.namespace,
-        name: NAME,
-    };
-    let unknown = |why: NodeRequestError| ChangedPodsError::Unknown(why.to_string());
-    let present = server.read(deployment).await.map_err(unknown)?;
-    let present = present.and_then(|present| serde_json::from_slice::<Value>(&present.body).ok());
-    let run = present.as_ref().and_then(controllers_of).map_or([false; 2], enabled);
-    let go = [run[0] && !stay[0], run[1] && !stay[1]];
     let names: Vec<&str> = [TOLERATION_HOLD, TOLERATION_GUARD]
         .into_iter()
         .zip(go)

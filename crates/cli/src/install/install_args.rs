@@ -41,6 +41,9 @@ pub(crate) struct InstallArgs {
     /// seconds that they have now, or none
     #[arg(long, requires = "apply")]
     keep_seconds: bool,
+    /// With --uninstall --apply: does not ask, on a terminal, before it deletes
+    #[arg(short, long, requires_all = ["uninstall", "apply"])]
+    yes: bool,
     /// How long to wait until new definitions are established, and until deleted pools are gone
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = crate::args::duration::positive)]
     timeout: Duration,
@@ -205,7 +208,7 @@ impl InstallArgs {
             return Err(InstallArgsError::NoImage);
         }
         let (json, patience) = (self.output == InstallOutputArg::Json, self.timeout);
-        let Self { keep_seconds, installed, controller, webhook, monitoring, server, .. } = self;
+        let Self { keep_seconds, yes, installed, controller, webhook, monitoring, server, .. } = self;
         let has = |part| installed.parts.contains(&part);
         let parts = Components {
             controller: has(ComponentArg::Controller),
@@ -242,7 +245,15 @@ impl InstallArgs {
             found: Vec::new(),
             monitoring: monitoring.resolve(),
         };
-        Ok(InstallOptions { values, what, json, server: server.resolve(), patience, keep_seconds })
+        Ok(InstallOptions {
+            values,
+            what,
+            json,
+            server: server.resolve(),
+            patience,
+            keep_seconds,
+            asks: !yes,
+        })
     }
 
     fn what(&self) -> InstallAction {

@@ -17,6 +17,8 @@ pub(crate) struct InstallOptions {
     pub(crate) patience: Duration,
     /// Continues although pods are held or have a ceiling.
     pub(crate) keep_seconds: bool,
+    /// Asks on a terminal before it deletes.
+    pub(crate) asks: bool,
 }
 
 /// The action of the command.

@@ -181,6 +181,31 @@ pub(super) async fn all(
     Ok(())
 }
 
+/// Names the definitions that stay, if there are any.
+pub(super) async fn report_kept(
+    server: &ObjectClient,
+    values: &InstallValues,
+    leftovers: PoolRemoval,
+) -> Result<(), UninstallError> {
+    if leftovers == PoolRemoval::Delete || !is_all(values.parts) {
+        return Ok(());
+    }
+    let mut kept = Vec::new();
+    for object in chart::objects(&everything(values)) {
+        if object.value["kind"] == "CustomResourceDefinition" {
+            let refused = |why| UninstallError::Refused { object: called(&object.value), why };
+            if server.read(place(&object.value)).await.map_err(refused)?.is_some() {
+                kept.push(object.value["metadata"]["name"].as_str().unwrap_or_default().to_owned());
+            }
+        }
+    }
+    if !kept.is_empty() {
+        let kept = kept.join(", ");
+        say::line("", format!("keeping the definitions {kept} with their objects; --crds deletes them too"));
+    }
+    Ok(())
+}
+
 /// Deletes pools, waits until the controller has cleaned their nodes, and deletes policies.
 async fn custom(
     server: &ObjectClient,

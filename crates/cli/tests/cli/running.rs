@@ -155,7 +155,8 @@ pub(crate) fn ask(kubeconfig: &str, method: &str, path: &str, body: &str) -> Str
         let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
         let request = http::Request::builder().method(method).uri(path);
-        let request = request.header("content-type", "application/merge-patch+json");
+        let format = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let request = request.header("content-type", format);
         let request = request.body(body.as_bytes().to_vec()).unwrap();
         kube::Client::try_from(config).unwrap().request_text(request).await.unwrap()
     })
