@@ -15,10 +15,9 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Exit codes of `taintward board`.
-pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
+pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     (0, "A signal stopped the board"),
-    (1, "The cluster could not be reached, or the port could not be opened"),
-    (2, "The command line is invalid"),
+    (1, "The cluster could not be reached, the port could not be opened, or the command line is invalid"),
 ];
 
 /// Why the board cannot be served.

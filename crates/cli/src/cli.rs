@@ -121,8 +121,8 @@ enum ProgramCommand {
             taintward board --port 8001        the same at a port of your choice\n\n\
             The board only reads: it needs list and watch on nodes, pods, deployments, statefulsets, daemonsets and \
             poddisruptionbudgets. The address has a token and works on this machine only. The board of the sandbox has \
-            buttons, too. Exit codes: 0 stopped by a signal, 1 the cluster could not be reached or the port could not \
-            be opened, 2 the command line is invalid."
+            buttons, too. Exit codes: 0 stopped by a signal, 1 the cluster could not be reached, the port could not \
+            be opened, or the command line is invalid."
     )]
     Board(Box<BoardArgs>),
     /// Finds tolerations and taints that do not do what their author intends
@@ -150,7 +150,7 @@ enum ProgramCommand {
     /// Prints the manifests of an installation, applies them, or deletes them
     #[command(
         args_override_self = true,
-        after_help = "taintward install --image IMAGE                      prints YAML, for git or kubectl apply --server-side -f -\ntaintward install --image IMAGE --apply              installs\ntaintward install --image IMAGE --apply --dry-run=server\ntaintward install --uninstall --apply                uninstalls\n\ndocs/install.md describes each step, and the permissions of each part. Exit codes: 0 done, 1 a step failed, 2 the command line is invalid."
+        after_help = "taintward install --image IMAGE                      prints YAML, for git or kubectl apply --server-side -f -\ntaintward install --image IMAGE --apply              installs\ntaintward install --image IMAGE --apply --dry-run=server\ntaintward install --uninstall --apply                uninstalls\n\ndocs/install.md describes each step, and the permissions of each part. Exit codes: 0 done, 1 a step failed or the command line is invalid."
     )]
     Install(Box<InstallArgs>),
     /// Runs the controllers, with the current kubeconfig or the in-cluster service account
@@ -159,7 +159,7 @@ enum ProgramCommand {
         after_help = "Each flag has an environment variable: TAINTWARD_ and the flag's name, as in \
          TAINTWARD_KUBE_API_QPS. A flag overrides its variable, a variable overrides the default. \
          Durations are written as in Go: 500ms, 15s, 1m30s. Exit codes: 0 stopped by a signal, 1 could not \
-         continue, 2 invalid flag."
+         continue, or invalid flag."
     )]
     Run(Box<RunArgs>),
     /// Runs the admission webhook: default tolerations, dedicated nodes, special hardware, warnings
@@ -167,7 +167,7 @@ enum ProgramCommand {
         args_override_self = true,
         after_help = "Each flag has an environment variable: TAINTWARD_ and the flag's name, as in \
          TAINTWARD_RULES. taintward install creates all objects that the webhook needs in a cluster. \
-         docs/admission.md describes each rule. Exit codes: 0 stopped by a signal, 1 could not continue, 2 \
+         docs/admission.md describes each rule. Exit codes: 0 stopped by a signal, 1 could not continue, or \
          invalid flag."
     )]
     Webhook(Box<WebhookArgs>),
@@ -178,7 +178,7 @@ enum ProgramCommand {
             taintward backfill -n shop -o json    which pods of one namespace, and how their seconds would change\n\n\
             CURRENT pods have the seconds of new pods, toleration-backfill-controller would patch PENDING pods, and OWN \
             pods have tolerations that their author chose (docs/managed-clusters.md). Exit codes: 0 everything was \
-            read, 1 a read failed, 2 the command line is invalid."
+            read, 1 a read failed or the command line is invalid."
     )]
     Backfill(Box<BackfillCommandArgs>),
     /// Pauses the countdowns of pods on nodes that are not ready or unreachable, where kube-controller-manager evicts
@@ -188,14 +188,14 @@ enum ProgramCommand {
             taintward hold --zone eu-1a --for 30m --reason 'switch replaced'\n\
             taintward hold --all\n\n\
             The command writes an annotation to each node, and waits until toleration-hold-controller holds its pods \
-            (docs/managed-clusters.md). Exit codes: 0 all pods that can be held are held, 1 some are not, 2 the command \
+            (docs/managed-clusters.md). Exit codes: 0 all pods that can be held are held, 1 some are not, or the command \
             line is invalid."
     )]
     Hold(Box<HoldCommandArgs>),
     /// Resumes the countdowns of held pods
     #[command(
         args_override_self = true,
-        after_help = "taintward release n1 n2\ntaintward release --all --full              each pod gets all of its own seconds\n\nTaintward does not hold the pods of these nodes again while the nodes stay silent, not even by --hold-limit. Exit codes: 0 no pod is held, 1 some are, 2 the command line is invalid."
+        after_help = "taintward release n1 n2\ntaintward release --all --full              each pod gets all of its own seconds\n\nTaintward does not hold the pods of these nodes again while the nodes stay silent, not even by --hold-limit. Exit codes: 0 no pod is held, 1 some are, or the command line is invalid."
     )]
     Release(Box<ReleaseCommandArgs>),
     /// Makes Taintward evict the pods of namespaces by their own tolerationSeconds, where kube-controller-manager's
@@ -206,7 +206,7 @@ enum ProgramCommand {
             taintward guard status\n\
             taintward guard off --all                   restores each pod's own seconds\n\n\
             The command writes a label to each namespace, and waits until toleration-guard-controller has changed its \
-            pods (docs/managed-clusters.md). Exit codes: 0 all pods are changed, 1 some are not, 2 the command line is \
+            pods (docs/managed-clusters.md). Exit codes: 0 all pods are changed, 1 some are not, or the command line is \
             invalid."
     )]
     Guard(Box<GuardCommandArgs>),
@@ -214,7 +214,7 @@ enum ProgramCommand {
     #[command(
         args_override_self = true,
         after_help = "Exit codes: 0 both versions are printed, 1 no API server responded, and only the version \
-         of this program is printed, 2 the command line is invalid."
+         of this program is printed, or the command line is invalid."
     )]
     Version(Box<VersionArgs>),
     /// Lists the flags of the connection, which every command that connects to a cluster has
@@ -226,7 +226,7 @@ enum ProgramCommand {
     /// Prints the reference; writes a page for each command, and man pages
     #[command(
         after_help = "The program generates these texts from its own flags. Exit codes: 0 success, 1 a folder \
-         could not be written, 2 the command line is invalid."
+         could not be written or the command line is invalid."
     )]
     Docs(DocsArgs),
 }
@@ -234,28 +234,6 @@ enum ProgramCommand {
 /// Parses the arguments and the environment of this process.
 pub(crate) fn parse() -> Result<ParsedCommand, Error> {
     parse_from(std::env::args_os())
-}
-
-/// The exit code for an invalid command line: 1 for commands whose 2 means that something was found, for replacements
-/// of kubectl commands, and for an unknown command, which may be a misspelling of one of these; otherwise 2.
-pub(crate) fn misuse_code() -> u8 {
-    let verb = std::env::args_os().nth(1).unwrap_or_default();
-    let known = [
-        "run",
-        "webhook",
-        "sandbox",
-        "install",
-        "backfill",
-        "board",
-        "guard",
-        "hold",
-        "release",
-        "version",
-        "completion",
-        "docs",
-    ];
-    let is_flag = verb.to_string_lossy().starts_with('-');
-    if is_flag || known.iter().any(|known| verb == *known) { 2 } else { 1 }
 }
 
 /// The whole command line, for documentation and completion.

@@ -55,8 +55,8 @@ pub(crate) fn main() -> ExitCode {
                     ExitCode::FAILURE
                 }
                 (0, _) => ExitCode::SUCCESS,
-                // Without a terminal the error cannot be printed.
-                _ => ExitCode::from(cli::misuse_code()),
+                // As with kubectl, also if the error cannot be printed; 2 means that something was found.
+                _ => ExitCode::FAILURE,
             }
         }
     }

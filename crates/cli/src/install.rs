@@ -36,10 +36,13 @@ use uninstall::UninstallError;
 use values::InstallValues;
 
 /// Exit codes of `taintward install`.
-pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
+pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     (0, "The objects are printed, or every step in the cluster succeeded"),
-    (1, "A step failed; the finished steps are printed, and the same command continues from there"),
-    (2, "The command line is invalid"),
+    (
+        1,
+        "A step failed: the finished steps are printed, and the same command continues from there; or the command line \
+         is invalid",
+    ),
 ];
 
 /// Name of the controller's account and Deployment; the label that every object of an installation has.

@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 use std::process::ExitCode;
 
 /// Exit codes of `taintward version`.
-pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
+pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     (0, "All requested versions are printed"),
-    (1, "No API server responded; only the version of this program is printed"),
-    (2, "The command line is invalid"),
+    (
+        1,
+        "No API server responded, and only the version of this program is printed; or the command line is invalid",
+    ),
 ];
 
 /// The version of this program in the form of a release.

@@ -62,12 +62,29 @@ fn a_wrong_flag_ends_with_2_before_anything_begins() {
         &["--mode"],
     ] {
         let (code, out, err) = output(taintward().args(arguments));
-        assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}");
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{arguments:?}");
         assert!(err.starts_with("error: "), "{err}");
     }
 }
 
-/// It may be a misspelling of `plan` or `lint`, whose exit code 2 means that something was found.
+/// 2 means that something was found: no command ends with it because of its command line.
+#[test]
+fn a_wrong_command_line_ends_with_1_for_every_command() {
+    let (_, help, _) = output(taintward().arg("--help"));
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let verbs: Vec<&str> = commands
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(verbs.len() >= 18 && verbs.contains(&"plan") && verbs.contains(&"webhook"), "{verbs:?}");
+    for verb in verbs {
+        let (code, out, err) = output(taintward().args([verb, "--no-such-flag"]));
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{verb}: {err}");
+        assert!(err.starts_with("error: unexpected argument"), "{verb}: {err}");
+    }
+}
+
 #[test]
 fn a_command_that_does_not_exist_ends_with_1() {
     let (code, out, err) = output(taintward().arg("pln"));
@@ -106,7 +123,7 @@ fn times_are_those_of_the_zone_that_the_environment_names() {
 #[test]
 fn a_wrong_variable_is_reported_like_a_wrong_flag() {
     let (code, _, err) = output(taintward().arg("run").env("TAINTWARD_LEADER_ELECT_LEASE_DURATION", "15"));
-    assert_eq!(code, Some(2));
+    assert_eq!(code, Some(1));
     assert!(
         err.contains("'15' for '--leader-elect-lease-duration <DURATION>'") && err.contains("15s, 1m30s"),
         "{err}"
@@ -122,7 +139,7 @@ fn a_flag_wins_over_its_variable_and_the_variable_over_the_default() {
         command.args(flag.map(|value| format!("--leader-elect-lease-duration={value}")));
         command.envs(variable.map(|value| ("TAINTWARD_LEADER_ELECT_LEASE_DURATION", value)));
         let (code, _, err) = output(&mut command);
-        assert_eq!(code, Some(2));
+        assert_eq!(code, Some(1));
         err
     };
     assert!(complaint(None, None).contains("--leader-elect-lease-duration (15s)"));
@@ -134,10 +151,10 @@ fn a_flag_wins_over_its_variable_and_the_variable_over_the_default() {
 fn a_choice_by_variable_is_a_choice() {
     let (code, _, err) =
         output(taintward().args(["run", "--enable-taint-manager=false"]).env("TAINTWARD_MODE", "enforce"));
-    assert_eq!(code, Some(2));
+    assert_eq!(code, Some(1));
     assert!(err.contains("contradict each other"), "{err}");
     let (code, _, err) = output(taintward().arg("run").env("TAINTWARD_LEADER_ELECT", "perhaps"));
-    assert_eq!(code, Some(2));
+    assert_eq!(code, Some(1));
     assert!(err.contains("expected true or false"), "{err}");
 }
 
