@@ -186,7 +186,8 @@ enum ProgramCommand {
         args_override_self = true,
         after_help = "taintward hold n1 n2                        holds the pods of two nodes for an hour\n\
             taintward hold --zone eu-1a --for 30m --reason 'switch replaced'\n\
-            taintward hold --all\n\n\
+            taintward hold --all\n\
+            taintward hold status                       lists the holds, and changes nothing\n\n\
             The command writes an annotation to each node, and waits until toleration-hold-controller holds its pods \
             (docs/managed-clusters.md). Exit codes: 0 all pods that can be held are held, 1 some are not, or the command \
             line is invalid."

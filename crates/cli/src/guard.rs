@@ -9,7 +9,9 @@ mod guard_report;
 
 pub(crate) use guard_command_args::{GuardCommandArgs, GuardOptions};
 
+use crate::args::controllers::TOLERATION_GUARD;
 use crate::cluster_state::{ClusterStateError, open};
+use crate::controller_presence::{self, ABSENT_MAX};
 use crate::messages::counted;
 use crate::output::PrintError;
 use crate::say;
@@ -59,6 +61,10 @@ enum GuardError {
          controller applies them as soon as it can", .what, crate::args::duration::display(*.waited)
     )]
     Unfinished { what: String, waited: Duration },
+    #[error(
+        "{what}: {why}. The labels stay, and the controller applies them when it runs (docs/managed-clusters.md)"
+    )]
+    NoController { what: String, why: String },
     #[error(transparent)]
     Print(#[from] PrintError),
 }
@@ -119,20 +125,38 @@ async fn change(
         }
     }
     let look = async || GuardReport::read(&connected.streams, options, targets, before).await;
-    match options.wait {
-        Some(limit) => follow(&options.action, limit, look).await.map_err(|why| match why {
-            GuardError::Read(why) => GuardError::Unseen(why),
-            other => other,
-        }),
-        None => Ok(look().await?),
+    let unseen = |why| match why {
+        GuardError::Read(why) => GuardError::Unseen(why),
+        other => other,
+    };
+    let report = look().await.map_err(|why| unseen(why.into()))?;
+    let absence = match report.total(|row| row.pending) {
+        0 => None,
+        _ => {
+            let limit = options.cluster.patience;
+            controller_presence::absence(&connected.client, TOLERATION_GUARD, limit).await
+        }
+    };
+    match (options.wait, absence) {
+        (Some(limit), absence) => {
+            follow(&options.action, limit, absence.as_deref(), look).await.map_err(unseen)
+        }
+        (None, absence) => {
+            if let Some(why) = absence {
+                say::warning(&why);
+            }
+            Ok(report)
+        }
     }
 }
 
 /// Checks the pods until all of them are as requested, and shows the progress. Only `off` waits for pods of silent
-/// nodes, because its result must hold for all pods.
+/// nodes, because its result must hold for all pods. If the controller seems to be absent, it waits only for one that runs
+/// without an election.
 async fn follow(
     action: &GuardAction,
     limit: Duration,
+    absence: Option<&str>,
     look: impl AsyncFn() -> Result<GuardReport, RequestError>,
 ) -> Result<GuardReport, GuardError> {
     let began = Instant::now();
@@ -151,8 +175,11 @@ async fn follow(
             (last, changed) = (Some(missing), Instant::now());
             say::line("", format!("{progress}..."));
         }
-        let is_idle = report.total(|row| row.pending) > 0 && changed.elapsed() >= REACTION_MAX;
-        if is_idle && !is_warned {
+        let is_idle = report.total(|row| row.pending) > 0;
+        if let Some(why) = absence.filter(|_| is_idle && changed.elapsed() >= ABSENT_MAX.min(limit)) {
+            return Err(GuardError::NoController { what: progress, why: why.to_owned() });
+        }
+        if is_idle && changed.elapsed() >= REACTION_MAX && !is_warned {
             is_warned = true;
             say::warning(
                 "no pod has changed for 15 s; check that `taintward run --controllers=toleration-guard-controller` runs",
@@ -182,8 +209,9 @@ fn progress(action: &GuardAction, report: &GuardReport) -> String {
 
 /// Prints remarks besides the table.
 fn notes(action: &GuardAction, report: &GuardReport) {
-    let (pending, waiting) = (report.total(|row| row.pending), report.total(|row| row.waiting));
-    let read: usize = report.total(|row| row.own + row.held + row.uncovered.len());
+    let pending = report.total(|row| row.pending);
+    let waiting = report.total(|row| row.waiting + row.released);
+    let read: usize = report.total(|row| row.own + row.held + row.released + row.uncovered.len());
     match action {
         GuardAction::Off if report.missing() == 0 && report.total(|row| row.unrecorded.len()) == 0 => {
             say::note(format!(

@@ -1,24 +1,31 @@
 //! Runs `taintward hold` and `taintward release`: writes an annotation to each node, and waits until the controller has
 //! changed its pods.
 //!
+//! - `hold status` lists the holds.
 //! - Output: one patch of each node. toleration-hold-controller changes the pods, also after this command has ended.
 
 mod hold_args;
+mod hold_status;
 mod node_requests;
 mod pod_counts;
 
 pub(crate) use hold_args::{HoldCommandArgs, HoldOptions, ReleaseCommandArgs};
 
 use crate::cluster_state::{ClusterStateError, open};
+use crate::controller_presence::{self, ABSENT_MAX};
 use crate::messages::counted;
 use crate::output::API_VERSION;
 use hold_args::{HoldAction, HoldOutputFormat, InvalidTargets};
+use hold_status::HoldStatus;
+use node_requests::NodeNamesError;
 use pod_counts::PodCounts;
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use taintward_core::toleration_hold::UncoveredReason;
 use taintward_kube::api::RequestError;
+use taintward_kube::clock::Clock;
+use taintward_kube::config::{Connected, greet};
 use taintward_kube::node_client::NodeClient;
 
 /// The pause between two checks of the pods.
@@ -39,6 +46,8 @@ enum HoldError {
     ClusterState(#[from] ClusterStateError),
     #[error("{0}")]
     Read(#[from] RequestError),
+    #[error(transparent)]
+    Names(#[from] NodeNamesError),
     #[error(
         "{0}; the annotations are written, but the state of the pods is unknown; run the same command again to check it"
     )]
@@ -55,6 +64,10 @@ enum HoldError {
          controller applies them as soon as it can", .what, crate::args::duration::display(*.waited)
     )]
     Unfinished { what: String, waited: Duration },
+    #[error(
+        "{what}: {why}. The annotations stay, and the controller applies them when it runs (docs/managed-clusters.md)"
+    )]
+    NoController { what: String, why: String },
     #[error("cannot write to standard output: {0}")]
     Print(String),
 }
@@ -71,39 +84,83 @@ fn carry_out(options: &HoldOptions) -> Result<(), HoldError> {
         if names.is_empty() {
             return Err(HoldError::NoNode);
         }
-        let nodes = NodeClient::new(connected.client.clone(), options.cluster.patience.only_each());
-        let failures = node_requests::write(&nodes, &names, &options.action).await;
-        if let Some(first) = failures.first() {
-            let (failed, nodes, first) = (failures.len(), names.len(), first.clone());
-            return Err(HoldError::Nodes { failed, nodes, first });
-        }
-        let limit = options.cluster.patience.only_each();
-        let look = async || pod_counts::look(&connected.streams, &names, limit).await;
-        let counts = match options.wait {
-            Some(limit) => follow(&options.action, limit, look).await.map_err(|why| match why {
-                HoldError::Read(why) => HoldError::Unseen(why),
-                other => other,
-            })?,
-            None => look().await?,
-        };
-        if options.action.is_hold() && options.wait.is_some() && counts.held == 0 {
-            crate::say::note(
-                "no pod of these nodes has seconds to hold, so this command cannot tell whether \
-                 toleration-hold-controller runs",
-            );
-        }
-        let text = match options.form {
-            HoldOutputFormat::Text => sentences(&names, &counts, &options.action),
-            HoldOutputFormat::Json => as_json(&names, &counts),
+        let text = match &options.action {
+            None => status(&connected, &names, options).await?,
+            Some(action) => change(&connected, &names, action, options).await?,
         };
         crate::output::print(&text).map_err(|why| HoldError::Print(why.to_string()))
     })
 }
 
-/// Checks the pods until all of them are as requested, and shows the progress.
+/// The holds of these nodes.
+async fn status(connected: &Connected, names: &[String], options: &HoldOptions) -> Result<String, HoldError> {
+    let limit = options.cluster.patience;
+    let date = greet(&connected.client, limit.next()).await.ok().and_then(|server| server.date);
+    let now = date.unwrap_or_else(|| Clock::system().now().wall);
+    let status = HoldStatus::read(&connected.streams, names, now, limit).await?;
+    Ok(match options.form {
+        HoldOutputFormat::Json => format!("{:#}\n", status.object()),
+        HoldOutputFormat::Text if status.is_empty() => {
+            crate::say::note("no pod of these nodes is held, and no order to hold pods is in effect");
+            String::new()
+        }
+        HoldOutputFormat::Text => status.table(now),
+    })
+}
+
+/// Writes the annotations and, if requested, waits until the controller has changed the pods.
+async fn change(
+    connected: &Connected,
+    names: &[String],
+    action: &HoldAction,
+    options: &HoldOptions,
+) -> Result<String, HoldError> {
+    let limit = options.cluster.patience.only_each();
+    let nodes = NodeClient::new(connected.client.clone(), limit);
+    let failures = node_requests::write(&nodes, names, action).await;
+    if let Some(first) = failures.first() {
+        let (failed, nodes, first) = (failures.len(), names.len(), first.clone());
+        return Err(HoldError::Nodes { failed, nodes, first });
+    }
+    let look = async || pod_counts::look(&connected.streams, names, limit).await;
+    let unseen = |why| match why {
+        HoldError::Read(why) => HoldError::Unseen(why),
+        other => other,
+    };
+    let counts = look().await.map_err(|why| unseen(why.into()))?;
+    let is_idle = action.missing(&counts) > 0 || action.is_hold() && counts.held == 0;
+    let absence = match is_idle {
+        true => controller_presence::absence(&connected.client, HoldAction::CONTROLLER, limit).await,
+        false => None,
+    };
+    let counts = match options.wait {
+        Some(wait) if action.missing(&counts) > 0 => {
+            follow(action, wait, absence.as_deref(), look).await.map_err(unseen)?
+        }
+        _ => {
+            match absence {
+                Some(why) => crate::say::warning(&why),
+                None if is_idle && options.wait.is_some() => crate::say::note(
+                    "no pod of these nodes has seconds to hold, so this command cannot tell whether \
+                     toleration-hold-controller runs",
+                ),
+                None => {}
+            }
+            counts
+        }
+    };
+    Ok(match options.form {
+        HoldOutputFormat::Text => sentences(names, &counts, action),
+        HoldOutputFormat::Json => as_json(names, &counts),
+    })
+}
+
+/// Checks the pods until all of them are as requested, and shows the progress. If the controller seems to be absent, it
+/// waits only for one that runs without an election.
 async fn follow(
     action: &HoldAction,
     limit: Duration,
+    absence: Option<&str>,
     look: impl AsyncFn() -> Result<PodCounts, RequestError>,
 ) -> Result<PodCounts, HoldError> {
     let began = Instant::now();
@@ -123,6 +180,9 @@ async fn follow(
             crate::say::warning(
                 "no pod has changed for 15 s; check that `taintward run --controllers=toleration-hold-controller` runs",
             );
+        }
+        if let Some(why) = absence.filter(|_| changed.elapsed() >= ABSENT_MAX.min(limit)) {
+            return Err(HoldError::NoController { what: action.progress(&counts), why: why.to_owned() });
         }
         if began.elapsed() >= limit {
             return Err(HoldError::Unfinished { what: action.progress(&counts), waited: limit });

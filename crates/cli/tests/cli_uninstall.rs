@@ -64,7 +64,7 @@ impl Stage {
 }
 
 #[test]
-fn it_refuses_while_pods_are_held_or_guarded_whoever_changed_them() {
+fn it_refuses_while_pods_are_held_or_guarded_by_any_process() {
     let stage = Stage::set("uninstall-held");
     let (code, said) = stage.says(&[]);
     assert_eq!(code, 0, "{said}");

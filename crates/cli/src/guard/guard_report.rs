@@ -30,6 +30,8 @@ pub(crate) struct GuardRow {
     pub(crate) pending: usize,
     /// Pods whose seconds must still change, and that wait because their node is silent.
     pub(crate) waiting: usize,
+    /// Released pods of silent nodes, which have the rest of their countdown until their node recovers.
+    pub(crate) released: usize,
     /// Pods under a hold, or whose annotation cannot be decoded.
     pub(crate) held: usize,
     /// Names of pods that kube-controller-manager evicts for the two taints in spite of a ceiling.
@@ -61,7 +63,13 @@ struct ClusterContext {
 
 impl GuardRow {
     fn pods(&self) -> usize {
-        self.guarded + self.pending + self.waiting + self.held + self.uncovered.len() + self.own
+        self.guarded
+            + self.pending
+            + self.waiting
+            + self.released
+            + self.held
+            + self.uncovered.len()
+            + self.own
     }
 
     /// Pods whose seconds must still change.
@@ -78,6 +86,10 @@ impl GuardRow {
             self.unrecorded.push(pod.id.name().to_string());
         }
         let record = match &pod.record {
+            RecordState::Known(record) if record.is_released() => {
+                self.released += 1;
+                return;
+            }
             RecordState::Known(_) | RecordState::Undecodable => {
                 self.held += 1;
                 return;
@@ -115,7 +127,7 @@ impl GuardRow {
             "ceilingSeconds": ceiling,
             "guarded": self.guarded,
             "pending": self.pending,
-            "waiting": self.waiting,
+            "waiting": self.waiting + self.released,
             "held": self.held,
             "uncovered": self.uncovered,
             "own": self.own,
@@ -278,12 +290,50 @@ impl Printable for GuardReport {
                 row.ceiling_text().into(),
                 row.guarded.to_string().into(),
                 row.pending.to_string().into(),
-                row.waiting.to_string().into(),
+                (row.waiting + row.released).to_string().into(),
                 row.held.to_string().into(),
                 row.uncovered.len().to_string().into(),
                 row.own.to_string().into(),
             ]);
         }
         table.print(view)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pod on node n1 with this value of `taintward.io/held`, whose toleration has these seconds.
+    fn counted(held: &str, seconds: &str) -> GuardRow {
+        let pod = format!(
+            r#"{{"metadata": {{"name": "a", "namespace": "shop", "uid": "u", "annotations":
+                {{"taintward.io/held": {}}}}}, "spec": {{"nodeName": "n1", "tolerations": [{{"key":
+                "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"{seconds}}}]}},
+                "status": {{"phase": "Running"}}}}"#,
+            Value::from(held)
+        );
+        let Decoded::Object(pod) = DecodedPod::from_json(pod.as_bytes()) else { panic!("{pod}") };
+        let mut row = GuardRow::default();
+        let context = ClusterContext { silent: ["n1".to_owned()].into(), ..ClusterContext::default() };
+        row.count(&pod.for_holds().unwrap(), &context, true, GuardCeiling::None);
+        row
+    }
+
+    #[test]
+    fn a_released_pod_waits_for_its_node_and_is_not_held() {
+        let record = |given: &str| {
+            format!(
+                r#"{{"changed": "2026-11-24T10:00:00Z", "ranMicroseconds": 0, "held": [{{"key":
+                    "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute",
+                    "tolerationSeconds": 300{given}}}]}}"#
+            )
+        };
+        let released = counted(&record(r#", "given": 120"#), r#", "tolerationSeconds": 120"#);
+        assert_eq!((released.released, released.held, released.missing()), (1, 0, 0));
+        assert_eq!(released.item("shop")["waiting"], 1);
+        let held = counted(&record(""), "");
+        assert_eq!((held.released, held.held), (0, 1));
+        assert_eq!(held.item("shop")["waiting"], 0);
     }
 }

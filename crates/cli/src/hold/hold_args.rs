@@ -1,6 +1,7 @@
 //! Defines the flags of `taintward hold` and `taintward release`.
 
 use super::pod_counts::PodCounts;
+use crate::args::controllers::TOLERATION_HOLD;
 use crate::args::duration;
 use crate::args::kube_args::{ClusterOptions, KubeArgs};
 use crate::completion_kind::CompletionKind;
@@ -12,9 +13,12 @@ use taintward_core::toleration_hold::{MAX_HOLD, ReleaseMode};
 /// The label of a node's zone.
 const ZONE: &str = "topology.kubernetes.io/zone";
 
+/// The word in the place of a node that lists the holds.
+const STATUS: &str = "status";
+
 #[derive(Debug, Args)]
 struct HoldTargetArgs {
-    /// The names of nodes
+    /// The names of nodes. `hold status` lists the holds and changes nothing; a node of this name is node/status
     #[arg(value_name = "NODE", add = CompletionKind::NodeName.completer())]
     nodes: Vec<String>,
     /// The nodes of this zone (topology.kubernetes.io/zone)
@@ -63,7 +67,8 @@ pub(crate) struct ReleaseCommandArgs {
 /// The action, and its nodes.
 #[derive(Debug)]
 pub(crate) struct HoldOptions {
-    pub(super) action: HoldAction,
+    /// `None`: list the holds.
+    pub(super) action: Option<HoldAction>,
     /// How long to wait for the pods; `None`: do not wait.
     pub(super) wait: Option<Duration>,
     pub(super) form: HoldOutputFormat,
@@ -119,7 +124,7 @@ fn hold_for(text: &str) -> Result<Duration, String> {
 }
 
 impl HoldTargetArgs {
-    fn resolve(self, action: HoldAction) -> HoldOptions {
+    fn resolve(self, action: Option<HoldAction>) -> HoldOptions {
         HoldOptions {
             action,
             wait: (!self.no_wait).then_some(self.timeout),
@@ -133,15 +138,19 @@ impl HoldTargetArgs {
 }
 
 impl HoldCommandArgs {
-    pub(crate) fn resolve(self) -> HoldOptions {
-        self.targets.resolve(HoldAction::Hold { lasts: self.lasts, reason: self.reason })
+    pub(crate) fn resolve(mut self) -> HoldOptions {
+        if self.targets.nodes.first().is_some_and(|first| first == STATUS) {
+            self.targets.nodes.remove(0);
+            return self.targets.resolve(None);
+        }
+        self.targets.resolve(Some(HoldAction::Hold { lasts: self.lasts, reason: self.reason }))
     }
 }
 
 impl ReleaseCommandArgs {
     pub(crate) fn resolve(self) -> HoldOptions {
         let mode = if self.full { ReleaseMode::Full } else { ReleaseMode::Remainder };
-        self.targets.resolve(HoldAction::Release(mode))
+        self.targets.resolve(Some(HoldAction::Release(mode)))
     }
 }
 
@@ -157,7 +166,8 @@ impl HoldOptions {
         }
         match (self.all, is_selected || self.zone.is_some()) {
             (true, true) => return Err(InvalidTargets::AllAndSelector),
-            (false, false) => return Err(InvalidTargets::NoNodes),
+            (false, false) if self.action.is_some() => return Err(InvalidTargets::NoNodes),
+            (false, false) => {}
             (true, false) | (false, true) => {}
         }
         let zone = self.zone.as_ref().map(|zone| format!("{ZONE}={zone}"));
@@ -168,6 +178,9 @@ impl HoldOptions {
 }
 
 impl HoldAction {
+    /// The controller that changes the pods.
+    pub(super) const CONTROLLER: &'static str = TOLERATION_HOLD;
+
     pub(super) const fn is_hold(&self) -> bool {
         matches!(self, Self::Hold { .. })
     }

@@ -10,19 +10,48 @@ use taintward_kube::clock::Clock;
 use taintward_kube::decode::{Decoded, DecodedNode, WatchedObject as _};
 use taintward_kube::hold_annotations::{HOLD, encode_request};
 use taintward_kube::node_client::{EditableNode, NodeClient, NodeRequestError, PatchOptions};
-use taintward_kube::paged_list::{ListRequest, pages};
+use taintward_kube::paged_list::{ListRequest, object, pages};
 
 /// The maximum number of retries after a conflict.
 const TRIES: usize = 20;
+
+/// Why the nodes are unknown.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NodeNamesError {
+    #[error(transparent)]
+    Read(#[from] RequestError),
+    #[error("{}", absent(.0))]
+    Absent(Vec<String>),
+}
+
+fn absent(names: &[String]) -> String {
+    let (nodes, verb) = if names.len() == 1 { ("node", "does") } else { ("nodes", "do") };
+    format!("{nodes} {} {verb} not exist; nothing was changed; check the name", names.join(", "))
+}
+
+/// These names, if all of the nodes exist.
+async fn existing(
+    client: &kube::Client,
+    names: &[String],
+    limit: RequestBudget,
+) -> Result<Vec<String>, NodeNamesError> {
+    let mut absent = Vec::new();
+    for name in names {
+        if object(client, ("", "nodes"), "", name, limit).await?.is_none() {
+            absent.push(name.clone());
+        }
+    }
+    if absent.is_empty() { Ok(names.to_vec()) } else { Err(NodeNamesError::Absent(absent)) }
+}
 
 /// The names of the nodes.
 pub(super) async fn names(
     client: &kube::Client,
     targets: &HoldTargets,
     limit: RequestBudget,
-) -> Result<Vec<String>, RequestError> {
+) -> Result<Vec<String>, NodeNamesError> {
     let (selector, fields) = match targets {
-        HoldTargets::Named(names) => return Ok(names.clone()),
+        HoldTargets::Named(names) => return existing(client, names, limit).await,
         HoldTargets::Selected { labels, fields } => (labels, fields),
     };
     let nodes = ListRequest { group: "", plural: "nodes", namespace: "", selector, fields };

@@ -5,7 +5,8 @@
 
 use super::install_options::{InstallAction, InstallOptions};
 use super::{InstallError, NAME};
-use crate::args::controllers::{self, TOLERATION_GUARD, TOLERATION_HOLD, is_on};
+use crate::args::controllers::{TOLERATION_GUARD, TOLERATION_HOLD};
+use crate::controller_presence::{self, controllers_of};
 use crate::messages::counted;
 use serde_json::Value;
 use taintward_kube::api::RequestError;
@@ -41,15 +42,7 @@ fn shown(pods: &[String]) -> String {
 
 /// Which of the two controllers a list enables.
 fn enabled(list: &str) -> [bool; 2] {
-    let entries: Vec<_> = list.split(',').filter_map(|entry| controllers::parse(entry).ok()).collect();
-    [TOLERATION_HOLD, TOLERATION_GUARD].map(|name| is_on(&entries, name))
-}
-
-/// The value of `--controllers` in the Deployment.
-fn controllers_of(deployment: &Value) -> Option<&str> {
-    let containers = deployment.pointer("/spec/template/spec/containers")?.as_array()?;
-    let arguments = containers.iter().filter_map(|container| container["args"].as_array()).flatten();
-    arguments.filter_map(Value::as_str).find_map(|argument| argument.strip_prefix("--controllers="))
+    [TOLERATION_HOLD, TOLERATION_GUARD].map(|name| controller_presence::runs(list, name))
 }
 
 /// Which of the two controllers the present Deployment runs.
@@ -120,22 +113,6 @@ async fn changed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn the_deployment_says_which_controllers_run() {
-        let deployment = |arguments: Value| {
-            let containers = json!([{"name": "taintward", "args": arguments}]);
-            json!({"spec": {"template": {"spec": {"containers": containers}}}})
-        };
-        let of = |arguments| controllers_of(&deployment(arguments)).map(enabled);
-        assert_eq!(of(json!(["run", "-v=0"])), None);
-        assert_eq!(of(json!(["run", "--controllers=*"])), Some([false, false]));
-        assert_eq!(of(json!(["run", "--controllers=*,toleration-hold-controller"])), Some([true, false]));
-        let both = "--controllers=toleration-guard-controller,toleration-hold-controller";
-        assert_eq!(of(json!(["run", both])), Some([true, true]));
-        assert_eq!(controllers_of(&json!({})), None);
-    }
 
     #[test]
     fn the_message_says_which_pods_and_what_to_do() {

@@ -1,0 +1,137 @@
+//! Finds out, from leases and Deployments, whether a controller of Taintward may run, before a command waits for it.
+//!
+//! - Invariant: what cannot be read counts as unknown, never as absent.
+
+use crate::args::controllers::{self, is_on};
+use serde_json::Value;
+use std::time::Duration;
+use taintward_kube::RequestBudget;
+use taintward_kube::clock::Clock;
+use taintward_kube::config::greet;
+use taintward_kube::lease_holder;
+use taintward_kube::paged_list;
+
+/// Name of the lease, of the Deployment and of the container of an installation.
+const NAME: &str = "taintward";
+
+/// How long to wait for the server's time.
+const GREETING_MAX: Duration = Duration::from_secs(5);
+
+/// How long a command still waits for an absent controller, which may run without an election.
+pub(crate) const ABSENT_MAX: Duration = Duration::from_secs(3);
+
+/// Why the controller does not seem to run, as a clause; `None`: it runs, or that is unknown.
+pub(crate) async fn absence(client: &kube::Client, controller: &str, limit: RequestBudget) -> Option<String> {
+    let date = greet(client, GREETING_MAX).await.ok().and_then(|server| server.date);
+    let now = date.unwrap_or_else(|| Clock::system().now().wall);
+    let holders = lease_holder::holders(client, NAME, now, limit).await.ok()?;
+    if holders.is_empty() {
+        return Some(format!("{controller} does not run: no process holds a lease named {NAME}"));
+    }
+    let mut absent = None;
+    for (namespace, _) in holders {
+        let on = ("apps", "deployments");
+        let deployment = paged_list::object(client, on, &namespace, NAME, limit).await.ok()??;
+        let deployment: Value = serde_json::from_slice(&deployment).ok()?;
+        let list = controllers_of(&deployment).unwrap_or("*");
+        if runs(list, controller) {
+            return None;
+        }
+        absent = Some(format!(
+            "{controller} does not run: deployment {namespace}/{NAME} has --controllers={list}"
+        ));
+    }
+    absent
+}
+
+/// The value of `--controllers` in a Deployment.
+pub(crate) fn controllers_of(deployment: &Value) -> Option<&str> {
+    let containers = deployment.pointer("/spec/template/spec/containers")?.as_array()?;
+    let arguments = containers.iter().filter_map(|container| container["args"].as_array()).flatten();
+    arguments.filter_map(Value::as_str).find_map(|argument| argument.strip_prefix("--controllers="))
+}
+
+/// Whether a list enables a controller.
+pub(crate) fn runs(list: &str, controller: &str) -> bool {
+    let entries: Vec<_> = list.split(',').filter_map(|entry| controllers::parse(entry).ok()).collect();
+    is_on(&entries, controller)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::controllers::{TOLERATION_GUARD, TOLERATION_HOLD};
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+    use std::convert::Infallible;
+
+    fn deployment(arguments: &Value) -> Value {
+        let containers = json!([{"name": NAME, "args": arguments}]);
+        json!({"spec": {"template": {"spec": {"containers": containers}}}})
+    }
+
+    #[test]
+    fn the_deployment_says_which_controllers_run() {
+        let of = |arguments: Value| controllers_of(&deployment(&arguments)).map(str::to_owned);
+        assert_eq!(of(json!(["run", "-v=0"])), None);
+        assert_eq!(of(json!(["run", "--controllers=*"])).as_deref(), Some("*"));
+        assert_eq!(controllers_of(&json!({})), None);
+        assert!(runs("*,toleration-hold-controller", TOLERATION_HOLD) && !runs("*", TOLERATION_HOLD));
+        assert!(!runs("*,toleration-hold-controller", TOLERATION_GUARD));
+    }
+
+    /// A server with the lease in these namespaces, and a Deployment with these controllers in the first.
+    fn server(leases: &'static [&'static str], list: Option<&'static str>, readable: bool) -> kube::Client {
+        let answer = tower::service_fn(move |request: Request<Body>| {
+            let path = request.uri().path().to_owned();
+            let lease = |namespace: &&str| {
+                json!({"metadata": {"namespace": namespace, "name": NAME}, "spec": {"holderIdentity": "a",
+                    "leaseDurationSeconds": 15, "renewTime": "2100-01-01T00:00:00.000000Z"}})
+            };
+            let (status, body) = match (path.as_str(), list) {
+                ("/version", _) => (200, json!({"gitVersion": "v1.36.3"})),
+                ("/apis/coordination.k8s.io/v1/leases", _) if readable => {
+                    (200, json!({"items": leases.iter().map(lease).collect::<Vec<_>>()}))
+                }
+                ("/apis/apps/v1/namespaces/first/deployments/taintward", Some(list)) => {
+                    (200, deployment(&json!(["run", format!("--controllers={list}")])))
+                }
+                ("/apis/coordination.k8s.io/v1/leases", _) => (403, json!({})),
+                _ => (404, json!({})),
+            };
+            let json = Response::builder().status(status).header("content-type", "application/json");
+            let body = Body::from(body.to_string().into_bytes());
+            async move { Ok::<_, Infallible>(json.body(body).unwrap()) }
+        });
+        kube::Client::new(answer, "default")
+    }
+
+    async fn absent(
+        leases: &'static [&'static str],
+        list: Option<&'static str>,
+        readable: bool,
+    ) -> Option<String> {
+        let limit = RequestBudget::from(Duration::from_secs(5));
+        absence(&server(leases, list, readable), TOLERATION_HOLD, limit).await
+    }
+
+    #[tokio::test]
+    async fn only_what_can_be_read_makes_a_controller_absent() {
+        let none = absent(&[], None, true).await.unwrap();
+        assert!(none.ends_with("no process holds a lease named taintward"), "{none}");
+        let other = absent(&["first"], Some("*"), true).await.unwrap();
+        assert!(other.ends_with("deployment first/taintward has --controllers=*"), "{other}");
+        let present = "*,toleration-hold-controller";
+        for (leases, list, readable) in [
+            (&["first"][..], Some(present), true),
+            (&["second", "first"], Some(present), true),
+            // A process outside of a Deployment may run any controller.
+            (&["second"], None, true),
+            (&["first", "second"], Some("*"), true),
+            (&[], None, false),
+        ] {
+            assert_eq!(absent(leases, list, readable).await, None, "{leases:?}");
+        }
+    }
+}
