@@ -107,7 +107,9 @@ fn other_evictor() -> Alert {
             action: "Switch the taint eviction of kube-controller-manager off: [switch-off.md](../switch-off.md) says how on each \
                      distribution. If you cannot, use holds and the guard, which work alongside it \
                      ([managed-clusters.md](../managed-clusters.md)).",
-            silence: "While both evict on purpose: with `--mode=observe`, or with the guard on a managed cluster.",
+            silence: "While both evict on purpose: during a switch, until step 4 of \
+                      [replace.md](../start/replace.md#3-enforce-alongside-the-built-in-controller) is done, for hours or days; with \
+                      `--mode=observe`; or with the guard on a managed cluster.",
         },
     }
 }

@@ -64,7 +64,7 @@ fn one_evictor(scope: &DoctorScope<'_>) -> DoctorCheck {
         ))
         .fix(
             "switch kube-controller-manager's taint eviction off, see control-plane/taint-eviction-off; or run Taintward \
-             with --mode=observe",
+             with --mode=observe. During a switch, this is expected until docs/start/replace.md's step 4 is done",
         ),
         (false, Some(true)) if scope.pre || !evicts || scope.lacks_installation() => {
             let ours = match scope.guards() {
