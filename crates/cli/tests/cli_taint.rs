@@ -67,6 +67,16 @@ impl Stage {
     }
 }
 
+/// A server's time that is hours ahead, as in a sandbox with another speed.
+#[test]
+fn the_age_of_a_taint_is_by_the_clock_of_the_server() {
+    let stage = Stage::with(Folder::named("taint-clock"), &["--empty", "--nodes", "1", "--speed", "3600"]);
+    stage.ok("node n1 disk=old:NoSchedule");
+    let listed = stage.ok("node n1 --list");
+    let row = listed.lines().nth(1).unwrap();
+    assert!(row.starts_with("n1 ") && row.contains(" ago") && !row.contains(", in "), "{listed}");
+}
+
 #[test]
 fn a_note_goes_with_its_taint() {
     let stage = Stage::set("taint-notes");

@@ -22,14 +22,17 @@ struct TaintRow {
     note: Option<String>,
 }
 
-/// Prints the taints of these nodes, in order. Returns the failed reads.
+/// Prints the taints of these nodes, in order, with ages by the API server's clock. Returns the failed reads.
 pub(super) async fn show(plan: &TaintOptions, nodes: &NodeClient, names: &[String]) -> Vec<NodeWriteError> {
     let (mut rows, mut failures) = (Vec::new(), Vec::new());
-    let now = Clock::system().now().wall;
+    let mut now = Clock::system().now().wall;
     for name in names {
         match nodes.read(name).await {
             Ok(told) => match EditableNode::read(&told.body) {
-                Ok(node) => rows.extend(of(name, &node, now)),
+                Ok(node) => {
+                    now = told.date.unwrap_or(now);
+                    rows.extend(of(name, &node, now));
+                }
                 Err(why) => failures.push(NodeWriteError::Reasons(vec![format!(
                     "node {name}: cannot decode the API server's response: {why}"
                 )])),
