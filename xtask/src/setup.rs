@@ -137,6 +137,13 @@ fn installed_programs() -> Vec<Requirement> {
             without: "these tests are skipped; the other pictures work",
         },
         Requirement {
+            name: "Python and Node.js",
+            found: version("python3", &["--version"], "install Python 3 with venv")
+                .and_then(|_| version("npm", &["--version"], "install Node.js 20 or newer with npm")),
+            needed_for: "tests of the sandbox with the official clients of these languages",
+            without: "these tests are skipped",
+        },
+        Requirement {
             name: "zsh and fish",
             found: version("zsh", &["--version"], "install zsh")
                 .and_then(|_| version("fish", &["--version"], "install fish")),

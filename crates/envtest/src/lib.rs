@@ -16,6 +16,7 @@ pub mod audit;
 pub mod binaries;
 pub mod browser;
 pub mod certificates;
+pub mod client_libraries;
 mod cluster;
 mod cluster_config;
 mod etcd;

@@ -20,7 +20,7 @@ pub(crate) struct PinnedTool {
 }
 
 /// The folder of everything that was built.
-fn cache() -> Result<PathBuf> {
+pub(crate) fn cache() -> Result<PathBuf> {
     let cache = match (env::var_os("XDG_CACHE_HOME"), env::var_os("HOME")) {
         (Some(cache), _) if Path::new(&cache).is_absolute() => PathBuf::from(cache),
         (_, Some(home)) => PathBuf::from(home).join(".cache"),
@@ -31,6 +31,11 @@ fn cache() -> Result<PathBuf> {
 
 fn fnv1a(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+}
+
+/// The name of a folder for exactly these texts.
+pub(crate) fn fingerprint(text: impl Iterator<Item = u8>) -> String {
+    format!("{:016x}", text.fold(0xcbf2_9ce4_8422_2325, fnv1a))
 }
 
 impl PinnedTool {
@@ -67,7 +72,7 @@ impl PinnedTool {
     pub(crate) fn folder(&self) -> Result<PathBuf> {
         let how = self.link() + self.tags();
         let text = self.go_mod.bytes().chain(self.go_sum.bytes()).chain(how.bytes());
-        Ok(cache()?.join(self.name).join(format!("{:016x}", text.fold(0xcbf2_9ce4_8422_2325, fnv1a))))
+        Ok(cache()?.join(self.name).join(fingerprint(text)))
     }
 
     /// Any Go since 1.21 downloads the exact toolchain that go.mod requires.

@@ -1,0 +1,44 @@
+//! Works on a sandbox with the official clients of other languages: create, list in pages, watch, patch, evict, delete, taint.
+//!
+//! - See `clients/` for the work, `sandbox_kubectl.rs` for kubectl.
+
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod cli {
+    pub(crate) mod patience;
+    pub(crate) mod running;
+}
+
+use cli::patience::eventually;
+use cli::running::{Running, ask, text};
+use std::path::Path;
+use std::process::Command;
+use taintward_envtest::client_libraries::{node_for_test, python_for_test};
+
+/// Does the work of a script in a new sandbox, whose nodes are ready.
+fn works(mut client: Command, script: &str) {
+    let mut sandbox = Running::start(&["--plain", "--empty", "--nodes", "2"]);
+    let kubeconfig = sandbox.kubeconfig();
+    eventually("the nodes are ready", || {
+        let nodes = ask(&kubeconfig, "GET", "/api/v1/nodes", "");
+        (nodes.matches(r#""reason":"KubeletReady""#).count() == 2).then_some(())
+    });
+    client.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(script)).arg(&kubeconfig);
+    let done = client.output().unwrap();
+    let (said, complaints) = (text(&done.stdout), text(&done.stderr));
+    assert!(done.status.success() && said.ends_with("all done\n"), "{said}{complaints}");
+}
+
+#[test]
+fn the_python_client_works() {
+    let Some(python) = python_for_test("sandbox_clients::the_python_client_works") else { return };
+    works(Command::new(python), "day.py");
+}
+
+#[test]
+fn the_client_for_node_js_works() {
+    let Some(folder) = node_for_test("sandbox_clients::the_client_for_node_js_works") else { return };
+    let mut node = Command::new("node");
+    node.current_dir(folder);
+    works(node, "day.mjs");
+}
