@@ -88,7 +88,8 @@ impl ActiveControllers {
     /// The remark for the user; `None` if a Taintward holds its lease.
     pub(crate) fn remark(&self) -> Option<String> {
         let Self { ours, place, upstreams } = self;
-        let both = format!("{}, {}", described(ours, place, OURS), described(upstreams, NAMESPACE, UPSTREAMS));
+        let both =
+            format!("{}, {}", described(ours, place, OURS), described(upstreams, NAMESPACE, UPSTREAMS));
         match (ours, upstreams) {
             (LeaseHolder::Held { .. }, _) => None,
             (_, LeaseHolder::Held { .. }) => Some(

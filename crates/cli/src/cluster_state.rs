@@ -98,6 +98,8 @@ pub(crate) enum ClusterStateError {
     NoNodes { from: String, gaps: Vec<ReadError>, way_out: &'static str },
     #[error("cannot judge pods without the nodes of {from}; fix the errors above")]
     UnreadNodes { from: String, gaps: Vec<ReadError> },
+    #[error("namespace {0} does not exist; check -n")]
+    NoNamespace(String),
     #[error("cannot start the async runtime: {0}")]
     Start(#[from] std::io::Error),
     #[error("-l or --field-selector: {0}")]

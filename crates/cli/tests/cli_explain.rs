@@ -107,6 +107,10 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     assert!(began.elapsed() < Duration::from_secs(10));
     let mut events = Events::of(stage.command("pending -w -A -o json"));
     assert_eq!(stage.run("taint node n1 maintenance:NoExecute --reason disks").0, 0);
+    let (_, _, said) = stage.run("explain pod/patient");
+    assert!(said.contains("; a pod of this name exists or existed in shop"), "its events remain: {said}");
+    let (_, _, said) = stage.run("explain pod/lastign -n shop");
+    assert!(said.contains("; similar names: lasting"), "{said}");
     let (code, _, said) = stage.run("pending");
     let expected = "No pods are counting down in namespace default; other namespaces have countdowns: 2 in shop. Use -n or -A.\n";
     assert!(code == 0 && said.ends_with(expected), "{said}");
@@ -172,14 +176,23 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     assert!(code == 1 && said.starts_with(expected), "{said}");
     let (code, out, said) = stage.run("explain pod/lasting");
     assert_eq!((code, out.as_str()), (1, ""), "the namespace is missing");
-    assert!(said.contains("; a pod of this name exists in shop: choose the namespace with -n"), "{said}");
+    assert!(
+        said.contains("; a pod of this name exists or existed in shop: choose the namespace with -n"),
+        "{said}"
+    );
     let (code, _, said) = stage.run("pending");
     assert!(code == 0 && said.ends_with("No pods are counting down in namespace default.\n"), "{said}");
     let (code, _, said) = stage.run("pending -n shpo");
-    assert!(code == 1 && said.contains("error: namespace shpo does not exist; check -n\n"), "{said}");
+    assert!(code == 1 && said == "error: namespace shpo does not exist; check -n\n", "{said}");
+    let (code, out, said) = stage.run("plan -n shpo");
+    assert_eq!(
+        (code, out.as_str(), said.as_str()),
+        (1, "", "error: namespace shpo does not exist; check -n\n")
+    );
     let (code, out, said) = stage.run("explain node/n9");
     assert_eq!((code, out.as_str()), (1, ""));
-    assert_eq!(said, "error: node n9 does not exist; kubectl get nodes lists all nodes\n");
+    let near = "similar names: n1, n2";
+    assert_eq!(said, format!("error: node n9 does not exist; kubectl get nodes lists all nodes; {near}\n"));
 }
 
 #[test]

@@ -28,7 +28,8 @@ mod tests;
 mod unusual_tolerations;
 
 pub use field_problems::{FieldProblem, LintedList, ValueType};
-pub(crate) use quoted::{Quoted, distance};
+pub(crate) use quoted::Quoted;
+pub use quoted::distance;
 pub use rule::{Rule, Severity};
 
 /// The valid effects.

@@ -88,7 +88,14 @@ impl<'c> ClusterReader<'c> {
         let selected = SelectedPods::of(self.cluster)?;
         let fields = [String::new()];
         let scope = ReadScope { namespace: "", selector: "", fields: &fields, affected: true, selected };
-        Ok(self.read_scope(scope, as_of, numeric).await)
+        let state = self.read_scope(scope, as_of, numeric).await;
+        let selected = SelectedPods::of(self.cluster)?;
+        match selected.empty_namespace(&state.snapshot) {
+            Some(empty) if self.lacks_namespace(empty).await => {
+                Err(ClusterStateError::NoNamespace(empty.to_owned()))
+            }
+            _ => Ok(state),
+        }
     }
 
     /// The nodes, and the pods that kubectl would list: those of the context's namespace, unless others are selected.
@@ -205,11 +212,6 @@ impl<'c> ClusterReader<'c> {
         // A node that is known not to exist is not a gap: its pods are about to be deleted.
         if nodes_are_known {
             notes.extend(gone(snapshot.lost()));
-        }
-        if let Some(empty) = selected.empty_namespace(&snapshot)
-            && self.lacks_namespace(empty).await
-        {
-            gaps.push(ReadError::plain(format!("namespace {empty} does not exist; check -n")));
         }
         ClusterState { snapshot, from: self.place(), gaps, notes, about }
     }

@@ -30,7 +30,7 @@ pub(crate) struct RelatedObjects {
     pub(crate) absent: BTreeSet<String>,
     /// Workloads that are known to exist, with or without pods.
     pub(crate) present: BTreeSet<(WorkloadOwner, String)>,
-    /// For pods that are missing in the named namespace: other namespaces with a pod of that name.
+    /// For pods that are missing in the named namespace: other namespaces with a pod of that name, or events about one.
     pub(crate) elsewhere: BTreeMap<String, BTreeSet<String>>,
     /// Whether the events of the pods are known.
     pub(crate) knows_events: bool,
@@ -69,6 +69,10 @@ pub(crate) async fn in_cluster(
     }
     related.workloads(namespace, &wanted).await;
     related.nodes(&wanted).await;
+    if !related.absent.is_empty() {
+        // For similar names.
+        related.all_nodes().await;
+    }
     for name in &wanted.nodes {
         related.pods("", &format!("spec.nodeName={name}"), "its pods are missing or incomplete").await;
     }
@@ -120,18 +124,21 @@ pub(crate) async fn past_evictions(
     RelatedObjects { state, details, gone, absent, present, elsewhere: BTreeMap::new(), knows_events }
 }
 
-/// The namespaces with a pod of that name, as far as the user may know.
+/// The namespaces with a pod of that name, or with events about one, as far as the user may know.
 async fn namespaces_with(reader: &ClusterReader<'_>, name: &str) -> BTreeSet<String> {
-    let fields = format!("metadata.name={name}");
-    let listing = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields: &fields };
+    let of_pods = ("pods", format!("metadata.name={name}"));
+    let of_events = ("events", format!("involvedObject.kind=Pod,involvedObject.name={name}"));
     let mut found = BTreeSet::new();
-    let mut add = |json: &[u8]| {
-        let pod: Option<ObjectJson<MetaJson<'_>>> = object_from_slice(json).ok();
-        found.extend(pod.map(|pod| pod.metadata.namespace.to_string()));
-        Ok(())
-    };
-    // Without access to other namespaces, the hint is omitted.
-    let _ = reader.each(listing, &mut add).await;
+    for (plural, fields) in [of_pods, of_events] {
+        let listing = ListRequest { group: "", plural, namespace: "", selector: "", fields: &fields };
+        let mut add = |json: &[u8]| {
+            let object: Option<ObjectJson<MetaJson<'_>>> = object_from_slice(json).ok();
+            found.extend(object.map(|object| object.metadata.namespace.to_string()));
+            Ok(())
+        };
+        // Without access to other namespaces, the hint is omitted.
+        let _ = reader.each(listing, &mut add).await;
+    }
     found
 }
 

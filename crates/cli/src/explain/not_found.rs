@@ -4,6 +4,7 @@ use super::ExplainContext;
 use super::target::TargetKind;
 use std::collections::BTreeSet;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
+use taintward_core::lint::distance;
 
 /// The largest number of existing names that are shown.
 const NAMED_MOST: usize = 5;
@@ -15,12 +16,19 @@ pub(super) fn describe(context: &ExplainContext, kind: TargetKind, name: &str) -
     }
     match kind {
         TargetKind::Pod => no_pod(context, name),
-        TargetKind::Node => format!("node {name} does not exist; kubectl get nodes lists all nodes"),
+        TargetKind::Node => {
+            format!(
+                "node {name} does not exist; kubectl get nodes lists all nodes{}",
+                similar(context, kind, name)
+            )
+        }
         TargetKind::Workload(owner) => {
+            let near = similar(context, kind, name);
             let (kind, plural) = (kind.as_str(), owner.of_api().2);
             let space = context.namespace().unwrap_or_default();
             format!(
-                "{kind} {name} does not exist in namespace {space}; kubectl get {plural} -n {space} lists all of them"
+                "{kind} {name} does not exist in namespace {space}; kubectl get {plural} -n {space} lists all of \
+                 them{near}"
             )
         }
     }
@@ -36,25 +44,27 @@ fn no_pod(context: &ExplainContext, name: &str) -> String {
     );
     if let Some(others) = related.elsewhere.get(name).filter(|others| !others.is_empty()) {
         let spaces: Vec<&str> = others.iter().map(String::as_str).take(NAMED_MOST).collect();
-        text +=
-            &format!("; a pod of this name exists in {}: choose the namespace with -n", spaces.join(", "));
+        text += &format!(
+            "; a pod of this name exists or existed in {}: choose the namespace with -n",
+            spaces.join(", ")
+        );
     }
-    let near = alike(&names(&related.state.snapshot, context, TargetKind::Pod), name);
-    if !near.is_empty() {
-        text += &format!("; similar names: {}", near.join(", "));
-    }
-    text
+    text + &similar(context, TargetKind::Pod, name)
+}
+
+/// `; similar names: web, wep`; empty if there are none.
+fn similar(context: &ExplainContext, kind: TargetKind, name: &str) -> String {
+    let near = alike(&names(&context.related.state.snapshot, context, kind), name);
+    if near.is_empty() { String::new() } else { format!("; similar names: {}", near.join(", ")) }
 }
 
 fn not_in_files(context: &ExplainContext, kind: TargetKind, name: &str) -> String {
     let state = &context.related.state;
-    let near = alike(&names(&state.snapshot, context, kind), name);
+    let way_out = similar(context, kind, name);
     let of = context
         .namespace()
         .filter(|_| kind != TargetKind::Node)
         .map(|space| format!(" of namespace {space}"));
-    let way_out =
-        if near.is_empty() { String::new() } else { format!("; similar names: {}", near.join(", ")) };
     let lacks = if matches!(kind, TargetKind::Workload(_)) { "has no pods" } else { "is not" };
     format!("{} {name}{} {lacks} in {}{way_out}", kind.as_str(), of.unwrap_or_default(), state.from)
 }
@@ -73,20 +83,29 @@ fn names(snapshot: &ClusterSnapshot, context: &ExplainContext, kind: TargetKind)
             let pods = snapshot.pods().iter();
             let here = |space: &str| context.namespace().is_none_or(|wanted| wanted == space);
             let named = pods.filter(|pod| here(pod.name.namespace())).map(|pod| pod.name.name().to_owned());
-            named.collect()
+            // The snapshot lacks pods whose nodes were not read.
+            let others = context.related.details.known_pods.iter().cloned();
+            let all: BTreeSet<String> = named.chain(others).collect();
+            all.into_iter().collect()
         }
     }
 }
 
-/// The names that share most of their beginning, or their end, with this one.
+/// The names that differ from this one in a letter or two, or share most of their beginning or end with it.
 fn alike(names: &[String], name: &str) -> Vec<String> {
     let shared = |other: &str| {
         let begins = other.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
         let ends = other.bytes().rev().zip(name.bytes().rev()).take_while(|(a, b)| a == b).count();
         begins.max(ends)
     };
-    let mut near: Vec<&String> = names.iter().filter(|other| shared(other) * 2 >= name.len()).collect();
-    near.sort_by_key(|other| (std::cmp::Reverse(shared(other)), other.len(), (*other).clone()));
+    // In a short name, a few letters are most of it.
+    let most = if name.len() < 5 { 1 } else { 2 };
+    let letters = |other: &str| distance(other, name, most).unwrap_or(usize::MAX);
+    let is_near = |other: &&String| letters(other) <= most || shared(other) * 2 >= name.len();
+    let mut near: Vec<&String> = names.iter().filter(is_near).collect();
+    near.sort_by_key(|other| {
+        (letters(other), std::cmp::Reverse(shared(other)), other.len(), (*other).clone())
+    });
     near.dedup();
     near.into_iter().take(NAMED_MOST).cloned().collect()
 }
@@ -101,6 +120,8 @@ mod tests {
             ["web-1", "web-2", "api-1", "cache-0", "worker-12"].map(str::to_owned).into();
         assert_eq!(alike(&names, "web-3"), ["web-1", "web-2"]);
         assert_eq!(alike(&names, "worker-1"), ["worker-12"]);
+        assert_eq!(alike(&names, "wbe-1"), ["web-1", "web-2"], "two letters are swapped");
+        assert_eq!(alike(&names, "caxhe-1"), ["cache-0"], "two letters are wrong");
         assert_eq!(alike(&names, "zzz"), Vec::<String>::new());
     }
 }

@@ -7,7 +7,7 @@ use super::pending_args::PendingOptions;
 use super::row_table::table;
 use super::{PendingError, PendingRow, counting_toleration, empty_list};
 use crate::active_controllers::ActiveControllers;
-use crate::cluster_state::{self, ClusterReader, ClusterState, ReadError, StateSource};
+use crate::cluster_state::{self, ClusterReader, ClusterState, ClusterStateError, StateSource};
 use crate::messages::{self, paragraph, stamp};
 use crate::output::{API_VERSION, PrintOptions, Printable};
 use crate::runtime::Runtime;
@@ -64,13 +64,13 @@ fn read(options: &PendingOptions) -> Result<PendingSnapshot, PendingError> {
     let runtime = Runtime::new()?;
     runtime.block_on(async {
         let reader = ClusterReader::of(&options.cluster).await?;
-        let mut state = reader.listed(options.as_of, options.numeric).await;
+        let state = reader.listed(options.as_of, options.numeric).await;
         let enforcers = ActiveControllers::of(&reader, state.snapshot.now().wall).await;
         let namespace = options.cluster.namespace(&reader.connected).to_owned();
         let mut elsewhere = BTreeMap::new();
         if !namespace.is_empty() && options.output.is_for_people() && by_namespace(&state).is_empty() {
             if reader.lacks_namespace(&namespace).await {
-                state.gaps.push(ReadError::plain(format!("namespace {namespace} does not exist; check -n")));
+                return Err(ClusterStateError::NoNamespace(namespace).into());
             }
             let everywhere = reader.listed_everywhere(options.as_of, options.numeric).await;
             // Without access to other namespaces, the remark about them is omitted.

@@ -25,7 +25,7 @@ impl fmt::Display for Quoted<'_> {
 
 /// Returns how many letters have to be added, removed, changed or swapped with their neighbour to turn one into the
 /// other; `None` if that is more than `most`.
-pub(crate) fn distance(one: &str, other: &str, most: usize) -> Option<usize> {
+pub fn distance(one: &str, other: &str, most: usize) -> Option<usize> {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     if one.len().abs_diff(other.len()) > most || one.len() > KEY_MOST {
         return None;

@@ -28,6 +28,8 @@ pub(crate) struct RelatedDetails {
     pub(crate) made: BTreeMap<(String, String), PodDetails>,
     /// Pods that may replace a missing one.
     pub(crate) others: Vec<PodDetails>,
+    /// The names of all pods of the namespace that were read.
+    pub(crate) known_pods: BTreeSet<String>,
     pub(crate) nodes: BTreeMap<String, NodeDetails>,
     /// Events about the pods.
     pub(crate) events: Vec<EventDetails>,
@@ -48,6 +50,9 @@ impl RelatedDetails {
         let here = self.wanted.namespace.as_ref().is_none_or(|wanted| *wanted == pod.namespace);
         if here && self.wanted.workloads.iter().any(|(maker, name)| pod.is_of(*maker, name)) {
             self.made.insert((pod.namespace.clone(), pod.name.clone()), pod.clone());
+        }
+        if here {
+            self.known_pods.insert(pod.name.clone());
         }
         match here && self.wanted.pods.contains(&pod.name) {
             true => {
