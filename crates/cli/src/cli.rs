@@ -171,7 +171,7 @@ enum ProgramCommand {
          invalid flag."
     )]
     Webhook(Box<WebhookArgs>),
-    /// Shows which running pods have other tolerationSeconds than new pods get; changes nothing
+    /// Shows running pods whose tolerationSeconds differ from those of new pods; changes nothing
     #[command(
         args_override_self = true,
         after_help = "taintward backfill                    all namespaces\n\

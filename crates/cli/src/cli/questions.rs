@@ -29,7 +29,11 @@ pub(crate) const QUESTIONS: [(&str, &str); 12] = [
 pub(super) fn questions(called: &str) -> String {
     let mut text = "Questions and the commands that answer them:\n".to_owned();
     for (question, answer) in QUESTIONS {
-        text += &format!("  {question}\n      {called} {answer}\n");
+        text += &format!("  {question}\n");
+        // One on a line, so that it can be pasted.
+        for command in answer.split(", ") {
+            text += &format!("      {called} {command}\n");
+        }
     }
     text + &format!("\n{called} COMMAND --help has more about each command.")
 }

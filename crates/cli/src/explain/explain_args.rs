@@ -20,7 +20,7 @@ use taintward_core::toleration_matching::NumericOperators;
 )]
 pub(crate) struct ExplainArgs {
     /// What to explain: pod/NAME, node/NAME, or all pods of a workload: deploy/NAME, sts/NAME, ds/NAME, rs/NAME,
-    /// job/NAME; also pod NAME...
+    /// job/NAME; several are allowed, also as pod NAME...
     #[arg(value_name = "TYPE/NAME", add = CompletionKind::Explained.completer())]
     objects: Vec<String>,
     /// The cluster's state in files, as kubectl get -o yaml or json prints it, a folder of them, or - for standard

@@ -26,8 +26,7 @@ fn bears_too_much(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
             continue;
         }
         if toleration.key.is_empty() && toleration.operator == TolerationOperator::Exists {
-            let reason = "it has no key and no seconds: the pod stays on a node that is dead, cordoned off by any \
-                          taint or emptied by NoExecute";
+            let reason = "it has no key and no seconds: the pod never leaves a node, not even a dead one";
             let fix = "list the keys that the pod must tolerate; for every taint, add effect: NoExecute and \
                        tolerationSeconds";
             findings.toleration(Rule::ToleratesEverything, (index, TolerationPart::Whole), reason, fix);

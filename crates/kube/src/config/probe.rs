@@ -102,7 +102,7 @@ fn sort(why: &kube::Error) -> ProbeError {
     let text = quiet(&error_chain(why));
     match find::<rustls::Error>(why) {
         Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
-            ProbeError::Unreachable("it does not use TLS (an address with http:// is for that)".to_owned())
+            ProbeError::Unreachable("it speaks plain HTTP; write its address with http://".to_owned())
         }
         Some(tls) => ProbeError::Certificate(quiet(&tls.to_string())),
         None => ProbeError::Unreachable(essence(&text).to_owned()),

@@ -43,7 +43,7 @@ pub(super) fn text(explanation: &NodeExplanation<'_>, view: &PrintOptions, text:
         .filter(|(why, _)| why != going)
         .map(|(why, count)| format!("{count}: {why}"))
         .collect();
-    list(text, "Pods that stay:", &stays, view);
+    list(text, "Not evicted:", &stays, view);
     text_parts::past_evictions(text, &explanation.past_evictions(), explanation.now(), view);
 }
 
