@@ -171,6 +171,11 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     assert_eq!(stage.run("taint node n1 maintenance-").0, 0);
     let event = events.next();
     assert_eq!((&event["event"], &event["pod"]), (&"Cancelled".into(), &"lasting".into()));
+}
+
+#[test]
+fn names_that_do_not_exist_are_answered_with_those_that_do() {
+    let stage = Stage::set("explain-absent");
     let (code, _, said) = stage.run("explain pod/absent -n shop");
     let expected = "error: pod absent does not exist in namespace shop, and has no events, so it is unknown whether it existed";
     assert!(code == 1 && said.starts_with(expected), "{said}");

@@ -162,7 +162,9 @@ fn index(description: &Command, questions: &[(&str, &str)]) -> String {
     }
     text.push_str("\n| question | command |\n|---|---|\n");
     for (question, answer) in questions {
-        line(&mut text, format_args!("| {question} | `taintward {}` |", cell(answer)));
+        let commands: Vec<String> =
+            answer.split(", ").map(|command| format!("`taintward {}`", cell(command))).collect();
+        line(&mut text, format_args!("| {question} | {} |", commands.join(", ")));
     }
     text
 }
@@ -266,7 +268,9 @@ mod tests {
         for (question, answer) in program.questions {
             let verb = answer.split(' ').next().unwrap();
             assert!(verbs.contains(&verb), "{question} {answer}");
-            assert!(help.contains(&format!("{question}\n      taintward {answer}")), "{help}");
+            let commands: String =
+                answer.split(", ").map(|command| format!("\n      taintward {command}")).collect();
+            assert!(help.contains(&format!("{question}{commands}")), "{help}");
         }
     }
 }
