@@ -168,10 +168,15 @@ fn gone(lost: &[(PodName, NodeName)]) -> Option<String> {
     let nodes: BTreeSet<&str> = lost.iter().map(|(_, node)| node.as_str()).collect();
     let nodes: Vec<&str> = nodes.into_iter().collect();
     let pods = if lost.len() == 1 { "1 pod is".to_owned() } else { format!("{} pods are", lost.len()) };
-    let noun = if nodes.len() == 1 { "its node does" } else { "their nodes do" };
+    let noun = match (lost.len(), nodes.len()) {
+        (1, _) => "its node",
+        (_, 1) => "their node",
+        _ => "their nodes",
+    };
+    let verb = if nodes.len() == 1 { "does" } else { "do" };
     let (nodes, pods_named) =
         (some(&nodes), some(&lost.iter().map(|(pod, _)| pod.as_str()).collect::<Vec<_>>()));
-    Some(format!("{pods} not judged, because {noun} not exist ({nodes}): {pods_named}"))
+    Some(format!("{pods} not judged, because {noun} {nodes} {verb} not exist: {pods_named}"))
 }
 
 /// The first few names.

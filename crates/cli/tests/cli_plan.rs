@@ -209,7 +209,7 @@ fn pods_of_nodes_that_are_gone_are_named_and_the_others_are_planned() {
     let (code, told) = plan(&kubeconfig, &["--taint", "*", "x:NoExecute"]);
     assert_eq!((code, &told["complete"], &told["readErrors"]), (2, &true.into(), &Value::Array(Vec::new())));
     assert_eq!(told["items"].as_array().unwrap().len(), 2);
-    let note = "1 pod is not judged, because its node does not exist (old): shop/stray";
+    let note = "1 pod is not judged, because its node old does not exist: shop/stray";
     assert_eq!(told["notes"], serde_json::json!([note]));
     let (code, _, said) = taintward(&kubeconfig, &["plan", "--taint", "n1", "x:NoExecute"]);
     assert_eq!((code, said), (2, format!("note: {note}\n")));

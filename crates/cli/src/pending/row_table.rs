@@ -1,6 +1,7 @@
 //! Formats pods with a deadline as a table.
 
 use super::PendingRow;
+use crate::cluster_change::OVERDUE_AFTER;
 use crate::color::Color;
 use crate::messages::{self, at_moment, moment, with_zone};
 use crate::output::{Table, TableCell, TableColumn};
@@ -90,12 +91,13 @@ fn shaped_table<'r>(
     table
 }
 
-/// `14:04:11, in 4m11s`, `overdue since 13:55:00, 5m ago`
+/// `14:04:11, in 4m11s`, `now`, `overdue since 13:55:00, 5m ago`: a controller has a moment to act.
 fn leaves(row: &PendingRow, now: Now) -> TableCell {
-    match row.is_overdue(now) {
+    match row.evicted_at.plus(OVERDUE_AFTER) <= now.mono {
         true => {
             TableCell::new(format!("overdue since {}", at_moment(now, row.evicted_at))).colored(Color::Red)
         }
+        false if row.is_overdue(now) => TableCell::new("now").colored(Color::Red),
         false => TableCell::new(moment(now, row.evicted_at)),
     }
 }
