@@ -236,14 +236,16 @@ impl ClusterSnapshot {
     }
 
     /// Returns when kube-controller-manager evicts a guarded pod that Taintward has not evicted; `None`: the pod is not
-    /// guarded, or no taint evicts it.
+    /// guarded, no taint evicts it, or both evict it at the same time.
     pub fn ceiling(&self, pod: &SnapshotPod, taints: &[TaintInstance]) -> Option<Mono> {
         let tolerations = pod.record.written_tolerations(&self.shape(pod).spec.tolerations)?;
         let subject = PodInput { tolerations: &tolerations, ..self.subject(pod) };
-        match self.judge_subject(pod, &subject, taints).outcome {
+        let deadline = |verdict: Verdict| match verdict.outcome {
             Outcome::StaysUntil(at) | Outcome::Leaves { due: at } => Some(at),
             Outcome::Stays(_) => None,
-        }
+        };
+        let own = deadline(self.judge(pod, taints));
+        deadline(self.judge_subject(pod, &subject, taints)).filter(|at| own != Some(*at))
     }
 
     fn judge_subject(&self, pod: &SnapshotPod, subject: &PodInput<'_>, taints: &[TaintInstance]) -> Verdict {

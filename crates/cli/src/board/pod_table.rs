@@ -74,7 +74,7 @@ impl PodTable {
             let new = ShownPod { id, is_held: false, is_overdue: false, state: None };
             pods.entry(uid).or_insert(new).is_held = held.is_some();
         }
-        let event: ObjectEvent<PodFact> = event.map(|decoded| decoded.with_own_seconds());
+        let event: ObjectEvent<PodFact> = event.map(|decoded| decoded.for_display());
         self.engine.handle(EvictionInput::Pods(event), now);
     }
 

@@ -196,6 +196,11 @@ fn a_guarded_pod_has_its_own_deadline_and_a_ceiling() {
     let ceiling = |snapshot: &ClusterSnapshot| snapshot.ceiling(&snapshot.pods()[0], &snapshot.instances(0));
     assert_eq!(verdict.outcome, Outcome::StaysUntil(after_now(200)));
     assert_eq!(ceiling(&snapshot), Some(after_now(3_500)));
+    // Of another taint's deadline, kube-controller-manager decides, too.
+    let taints = &snapshot.instances(0)[1..];
+    let pod = &snapshot.pods()[0];
+    assert_eq!(snapshot.judge(pod, taints).outcome, Outcome::StaysUntil(after_now(5_000)));
+    assert_eq!(snapshot.ceiling(pod, taints), None);
     // Another writer has changed the seconds: they are the pod's own.
     let (snapshot, verdict) = judged(Some(1_000), record);
     assert_eq!(verdict.outcome, Outcome::StaysUntil(after_now(900)));

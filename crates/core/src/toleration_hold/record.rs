@@ -133,6 +133,21 @@ impl HoldRecord {
         remainders.min().unwrap_or_default()
     }
 
+    /// Returns these tolerations, and of a released pod with the seconds from the begin of the countdown that was held
+    /// to its deadline: what it got back counts from its release.
+    pub fn counted_from_taint(&self, mut tolerations: Vec<Toleration>) -> Vec<Toleration> {
+        let Some(since) = self.counted_since else { return tolerations };
+        let before = (self.changed.as_micros() - since.as_micros()).max(0) / Span::from_secs(1).as_micros();
+        for held in &self.tolerations {
+            if let (Some(at), Some(given)) = (held.position_in(&tolerations), held.given)
+                && tolerations[at].seconds == Some(given)
+            {
+                tolerations[at].seconds = Some(given.saturating_add(before));
+            }
+        }
+        tolerations
+    }
+
     /// Whether the pod has seconds again.
     pub fn is_released(&self) -> bool {
         self.tolerations.iter().any(|held| held.given.is_some())

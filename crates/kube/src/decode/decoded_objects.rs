@@ -71,12 +71,16 @@ impl DecodedPod {
         guarded_pod(self.pod.clone(), Some(&record))
     }
 
-    /// Returns the fact for a controller that evicts all pods, with the own seconds of a guarded pod: its deadline by
-    /// Taintward.
-    pub fn with_own_seconds(&self) -> PodFact {
+    /// Returns the fact for a view whose engine counts from the taint: with the own seconds of a guarded pod, which are
+    /// Taintward's deadline, and the remainder of a released pod, which counts from its release.
+    pub fn for_display(&self) -> PodFact {
         let mut pod = self.pod.clone();
-        if let (RecordState::Guarded(record), _) = self.records() {
-            pod.tolerations = own_tolerations(&pod.tolerations, Some(&record));
+        match self.records().0 {
+            RecordState::Guarded(record) => {
+                pod.tolerations = own_tolerations(&pod.tolerations, Some(&record));
+            }
+            RecordState::Known(record) => pod.tolerations = record.counted_from_taint(pod.tolerations),
+            RecordState::Absent | RecordState::Undecodable => {}
         }
         pod
     }

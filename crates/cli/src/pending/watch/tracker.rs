@@ -53,7 +53,7 @@ impl PendingTracker {
     pub(crate) fn pods(&mut self, batch: Vec<WatchEvent<DecodedPod>>, now: Now) {
         let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
         for event in events {
-            let event = event.map(|decoded| decoded.with_own_seconds());
+            let event = event.map(|decoded| decoded.for_display());
             self.stale.add_pod(&event, |pod| &pod.node);
             self.engine.handle(EvictionInput::Pods(event), now);
         }
@@ -272,5 +272,56 @@ mod tests {
         assert_eq!(events(&mut tracker, 5.0), ["Cancelled"]);
         tracker.nodes(vec![WatchEvent::Applied { fact: node(Some("NoExecute")), listed: false }], after(6.0));
         assert_eq!(events(&mut tracker, 6.0), ["CountingDown"]);
+    }
+
+    /// It got 20 seconds back, 5 seconds after its countdown began.
+    #[test]
+    fn a_released_pod_counts_from_its_release_and_a_guarded_one_by_its_own_seconds() {
+        let deadline = |annotation: &str, value: &str, seconds: i64| {
+            let mut tracker = PendingTracker::new(NumericOperators::Off, "");
+            let mut node = node(None);
+            node.taints = vec![unreachable_taint()];
+            tracker.nodes(listed(node), after(10.0));
+            let pod = fact::<DecodedPod>(&json!({
+                "kind": "Pod", "apiVersion": "v1",
+                "metadata": {"name": "p", "namespace": "shop", "uid": "u", "creationTimestamp": "2025-12-31T00:00:00Z",
+                    "annotations": {annotation: value}},
+                "spec": {"nodeName": "n", "tolerations": [{"key": "node.kubernetes.io/unreachable", "operator": "Exists",
+                    "tolerationSeconds": seconds}]},
+            }));
+            tracker.pods(listed(pod), after(10.0));
+            tracker.changes(after(10.0));
+            let at = tracker.rows()[0].evicted_at;
+            at.as_micros() / 1_000_000 - 1_767_225_600
+        };
+        let held = |given: &str| {
+            format!(
+                r#"{{"key":"node.kubernetes.io/unreachable","operator":"Exists","tolerationSeconds":20,"given":{given}}}"#
+            )
+        };
+        let released = format!(
+            r#"{{"changed":"2026-01-01T00:00:05.000000Z","ranMicroseconds":0,"countedSince":"2026-01-01T00:00:00.000000Z",
+               "held":[{}]}}"#,
+            held("20")
+        );
+        // A list counts from the end of the second of the taint.
+        assert_eq!(deadline("taintward.io/held", &released, 20), 26);
+        assert_eq!(
+            deadline("taintward.io/held", &released, 19),
+            20,
+            "its author gave it other seconds since"
+        );
+        let guarded = format!(r#"{{"guarded":[{}]}}"#, held("3600"));
+        assert_eq!(deadline("taintward.io/guard", &guarded, 3_600), 21);
+        assert_eq!(deadline("example.com/none", "", 3_600), 3_601);
+    }
+
+    fn unreachable_taint() -> taintward_core::taint::Taint {
+        taintward_core::taint::Taint {
+            key: "node.kubernetes.io/unreachable".into(),
+            value: "".into(),
+            effect: taintward_core::taint::TaintEffect::NoExecute,
+            time_added: Some(after(0.0).wall),
+        }
     }
 }
