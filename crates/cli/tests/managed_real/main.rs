@@ -20,3 +20,4 @@ mod page;
 mod removed_annotations;
 mod replicas;
 mod stage;
+mod views;

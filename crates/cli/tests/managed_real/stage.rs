@@ -28,7 +28,16 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) async fn set(tools: &Binaries, controllers: &str, flags: &'static [&'static str]) -> Self {
-        let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
+        Self::with_audit(tools, controllers, flags, Audit::Off).await
+    }
+
+    pub(crate) async fn with_audit(
+        tools: &Binaries,
+        controllers: &str,
+        flags: &'static [&'static str],
+        audit: Audit,
+    ) -> Self {
+        let options = ClusterConfig { audit, ..ClusterConfig::default() };
         let cluster = Cluster::start(tools, options).await.unwrap();
         let admin = cluster.api(Account::Admin).await.unwrap();
         let account = installed_account(&cluster, &admin, controllers).await;

@@ -1,0 +1,135 @@
+//! Tests that `pending`, `explain` and `plan` name the same time for a pod, and that it leaves then, as the audit log has
+//! it: guarded, released, and evicted by kube-controller-manager.
+
+use crate::stage::{NOT_READY, Stage, UNREACHABLE, name};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use taintward_envtest::audit::AuditTail;
+use taintward_envtest::fixtures::{create_node, pod, set_taints};
+use taintward_envtest::{Audit, binaries};
+
+/// Each pod's own seconds for a silent node.
+const OWN: i64 = 12;
+const CEILING: i64 = 600;
+const MAINTENANCE: &str = "example.com/maintenance";
+/// Times of objects have whole seconds, and a controller needs a moment.
+const LATE_MAX: SignedDuration = SignedDuration::from_secs(3);
+
+/// The result of a command as JSON; remarks follow it on standard error.
+async fn object(stage: &Stage, words: &[&str]) -> Value {
+    let (_, said) = stage.command(&[words, &["-o", "json"]].concat()).await;
+    let first = serde_json::Deserializer::from_str(&said).into_iter().next();
+    first.and_then(Result::ok).unwrap_or_else(|| panic!("{words:?}: {said}"))
+}
+
+/// The deadlines in a list, by the names of pods.
+fn deadlines(list: &Value) -> BTreeMap<String, Timestamp> {
+    let rows = list.as_array().unwrap().iter();
+    let at = |row: &Value| Some((row["pod"].as_str()?.to_owned(), row["evictedAt"].as_str()?.parse().ok()?));
+    rows.filter_map(at).collect()
+}
+
+/// When the DELETE of each pod arrived, and whether Taintward sent it.
+fn deletions(tail: &mut AuditTail) -> BTreeMap<String, (Timestamp, bool)> {
+    let all = tail.read().unwrap().into_iter();
+    let pods = all.filter(|entry| entry.verb == "delete" && entry.resource == "pods" && entry.code == 200);
+    pods.map(|entry| (entry.name, (entry.received, entry.agent.starts_with("taintward/")))).collect()
+}
+
+/// Every view has the deadlines of `pending`.
+async fn every_view_agrees(stage: &Stage, pending: &BTreeMap<String, Timestamp>) {
+    let plan = object(stage, &["plan"]).await;
+    assert_eq!(deadlines(&plan["items"]), *pending, "{plan}");
+    let mut of_nodes = BTreeMap::new();
+    for node in ["a", "b", "c"] {
+        let explained = object(stage, &["explain", &format!("node/{node}")]).await;
+        of_nodes.append(&mut deadlines(&explained["evictions"]));
+    }
+    assert_eq!(of_nodes, *pending);
+    for (pod, at) in pending {
+        let explained = object(stage, &["explain", &format!("pod/{pod}")]).await;
+        assert_eq!(explained["evictedAt"], json!(at.to_string()), "{explained}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn every_view_names_the_time_at_which_a_pod_leaves() {
+    let Some(tools) = binaries::for_test("every_view_names_the_time_at_which_a_pod_leaves") else { return };
+    let both = "toleration-guard-controller,toleration-hold-controller";
+    let stage = Stage::with_audit(&tools, both, &["--hold-limit=off"], Audit::Full).await;
+    let why = "older ones evict only together with node-lifecycle-controller, which removes taints when it restarts";
+    if stage.cluster.is_before(33, "every_view_names_the_time_at_which_a_pod_leaves", why) {
+        return;
+    }
+    let mut audit = stage.cluster.audit_tail();
+    for node in ["a", "b", "c"] {
+        create_node(&stage.admin, node, &[]).await.unwrap();
+        for at in 0..2 {
+            let fixture = pod(&format!("{node}-{at}"), node).bearing(MAINTENANCE, Some(OWN));
+            let fixture = fixture.bearing(NOT_READY, Some(OWN)).bearing(UNREACHABLE, Some(OWN));
+            fixture.create(&stage.admin).await.unwrap();
+        }
+    }
+    let (code, said) = stage.command(&["guard", "on", "default", "--ceiling", "600s"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = stage.command(&["hold", "b", "--for", "1h", "--reason", "a new switch"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    stage.silence("a").await;
+    stage.silence("b").await;
+    set_taints(&stage.admin, "c", &[json!({"key": MAINTENANCE, "effect": "NoExecute"})]).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+
+    let list = object(&stage, &["pending", "-A"]).await;
+    let pending = deadlines(&list["items"]);
+    assert_eq!(pending.keys().collect::<Vec<_>>(), ["a-0", "a-1", "c-0", "c-1"], "{list}");
+    for row in list["items"].as_array().unwrap() {
+        let ceiling: Option<Timestamp> = row["ceilingAt"].as_str().map(|at| at.parse().unwrap());
+        let at = pending[row["pod"].as_str().unwrap()];
+        let later = SignedDuration::from_secs(CEILING - OWN);
+        assert_eq!(ceiling, (row["node"] == "a").then(|| at + later), "{row}");
+    }
+    let held: Vec<&Value> = list["held"].as_array().unwrap().iter().map(|row| &row["pod"]).collect();
+    assert_eq!(held, ["b-0", "b-1"], "{list}");
+    every_view_agrees(&stage, &pending).await;
+    let explained = object(&stage, &["explain", "pod/b-0"]).await;
+    assert_eq!(
+        (&explained["outcome"], &explained["hold"]["reason"]),
+        (&json!("Held"), &json!("a new switch"))
+    );
+    assert_eq!(object(&stage, &["explain", "node/b"]).await["pods"]["held"], 2);
+
+    // They leave at these times, by the controllers that the views name; the held ones stay.
+    stage.until("the pods to leave", async |stage| stage.pods().await.len() == 2).await;
+    let done = deletions(&mut audit);
+    for (pod, at) in &pending {
+        let (left, is_ours) = done[pod];
+        assert!((SignedDuration::ZERO..=LATE_MAX).contains(&left.duration_since(*at)), "{pod}: {at}, {left}");
+        assert_eq!(is_ours, pod.starts_with('a'), "{pod}");
+    }
+    let past = object(&stage, &["pending", "--past", "-A"]).await;
+    let by = |row: &Value| {
+        (row["pod"].as_str().unwrap().to_owned(), row["evictedBy"].as_str().unwrap().to_owned())
+    };
+    let by: BTreeMap<_, _> = past["items"].as_array().unwrap().iter().map(by).collect();
+    assert_eq!(by.len(), 4, "{past}");
+    for (pod, controller) in by {
+        let expected = if done[&pod].1 { "Taintward" } else { "kube-controller-manager" };
+        assert_eq!(controller, expected, "{pod}");
+    }
+
+    // Released, they count from then.
+    assert_eq!(stage.on("b").await.iter().map(name).collect::<Vec<_>>(), ["b-0", "b-1"]);
+    let (code, said) = stage.command(&["release", "b"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let released = deadlines(&object(&stage, &["pending", "-A"]).await["items"]);
+    assert_eq!(released.len(), 2);
+    every_view_agrees(&stage, &released).await;
+    stage.until("the released pods to leave", async |stage| stage.pods().await.is_empty()).await;
+    let done = deletions(&mut audit);
+    for (pod, at) in released {
+        let (left, _) = done[&pod];
+        assert!((SignedDuration::ZERO..=LATE_MAX).contains(&left.duration_since(at)), "{pod}: {at}, {left}");
+    }
+}
