@@ -17,9 +17,6 @@ const NAME: &str = "taintward";
 /// How long to wait for the server's time.
 const GREETING_MAX: Duration = Duration::from_secs(5);
 
-/// How long a command still waits for an absent controller, which may run without an election.
-pub(crate) const ABSENT_MAX: Duration = Duration::from_secs(3);
-
 /// Why the controller does not seem to run, as a clause; `None`: it runs, or that is unknown.
 pub(crate) async fn absence(client: &kube::Client, controller: &str, limit: RequestBudget) -> Option<String> {
     let date = greet(client, GREETING_MAX).await.ok().and_then(|server| server.date);

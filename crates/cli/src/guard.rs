@@ -11,7 +11,7 @@ pub(crate) use guard_command_args::{GuardCommandArgs, GuardOptions};
 
 use crate::args::controllers::TOLERATION_GUARD;
 use crate::cluster_state::{ClusterStateError, open};
-use crate::controller_presence::{self, ABSENT_MAX};
+use crate::controller_presence;
 use crate::messages::counted;
 use crate::output::PrintError;
 use crate::say;
@@ -151,8 +151,8 @@ async fn change(
 }
 
 /// Checks the pods until all of them are as requested, and shows the progress. Only `off` waits for pods of silent
-/// nodes, because its result must hold for all pods. If the controller seems to be absent, it waits only for one that runs
-/// without an election.
+/// nodes, because its result must hold for all pods. If the controller seems to be absent, it gives up when one that runs
+/// without an election would have changed a pod.
 async fn follow(
     action: &GuardAction,
     limit: Duration,
@@ -176,10 +176,7 @@ async fn follow(
             say::line("", format!("{progress}..."));
         }
         let is_idle = report.total(|row| row.pending) > 0;
-        if let Some(why) = absence.filter(|_| is_idle && changed.elapsed() >= ABSENT_MAX.min(limit)) {
-            return Err(GuardError::NoController { what: progress, why: why.to_owned() });
-        }
-        if is_idle && changed.elapsed() >= REACTION_MAX && !is_warned {
+        if is_idle && changed.elapsed() >= REACTION_MAX && absence.is_none() && !is_warned {
             is_warned = true;
             say::warning(
                 "no pod has changed for 15 s; check that `taintward run --controllers=toleration-guard-controller` runs",
@@ -187,6 +184,9 @@ async fn follow(
         }
         if began.elapsed() >= limit {
             return Err(GuardError::Unfinished { what: progress, waited: limit });
+        }
+        if let Some(why) = absence.filter(|_| is_idle && changed.elapsed() >= REACTION_MAX) {
+            return Err(GuardError::NoController { what: progress, why: why.to_owned() });
         }
         tokio::time::sleep(LOOK_PAUSE).await;
     }

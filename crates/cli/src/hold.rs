@@ -12,7 +12,7 @@ mod pod_counts;
 pub(crate) use hold_args::{HoldCommandArgs, HoldOptions, ReleaseCommandArgs};
 
 use crate::cluster_state::{ClusterStateError, open};
-use crate::controller_presence::{self, ABSENT_MAX};
+use crate::controller_presence;
 use crate::messages::counted;
 use crate::output::API_VERSION;
 use hold_args::{HoldAction, HoldOutputFormat, InvalidTargets};
@@ -156,7 +156,7 @@ async fn change(
 }
 
 /// Checks the pods until all of them are as requested, and shows the progress. If the controller seems to be absent, it
-/// waits only for one that runs without an election.
+/// gives up when one that runs without an election would have changed a pod.
 async fn follow(
     action: &HoldAction,
     limit: Duration,
@@ -175,17 +175,17 @@ async fn follow(
             (last, changed) = (Some(missing), Instant::now());
             crate::say::line("", format!("{}...", action.progress(&counts)));
         }
-        if changed.elapsed() >= REACTION_MAX && !is_warned {
+        if changed.elapsed() >= REACTION_MAX && absence.is_none() && !is_warned {
             is_warned = true;
             crate::say::warning(
                 "no pod has changed for 15 s; check that `taintward run --controllers=toleration-hold-controller` runs",
             );
         }
-        if let Some(why) = absence.filter(|_| changed.elapsed() >= ABSENT_MAX.min(limit)) {
-            return Err(HoldError::NoController { what: action.progress(&counts), why: why.to_owned() });
-        }
         if began.elapsed() >= limit {
             return Err(HoldError::Unfinished { what: action.progress(&counts), waited: limit });
+        }
+        if let Some(why) = absence.filter(|_| changed.elapsed() >= REACTION_MAX) {
+            return Err(HoldError::NoController { what: action.progress(&counts), why: why.to_owned() });
         }
         tokio::time::sleep(LOOK_PAUSE).await;
     }

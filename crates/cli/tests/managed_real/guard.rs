@@ -104,6 +104,13 @@ async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
     let path = "/api/v1/namespaces/default/pods/a-0";
     let forged = r#"{"guarded":[{"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute","tolerationSeconds":1,"given":24}]}"#;
     let patch = json!({"metadata": {"annotations": {GUARD: forged}}}).to_string();
+    // A policy takes effect a moment after its creation.
+    let trial = format!("{path}?dryRun=All");
+    stage
+        .until("the policy to be in effect", async |stage| {
+            stage.admin.patch(&trial, PatchType::Merge, &patch).await.is_err()
+        })
+        .await;
     let refused = stage.admin.patch(path, PatchType::Merge, &patch).await.unwrap_err();
     assert!(refused.to_string().contains("only Taintward writes the annotations"), "{refused}");
     let patch = json!({"metadata": {"annotations": {GUARD: null}}}).to_string();
