@@ -92,13 +92,13 @@ impl ActiveControllers {
             format!("{}, {}", described(ours, place, OURS), described(upstreams, NAMESPACE, UPSTREAMS));
         match (ours, upstreams) {
             (LeaseHolder::Held { .. }, _) => None,
-            (_, LeaseHolder::Held { .. }) => Some(
-                "no Taintward runs here; kube-controller-manager evicts, unless its taint-eviction-controller is off"
-                    .to_owned(),
-            ),
             (LeaseHolder::Unread(_), _) | (_, LeaseHolder::Unread(_)) => {
                 Some(format!("it is unknown whether a taint eviction controller runs: {both}"))
             }
+            (_, LeaseHolder::Held { .. }) => Some(
+                "no Taintward holds a lease; kube-controller-manager evicts, unless its taint-eviction-controller is off"
+                    .to_owned(),
+            ),
             _ => Some(format!(
                 "no taint eviction controller was found: {both}. This check does not find a Taintward without leader \
                  election or with another lease, or a control plane that hides its lease"
@@ -113,9 +113,8 @@ impl ActiveControllers {
         countdown_started_at: Mono,
         evicted_at: Mono,
     ) -> Option<RestartedCountdown> {
-        let (false, LeaseHolder::Held { since: Some(since), .. }) =
-            (matches!(self.ours, LeaseHolder::Held { .. }), &self.upstreams)
-        else {
+        let may_be_ours = matches!(self.ours, LeaseHolder::Held { .. } | LeaseHolder::Unread(_));
+        let (false, LeaseHolder::Held { since: Some(since), .. }) = (may_be_ours, &self.upstreams) else {
             return None;
         };
         let leader_since = Mono::from_micros(since.as_micros());
@@ -161,6 +160,8 @@ mod tests {
         assert_eq!(restarted(LeaseHolder::Absent, 5, 10, 100), None, "it saw the countdown begin");
         assert_eq!(restarted(LeaseHolder::Absent, 50, 10, 10), None, "nothing is tolerated");
         assert_eq!(restarted(upstream(0), 50, 10, 100), None, "Taintward counts from the taint");
+        let unread = LeaseHolder::Unread("no".into());
+        assert_eq!(restarted(unread, 50, 10, 100), None, "it may be Taintward that evicts");
     }
 
     #[test]
@@ -177,6 +178,7 @@ mod tests {
         );
         for (ours, upstreams) in [
             (LeaseHolder::Unread("no".into()), LeaseHolder::Absent),
+            (LeaseHolder::Unread("no".into()), held()),
             (LeaseHolder::Free, LeaseHolder::Unread("no".into())),
         ] {
             assert!(
