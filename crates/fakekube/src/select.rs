@@ -82,12 +82,26 @@ const EVENT: &[&str] = &[
     "source",
     "type",
 ];
+/// The same in events.k8s.io, whose names differ.
+const NEWER_EVENT: &[&str] = &[
+    "regarding.kind",
+    "regarding.namespace",
+    "regarding.name",
+    "regarding.uid",
+    "regarding.apiVersion",
+    "regarding.resourceVersion",
+    "regarding.fieldPath",
+    "reason",
+    "reportingController",
+    "type",
+];
 /// The fields of a resource that a selector may name, besides its name and namespace.
 fn selectable(resource: &ResourceType) -> &'static [&'static str] {
     match (resource.group, resource.plural) {
         ("", "pods") => POD,
         ("", "nodes") => &["spec.unschedulable"],
         ("", "events") => EVENT,
+        ("events.k8s.io", "events") => NEWER_EVENT,
         ("", "namespaces") => &["status.phase"],
         ("", "secrets") => &["type"],
         ("apps", "replicasets") => &["status.replicas"],
@@ -114,7 +128,7 @@ impl FieldSelector {
                 };
                 return Err(StatusError::bad_request(why));
             }
-            requirements.push(FieldRequirement { path: path.to_owned(), value, equal });
+            requirements.push(FieldRequirement { path: stored_path(resource, path), value, equal });
         }
         Ok(Self(requirements))
     }
@@ -133,10 +147,22 @@ impl FieldSelector {
     }
 }
 
+/// The path of a field in the form in which objects are stored.
+fn stored_path(resource: &ResourceType, path: &str) -> String {
+    match path {
+        "reportingController" => "reportingComponent".to_owned(),
+        _ if resource.group == "events.k8s.io" => path.replacen("regarding.", "involvedObject.", 1),
+        _ => path.to_owned(),
+    }
+}
+
 /// A field as text; an absent one is empty, or `false` for a boolean.
 fn text_at(object: &Value, path: &str) -> String {
     let found = match path {
-        "source" => &object["source"]["component"],
+        "source" => match &object["source"]["component"] {
+            Value::String(component) if !component.is_empty() => return component.clone(),
+            _ => &object["reportingComponent"],
+        },
         "status.successful" => &object["status"]["succeeded"],
         _ => path.split('.').fold(object, |value, part| &value[part]),
     };

@@ -11,6 +11,8 @@ cases![
     what_new_events_must_have,
     an_event_elsewhere,
     events_are_selected_by_their_object,
+    new_events_are_selected,
+    new_events_are_watched_by_their_object,
     a_series,
     events_are_watched_in_both,
     a_lease,
@@ -114,6 +116,63 @@ fn events_are_selected_by_their_object(play: &mut Play) {
         play.look(&NAMES, format!("{path}?fieldSelector={selector}")).is(200).lists(names);
     }
     play.get(format!("{path}?fieldSelector=message%3Da")).refused(400, "BadRequest");
+}
+
+fn new_events_are_selected(play: &mut Play) {
+    let path = play.group("events.k8s.io/v1", "events");
+    for (name, object) in [("a", "p"), ("b", "q")] {
+        let mut event = new(play, name);
+        event["regarding"]["name"] = object.into();
+        play.given(&path, &event);
+    }
+    let core = play.core("events");
+    let event = old(play, "c");
+    play.given(&core, &event);
+    let own = play.own.clone();
+    for (selector, names) in [
+        ("regarding.name%3Dp", &["a", "c"][..]),
+        ("regarding.name%3Dq,regarding.kind%3DPod,regarding.uid%3Du", &["b"]),
+        ("regarding.kind!%3DPod", &[]),
+        (&format!("regarding.namespace%3D{own}"), &["a", "b", "c"]),
+        ("regarding.apiVersion%3Dv1,regarding.fieldPath%3Dspec,regarding.resourceVersion%3D7", &["c"]),
+        ("reason%3DGone,type%3DWarning", &["a", "b"]),
+        ("reportingController%3Dexample.com/here", &["a", "b"]),
+        ("reportingController%3D", &["c"]),
+        ("metadata.name%3Db", &["b"]),
+        (&format!("metadata.namespace!%3D{own}"), &[]),
+    ] {
+        play.look(&NAMES, format!("{path}?fieldSelector={selector}")).is(200).lists(names);
+    }
+    // An event without a source has its controller as its source.
+    play.look(&NAMES, format!("{core}?fieldSelector=source%3Dexample.com/here")).is(200).lists(&["a", "b"]);
+    for selector in [
+        "involvedObject.name%3Dp",
+        "reportingComponent%3Dhere",
+        "source%3Dhere",
+        "note%3Dit",
+        "action%3DGoing",
+        "regarding%3Dp",
+        "related.name%3Dn",
+        "reportingInstance%3Dhere-1",
+        "metadata.uid%3Du",
+    ] {
+        play.get(format!("{path}?fieldSelector={selector}")).refused(400, "BadRequest");
+    }
+    for selector in ["regarding.name%3Dp", "reportingController%3Dhere"] {
+        play.get(format!("{core}?fieldSelector={selector}")).refused(400, "BadRequest");
+    }
+}
+
+fn new_events_are_watched_by_their_object(play: &mut Play) {
+    let path = play.group("events.k8s.io/v1", "events");
+    let selected = format!("{path}?watch=true&fieldSelector=regarding.name%3Dq&timeoutSeconds=20");
+    let mut watch = play.watch(&selected);
+    for (name, object) in [("a", "p"), ("b", "q")] {
+        let mut event = new(play, name);
+        event["regarding"]["name"] = object.into();
+        play.given(&path, &event);
+    }
+    watch.tells(play, "ADDED", "b");
 }
 
 fn a_series(play: &mut Play) {
