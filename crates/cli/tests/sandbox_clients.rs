@@ -1,4 +1,5 @@
-//! Works on a sandbox with the official clients of other languages: create, list in pages, watch, patch, evict, delete, taint.
+//! Works on a sandbox with kube-rs and the official clients of other languages: create, list in pages, watch, patch, evict,
+//! delete, taint.
 //!
 //! - See `clients/` for the work, `sandbox_kubectl.rs` for kubectl.
 
@@ -8,25 +9,41 @@ mod cli {
     pub(crate) mod patience;
     pub(crate) mod running;
 }
+#[path = "clients/day.rs"]
+mod day;
 
 use cli::patience::eventually;
 use cli::running::{Running, ask, text};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 use taintward_envtest::client_libraries::{node_for_test, python_for_test};
+use tokio::time::timeout;
 
-/// Does the work of a script in a new sandbox, whose nodes are ready.
-fn works(mut client: Command, script: &str) {
+/// A new sandbox, whose nodes are ready, and its kubeconfig.
+fn sandbox() -> (Running, String) {
     let mut sandbox = Running::start(&["--plain", "--empty", "--nodes", "2"]);
     let kubeconfig = sandbox.kubeconfig();
     eventually("the nodes are ready", || {
         let nodes = ask(&kubeconfig, "GET", "/api/v1/nodes", "");
         (nodes.matches(r#""reason":"KubeletReady""#).count() == 2).then_some(())
     });
+    (sandbox, kubeconfig)
+}
+
+/// Does the work of a script.
+fn works(mut client: Command, script: &str) {
+    let (_sandbox, kubeconfig) = sandbox();
     client.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(script)).arg(&kubeconfig);
     let done = client.output().unwrap();
     let (said, complaints) = (text(&done.stdout), text(&done.stderr));
     assert!(done.status.success() && said.ends_with("all done\n"), "{said}{complaints}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn kube_rs_works() {
+    let (_sandbox, kubeconfig) = tokio::task::spawn_blocking(sandbox).await.unwrap();
+    timeout(Duration::from_secs(120), day::work(&kubeconfig)).await.expect("kube-rs waits forever");
 }
 
 #[test]
