@@ -318,6 +318,7 @@ fn publish(clock: &Clock, election: &Election, trouble: Option<&str>, out: &watc
             (false, true) => {
                 tracing::info!(transitions = leadership.transitions, "leading: this process holds the lease")
             }
+            (true, false) if election.is_stopping() => tracing::info!("releasing the lease"),
             (true, false) => {
                 tracing::warn!(holder = %crate::error_text::quiet(&leadership.holder), "no longer leading")
             }

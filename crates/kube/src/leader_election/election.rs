@@ -112,6 +112,11 @@ impl Election {
         }
     }
 
+    /// Whether the process ends, and gives the lease back by itself.
+    pub(super) const fn is_stopping(&self) -> bool {
+        self.stopping
+    }
+
     /// The record last observed or written.
     fn record(&self) -> Option<&LeaseRecord> {
         self.observed.as_ref().map(|observed| &observed.record)
