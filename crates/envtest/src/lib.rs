@@ -30,6 +30,7 @@ pub mod process;
 mod process_folder;
 pub mod releases;
 mod servers;
+pub mod tmux;
 pub mod usage;
 pub mod wait;
 mod watchdog;
