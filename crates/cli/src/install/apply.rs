@@ -33,6 +33,9 @@ const DEFINITION: &str = "CustomResourceDefinition";
 /// The pause between two reads of a definition.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// How often an object is sent while the API server makes a policy of the installation ready: for ten seconds.
+const TRIES: usize = 50;
+
 /// Why an object could not be applied.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApplyError {
@@ -168,10 +171,18 @@ async fn one(
         dry_run: tried == DryRunKind::Server,
     };
     let take = conflicts == ConflictPolicy::Take;
-    let response = match &before {
+    let send = async || match &before {
         Some(before) if is_whole(object) => replace::replace(server, object, before, &how, take).await,
         _ => server.apply(place(object), object.to_string(), &how, take).await,
     };
+    let mut response = send().await;
+    for _ in 1..TRIES {
+        if !response.as_ref().is_err_and(is_policy_starting) {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        response = send().await;
+    }
     let response = response.map_err(refused)?;
     for warning in &response.warnings {
         say::line("Warning: ", format!("{}: {warning}", called(object)));
@@ -181,6 +192,11 @@ async fn one(
         before == after
     });
     Ok(if same { "unchanged" } else { created })
+}
+
+/// Whether a policy rejects the object only because the API server has not yet read the objects that its rules name.
+fn is_policy_starting(why: &NodeRequestError) -> bool {
+    matches!(why, NodeRequestError::Status(said) if said.code == 403 && said.message.contains("not yet synced"))
 }
 
 /// An object without the fields that the API server maintains.
