@@ -43,7 +43,7 @@ fn works(mut client: Command, script: &str) {
 #[tokio::test(flavor = "current_thread")]
 async fn kube_rs_works() {
     let (_sandbox, kubeconfig) = tokio::task::spawn_blocking(sandbox).await.unwrap();
-    timeout(Duration::from_secs(120), day::work(&kubeconfig)).await.expect("kube-rs waits forever");
+    timeout(Duration::from_secs(120), day::work(&kubeconfig)).await.expect("kube-rs waits");
 }
 
 #[test]

@@ -112,7 +112,7 @@ impl Election {
         }
     }
 
-    /// Whether the process ends, and gives the lease back by itself.
+    /// Whether the process ends, and releases the lease.
     pub(super) const fn is_stopping(&self) -> bool {
         self.stopping
     }
