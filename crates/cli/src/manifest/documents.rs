@@ -8,9 +8,8 @@ use serde_json::Deserializer;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// What precedes a document that is not the first one in a YAML stream.
-const MARKER: &str = "\n---";
-const JOINED: &str = "\n\u{feff}";
+/// The line before a document that is not the first one in a YAML stream.
+const MARKER: &str = "---";
 
 /// A part of a text that is a stream of documents by itself.
 pub(crate) struct TextPart<'t> {
@@ -30,12 +29,23 @@ struct Cut {
 pub(crate) fn parts(text: &str, mut position: TextPosition) -> Vec<TextPart<'_>> {
     let mut parts = Vec::new();
     let mut from = text.len() - text.trim_start_matches(BYTE_ORDER_MARK).len();
-    for Cut { end, next } in cuts(text).into_iter().chain([Cut { end: text.len(), next: text.len() }]) {
+    let cuts = if may_be_cut(text) { cuts(text) } else { Vec::new() };
+    for Cut { end, next } in cuts {
         parts.push(TextPart { text: &text[from..end.max(from)], from: position });
         position = moved(position, &text[from..next]);
         from = next;
     }
+    parts.push(TextPart { text: &text[from..], from: position });
     parts
+}
+
+/// Whether a closing bracket has an opening one behind it, or there is a byte order mark. Most texts have neither, and
+/// are not parsed to find cuts.
+fn may_be_cut(text: &str) -> bool {
+    let is_followed =
+        |(at, closing): (usize, &str)| text[at + closing.len()..].trim_start().starts_with(['{', '[']);
+    text.contains(BYTE_ORDER_MARK)
+        || ['}', ']'].into_iter().any(|closing| text.match_indices(closing).any(is_followed))
 }
 
 /// The position after this text. Byte order marks take no column.
@@ -66,16 +76,15 @@ fn cuts(text: &str) -> Vec<Cut> {
             at = end;
         }
         let rest = &text[at..];
-        match (rest.find(MARKER), rest.find(JOINED)) {
-            (Some(marker), joined) if joined.is_none_or(|joined| marker < joined) => {
-                at += marker + MARKER.len()
-            }
-            (_, Some(joined)) => {
-                let end = at + joined + 1;
-                at = end + BYTE_ORDER_MARK.len_utf8();
-                cuts.push(Cut { end, next: at });
-            }
-            (_, None) => return cuts,
+        let mut lines = rest.match_indices('\n').map(|(end, _)| end + 1);
+        let begins =
+            |&line: &usize| rest[line..].starts_with(MARKER) || rest[line..].starts_with(BYTE_ORDER_MARK);
+        let Some(line) = lines.find(begins) else { return cuts };
+        let end = at + line;
+        at = end + MARKER.len();
+        if text[end..].starts_with(BYTE_ORDER_MARK) {
+            at = end + BYTE_ORDER_MARK.len_utf8();
+            cuts.push(Cut { end, next: at });
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Tests where documents begin, what the items of lists are, and repeated fields.
 
+use super::super::documents::parts;
 use super::*;
 
 /// `Pod a`, or only a space for a tree without a kind.
@@ -110,4 +111,16 @@ fn repeated_fields_are_known_with_their_path() {
     assert_eq!(repeated("a: &a {x: 1}\nb: {<<: *a, <<: *a, x: 2}\n"), []);
     assert_eq!(repeated("kind: List\nkind: PodList\nitems: []\n"), [("kind".to_owned(), 1, 2)]);
     assert_eq!(repeated("{\"a\": 1, \"a\": 2}"), [("a".to_owned(), 1, 1)]);
+}
+
+/// The search for a mark from each document to the end took minutes for this text.
+#[test]
+fn a_search_for_documents_reads_the_text_once() {
+    let stream = "a: 1\n---\n".repeat(100_000);
+    let from = TextPosition { line: 1, column: 1 };
+    let begin = std::time::Instant::now();
+    assert_eq!(parts(&stream, from).len(), 1);
+    assert_eq!(parts(&format!("{stream}\n\u{feff}{stream}"), from).len(), 2);
+    let took = begin.elapsed();
+    assert!(took < std::time::Duration::from_secs(10), "{took:?}");
 }
