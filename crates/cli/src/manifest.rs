@@ -3,6 +3,7 @@
 //! - Invariant: aliases share their values, so that a text does not grow much when it is parsed.
 
 mod documents;
+mod field_path;
 pub(crate) mod files;
 mod json;
 mod parse;
@@ -11,6 +12,7 @@ mod scalar;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub(crate) use field_path::FieldPath;
 pub(crate) use json::excerpt;
 pub(crate) use parse::{ParseError, each, each_from};
 

@@ -5,7 +5,7 @@
 //!   can be in a wrong place, and a list is checked wherever it is.
 
 use super::known_kinds::is_known;
-use crate::manifest::{TextSpan, YamlNode, YamlValue};
+use crate::manifest::{FieldPath, TextSpan, YamlNode, YamlValue};
 use taintward_core::lint::{FieldProblem, LintedList, ValueType};
 use taintward_core::taint::TaintEffect;
 
@@ -71,7 +71,7 @@ impl<'t> FoundShapes<'t> {
     /// Searches an object of a kind that has such a list in one place only.
     pub(crate) fn of_known(tree: &'t YamlNode, list: LintedList, place: &str) -> Self {
         let mut found = Self::default();
-        found.known(tree, "", (list, place));
+        found.known(tree, &FieldPath::Root, (list, &FieldPath::Field(&FieldPath::Root, place)));
         found.repeated(tree);
         found
     }
@@ -81,8 +81,8 @@ impl<'t> FoundShapes<'t> {
         let mut found = Self::default();
         // A text may be such a list as a whole.
         match looks_like_list(tree) {
-            Some(list) => found.free(tree, String::new(), Some(list), None),
-            None => found.other(tree, "", None),
+            Some(list) => found.free(tree, &FieldPath::Root, Some(list), None),
+            None => found.other(tree, &FieldPath::Root, None),
         }
         if !tree.text("kind").is_empty() {
             found.repeated(tree);
@@ -98,13 +98,14 @@ impl<'t> FoundShapes<'t> {
         for repeated in tree.repeated() {
             let problem =
                 FieldProblem::Repeated { field: (&*repeated.entry.key).into(), line: repeated.earlier.line };
-            self.problem(repeated.entry.key_span, &repeated.path, problem);
+            self.problem(repeated.entry.key_span, repeated.path, problem);
         }
     }
 
-    fn known(&mut self, tree: &'t YamlNode, path: &str, wanted: (LintedList, &str)) {
+    /// `wanted`: the list of the kind, and its place.
+    fn known(&mut self, tree: &'t YamlNode, path: &FieldPath<'_>, wanted: (LintedList, &FieldPath<'_>)) {
         for (index, item) in tree.items().iter().enumerate().filter(|(_, item)| !is_scalar(item)) {
-            self.known(item, &format!("{path}[{index}]"), wanted);
+            self.known(item, &FieldPath::Item(path, index), wanted);
         }
         let is_text_map = is_text_map(path);
         for entry in tree.names() {
@@ -118,11 +119,11 @@ impl<'t> FoundShapes<'t> {
                 continue;
             }
             let list = meant.or_else(|| looks_like_list(value));
-            let here = join(path, key);
-            if here == wanted.1 {
+            let here = FieldPath::Field(path, key);
+            if key == wanted.0.field() && here.to_string() == wanted.1.to_string() {
                 self.wrong_types(value, &here, wanted.0, true);
             } else if let Some(list) = list.filter(|_| value.value != YamlValue::Null) {
-                self.misplaced(entry.key_span, here, list, (list == wanted.0).then_some(wanted.1));
+                self.misplaced(entry.key_span, &here, list, (list == wanted.0).then_some(wanted.1));
             } else {
                 self.known(value, &here, wanted);
             }
@@ -130,19 +131,19 @@ impl<'t> FoundShapes<'t> {
     }
 
     /// `named`: what the lists inside are by the name of this field, as in `tolerations: {web: [...], db: [...]}`.
-    fn other(&mut self, tree: &'t YamlNode, path: &str, named: Option<LintedList>) {
-        if !path.is_empty() && is_known(tree) {
-            return self.objects.push((path.to_owned(), tree));
+    fn other(&mut self, tree: &'t YamlNode, path: &FieldPath<'_>, named: Option<LintedList>) {
+        if !path.is_root() && is_known(tree) {
+            return self.objects.push((path.to_string(), tree));
         }
         for (index, item) in tree.items().iter().enumerate().filter(|(_, item)| !is_scalar(item)) {
-            self.other(item, &format!("{path}[{index}]"), None);
+            self.other(item, &FieldPath::Item(path, index), None);
         }
         let is_text_map = is_text_map(path);
         let is_pod = is_pod_spec(tree);
         let is_template = tree.get("spec").is_some_and(is_pod_spec);
         for entry in tree.names() {
             let (key, value) = (&*entry.key, &entry.value);
-            let is_own = path.is_empty() && key == "metadata";
+            let is_own = path.is_root() && key == "metadata";
             if is_own || is_skipped(path, key) || (is_text_map && is_scalar(value)) {
                 self.dead_annotation(path, key, entry.key_span);
                 continue;
@@ -151,26 +152,23 @@ impl<'t> FoundShapes<'t> {
             if meant.is_none() && is_scalar(value) && !value.as_text().contains('\n') {
                 continue;
             }
-            let here = join(path, key);
+            let here = FieldPath::Field(path, key);
             if is_pod && key == LintedList::Tolerations.field() {
                 self.wrong_types(value, &here, LintedList::Tolerations, true);
                 let (list, items) = (LintedList::Tolerations, value.items());
-                self.lists.push(FoundList { path: here, list, items, is_of_pod: true });
+                self.lists.push(FoundList { path: here.to_string(), list, items, is_of_pod: true });
             } else if is_pod && POD_PARTS.contains(&key) {
-                let place = join(path, LintedList::Tolerations.field());
+                let place = FieldPath::Field(path, LintedList::Tolerations.field());
                 self.known(value, &here, (LintedList::Tolerations, &place));
             } else if let Some(list) =
                 meant.filter(|list| is_pod || (is_template && *list == LintedList::Tolerations))
             {
-                let place = join(&if is_pod { path.to_owned() } else { join(path, "spec") }, list.field());
-                self.misplaced(
-                    entry.key_span,
-                    here,
-                    list,
-                    (list == LintedList::Tolerations).then_some(&place),
-                );
+                let spec = FieldPath::Field(path, "spec");
+                let place = FieldPath::Field(if is_pod { path } else { &spec }, list.field());
+                let meant = (list == LintedList::Tolerations).then_some(&place);
+                self.misplaced(entry.key_span, &here, list, meant);
             } else {
-                self.free(value, here, meant.or_else(|| named_after(key)), named);
+                self.free(value, &here, meant.or_else(|| named_after(key)), named);
             }
         }
     }
@@ -179,81 +177,88 @@ impl<'t> FoundShapes<'t> {
     fn free(
         &mut self,
         value: &'t YamlNode,
-        path: String,
+        path: &FieldPath<'_>,
         own: Option<LintedList>,
         inherited: Option<LintedList>,
     ) {
         match (&value.value, own.or(inherited).or_else(|| looks_like_list(value))) {
-            (YamlValue::Text(text), _) if text.contains('\n') => self.texts.push((path, value)),
+            (YamlValue::Text(text), _) if text.contains('\n') => {
+                self.texts.push((path.to_string(), value));
+            }
             (YamlValue::List(items), Some(list)) if items.iter().any(looks_like_element) => {
-                self.wrong_types(value, &path, list, false);
+                self.wrong_types(value, path, list, false);
                 if !has_placeholder(value) {
-                    self.lists.push(FoundList { path, list, items, is_of_pod: false });
+                    self.lists.push(FoundList { path: path.to_string(), list, items, is_of_pod: false });
                 }
             }
             (YamlValue::List(items), Some(list))
                 if items.iter().any(|item| item.items().iter().any(looks_like_element)) =>
             {
-                self.wrong_types(value, &path, list, false);
+                self.wrong_types(value, path, list, false);
             }
             (YamlValue::Map(_), Some(list))
-                if path.ends_with(list.field()) && looks_like_element(value) && is_flat(value) =>
+                if path.field().ends_with(list.field()) && looks_like_element(value) && is_flat(value) =>
             {
-                self.wrong_types(value, &path, list, false);
+                self.wrong_types(value, path, list, false);
             }
-            _ => self.other(value, &path, own),
+            _ => self.other(value, path, own),
         }
     }
 
-    fn misplaced(&mut self, span: TextSpan, found: String, list: LintedList, meant: Option<&str>) {
-        let problem =
-            FieldProblem::Misplaced { list, found: found.as_str().into(), meant: meant.map(Into::into) };
-        self.problem(span, &found, problem);
+    fn misplaced(
+        &mut self,
+        span: TextSpan,
+        found: &FieldPath<'_>,
+        list: LintedList,
+        meant: Option<&FieldPath<'_>>,
+    ) {
+        let path = found.to_string();
+        let meant = meant.map(|meant| meant.to_string().into());
+        let problem = FieldProblem::Misplaced { list, found: path.as_str().into(), meant };
+        self.problem(span, path, problem);
     }
 
     /// Adds what is not a list, elements of other types than maps, and their fields that are lists or maps.
-    fn wrong_types(&mut self, value: &'t YamlNode, path: &str, list: LintedList, is_known: bool) {
+    fn wrong_types(&mut self, value: &'t YamlNode, path: &FieldPath<'_>, list: LintedList, is_known: bool) {
         let YamlValue::List(items) = &value.value else {
             if let Some(actual) = type_of(value) {
-                self.problem(value.span, path, FieldProblem::NoList { list, actual, is_known });
+                let problem = FieldProblem::NoList { list, actual, is_known };
+                self.problem(value.span, path.to_string(), problem);
             }
             return;
         };
         for (index, item) in items.iter().enumerate() {
-            let here = format!("{path}[{index}]");
+            let here = FieldPath::Item(path, index);
             match type_of(item) {
                 None => {}
                 Some(ValueType::Map) => self.wrong_fields(item, &here),
                 Some(actual) => {
-                    self.problem(item.span, &here, FieldProblem::NoMap { list, actual, is_known })
+                    let problem = FieldProblem::NoMap { list, actual, is_known };
+                    self.problem(item.span, here.to_string(), problem);
                 }
             }
         }
     }
 
-    fn wrong_fields(&mut self, item: &'t YamlNode, path: &str) {
+    fn wrong_fields(&mut self, item: &'t YamlNode, path: &FieldPath<'_>) {
         for entry in item.names().filter(|entry| FIELDS.contains(&&*entry.key)) {
             if let Some(actual @ (ValueType::List | ValueType::Map)) = type_of(&entry.value) {
                 let problem = FieldProblem::NoScalar { field: (&*entry.key).into(), actual };
-                self.problem(entry.value.span, &join(path, &entry.key), problem);
+                self.problem(entry.value.span, FieldPath::Field(path, &entry.key).to_string(), problem);
             }
         }
     }
 
-    fn dead_annotation(&mut self, path: &str, key: &str, span: TextSpan) {
+    fn dead_annotation(&mut self, path: &FieldPath<'_>, key: &str, span: TextSpan) {
         if let Some((_, successor)) = DEAD_ANNOTATIONS.iter().find(|(dead, _)| *dead == key) {
             let problem = FieldProblem::DeadAnnotation { annotation: key.into(), successor };
-            self.problem(span, &join(path, key), problem);
+            self.problem(span, FieldPath::Field(path, key).to_string(), problem);
         }
     }
 
-    fn problem(&mut self, span: TextSpan, path: &str, problem: FieldProblem) {
-        self.problems.push(FoundProblem { span, path: path.to_owned(), problem });
+    fn problem(&mut self, span: TextSpan, path: String, problem: FieldProblem) {
+        self.problems.push(FoundProblem { span, path, problem });
     }
-}
-
-fn join(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 /// Whether an element of a list can be read: the others are problems, and take part in no rule.
@@ -262,13 +267,14 @@ pub(crate) fn is_readable(item: &YamlNode) -> bool {
     matches!(item.value, YamlValue::Map(_) | YamlValue::Null) && FIELDS.iter().all(has_scalar)
 }
 
-fn is_skipped(path: &str, key: &str) -> bool {
-    NOT_WRITTEN.contains(&key) && (path.is_empty() || path == "metadata")
+fn is_skipped(path: &FieldPath<'_>, key: &str) -> bool {
+    NOT_WRITTEN.contains(&key)
+        && matches!(path, FieldPath::Root | FieldPath::Field(FieldPath::Root, "metadata"))
 }
 
 /// Whether this is the path of a map of texts.
-fn is_text_map(path: &str) -> bool {
-    let last = path.rsplit('.').next().unwrap_or_default();
+fn is_text_map(path: &FieldPath<'_>) -> bool {
+    let last = path.field().rsplit('.').next().unwrap_or_default();
     TEXT_MAPS.contains(&last)
 }
 
