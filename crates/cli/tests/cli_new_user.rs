@@ -1,7 +1,7 @@
-//! Records what a new user sees in a terminal of 80 columns and 24 rows who types the quick start (docs/start/).
+//! Types the quick start (docs/start/) into a terminal of 80 columns and 24 rows, and compares each screen.
 //!
 //! - The recorded screens are in `new_user/`; digits of times, ports and the like are 0 in them. `SCREENS=overwrite`
-//!   records them anew.
+//!   records them again.
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
