@@ -162,8 +162,9 @@ mod tests {
 
     /// Test programs that need Kubernetes' programs but do not test Taintward on a version of it: they test the
     /// sandbox, which imitates one version, or the output of kubectl, or programs other than Taintward.
-    const ELSEWHERE: [&str; 7] = [
+    const ELSEWHERE: [&str; 8] = [
         "cli_completion",
+        "cli_new_user",
         "doc_pages",
         "monitoring_page",
         "patches",
