@@ -31,6 +31,10 @@ pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
         if io::stderr().is_terminal() {
             say::line("", messages::about(&state.from, state.snapshot.now()));
         }
+        if list.is_unknown() {
+            say::line("", "It is unknown which pods are counting down, because no node could be read.");
+            return Ok(ExitCode::FAILURE);
+        }
         list.remarks().into_iter().for_each(say::note);
         if list.is_empty() {
             let partly = if state.gaps.is_empty() { "" } else { "Partial result: " };
@@ -157,6 +161,11 @@ impl<'s> PendingList<'s> {
 
     fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// Whether no pod could be judged: no node was read.
+    fn is_unknown(&self) -> bool {
+        !self.state.gaps.is_empty() && self.state.snapshot.nodes().is_empty()
     }
 
     /// Remarks about missing controllers, and about pods whose deletion is delayed.
