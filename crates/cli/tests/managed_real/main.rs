@@ -7,9 +7,17 @@ mod admission {
     pub(crate) mod review_server;
 }
 mod backfill;
+#[allow(dead_code, reason = "each test binary uses some of it")]
+#[path = "../board"]
+mod board {
+    pub(crate) mod client;
+}
+#[allow(dead_code, reason = "each test binary uses some of it")]
 #[path = "../cli"]
 mod cli {
     pub(crate) mod document;
+    pub(crate) mod patience;
+    pub(crate) mod running;
 }
 mod crowd;
 mod faults;
@@ -20,4 +28,5 @@ mod page;
 mod removed_annotations;
 mod replicas;
 mod stage;
+mod viewer;
 mod views;
