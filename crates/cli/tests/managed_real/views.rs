@@ -1,14 +1,16 @@
-//! Tests that `pending`, `explain` and `plan` name the same time for a pod, and that it leaves then, as the audit log has
+//! Tests that `pending`, `explain`, `plan` and the board name the same time for a pod, and that it leaves then, as the audit log has
 //! it: guarded, released, and evicted by kube-controller-manager.
 
+use crate::board::client::{BoardAddress, board_with};
 use crate::stage::{NOT_READY, Stage, UNREACHABLE, name};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use taintward_envtest::audit::AuditTail;
 use taintward_envtest::fixtures::{create_node, pod, set_taints};
-use taintward_envtest::{Audit, binaries};
+use taintward_envtest::{Account, Audit, binaries};
 
 /// Each pod's own seconds for a silent node.
 const OWN: i64 = 12;
@@ -29,6 +31,52 @@ fn deadlines(list: &Value) -> BTreeMap<String, Timestamp> {
     let rows = list.as_array().unwrap().iter();
     let at = |row: &Value| Some((row["pod"].as_str()?.to_owned(), row["evictedAt"].as_str()?.parse().ok()?));
     rows.filter_map(at).collect()
+}
+
+/// A pod on the board: its phase, time and taint.
+type BoardRow = (u64, i64, String);
+
+/// The rows of the board that mean the same as a list of `pending`.
+fn as_on_the_board(list: &Value) -> BTreeMap<String, BoardRow> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let counting = list["items"].as_array().unwrap().iter().map(|row| {
+        let at: Timestamp = row["evictedAt"].as_str().unwrap().parse().unwrap();
+        (text(&row["pod"]), (1, at.as_second(), text(&row["taint"])))
+    });
+    let held = list["held"].as_array().unwrap().iter();
+    counting.chain(held.map(|row| (text(&row["pod"]), (3, 0, String::new())))).collect()
+}
+
+/// What a new viewer of the board sees, which has so many pods.
+fn on_the_board(board: &BoardAddress, count: usize) -> BTreeMap<String, BoardRow> {
+    let (mut rows, mut events) = (BTreeMap::new(), board.events(""));
+    while rows.len() < count {
+        let (_, _, message) = events.next();
+        for pod in message["pods"].as_array().into_iter().flatten() {
+            let text = |at: usize| pod[at].as_str().unwrap().to_owned();
+            let (phase, at) = (pod[4].as_u64().unwrap(), pod[5].as_i64().unwrap());
+            rows.insert(text(2), (phase, at, text(6)));
+        }
+    }
+    rows
+}
+
+/// Waits until the board shows these pods, as a watch is a moment behind a list. `pending` knows the second in which a
+/// taint was written; the board saw it arrive within that second, and rounds.
+async fn the_board_agrees(board: &Arc<BoardAddress>, expected: BTreeMap<String, BoardRow>) {
+    let same = |(shown, expected): (&BoardRow, &BoardRow)| {
+        (shown.0, &shown.2) == (expected.0, &expected.2) && (0..=1).contains(&(shown.1 - expected.1))
+    };
+    let began = Instant::now();
+    loop {
+        let (board, count) = (Arc::clone(board), expected.len());
+        let shown = tokio::task::spawn_blocking(move || on_the_board(&board, count)).await.unwrap();
+        if shown.keys().eq(expected.keys()) && shown.values().zip(expected.values()).all(same) {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(3), "board {shown:?}, pending {expected:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// When the DELETE of each pod arrived, and whether Taintward sent it.
@@ -54,6 +102,23 @@ async fn every_view_agrees(stage: &Stage, pending: &BTreeMap<String, Timestamp>)
     }
 }
 
+/// A pod that is being deleted and one that stays are on the board only, and `explain` agrees.
+async fn the_board_has_pods_without_a_time(stage: &Stage, board: &Arc<BoardAddress>) {
+    let stays = pod("stays", "c").bearing(MAINTENANCE, None);
+    stays.create(&stage.admin).await.unwrap();
+    let deleted = pod("deleted", "c").with("/metadata", "finalizers", json!(["example.com/wait"]));
+    deleted.create(&stage.admin).await.unwrap();
+    stage
+        .until("the pod to be deleted", async |stage| {
+            stage.on("c").await.iter().any(|pod| pod["metadata"]["deletionTimestamp"].is_string())
+        })
+        .await;
+    let row = |name: &str, phase| (name.to_owned(), (phase, 0, String::new()));
+    the_board_agrees(board, BTreeMap::from([row("stays", 0), row("deleted", 4)])).await;
+    assert_eq!(object(stage, &["pending", "-A"]).await["items"], json!([]));
+    assert_eq!(object(stage, &["explain", "pod/stays"]).await["outcome"], "Stays");
+}
+
 #[tokio::test(flavor = "current_thread")]
 async fn every_view_names_the_time_at_which_a_pod_leaves() {
     let Some(tools) = binaries::for_test("every_view_names_the_time_at_which_a_pod_leaves") else { return };
@@ -64,6 +129,9 @@ async fn every_view_names_the_time_at_which_a_pod_leaves() {
         return;
     }
     let mut audit = stage.cluster.audit_tail();
+    let kubeconfig = stage.cluster.kubeconfig(Account::Admin, 0).to_str().unwrap().to_owned();
+    let (_running, board) = tokio::task::spawn_blocking(move || board_with(&kubeconfig)).await.unwrap();
+    let board = Arc::new(board);
     for node in ["a", "b", "c"] {
         create_node(&stage.admin, node, &[]).await.unwrap();
         for at in 0..2 {
@@ -92,6 +160,7 @@ async fn every_view_names_the_time_at_which_a_pod_leaves() {
     }
     let held: Vec<&Value> = list["held"].as_array().unwrap().iter().map(|row| &row["pod"]).collect();
     assert_eq!(held, ["b-0", "b-1"], "{list}");
+    the_board_agrees(&board, as_on_the_board(&list)).await;
     every_view_agrees(&stage, &pending).await;
     let explained = object(&stage, &["explain", "pod/b-0"]).await;
     assert_eq!(
@@ -123,8 +192,10 @@ async fn every_view_names_the_time_at_which_a_pod_leaves() {
     assert_eq!(stage.on("b").await.iter().map(name).collect::<Vec<_>>(), ["b-0", "b-1"]);
     let (code, said) = stage.command(&["release", "b"]).await;
     assert_eq!(code, Some(0), "{said}");
-    let released = deadlines(&object(&stage, &["pending", "-A"]).await["items"]);
+    let list = object(&stage, &["pending", "-A"]).await;
+    let released = deadlines(&list["items"]);
     assert_eq!(released.len(), 2);
+    the_board_agrees(&board, as_on_the_board(&list)).await;
     every_view_agrees(&stage, &released).await;
     stage.until("the released pods to leave", async |stage| stage.pods().await.is_empty()).await;
     let done = deletions(&mut audit);
@@ -132,4 +203,5 @@ async fn every_view_names_the_time_at_which_a_pod_leaves() {
         let (left, _) = done[&pod];
         assert!((SignedDuration::ZERO..=LATE_MAX).contains(&left.duration_since(at)), "{pod}: {at}, {left}");
     }
+    the_board_has_pods_without_a_time(&stage, &board).await;
 }
