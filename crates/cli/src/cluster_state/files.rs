@@ -297,8 +297,7 @@ impl ObjectPosition {
             Self::Offset(offset) => *offset,
         };
         let before = text.get(..offset).unwrap_or_default();
-        let line = before.rsplit('\n').next().unwrap_or_default();
-        TextPosition { line: before.matches('\n').count() + 1, column: line.chars().count() + 1 }
+        TextPosition::FIRST.after(before)
     }
 }
 

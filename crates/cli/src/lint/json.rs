@@ -60,10 +60,10 @@ struct ObjectJson<'r> {
 #[serde(rename_all = "camelCase")]
 struct LocationJson<'r> {
     file: &'r str,
-    line: usize,
-    column: usize,
-    end_line: usize,
-    end_column: usize,
+    line: u32,
+    column: u32,
+    end_line: u32,
+    end_column: u32,
 }
 
 #[derive(Serialize)]
@@ -76,9 +76,9 @@ struct SilencedJson<'r> {
 struct UnreadableJson<'r> {
     file: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
+    line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<usize>,
+    column: Option<u32>,
     reason: &'r str,
 }
 

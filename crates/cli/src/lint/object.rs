@@ -144,8 +144,9 @@ fn read_texts(
             read_at(tree, &prefixed(path), Some(outer), depth + 1, &mut inside);
         });
         // A text that is not written line by line, as in quotes, has one position for all.
-        let lines = text.as_text().lines().count();
-        let is_block = text.span.to.line.saturating_sub(text.span.from.line) + 1 >= lines;
+        let body = text.as_text();
+        let last = text.span.from.after(body.strip_suffix('\n').unwrap_or(body));
+        let is_block = text.span.to.line >= last.line;
         // Line and column 0 are unknown.
         let indentation = text.span.from.column.saturating_sub(1);
         inside.iter_mut().for_each(|object| {

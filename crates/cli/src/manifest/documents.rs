@@ -2,11 +2,9 @@
 //!
 //! - Invariant: a text without such places is one part, so that YAML streams reach the parser as they are written.
 
-use super::TextPosition;
+use super::{BYTE_ORDER_MARK, TextPosition};
 use serde::de::IgnoredAny;
 use serde_json::Deserializer;
-
-const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The line before a document that is not the first one in a YAML stream.
 const MARKER: &str = "---";
@@ -32,7 +30,7 @@ pub(crate) fn parts(text: &str, mut position: TextPosition) -> Vec<TextPart<'_>>
     let cuts = if may_be_cut(text) { cuts(text) } else { Vec::new() };
     for Cut { end, next } in cuts {
         parts.push(TextPart { text: &text[from..end.max(from)], from: position });
-        position = moved(position, &text[from..next]);
+        position = position.after(&text[from..next]);
         from = next;
     }
     parts.push(TextPart { text: &text[from..], from: position });
@@ -46,17 +44,6 @@ fn may_be_cut(text: &str) -> bool {
         |(at, closing): (usize, &str)| text[at + closing.len()..].trim_start().starts_with(['{', '[']);
     text.contains(BYTE_ORDER_MARK)
         || ['}', ']'].into_iter().any(|closing| text.match_indices(closing).any(is_followed))
-}
-
-/// The position after this text. Byte order marks take no column.
-fn moved(from: TextPosition, over: &str) -> TextPosition {
-    let lines = over.matches('\n').count();
-    let last = over.rsplit('\n').next().unwrap_or_default();
-    let columns = last.chars().filter(|&letter| letter != BYTE_ORDER_MARK).count();
-    match lines {
-        0 => TextPosition { line: from.line, column: from.column + columns },
-        lines => TextPosition { line: from.line + lines, column: columns + 1 },
-    }
 }
 
 fn cuts(text: &str) -> Vec<Cut> {

@@ -133,10 +133,6 @@ fn read(from: impl Read, length: Option<u64>) -> Result<String, ManifestFileErro
     String::from_utf8(bytes).map_err(|why| {
         let before = &why.as_bytes()[..why.utf8_error().valid_up_to()];
         let text = String::from_utf8_lossy(before);
-        let line = text.rsplit('\n').next().unwrap_or_default();
-        ManifestFileError::NoText(TextPosition {
-            line: text.matches('\n').count() + 1,
-            column: line.chars().count() + 1,
-        })
+        ManifestFileError::NoText(TextPosition::FIRST.after(&text))
     })
 }

@@ -6,7 +6,7 @@
 
 use super::documents::{TextPart, parts};
 use super::scalar::plain;
-use super::{MERGE, MapEntry, PIECES_MOST, TextPosition, TextSpan, YamlNode, YamlValue};
+use super::{MERGE, MapEntry, PIECES_MOST, TextPosition, TextSpan, YamlNode, YamlValue, sum};
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput, StructureStyle};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ pub(crate) struct ParseError {
 /// Passes the objects of a text to `tell`, including those in lists, and also documents of other types, as they are.
 /// Returns the errors.
 pub(crate) fn each(text: &str, tell: impl FnMut(&YamlNode)) -> Vec<ParseError> {
-    each_from(text, TextPosition { line: 1, column: 1 }, tell)
+    each_from(text, TextPosition::FIRST, tell)
 }
 
 /// The same for a text that begins at a position of a longer one.
@@ -75,11 +75,9 @@ struct YamlReader<'t> {
 
 impl<'t> YamlReader<'t> {
     fn position(&self, marker: &Marker) -> TextPosition {
-        let (line, column) = (marker.line(), marker.col() + 1);
-        match line {
-            0 | 1 => TextPosition { line: self.from.line, column: self.from.column + marker.col() },
-            line => TextPosition { line: self.from.line + line - 1, column },
-        }
+        let lines = marker.line().saturating_sub(1);
+        let column = if lines == 0 { self.from.column } else { TextPosition::FIRST.column };
+        TextPosition { line: sum(self.from.line, lines), column: sum(column, marker.col()) }
     }
 
     fn fault(&self, why: &ScanError) -> ParseError {

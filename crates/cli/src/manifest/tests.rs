@@ -239,8 +239,8 @@ proptest! {
     /// For any text, parsing ends, and no position is beyond the text.
     #[test]
     fn places_lie_within_the_text(text in "[-ab:\\[\\]{}&*,\"'|>?!#% \n\tä]{0,120}") {
-        let lines = text.split('\n').count() + 1;
-        fn check(tree: &YamlNode, lines: usize) -> bool {
+        let lines = u32::try_from(text.split('\n').count() + 1).unwrap();
+        fn check(tree: &YamlNode, lines: u32) -> bool {
             tree.span.from.line <= lines
                 && tree.items().iter().all(|item| check(item, lines))
                 && tree.entries().iter().all(|entry| check(&entry.value, lines))

@@ -102,7 +102,7 @@ pub enum FieldProblem {
         /// Its name.
         field: Box<str>,
         /// The line of the earlier one.
-        line: usize,
+        line: u32,
     },
     /// Tolerations or taints where Kubernetes reads none.
     Misplaced {

@@ -98,7 +98,7 @@ fn items_with_a_kind_do_not_wait_for_that_of_the_list() {
 
 #[test]
 fn repeated_fields_are_known_with_their_path() {
-    let repeated = |text: &str| -> Vec<(String, usize, usize)> {
+    let repeated = |text: &str| -> Vec<(String, u32, u32)> {
         let (all, faults) = trees(text);
         assert_eq!(faults, [], "{text}");
         let fields = all.iter().flat_map(YamlNode::repeated);
