@@ -77,9 +77,9 @@ pub(crate) enum YamlValue {
     /// A number as written, and its value if it is whole.
     Number(Rc<str>, Option<i64>),
     /// A list.
-    List(Rc<[YamlNode]>),
+    List(Rc<Vec<YamlNode>>),
     /// Fields, in their order.
-    Map(Rc<[MapEntry]>),
+    Map(Rc<Vec<MapEntry>>),
 }
 
 /// A field.
@@ -157,7 +157,7 @@ impl YamlNode {
             let value = if *entry.key == **name { entry.value.without(rest) } else { entry.value.clone() };
             MapEntry { value, ..entry.clone() }
         });
-        Self { span: self.span, value: YamlValue::Map(kept.collect()) }
+        Self { span: self.span, value: YamlValue::Map(Rc::new(kept.collect())) }
     }
 
     /// All fields as written, without merged ones.

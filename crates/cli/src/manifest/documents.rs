@@ -3,6 +3,7 @@
 //! - Invariant: a text without such places is one part, so that YAML streams reach the parser as they are written.
 
 use super::{BYTE_ORDER_MARK, TextPosition};
+use memchr::{memchr2_iter, memmem};
 use serde::de::IgnoredAny;
 use serde_json::Deserializer;
 
@@ -37,13 +38,14 @@ pub(crate) fn parts(text: &str, mut position: TextPosition) -> Vec<TextPart<'_>>
     parts
 }
 
-/// Whether a closing bracket has an opening one behind it, or there is a byte order mark. Most texts have neither, and
+/// Whether an opening bracket has a closing one before it, or there is a byte order mark. Most texts have neither, and
 /// are not parsed to find cuts.
 fn may_be_cut(text: &str) -> bool {
-    let is_followed =
-        |(at, closing): (usize, &str)| text[at + closing.len()..].trim_start().starts_with(['{', '[']);
-    text.contains(BYTE_ORDER_MARK)
-        || ['}', ']'].into_iter().any(|closing| text.match_indices(closing).any(is_followed))
+    let bytes = text.as_bytes();
+    // In this direction, because the indentation of the next line follows most closing brackets.
+    let follows = |at: usize| matches!(bytes[..at].trim_ascii_end().last(), Some(b'}' | b']'));
+    memchr2_iter(b'{', b'[', bytes).any(follows)
+        || memmem::find(bytes, BYTE_ORDER_MARK.encode_utf8(&mut [0; 3]).as_bytes()).is_some()
 }
 
 fn cuts(text: &str) -> Vec<Cut> {

@@ -166,7 +166,7 @@ impl<'t> YamlReader<'t> {
         waiting: &mut Vec<YamlNode>,
         tell: &mut dyn FnMut(&YamlNode),
     ) -> Result<(), ParseError> {
-        let list = YamlNode { value: YamlValue::Map(before.into()), ..YamlNode::default() };
+        let list = YamlNode { value: YamlValue::Map(before.to_vec().into()), ..YamlNode::default() };
         let is_known = list.get(KIND).is_some() && list.get(VERSION).is_some();
         loop {
             self.pieces = 0;
