@@ -274,8 +274,7 @@ fn is_skipped(path: &FieldPath<'_>, key: &str) -> bool {
 
 /// Whether this is the path of a map of texts.
 fn is_text_map(path: &FieldPath<'_>) -> bool {
-    let last = path.field().rsplit('.').next().unwrap_or_default();
-    TEXT_MAPS.contains(&last)
+    TEXT_MAPS.contains(&path.field())
 }
 
 fn is_scalar(value: &YamlNode) -> bool {

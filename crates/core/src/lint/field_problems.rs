@@ -39,6 +39,9 @@ impl LintedList {
         if !(4..=16).contains(&field.len()) || !field.starts_with(['t', 'T']) {
             return None;
         }
+        if let Some(list) = [Self::Tolerations, Self::Taints].into_iter().find(|list| list.field() == field) {
+            return Some(list);
+        }
         let plain: String = field
             .chars()
             .filter(char::is_ascii_alphabetic)

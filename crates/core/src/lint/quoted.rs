@@ -26,10 +26,11 @@ impl fmt::Display for Quoted<'_> {
 /// Returns how many letters have to be added, removed, changed or swapped with their neighbour to turn one into the
 /// other; `None` if that is more than `most`.
 pub fn distance(one: &str, other: &str, most: usize) -> Option<usize> {
-    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    if one.len().abs_diff(other.len()) > most || one.len() > KEY_MOST {
+    let (length, other_length) = (one.chars().count(), other.chars().count());
+    if length.abs_diff(other_length) > most || length > KEY_MOST {
         return None;
     }
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (i, &a) in one.iter().enumerate() {
