@@ -29,13 +29,14 @@ use crate::cluster_state::ClusterStateError;
 use crate::output::{self, PrintOptions, Printable};
 use crate::say;
 use baseline::{Baseline, BaselineError};
-use collect::CollectedObjects;
+use collect::{CollectedObjects, PodFindings};
 use config::{ConfigError, LintConfig};
 use lint_args::LintForm;
 use report::LintReportData;
 use serde_json::Value;
 use std::process::ExitCode;
 use taintward_core::lint::Severity;
+use taintward_core::toleration_matching::NumericOperators;
 
 /// Exit codes of `taintward lint`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
@@ -86,7 +87,8 @@ pub(crate) fn run(plan: &LintOptions) -> ExitCode {
 
 /// Counts the findings of the rules, without config and baseline: errors, and warnings.
 pub(crate) fn count(from: &LintSource) -> Result<(usize, usize), String> {
-    let gathered = gather(from).map_err(|why| why.to_string())?;
+    let numeric = NumericOperators::default();
+    let gathered = gather(from, numeric, PodFindings::Counted).map_err(|why| why.to_string())?;
     let report = LintReportData::new(gathered, &LintConfig::default(), Baseline::default());
     match report.gaps.first() {
         Some(gap) => Err(gap.clone()),
@@ -97,18 +99,23 @@ pub(crate) fn count(from: &LintSource) -> Result<(usize, usize), String> {
 fn look(plan: &LintOptions) -> Result<LintReportData, LintError> {
     let config = LintConfig::load(plan.config.as_deref())?;
     let baseline = Baseline::load(plan.baseline.as_deref())?;
-    let mut gathered = gather(&plan.from)?;
-    gathered.facts.numeric = plan.numeric;
+    let gathered = gather(&plan.from, plan.numeric, PodFindings::Reported)?;
     Ok(LintReportData::new(gathered, &config, baseline))
 }
 
-fn gather(from: &LintSource) -> Result<CollectedObjects, LintError> {
-    Ok(match from {
+fn gather(
+    from: &LintSource,
+    numeric: NumericOperators,
+    pods: PodFindings,
+) -> Result<CollectedObjects, LintError> {
+    let mut gathered = match from {
         LintSource::Nothing => CollectedObjects::default(),
         LintSource::Files(paths) => CollectedObjects::from_files(paths),
-        LintSource::Cluster(cluster) => cluster::read(cluster)?,
+        LintSource::Cluster(cluster) => cluster::read(cluster, numeric, pods)?,
         LintSource::Both(paths, cluster) => cluster::around(cluster, CollectedObjects::from_files(paths))?,
-    })
+    };
+    gathered.facts.numeric = numeric;
+    Ok(gathered)
 }
 
 fn print(plan: &LintOptions, report: &LintReportData) -> ExitCode {

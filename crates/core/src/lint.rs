@@ -270,23 +270,42 @@ impl FindingSink<'_> {
     }
 }
 
+/// The rules about workloads, which need the nodes of the input, but no other workload.
+pub struct WorkloadRules<'f> {
+    groups: node_coverage::NodeGroups<'f>,
+    numeric: NumericOperators,
+}
+
+impl<'f> WorkloadRules<'f> {
+    /// Takes the nodes of the input.
+    pub fn new(facts: &'f LintInput) -> Self {
+        Self { groups: node_coverage::NodeGroups::new(facts), numeric: facts.numeric }
+    }
+
+    /// Returns the findings about one workload, in the order of its tolerations, then of the rules.
+    pub fn check(&self, workload: &LintedWorkload, subject: LintSubject) -> Vec<LintFinding> {
+        let mut found = Vec::new();
+        let findings = &mut FindingSink { subject, found: &mut found };
+        field_problems::check(&workload.problems, findings);
+        single_toleration::check(workload, self.numeric, findings);
+        if !workload.partial {
+            conflicting_tolerations::check(workload, self.numeric, findings);
+            misspelled_keys::check_tolerations(workload, &self.groups, findings);
+            unusual_tolerations::check(workload, findings);
+            node_coverage::check(workload, &self.groups, findings);
+        }
+        found.sort_by_key(|finding| (finding.place, finding.rule));
+        found
+    }
+}
+
 /// Returns all findings: those about workloads first, in their order; within a workload, in the order of its
 /// tolerations, then of the rules.
 pub fn lint(facts: &LintInput) -> Vec<LintFinding> {
     let mut found = Vec::new();
-    let pools = node_coverage::NodeGroups::new(facts);
+    let rules = WorkloadRules::new(facts);
     for (index, workload) in facts.workloads.iter().enumerate() {
-        let from = found.len();
-        let findings = &mut FindingSink { subject: LintSubject::Workload(index), found: &mut found };
-        field_problems::check(&workload.problems, findings);
-        single_toleration::check(workload, facts.numeric, findings);
-        if !workload.partial {
-            conflicting_tolerations::check(workload, facts.numeric, findings);
-            misspelled_keys::check_tolerations(workload, &pools, findings);
-            unusual_tolerations::check(workload, findings);
-            node_coverage::check(workload, &pools, findings);
-        }
-        found[from..].sort_by_key(|finding| (finding.place, finding.rule));
+        found.extend(rules.check(workload, LintSubject::Workload(index)));
     }
     for (index, node) in facts.nodes.iter().enumerate() {
         let findings = &mut FindingSink { subject: LintSubject::Node(index), found: &mut found };

@@ -1,26 +1,31 @@
 //! Reads nodes, workloads and pods without a workload from a running cluster; what cannot be read becomes a gap.
 
-use super::collect::{CollectedObjects, Collector};
+use super::collect::{CollectedObjects, Collector, PodFindings};
 use super::object::{self, LintObjectKind};
 use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state::{ClusterStateError, greeted};
 use crate::manifest::{self, YamlNode};
 use crate::runtime::Runtime;
-use taintward_core::lint::LintedWorkload;
+use taintward_core::lint::{LintInput, LintedWorkload, WorkloadRules};
+use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::api::RequestError;
 use taintward_kube::config::Connected;
 use taintward_kube::paged_list::{ListRequest, pages};
 
+/// API group, plural name and kind.
+type ListedKind = (&'static str, &'static str, &'static str);
+
 /// Kinds with pods, owners before what they own.
-const WORKLOADS: [(&str, &str, &str); 7] = [
+const OWNERS: [ListedKind; 6] = [
     ("apps", DAEMONSETS, "DaemonSet"),
     ("apps", "deployments", "Deployment"),
     ("apps", "statefulsets", "StatefulSet"),
     ("batch", "cronjobs", "CronJob"),
     ("batch", "jobs", "Job"),
     ("apps", "replicasets", "ReplicaSet"),
-    ("", "pods", "Pod"),
 ];
+
+const PODS: ListedKind = ("", "pods", "Pod");
 
 const DAEMONSETS: &str = "daemonsets";
 
@@ -28,8 +33,12 @@ const DAEMONSETS: &str = "daemonsets";
 const UNUSED: [&str; 2] = ["managedFields", "volumes"];
 
 /// Reads all objects of the selected cluster.
-pub(super) fn read(cluster: &ClusterOptions) -> Result<CollectedObjects, ClusterStateError> {
-    with(cluster, async |look| look.all().await)
+pub(super) fn read(
+    cluster: &ClusterOptions,
+    numeric: NumericOperators,
+    pods: PodFindings,
+) -> Result<CollectedObjects, ClusterStateError> {
+    with(cluster, async |look| look.all(numeric, pods).await)
 }
 
 /// Adds the cluster's nodes and DaemonSets to objects from files.
@@ -69,10 +78,9 @@ struct ClusterLint<'c> {
 }
 
 impl ClusterLint<'_> {
-    async fn all(&self) -> CollectedObjects {
+    async fn all(&self, numeric: NumericOperators, findings: PodFindings) -> CollectedObjects {
         let (mut basket, mut gaps) = (Collector::default(), Vec::new());
         let mut room = self.nodes(&mut basket, &mut gaps).await;
-        let (namespace, selector) = (self.cluster.namespace(self.connected), self.cluster.selector.as_str());
         let listing = ListRequest {
             group: "node.k8s.io",
             plural: "runtimeclasses",
@@ -84,14 +92,15 @@ impl ClusterLint<'_> {
         let put = &mut |tree: &YamlNode| basket.put_runtime_class(tree);
         let _ = self.each(listing, "RuntimeClass", put).await;
         let mut daemons_read = true;
-        for (group, plural, kind) in WORKLOADS {
-            let listing = ListRequest { group, plural, namespace, selector, fields: &self.cluster.fields };
+        for owner in OWNERS {
             let put = &mut |tree: &YamlNode| room &= basket.put(None, tree);
-            if let Err(why) = self.each(listing, kind, put).await {
-                gaps.push(format!("{why}; {plural} are missing or incomplete"));
-                daemons_read &= plural != DAEMONSETS;
-            }
+            let read = self.selected(owner, put, &mut gaps).await;
+            daemons_read &= read || owner.1 != DAEMONSETS;
         }
+        let facts = LintInput { nodes: basket.nodes(), numeric, ..LintInput::default() };
+        let rules = WorkloadRules::new(&facts);
+        let put = &mut |tree: &YamlNode| room &= basket.put_pod(tree, &rules, findings);
+        self.selected(PODS, put, &mut gaps).await;
         if !room {
             gaps.push(
                 "this cluster has more objects than the command reads; choose a namespace with -n".to_owned(),
@@ -99,10 +108,28 @@ impl ClusterLint<'_> {
         }
         let mut gathered = CollectedObjects { gaps, ..basket.into_gathered() };
         gathered.facts.daemons_known = daemons_read;
-        if daemons_read && !(namespace.is_empty() && selector.is_empty()) {
+        let is_limited =
+            !self.cluster.namespace(self.connected).is_empty() || !self.cluster.selector.is_empty();
+        if daemons_read && is_limited {
             self.all_daemons(&mut gathered).await;
         }
         gathered
+    }
+
+    /// Reads the selected objects of a kind. Returns whether all could be read.
+    async fn selected(
+        &self,
+        (group, plural, kind): ListedKind,
+        put: &mut dyn FnMut(&YamlNode),
+        gaps: &mut Vec<String>,
+    ) -> bool {
+        let (namespace, selector) = (self.cluster.namespace(self.connected), self.cluster.selector.as_str());
+        let listing = ListRequest { group, plural, namespace, selector, fields: &self.cluster.fields };
+        let read = self.each(listing, kind, put).await;
+        if let Err(why) = &read {
+            gaps.push(format!("{why}; {plural} are missing or incomplete"));
+        }
+        read.is_ok()
     }
 
     /// Nodes with any labels are needed to know which taints exist. Returns whether there was room for them all.

@@ -10,7 +10,9 @@ use crate::progress::Progress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
-use taintward_core::lint::{LintInput, RuntimeScheduling};
+use taintward_core::lint::{
+    LintInput, LintSubject, LintedNode, LintedWorkload, RuntimeScheduling, Severity, WorkloadRules,
+};
 
 /// The largest number of tolerations and taints of one file or cluster; aliases can multiply them.
 const ENTRIES_MOST: usize = 5_000_000;
@@ -27,6 +29,17 @@ pub(crate) struct CollectedObjects {
     /// Failed reads of a cluster, and what the report lacks because of them.
     pub(crate) gaps: Vec<String>,
     pub(crate) counts: CollectedCounts,
+    /// The number of findings about pods that are not stored.
+    pub(crate) counted: BTreeMap<Severity, usize>,
+}
+
+/// What is done with findings about pods without an owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PodFindings {
+    /// They are reported.
+    Reported,
+    /// They are counted.
+    Counted,
 }
 
 /// An object that findings refer to.
@@ -84,6 +97,9 @@ pub(crate) struct Collector {
     foreign: usize,
     /// By name.
     runtime_classes: BTreeMap<Box<str>, RuntimeScheduling>,
+    /// Pods without an owner that are not stored.
+    pods: usize,
+    counted: BTreeMap<Severity, usize>,
     told: usize,
     progress: Progress,
 }
@@ -91,8 +107,7 @@ pub(crate) struct Collector {
 impl Collector {
     /// Adds an object that rules check; `false` if the limit is reached.
     pub(crate) fn put(&mut self, file: Option<&str>, tree: &YamlNode) -> bool {
-        self.told += 1;
-        self.progress.at(self.told, "objects");
+        self.count();
         self.put_runtime_class(tree);
         let is_foreign = tree.text("kind").is_empty() || tree.text("apiVersion").is_empty();
         let objects = object::read(tree);
@@ -103,6 +118,47 @@ impl Collector {
             false => self.by_shape += 1,
         }
         objects.into_iter().fold(true, |room, object| room & self.put_object(file, object))
+    }
+
+    fn count(&mut self) {
+        self.told += 1;
+        self.progress.at(self.told, "objects");
+    }
+
+    /// The nodes that were added.
+    pub(super) fn nodes(&self) -> Vec<LintedNode> {
+        let nodes = self.objects.iter().filter_map(|(_, object)| match &object.what {
+            LintObjectKind::Node(node) => Some(node.clone()),
+            LintObjectKind::Workload(_) => None,
+        });
+        nodes.collect()
+    }
+
+    /// Adds a pod of a cluster, after all its nodes, RuntimeClasses and owners of pods. A pod without an owner is stored
+    /// only for findings that are reported, because it has no other to represent it, and a cluster may have many.
+    pub(super) fn put_pod(
+        &mut self,
+        tree: &YamlNode,
+        rules: &WorkloadRules<'_>,
+        findings: PodFindings,
+    ) -> bool {
+        self.count();
+        let mut room = true;
+        for mut object in object::read(tree) {
+            if let (LintObjectKind::Workload(pod), None) = (&mut object.what, &object.owner) {
+                merge(&self.runtime_classes, pod);
+                let found = rules.check(pod, LintSubject::Workload(0));
+                if found.is_empty() || findings == PodFindings::Counted {
+                    self.pods += 1;
+                    for finding in found {
+                        *self.counted.entry(finding.rule.severity()).or_default() += 1;
+                    }
+                    continue;
+                }
+            }
+            room &= self.put_object(None, object);
+        }
+        room
     }
 
     /// Keeps what a RuntimeClass adds to pods.
@@ -137,6 +193,8 @@ impl Collector {
         gathered.counts.other_kinds = self.other_kinds;
         gathered.counts.by_shape = self.by_shape;
         gathered.counts.foreign = self.foreign;
+        gathered.counts.workloads = self.pods;
+        gathered.counted = self.counted;
         let mut there = self.unstored;
         there.extend(self.objects.iter().map(|(_, object)| object.name.clone()));
         for (file, object) in self.objects {
@@ -149,11 +207,7 @@ impl Collector {
             let subject = CollectedObject { name, file, places };
             match what {
                 LintObjectKind::Workload(mut workload) => {
-                    if let Some(runtime) = &mut workload.runtime
-                        && let Some(class) = self.runtime_classes.get(&runtime.class)
-                    {
-                        runtime.clone_from(class);
-                    }
+                    merge(&self.runtime_classes, &mut workload);
                     gathered.counts.workloads += count;
                     gathered.facts.daemons_known |= workload.daemon;
                     gathered.facts.workloads.push(workload);
@@ -167,6 +221,15 @@ impl Collector {
             }
         }
         gathered
+    }
+}
+
+/// Adds what is known about the RuntimeClass of a workload.
+fn merge(classes: &BTreeMap<Box<str>, RuntimeScheduling>, workload: &mut LintedWorkload) {
+    if let Some(runtime) = &mut workload.runtime
+        && let Some(class) = classes.get(&runtime.class)
+    {
+        runtime.clone_from(class);
     }
 }
 
@@ -272,5 +335,29 @@ mod tests {
         let gathered = collector.into_gathered();
         let names: Vec<&str> = gathered.workloads.iter().map(|one| one.name.name.as_str()).collect();
         assert_eq!(names, ["web", "gone-0", "own-0", "own-1", "own-2"]);
+    }
+
+    #[test]
+    fn a_pod_without_an_owner_is_stored_for_reported_findings_only() {
+        let wrong = |name: &str| {
+            let mut pod = serde_json::to_value(object("Pod", name, None)).unwrap();
+            pod["spec"]["tolerations"] = serde_json::json!([{"key": "a", "operator": "Exist"}]);
+            serde_json::from_value::<YamlNode>(pod).unwrap()
+        };
+        for (findings, names, counted) in
+            [(PodFindings::Reported, &["wrong-0", "wrong-1"][..], None), (PodFindings::Counted, &[], Some(2))]
+        {
+            let (mut collector, facts) = (Collector::default(), LintInput::default());
+            let rules = WorkloadRules::new(&facts);
+            let mut put = |pod: &YamlNode| assert!(collector.put_pod(pod, &rules, findings));
+            (0..100).for_each(|at| put(&object("Pod", &format!("fine-{at}"), None)));
+            (0..2).for_each(|at| put(&wrong(&format!("wrong-{at}"))));
+            let gathered = collector.into_gathered();
+            let stored: Vec<&str> = gathered.workloads.iter().map(|one| one.name.name.as_str()).collect();
+            assert_eq!(stored, names);
+            assert_eq!(gathered.counts.workloads, 102);
+            assert_eq!(gathered.counted.get(&Severity::Error).copied(), counted);
+            assert_eq!(taintward_core::lint::lint(&gathered.facts).len(), names.len());
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::baseline::Baseline;
 use super::collect::{CollectedCounts, CollectedObjects, SkippedFile};
 use super::config::LintConfig;
 use super::finding::ReportedFinding;
+use std::collections::BTreeMap;
 use taintward_core::lint::{self, Severity};
 
 /// The data of a report.
@@ -18,6 +19,8 @@ pub(crate) struct LintReportData {
     /// Findings of the baseline that were not found again.
     pub(crate) gone: usize,
     pub(crate) counts: CollectedCounts,
+    /// The number of findings that are not among `findings`.
+    counted: BTreeMap<Severity, usize>,
     pub(crate) from_cluster: bool,
 }
 
@@ -61,6 +64,7 @@ impl LintReportData {
             gone: baseline.gone(),
             from_cluster: gathered.counts.files == 0,
             counts: gathered.counts,
+            counted: gathered.counted,
             unreadable: gathered.unreadable,
             gaps: gathered.gaps,
         }
@@ -72,7 +76,8 @@ impl LintReportData {
     }
 
     pub(crate) fn count(&self, severity: Severity) -> usize {
-        self.findings.iter().filter(|reported| reported.rule.severity() == severity).count()
+        let reported = self.findings.iter().filter(|reported| reported.rule.severity() == severity).count();
+        reported + self.counted.get(&severity).copied().unwrap_or_default()
     }
 
     /// Whether the input has no tolerations, no taints and no object that could have some.
