@@ -174,7 +174,7 @@ fn read(taint: &str, removes: bool) -> Result<TaintEdit, String> {
     let spec = if removes && !taint.ends_with('-') { format!("{taint}-") } else { taint.to_owned() };
     let change = taint_edit::parse(&[&spec]).map_err(|why| {
         let before = spec.get(..why.at).map_or(0, |before| before.chars().count());
-        format!("{why}\n  {spec}\n  {:before$}^ {}", "", why.hint())
+        format!("{}\n  {spec}\n  {:before$}^\n  kubectl: {why}", why.hint(), "")
     })?;
     match (removes, change.add.is_empty()) {
         (false, true) => Err("this removes a taint; use --untaint".to_owned()),

@@ -35,7 +35,7 @@ pub(super) enum TaintUsageError {
     NoResource,
     #[error("at least one taint update is required")]
     NoTaint,
-    #[error("{}{}{HINT}", harmless(&.error.to_string()), ErrorPointer(.argument, .error))]
+    #[error("{}{HINT}", MarkedArgument(.argument, .error))]
     Grammar { argument: String, error: GrammarError },
     #[error("invalid resource type {}, only node types are supported", harmless(.0))]
     Type(String),
@@ -43,7 +43,7 @@ pub(super) enum TaintUsageError {
         "--list prints a table only; omit -o, or use kubectl get nodes -o json, which prints the taints in the API's form"
     )]
     ListForm,
-    #[error("{}{}", harmless(&.error.to_string()), ErrorPointer(.argument, .error))]
+    #[error("{}", MarkedArgument(.argument, .error))]
     Contradiction { argument: String, error: GrammarError },
     #[error("setting 'all' parameter with a non empty selector is prohibited")]
     AllAndSelector,
@@ -66,27 +66,23 @@ const HINT: &str = "\nSee 'taintward taint -h' for help and examples";
 /// The indentation of an argument with a marked error.
 const INDENT: &str = "    ";
 
-/// The argument, and below it a mark at the wrong character, with a short explanation.
-struct ErrorPointer<'m>(&'m str, &'m GrammarError);
+/// A short explanation, the argument with a mark below the wrong character, and kubectl's message.
+struct MarkedArgument<'m>(&'m str, &'m GrammarError);
 
 /// Longer arguments get no mark.
-const POINTED_MOST: usize = 200;
+const MARKED_MOST: usize = 200;
 
-impl fmt::Display for ErrorPointer<'_> {
+impl fmt::Display for MarkedArgument<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(argument, error) = self;
         // One column for each character: control characters are shown as harmless ones.
-        let shown = harmless;
-        if argument.len() > POINTED_MOST {
-            return write!(
-                f,
-                "\n{INDENT}at character {}: {}",
-                shown(&argument[..error.at]).chars().count() + 1,
-                error.hint()
-            );
+        let before = harmless(&argument[..error.at]).chars().count();
+        f.write_str(error.hint())?;
+        match argument.len() > MARKED_MOST {
+            true => write!(f, ", at character {}", before + 1)?,
+            false => write!(f, "\n{INDENT}{}\n{INDENT}{:before$}^", harmless(argument), "")?,
         }
-        let before = shown(&argument[..error.at]).chars().count();
-        write!(f, "\n{INDENT}{}\n{INDENT}{:before$}^ {}", shown(argument), "", error.hint())
+        write!(f, "\n{INDENT}kubectl: {}", harmless(&error.to_string()))
     }
 }
 

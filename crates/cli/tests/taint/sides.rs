@@ -241,15 +241,28 @@ fn in_new_words(said: String) -> String {
 
 /// Removes the differences of standard error that docs/differences.md lists under KT, and no others.
 fn known_differences(side: Side, text: &str) -> String {
+    let quoted = "    kubectl: ";
+    let quotes = text.lines().any(|line| line.starts_with(quoted));
     let lines = text.lines().filter_map(|line| match side {
-        // The mark below the wrong character.
-        Side::Taintward if line.starts_with("    ") => None,
+        // Before kubectl's message: a short one, and the mark below the wrong character.
+        Side::Taintward if quotes => match line.strip_prefix(quoted) {
+            Some(quote) => Some(format!("error: {quote}")),
+            None if line.starts_with("    ") || line.starts_with("error: ") => None,
+            None => Some(line.to_owned()),
+        },
         Side::Taintward => Some(line.to_owned()),
         // The program's name in the hint; log lines with a time and a source location.
         Side::Kubectl => match line.split_once("] ") {
             Some((head, warning)) if head.starts_with('W') => Some(format!("warning: {warning}")),
-            _ => Some(line.replace("See 'kubectl taint -h'", "See 'taintward taint -h'")),
+            _ => Some(without_patterns(&line.replace("See 'kubectl taint -h'", "See 'taintward taint -h'"))),
         },
     });
     lines.map(|line| line + "\n").collect()
+}
+
+/// Removes the regular expressions from kubectl's message.
+fn without_patterns(line: &str) -> String {
+    let mut parts = line.split(", regex used for validation is '");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.find("')").map_or(part, |end| &part[end + 1..]))
 }

@@ -1,7 +1,10 @@
-//! Formats errors of taint edits: kubectl's message (KT-3, KT-5, KT-7), and a short one for the marked position.
+//! Formats errors of taint edits: what is wrong at the marked position, in a few words, and kubectl's message (KT-3,
+//! KT-5, KT-7).
 
+use super::grammar::is_pair;
 use super::{EditError, EditSummary, GrammarError, GrammarFault};
 use crate::taint::Taint;
+use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,14 +16,15 @@ impl GrammarError {
         match &self.fault {
             GrammarFault::Colons { .. } => "a second ':'; a taint is key=value:Effect",
             GrammarFault::Equals { .. } => "a second '='; a taint is key=value:Effect",
-            GrammarFault::NoEffect { .. } => {
-                "an effect is missing, as in :NoSchedule; to remove the taint, end with -"
+            GrammarFault::NoEffect { .. } => NO_EFFECT,
+            GrammarFault::Key { spec, .. } if is_pair(spec) => NO_EFFECT,
+            GrammarFault::Effect { effect } if effect.is_empty() => {
+                "an effect is missing after ':': NoSchedule, PreferNoSchedule or NoExecute"
             }
-            GrammarFault::Effect { .. } => "the effects are NoSchedule, PreferNoSchedule and NoExecute",
+            GrammarFault::Effect { .. } => {
+                "an unknown effect; the effects are NoSchedule, PreferNoSchedule and NoExecute"
+            }
             GrammarFault::Value { .. } => "a value cannot have this character here",
-            GrammarFault::Key { spec, .. } if spec.contains('=') && !spec.contains(':') => {
-                "a key has no '='; if this is key=value, an effect is missing, as in :NoSchedule"
-            }
             GrammarFault::Key { .. } => "a key cannot have this character here",
             GrammarFault::Twice(_) => "an earlier argument has this key and effect",
             GrammarFault::Contradiction(_) => "this removes what is added in the same command",
@@ -33,6 +37,9 @@ impl GrammarError {
     }
 }
 
+const NO_EFFECT: &str = "an effect is missing, as in key=value:NoSchedule; to remove a taint, write key-";
+
+/// kubectl's message, without the regular expressions in it.
 impl fmt::Display for GrammarError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.fault {
@@ -45,6 +52,7 @@ impl fmt::Display for GrammarError {
                 write!(f, "invalid taint effect: {effect}, unsupported taint effect")
             }
             GrammarFault::Value { spec, faults } | GrammarFault::Key { spec, faults } => {
+                let faults: Vec<String> = faults.iter().map(|fault| without_pattern(fault)).collect();
                 write!(f, "invalid taint spec: {spec}, {}", faults.join("; "))
             }
             GrammarFault::Twice(Taint { key, value, effect, .. }) => {
@@ -64,6 +72,13 @@ impl fmt::Display for GrammarError {
 }
 
 impl core::error::Error for GrammarError {}
+
+/// Removes the regular expression from one of the API server's messages.
+fn without_pattern(fault: &str) -> String {
+    let parts = fault.split_once(", regex used for validation is '");
+    let parts = parts.and_then(|(before, after)| Some((before, after.split_once("')")?.1)));
+    parts.map_or_else(|| fault.to_owned(), |(before, after)| format!("{before}){after}"))
+}
 
 impl EditError {
     /// Returns one message for each error of this node.

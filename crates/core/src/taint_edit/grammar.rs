@@ -1,7 +1,7 @@
 //! Parses one argument, such as `key=value:Effect` or `key-` (KT-2, KT-3), and rejects contradicting ones (KT-5).
 
 use super::{TaintEdit, TaintRemoval};
-use crate::label::{key_faults, odd_in_key, odd_in_value, value_faults};
+use crate::label::{is_key, is_value, key_faults, odd_in_key, odd_in_value, value_faults};
 use crate::taint::{Taint, TaintEffect};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -153,8 +153,14 @@ fn piece(spec: &str) -> Result<SpecPart<'_>, PositionedFault> {
     Ok(SpecPart { key, value, effect: Some(known) })
 }
 
+/// Whether it is `key=value`, which lacks only an effect.
+pub(super) fn is_pair(spec: &str) -> bool {
+    spec.split_once('=').is_some_and(|(key, value)| is_key(key) && is_value(value))
+}
+
 fn check_key(spec: &str, key: &str) -> Result<(), PositionedFault> {
-    match odd_in_key(key) {
+    let odd = odd_in_key(key).map(|at| if is_pair(key) { key.len() } else { at });
+    match odd {
         Some(at) => Err((at, GrammarFault::Key { spec: spec.into(), faults: key_faults(key) })),
         None => Ok(()),
     }

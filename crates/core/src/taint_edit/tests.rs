@@ -72,8 +72,8 @@ fn errors_are_reported_with_their_position() {
     assert_eq!(wrong(&["a:-"]), effect(2, ""));
     assert_eq!(wrong(&["a=b=c:x"]), effect(6, "x"), "the effect is validated first");
     for (argument, at, start) in [
-        ("a=b", 1, "invalid taint spec: a=b, name part must consist of"),
-        ("a=b-", 1, "invalid taint spec: a=b, name part must consist of"),
+        ("a=b", 3, "invalid taint spec: a=b, name part must consist of"),
+        ("a=b-", 3, "invalid taint spec: a=b, name part must consist of"),
         ("-", 0, "invalid taint spec: , name part must be non-empty; name part must consist"),
         (":NoExecute", 0, "invalid taint spec: :NoExecute, name part must be non-empty; name"),
         ("a=b c:NoExecute", 3, "invalid taint spec: a=b c:NoExecute, a valid label must be"),
@@ -82,12 +82,33 @@ fn errors_are_reported_with_their_position() {
     ] {
         let (_, found, said) = wrong(&[argument]);
         assert!(found == at && said.starts_with(start), "{argument}: {found}, {said}");
+        assert!(!said.contains("regex"), "{said}");
     }
+    let many = parse(&["a/b/c:NoExecute"]).unwrap_err().to_string();
+    assert!(
+        many.ends_with(
+            "'123-abc') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        )
+    );
     assert_eq!(
         wrong(&["a:NoExecute", "b:NoExecute", "a=x:NoExecute"]),
         (2, 0, "duplicated taints with the same key and effect: {a x NoExecute <nil>}".to_string())
     );
     assert!(parse(&["a:NoExecute", "a:NoSchedule", "b-", "b-"]).is_ok());
+}
+
+/// A pair without an effect lacks only that, whatever else its key cannot be.
+#[test]
+fn a_missing_effect_is_distinguished_from_a_bad_key() {
+    let hint = |argument| parse(&[argument]).unwrap_err().hint();
+    for pair in ["a", "a=b", "a=", "x.y/c=1"] {
+        assert!(hint(pair).starts_with("an effect is missing, as in"), "{pair}");
+    }
+    for bad in ["=b", "a b=c", "a=b c", "a=b=c", "a b", "a b:NoExecute"] {
+        assert!(hint(bad).starts_with("a key cannot have"), "{bad}");
+    }
+    assert!(hint("a=b:").starts_with("an effect is missing after ':'"));
+    assert!(hint("a=b:no").starts_with("an unknown effect"));
 }
 
 /// KT-5.
