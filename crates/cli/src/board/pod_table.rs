@@ -50,7 +50,8 @@ pub(crate) struct PodChange {
 
 impl PodTable {
     pub(crate) fn new() -> Self {
-        let engine = EvictionEngine::new(EvictionConfig::default());
+        let config = EvictionConfig { starts_as_named: true, ..EvictionConfig::default() };
+        let engine = EvictionEngine::new(config);
         Self { engine, pods: BTreeMap::new(), stale: StaleNodes::default() }
     }
 

@@ -144,7 +144,8 @@ fn a_pod_that_is_evicted_before_the_next_message_is_in_the_log() {
     let expected = [
         ("Tainted", "", "got the taint k=v:NoExecute"),
         ("CountingDown", "shop/now", "is due now because of k=v:NoExecute"),
-        ("CountingDown", "shop/web", "is evicted in 20s because of k=v:NoExecute"),
+        // It counts from the second of the taint's timeAdded.
+        ("CountingDown", "shop/web", "is evicted in 19s because of k=v:NoExecute"),
         ("Deleted", "shop/now", "was evicted because of k=v:NoExecute"),
     ];
     assert_eq!(decisions(&told), expected);

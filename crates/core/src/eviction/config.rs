@@ -29,6 +29,9 @@ pub struct EvictionConfig {
     /// Whether a pod may appear long after it was bound, because its watch delivers only some pods (those that are
     /// guarded): the engine then takes its arrival from the pod, as it does for listed pods.
     pub pods_appear_late: bool,
+    /// Whether taints and pods count from the second that their objects name, even if they were observed live: for an
+    /// engine that shows deadlines and evicts nothing, so that it shows the same as a snapshot.
+    pub starts_as_named: bool,
 }
 
 /// The maximum age of a live confirmation when a DELETE is decided by it, however long the read took (D5): of the five
@@ -54,6 +57,7 @@ impl Default for EvictionConfig {
             condition: DisruptionConditionPolicy::Always,
             confirm_age_max: Span::from_secs(2),
             pods_appear_late: false,
+            starts_as_named: false,
             confirm_age_limit: CONFIRM_AGE_LIMIT,
         }
     }

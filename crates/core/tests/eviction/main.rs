@@ -12,6 +12,7 @@ mod halves;
 mod holds;
 mod identity;
 mod marks;
+mod named;
 mod order;
 mod outage;
 mod refusals;

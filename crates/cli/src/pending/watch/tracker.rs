@@ -37,7 +37,8 @@ pub(crate) struct PendingTracker {
 impl PendingTracker {
     /// Tracks the pods of one namespace; all if empty.
     pub(crate) fn new(numeric: NumericOperators, namespace: &str) -> Self {
-        let engine = EvictionEngine::new(EvictionConfig { numeric, ..EvictionConfig::default() });
+        let config = EvictionConfig { numeric, starts_as_named: true, ..EvictionConfig::default() };
+        let engine = EvictionEngine::new(config);
         let namespace = namespace.to_owned();
         Self { engine, namespace, stale: StaleNodes::default(), shown: BTreeMap::new() }
     }
@@ -304,16 +305,15 @@ mod tests {
                "held":[{}]}}"#,
             held("20")
         );
-        // A list counts from the end of the second of the taint.
-        assert_eq!(deadline("taintward.io/held", &released, 20), 26);
+        assert_eq!(deadline("taintward.io/held", &released, 20), 25);
         assert_eq!(
             deadline("taintward.io/held", &released, 19),
-            20,
+            19,
             "its author gave it other seconds since"
         );
         let guarded = format!(r#"{{"guarded":[{}]}}"#, held("3600"));
-        assert_eq!(deadline("taintward.io/guard", &guarded, 3_600), 21);
-        assert_eq!(deadline("example.com/none", "", 3_600), 3_601);
+        assert_eq!(deadline("taintward.io/guard", &guarded, 3_600), 20);
+        assert_eq!(deadline("example.com/none", "", 3_600), 3_600);
     }
 
     fn unreachable_taint() -> taintward_core::taint::Taint {

@@ -3,6 +3,7 @@
 //! - Invariant: every change counts (TE-9). A start never changes while its taint instance lives (S4), unless the taint
 //!   may have been removed and added again unseen: then it starts later, so that no pod is evicted early (S3).
 
+use crate::eviction::config::EvictionConfig;
 use crate::eviction::notice::EvictionNotice;
 use crate::fact::NodeFact;
 use crate::identity::{ResourceVersion, Uid};
@@ -66,6 +67,7 @@ impl NodeState {
         state: &mut Option<Self>,
         fact: NodeFact,
         source: NodeSource,
+        config: &EvictionConfig,
         now: Now,
         notices: &mut Vec<EvictionNotice>,
     ) -> NodeChange {
@@ -84,7 +86,10 @@ impl NodeState {
             NodeSource::Watch if undecodable => NodeSource::List { absent_until: None },
             source => source,
         };
-        let taints = instances(before.as_ref(), &fact, source, now, notices);
+        let taints = match config.starts_as_named {
+            true => instances_as_named(before.as_ref(), &fact, now),
+            false => instances(before.as_ref(), &fact, source, now, notices),
+        };
         let is_other = before.is_none() || older;
         let reassess = undecodable || before.is_none_or(|known| known.taints != taints);
         *state = Some(Self {
@@ -256,6 +261,23 @@ fn instances(
             let (node, uid, key) = (fact.name.clone(), fact.uid.clone(), taint.key.clone());
             notices.push(EvictionNotice::TaintWithoutTimeAdded { node, uid, key, at: now.mono });
         }
+        TaintInstance { taint: taint.clone(), start }
+    };
+    evicting(fact).map(instance).collect()
+}
+
+/// Returns the node's NoExecute taint instances, each with the start that its object names. A start that no object names
+/// stays.
+fn instances_as_named(before: Option<&NodeState>, fact: &NodeFact, now: Now) -> Vec<TaintInstance> {
+    let instances = before.map(NodeState::instances).unwrap_or_default();
+    let instance = |taint: &Taint| {
+        let known = before.and_then(|known| Some((known, *instances.get(&identity(taint))?)));
+        let named = |own: &Taint, changed| own.time_added.or(changed);
+        let unchanged = known.filter(|(known, instance)| {
+            named(&instance.taint, known.taints_changed) == named(taint, fact.taints_changed)
+        });
+        let start = unchanged.map(|(_, instance)| instance.start);
+        let start = start.unwrap_or_else(|| taint_start::taint_start_for_display(taint, fact, now));
         TaintInstance { taint: taint.clone(), start }
     };
     evicting(fact).map(instance).collect()

@@ -83,7 +83,10 @@ impl CacheUpdate<'_> {
             }
             observed => observed,
         };
-        let arrival = taint_start::pod_binding(&fact.arrival, observed, now);
+        let arrival = match self.config.starts_as_named {
+            true => taint_start::pod_binding_for_display(&fact.arrival, now),
+            false => taint_start::pod_binding(&fact.arrival, observed, now),
+        };
         let mut new = PodEntry::new(fact, arrival, &mut self.cache.lists);
         if self.state.queue.pod_came(&pod) {
             new.set_phase(EvictionPhase::InProgress, &mut self.state.counts);

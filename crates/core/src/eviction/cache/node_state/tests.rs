@@ -26,7 +26,7 @@ fn fact(uid: &str, version: u64, taints: &[&str]) -> NodeFact {
 
 /// Returns whether the node was replaced, and whether its pods have to be judged again; `None`: the fact is outdated.
 fn update(state: &mut Option<NodeState>, fact: NodeFact, source: NodeSource) -> Option<(bool, bool)> {
-    match NodeState::update(state, fact, source, NOW, &mut vec![]) {
+    match NodeState::update(state, fact, source, &EvictionConfig::default(), NOW, &mut vec![]) {
         NodeChange::Outdated => None,
         NodeChange::Applied { is_other, reassess } => Some((is_other, reassess)),
     }

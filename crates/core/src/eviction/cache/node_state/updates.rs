@@ -68,7 +68,8 @@ impl CacheUpdate<'_> {
         let name = fact.name.clone();
         let entry = self.cache.nodes.entry(name.clone()).or_default();
         let before = entry.taints().to_vec();
-        let change = NodeState::update(&mut entry.state, fact, source, now, &mut self.state.notices);
+        let change =
+            NodeState::update(&mut entry.state, fact, source, self.config, now, &mut self.state.notices);
         let NodeChange::Applied { is_other, reassess } = change else { return };
         if is_other {
             entry.confirmation = entry.confirmation.of_another_node();

@@ -1,0 +1,152 @@
+//! Tests an engine that shows deadlines: it counts from the seconds that objects name, as a snapshot does.
+
+use crate::common::script::{at, pod, reference};
+use crate::common::{EPOCH, World, bears, seconds};
+use taintward_core::cluster_snapshot::{NodeRecord, PodRecord, SnapshotBuilder};
+use taintward_core::engine::Engine as _;
+use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact};
+use taintward_core::identity::{NodeName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{ZoneKey, ZoneLabels};
+use taintward_core::object_event::ObjectEvent;
+use taintward_core::scheduling::{Labels, PodSchedulingSpec};
+use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::time::{Mono, Now, Span, Wall};
+use taintward_core::toleration_matching::NumericOperators;
+use taintward_core::toleration_seconds::RecordState;
+use taintward_core::verdict::Outcome;
+
+/// The node, whose taints last changed in this second, and were added in that one if they say so.
+fn node(version: u64, added: Option<i64>, changed: Option<i64>) -> NodeFact {
+    let wall = |second: i64| Wall::from_secs(EPOCH + second);
+    let effect = TaintEffect::NoExecute;
+    let taint = Taint { key: "k".into(), value: "".into(), effect, time_added: added.map(wall) };
+    NodeFact {
+        name: NodeName::new("n"),
+        uid: Uid::new("node-uid"),
+        version: Some(ResourceVersion(version)),
+        created: Some(Wall::from_secs(1_700_000_000)),
+        taints: vec![taint],
+        taints_changed: changed.map(wall),
+        ready_out_of_service: false,
+    }
+}
+
+fn bound(second: i64) -> PodFact {
+    let scheduled = Some(Wall::from_secs(EPOCH + second));
+    let arrival = BindingTimes { scheduled, started: None, created: None };
+    PodFact { arrival, ..pod("p", 1, &[bears("k", Some(60))]) }
+}
+
+fn due(outcome: Outcome) -> Option<Mono> {
+    match outcome {
+        Outcome::StaysUntil(at) | Outcome::Leaves { due: at } => Some(at),
+        Outcome::Stays(_) => None,
+    }
+}
+
+/// The second of the deadline in a snapshot of these facts.
+fn in_a_snapshot(node: NodeFact, pod: &PodFact, now: Now) -> Option<i64> {
+    let mut builder = SnapshotBuilder::new(now.wall, NumericOperators::Off, true);
+    builder.node(NodeRecord {
+        fact: node,
+        labels: Labels::new(),
+        unschedulable: false,
+        allocatable: [].into(),
+        pods_max: 110,
+        ready: Some(true),
+        zone: ZoneKey::of(ZoneLabels::default()),
+        excluded: false,
+    });
+    builder.pod(PodRecord {
+        uid: pod.id.uid().clone(),
+        name: pod.id.name().clone(),
+        node: "n",
+        labels: Labels::new(),
+        owner: None,
+        job_index: None,
+        spec: PodSchedulingSpec { tolerations: pod.tolerations.clone(), ..PodSchedulingSpec::default() },
+        beyond: false,
+        standing: pod.standing,
+        mirror: false,
+        marked: false,
+        ready: true,
+        arrival: pod.arrival,
+        record: RecordState::Absent,
+    });
+    let snapshot = builder.finish();
+    let verdict = snapshot.judge(&snapshot.pods()[0], &snapshot.instances(0));
+    due(verdict.outcome).map(|at| at.as_micros().div_euclid(1_000_000) - EPOCH)
+}
+
+#[test]
+fn an_engine_that_shows_deadlines_shows_those_of_a_snapshot() {
+    for (starts_as_named, listed) in [(true, false), (true, true), (false, false), (false, true)] {
+        let mut engine = EvictionEngine::new(EvictionConfig { starts_as_named, ..EvictionConfig::default() });
+        let start = |engine: &mut EvictionEngine, now| {
+            engine.handle(EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }), now);
+            engine.handle(EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }), now);
+        };
+        let end = |engine: &mut EvictionEngine, now| {
+            engine.handle(EvictionInput::Nodes(ObjectEvent::ListCompleted), now);
+            engine.handle(EvictionInput::Pods(ObjectEvent::ListCompleted), now);
+        };
+        start(&mut engine, at(1.0));
+        if !listed {
+            end(&mut engine, at(1.0));
+        }
+        let fact = bound(2);
+        engine.handle(EvictionInput::Pods(ObjectEvent::Applied { fact, listed }), at(2.7));
+        let mut same = true;
+        for (version, seen, added, changed, until) in [
+            (10, 10.7, Some(10), Some(10), 70),
+            // Another taint changed: this one says when it was added.
+            (11, 20.6, Some(10), Some(20), 70),
+            // Removed and added again, unseen.
+            (12, 30.8, Some(30), Some(30), 90),
+            // Without a time of its own, each change of the list may have added it.
+            (13, 41.9, None, Some(41), 101),
+            (14, 55.6, None, Some(55), 115),
+        ] {
+            let fact = node(version, added, changed);
+            let now = at(seen);
+            engine.handle(EvictionInput::Nodes(ObjectEvent::Applied { fact: fact.clone(), listed }), now);
+            if listed && version == 10 {
+                end(&mut engine, now);
+            }
+            let verdict = engine.explain(&reference("p"), now).expect("it is known").1;
+            assert_eq!(in_a_snapshot(fact, &bound(2), now), Some(until));
+            same &= due(verdict.outcome) == Some(Mono::from_secs(until));
+        }
+        assert_eq!(same, starts_as_named, "listed: {listed}");
+    }
+}
+
+/// A pod leaves no earlier than shown, and no later than the clocks allow.
+#[test]
+fn the_engine_that_evicts_does_so_after_the_shown_second() {
+    for (ahead, allowed) in [(0.0, 0.0), (-0.5, 1.6), (0.5, 1.6), (1.0, 2.0), (-1.0, 2.0)] {
+        for tenth in 0..10 {
+            for restarted in [false, true] {
+                let mut world = World::new();
+                world.add_node("n1");
+                world.pass(seconds(100.0));
+                world.add_pod("p", "n1", &[bears("k", Some(60))]);
+                world.pass(seconds(10.0 + f64::from(tenth) / 10.0));
+                world.taint("n1", "k");
+                let named = world.now.div_euclid(1_000_000);
+                world.pass(seconds(5.0));
+                if restarted {
+                    world.clock_error = seconds(ahead);
+                    world.skew_max = Some(Span::from_micros(seconds(allowed)));
+                    world.restart();
+                }
+                world.pass(seconds(500.0));
+                let left = world.deleted_at("p").expect("it goes");
+                let shown = seconds(f64::from(i32::try_from(named).expect("some seconds")) + 60.0);
+                let most = if restarted { seconds(1.0 + 2.0 * allowed) } else { seconds(1.0) };
+                assert!(shown <= left && left <= shown + most, "{ahead} {tenth} {restarted}: {left} {shown}");
+            }
+        }
+    }
+}
