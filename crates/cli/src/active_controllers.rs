@@ -7,6 +7,7 @@
 use crate::cluster_state::ClusterReader;
 use serde_json::{Value, json};
 use taintward_core::time::{Mono, Span, Wall};
+use taintward_kube::clock::NAMED_LATE_MAX;
 pub(crate) use taintward_kube::lease_holder::LeaseHolder;
 use taintward_kube::paged_list;
 
@@ -26,12 +27,12 @@ pub(crate) struct ActiveControllers {
     pub(crate) upstreams: LeaseHolder,
 }
 
-/// A countdown that began again when kube-controller-manager started.
+/// A countdown that a controller did not see begin, because it became the leader afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RestartedCountdown {
-    /// Since when kube-controller-manager is the leader.
+    /// Since when it is the leader.
     pub(crate) leader_since: Mono,
-    /// When it is expected to evict the pod.
+    /// When kube-controller-manager is expected to evict the pod, or Taintward at the latest.
     pub(crate) expected_at: Mono,
 }
 
@@ -114,13 +115,23 @@ impl ActiveControllers {
         evicted_at: Mono,
     ) -> Option<RestartedCountdown> {
         let may_be_ours = matches!(self.ours, LeaseHolder::Held { .. } | LeaseHolder::Unread(_));
-        let (false, LeaseHolder::Held { since: Some(since), .. }) = (may_be_ours, &self.upstreams) else {
-            return None;
-        };
-        let leader_since = Mono::from_micros(since.as_micros());
+        let (false, Some(leader_since)) = (may_be_ours, leads_since(&self.upstreams)) else { return None };
         let length = evicted_at.since(countdown_started_at);
         (leader_since > countdown_started_at && length > Span::ZERO)
             .then(|| RestartedCountdown { leader_since, expected_at: leader_since.plus(length) })
+    }
+
+    /// By when Taintward evicts a pod whose countdown it read from objects, which name whole seconds of other clocks: it
+    /// became the leader after the second in which the countdown began. `None`: it may have seen it begin, or is
+    /// not the leader.
+    pub(crate) fn read_late(
+        &self,
+        countdown_started_at: Mono,
+        evicted_at: Mono,
+    ) -> Option<RestartedCountdown> {
+        let leader_since = leads_since(&self.ours)?;
+        (leader_since >= countdown_started_at.plus(Span::from_secs(1)) && evicted_at > countdown_started_at)
+            .then(|| RestartedCountdown { leader_since, expected_at: evicted_at.plus(NAMED_LATE_MAX) })
     }
 
     pub(crate) fn object(&self) -> Value {
@@ -130,6 +141,11 @@ impl ActiveControllers {
             "message": self.remark(),
         })
     }
+}
+
+fn leads_since(lease: &LeaseHolder) -> Option<Mono> {
+    let LeaseHolder::Held { since: Some(since), .. } = lease else { return None };
+    Some(Mono::from_micros(since.as_micros()))
 }
 
 async fn lease(reader: &ClusterReader<'_>, namespace: &str, name: &str, now: Wall) -> LeaseHolder {
@@ -162,6 +178,23 @@ mod tests {
         assert_eq!(restarted(upstream(0), 50, 10, 100), None, "Taintward counts from the taint");
         let unread = LeaseHolder::Unread("no".into());
         assert_eq!(restarted(unread, 50, 10, 100), None, "it may be Taintward that evicts");
+    }
+
+    #[test]
+    fn taintward_may_be_late_where_it_did_not_see_the_countdown_begin() {
+        let at = |seconds: i64| Mono::from_secs(1_800_000_000 + seconds);
+        let latest = |since: Option<i64>, started, due| {
+            let since = since.map(|since| Wall::from_secs(1_800_000_000 + since));
+            let ours = LeaseHolder::Held { holder: "a".into(), since };
+            let active = ActiveControllers { ours, place: NAMESPACE, upstreams: LeaseHolder::Absent };
+            active.read_late(at(started), at(due)).map(|countdown| countdown.expected_at)
+        };
+        assert_eq!(latest(Some(50), 10, 100), Some(at(104)));
+        assert_eq!(latest(Some(11), 10, 100), Some(at(104)), "the second was over");
+        assert_eq!(latest(Some(10), 10, 100), None, "it may have seen the countdown begin in this second");
+        assert_eq!(latest(Some(5), 10, 100), None, "it saw the countdown begin");
+        assert_eq!(latest(Some(50), 10, 10), None, "nothing is tolerated");
+        assert_eq!(latest(None, 10, 100), None, "the lease does not say since when");
     }
 
     #[test]

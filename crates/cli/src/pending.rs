@@ -13,6 +13,7 @@ mod watch;
 pub(crate) use pending_args::{PendingArgs, PendingOptions};
 pub(crate) use watch::{PendingTracker, TerminalScreen, live_list, quit};
 
+use crate::active_controllers::ActiveControllers;
 use crate::cluster_state::{ClusterStateError, NO_UID};
 use crate::messages::{self, stamp};
 use crate::output::PrintError;
@@ -110,13 +111,16 @@ impl PendingRow {
     }
 
     /// The JSON for programs.
-    fn object(&self, now: Now) -> Value {
+    fn object(&self, now: Now, controllers: Option<&ActiveControllers>) -> Value {
+        let latest =
+            controllers.and_then(|known| known.read_late(self.countdown_started_at, self.evicted_at));
         json!({
             "namespace": self.namespace,
             "pod": self.pod,
             "uid": (!self.uid.starts_with(NO_UID)).then_some(&self.uid),
             "node": self.node,
             "evictedAt": stamp(self.evicted_at),
+            "evictedAtLatest": latest.map(|latest| stamp(latest.expected_at)),
             "ceilingAt": self.ceiling_at.map(stamp),
             "remainingSeconds": (self.evicted_at.as_micros().saturating_sub(now.mono.as_micros())) / 1_000_000,
             "overdue": self.is_overdue(now),

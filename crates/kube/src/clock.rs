@@ -6,7 +6,7 @@ mod server_time;
 
 pub use server_time::IgnoredDate;
 
-use server_time::ServerTime;
+use server_time::{ServerTime, WIDTH_MAX};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,6 +21,11 @@ const NAP_MAX: Duration = Duration::from_secs(10);
 /// How far the clocks that write times into objects may be from the one whose dates the client sees: those of other API
 /// servers, of the scheduler, of the kubelets, of clients that write `timeAdded`.
 const AMONG_OTHERS: Span = Span::from_secs(1);
+
+/// How much later than from the second that an object names a process counts that read it in a list, by the API server's
+/// clock (S3): it waits for the end of the second on the slowest clock, and its estimate of the server's clock may be
+/// slow, too. For a process that has just started, so that no clock has drifted.
+pub const NAMED_LATE_MAX: Span = Span::from_secs(1).saturating_add(AMONG_OTHERS).saturating_add(WIDTH_MAX);
 
 /// A source of [`Now`].
 #[derive(Clone, Debug)]
@@ -218,6 +223,10 @@ fn micros(length: Duration) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taintward_core::fact::NodeFact;
+    use taintward_core::identity::{NodeName, Uid};
+    use taintward_core::taint::{Taint, TaintEffect};
+    use taintward_core::taint_start::{ObservedVia, TaintStartSource, taint_start};
 
     #[test]
     fn the_system_clock_advances_and_knows_the_year() {
@@ -277,6 +286,56 @@ mod tests {
         steps.store(-3_600_000_000, Ordering::Relaxed);
         assert!(is_near(clock.clone().now()), "{:?}", clock.now());
         assert!(clock.offset().unwrap().ahead_micros < -3_599_000_000);
+    }
+
+    /// For any part of the server's second, and any response that is not too slow.
+    #[tokio::test(start_paused = true)]
+    async fn a_listed_start_lies_between_the_named_second_and_the_longest_delay() {
+        let mut most = Span::ZERO;
+        for tenth in 0..10 {
+            for (before, after) in [(0, 0), (500, 500), (1_000, 0), (0, 1_000), (20, 5)] {
+                let clock = Clock::of_runtime(Wall::from_secs(7)).by_the_server();
+                let shows = |at: Mono| 1_800_000_000_000_000 + tenth * 100_000 + at.as_micros();
+                for _ in 0..3 {
+                    let sent = clock.now().mono;
+                    tokio::time::advance(Duration::from_millis(before)).await;
+                    let date = Wall::from_secs(shows(clock.now().mono).div_euclid(1_000_000));
+                    tokio::time::advance(Duration::from_millis(after)).await;
+                    clock.heard_date(date, sent).unwrap();
+                }
+                tokio::time::advance(Duration::from_secs(20)).await;
+                let named = Wall::from_secs(1_800_000_005);
+                let node = NodeFact { taints: vec![taint(named)], ..node() };
+                let listed = ObservedVia::List { absent_until: None };
+                let start = taint_start(&node.taints[0], &node, listed, clock.now());
+                assert_eq!(start.source, TaintStartSource::TimeAdded);
+                let late = shows(start.at) - named.as_micros();
+                // The second may have been over when the taint was added.
+                assert!(
+                    (1_000_000..=NAMED_LATE_MAX.as_micros()).contains(&late),
+                    "{tenth} {before} {after}: {late}"
+                );
+                most = most.max(Span::from_micros(late));
+            }
+        }
+        assert!(most > Span::from_secs(2), "the limit says something: {most:?}");
+    }
+
+    fn taint(added: Wall) -> Taint {
+        let effect = TaintEffect::NoExecute;
+        Taint { key: "k".into(), value: "".into(), effect, time_added: Some(added) }
+    }
+
+    fn node() -> NodeFact {
+        NodeFact {
+            name: NodeName::new("n"),
+            uid: Uid::new("u"),
+            version: None,
+            created: None,
+            taints: Vec::new(),
+            taints_changed: None,
+            ready_out_of_service: false,
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -17,6 +17,7 @@ mod workload;
 use super::taint_description::TaintDescription;
 use super::target::{Target, TargetKind};
 use super::{ExplainContext, Explanation, ExplanationResult};
+use crate::active_controllers::RestartedCountdown;
 use crate::cluster_state::details::{EventDetails, PodDetails};
 use crate::held_pod;
 use crate::messages::{self, at_moment};
@@ -162,6 +163,24 @@ impl<'s> PodExplanation<'s> {
              the pod at about {}.",
             at_moment(self.now(), restarted.leader_since),
             at_moment(self.now(), restarted.expected_at)
+        ))
+    }
+
+    /// By when Taintward evicts it, if the deadline is not exact.
+    fn latest(&self) -> Option<RestartedCountdown> {
+        let (_, verdict) = self.judged.as_ref()?;
+        let reason = &verdict.reasons[verdict.decisive?];
+        self.context.controllers.as_ref()?.read_late(reason.counts_from, self.leaves()?)
+    }
+
+    /// The sentence about a deadline that is not exact.
+    fn late(&self) -> Option<String> {
+        let (latest, at) = (self.latest()?, |moment| at_moment(self.now(), moment));
+        Some(format!(
+            "Taintward became the leader at {}, after this countdown began, so it may have read its start from objects, \
+             which name whole seconds of other clocks: it evicts the pod by {}, at the latest.",
+            at(latest.leader_since),
+            at(latest.expected_at)
         ))
     }
 

@@ -2,12 +2,13 @@
 
 use super::target::{TargetKind, parse as parse_targets};
 use super::{EXIT_CODES, ExplainContext, Explanations};
+use crate::active_controllers::{ActiveControllers, LeaseHolder};
 use crate::args::kube_args::KubeArgs;
 use crate::cluster_state::details::ObjectNames;
 use crate::cluster_state::related::{in_cluster, in_files};
 use crate::cluster_state::{ClusterReader, ServerClock};
 use crate::described::{check, document, schema};
-use crate::output::Printable as _;
+use crate::output::{PrintOptions, Printable as _, Terminal};
 use crate::sandbox::kube_client;
 use fakekube::api::{ApiServer, ResourcePath, WriteOptions};
 use fakekube::resource::known;
@@ -247,6 +248,35 @@ fn the_schema_describes_what_is_printed() {
         let all = Explanations::of(&context, &targets);
         assert_eq!(all.names().len() + all.missing.len(), targets.len());
         check(&schema("explanation.schema.json"), &all.object());
+    }
+}
+
+/// The countdown of the pod began at 13:59:11, and ends at 14:04:11.
+#[test]
+fn a_deadline_has_a_latest_time_if_taintward_did_not_see_the_countdown_begin() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/explain.in/cluster.yaml");
+    let as_of = "2026-11-21T14:00:00Z".parse().unwrap();
+    let name = "web-7d4b9c6f5d-2xkqp";
+    for (leads_since, latest) in [("13:59:40", json!("2026-11-21T14:04:15Z")), ("13:59:00", Value::Null)] {
+        let pods = [name.to_owned()].into();
+        let wanted = ObjectNames { pods, ..ObjectNames::default() };
+        let related = in_files(&[file.into()], wanted, Some(as_of), NumericOperators::Off);
+        let since: Timestamp = format!("2026-11-21T{leads_since}Z").parse().unwrap();
+        let since = Some(Wall::from_micros(since.as_microsecond()));
+        let controllers = Some(ActiveControllers {
+            ours: LeaseHolder::Held { holder: "a".into(), since },
+            place: "kube-system",
+            upstreams: LeaseHolder::Absent,
+        });
+        let context = ExplainContext { related, controllers, namespace: None };
+        let targets = parse_targets(&[format!("pod/{name}")]).unwrap();
+        let all = Explanations::of(&context, &targets);
+        let object = all.object();
+        check(&schema("explanation.schema.json"), &object);
+        assert_eq!(object["evictedAt"], "2026-11-21T14:04:11Z");
+        assert_eq!(object["evictedAtLatest"], latest);
+        let text = all.human(&PrintOptions::on(Terminal::of_standard_output(false)));
+        assert_eq!(text.contains(", at the latest."), latest != Value::Null, "{text}");
     }
 }
 

@@ -9,7 +9,7 @@ use super::{PendingError, PendingRow, counting_toleration, empty_list};
 use crate::active_controllers::ActiveControllers;
 use crate::cluster_state::{self, ClusterReader, ClusterState, ClusterStateError, StateSource};
 use crate::messages::{self, paragraph, stamp};
-use crate::output::{API_VERSION, PrintOptions, Printable};
+use crate::output::{API_VERSION, PrintOptions, Printable, age};
 use crate::runtime::Runtime;
 use crate::say;
 use serde_json::{Value, json};
@@ -188,6 +188,7 @@ impl<'s> PendingList<'s> {
         let restarted = self.restarted();
         restarted
             .into_iter()
+            .chain(self.late())
             .chain(guarded)
             .chain(HeldRow::remark(&self.held, now))
             .chain(self.being_deleted())
@@ -212,6 +213,24 @@ impl<'s> PendingList<'s> {
             first.namespace,
             first.pod,
             messages::at_moment(now, countdown.expected_at)
+        ))
+    }
+
+    /// The remark about deadlines that are not exact.
+    fn late(&self) -> Option<String> {
+        let controllers = self.enforcers.as_ref()?;
+        let read = |row: &PendingRow| {
+            Some((row.evicted_at, controllers.read_late(row.countdown_started_at, row.evicted_at)?))
+        };
+        let read: Vec<_> = self.rows.iter().filter_map(read).collect();
+        let (evicted_at, first) = read.first()?;
+        let now = self.state.snapshot.now();
+        Some(format!(
+            "Taintward became the leader at {}, after the countdowns of {} began; it may have read their starts from objects, \
+             which name whole seconds of other clocks, and evicts each up to {} later than the list shows",
+            messages::at_moment(now, first.leader_since),
+            messages::counted(read.len(), "pod"),
+            age(first.expected_at.since(*evicted_at)),
         ))
     }
 
@@ -307,7 +326,7 @@ impl Printable for PendingList<'_> {
             "from": self.state.from,
             "asOf": stamp(now.mono),
             "leases": self.enforcers.as_ref().map(ActiveControllers::object),
-            "items": self.rows.iter().map(|row| row.object(now)).collect::<Vec<_>>(),
+            "items": self.rows.iter().map(|row| row.object(now, self.enforcers.as_ref())).collect::<Vec<_>>(),
             "held": self.held.iter().map(HeldRow::object).collect::<Vec<_>>(),
             "notes": self.state.notes.iter().cloned().chain(self.notes()).collect::<Vec<_>>(),
             "readErrors": self.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -357,9 +376,17 @@ mod tests {
                 place: "kube-system",
                 upstreams: LeaseHolder::Held { holder: "a".into(), since: None },
             }),
+            Some(ActiveControllers {
+                ours: LeaseHolder::Held { holder: "a".into(), since: Some(state.snapshot.now().wall) },
+                place: "kube-system",
+                upstreams: LeaseHolder::Absent,
+            }),
         ] {
+            let leads = matches!(&enforcers, Some(ActiveControllers { ours: LeaseHolder::Held { .. }, .. }));
             let list = PendingList::of(&state, enforcers, "", String::new());
             assert_eq!(list.rows.len(), 6);
+            let late = list.notes().iter().any(|note| note.contains("and evicts each up to 4s later"));
+            assert_eq!(late, leads, "{:?}", list.notes());
             check(&schema("pending.schema.json"), &list.object());
         }
     }

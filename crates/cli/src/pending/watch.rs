@@ -222,7 +222,7 @@ impl<'a> PendingWatch<'a> {
             WatchOutput::Objects => changes
                 .iter()
                 .map(|(event, row)| {
-                    let mut object = row.object(now);
+                    let mut object = row.object(now, self.enforcers.borrow().as_ref());
                     object["apiVersion"] = json!(API_VERSION);
                     object["kind"] = json!("PendingEvent");
                     object["event"] = json!(event.as_str());

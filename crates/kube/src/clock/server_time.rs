@@ -25,6 +25,9 @@ const CLOCKS_MAX: usize = 6;
 /// A response that took longer proves too little: it agrees with almost any clock.
 const SLOW: Span = Span::from_secs(1);
 
+/// How far apart the bounds by one date are at most, before clocks drift.
+pub(super) const WIDTH_MAX: Span = Span::from_micros(DATE_STEP).saturating_add(SLOW);
+
 /// Dates outside of the years 2020 to 2099 are ignored.
 const PLAUSIBLE: std::ops::Range<Wall> = Wall::from_secs(1_577_836_800)..Wall::from_secs(4_102_444_800);
 

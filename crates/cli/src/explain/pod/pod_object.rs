@@ -40,6 +40,7 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
         "node": (!details.node.is_empty()).then_some(&details.node),
         "workload": explanation.workload().map(messages::workload),
         "evictedAt": evicted_at.map(stamp),
+        "evictedAtLatest": explanation.latest().map(|latest| stamp(latest.expected_at)),
         "remainingSeconds": evicted_at.map(|at| (at.as_micros() - explanation.now().mono.as_micros()) / 1_000_000),
         "taint": parts.iter().find(|part| part.decisive).map(|part| part.instance.taint.to_string()),
         "ceilingAt": explanation.ceiling().map(stamp),

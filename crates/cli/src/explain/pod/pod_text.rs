@@ -19,7 +19,8 @@ pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: 
     let of = maker.map(|workload| format!(", of {workload}")).unwrap_or_default();
     paragraph(text, &format!("Pod {namespace}/{name}{on}{of}"), view);
     paragraph(text, &explanation.summary(), view);
-    for sentence in explanation.record().into_iter().chain(explanation.restarted()) {
+    let sentences = explanation.record().into_iter().chain(explanation.restarted());
+    for sentence in sentences.chain(explanation.late()) {
         paragraph(text, &sentence, view);
     }
     if let (Some(pod), PodLocation::On(_)) = (explanation.pod, explanation.place) {
