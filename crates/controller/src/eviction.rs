@@ -143,7 +143,8 @@ impl Controller for EvictionController {
 
     fn on_sync(&self, engine: &EvictionEngine, _: Now) {
         let stats = engine.stats();
-        tracing::info!(nodes = stats.nodes, pods = stats.pods, tainted = stats.tainted_nodes, "synced");
+        let (nodes, pods, tainted) = (stats.nodes, stats.pods, stats.tainted_nodes);
+        tracing::info!(nodes, pods, tainted, due = stats.due, counting = stats.counting, "synced");
     }
 
     fn publish(&mut self, engine: &EvictionEngine, context: &ControllerContext, now: Mono) {

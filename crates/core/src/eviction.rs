@@ -27,7 +27,7 @@ mod work_queue;
 pub use config::{CONFIRM_AGE_LIMIT, DisruptionConditionPolicy, EvictionConfig};
 pub use effect::EvictionEffect;
 pub use input::EvictionInput;
-pub use notice::{CancellationReason, EvictionNotice, EvictionReason};
+pub use notice::{CancellationReason, EvictionNotice, EvictionReason, TaintImpact};
 pub use order::{EvictionOrder, PriorityClass};
 pub use stats::{EvictionStall, EvictionStats, FailingEviction, PendingEviction, StallReason};
 

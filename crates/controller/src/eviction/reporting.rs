@@ -8,8 +8,10 @@ use crate::metrics::{DeletionTimes, Queue, Sign};
 use crate::settings::{ORIGINAL_OFF, WriteMode};
 use crate::text_time::{length, moment};
 use crate::time_added_writer::PendingTimestamp;
-use taintward_core::eviction::{CancellationReason, EvictionEngine, EvictionNotice, EvictionReason};
-use taintward_core::identity::{PodName, PodRef};
+use taintward_core::eviction::{
+    CancellationReason, EvictionEngine, EvictionNotice, EvictionReason, TaintImpact,
+};
+use taintward_core::identity::{NodeName, PodName, PodRef};
 use taintward_core::taint::Taint;
 use taintward_core::time::{Mono, Now};
 use taintward_core::verdict::Outcome;
@@ -65,6 +67,7 @@ impl<'a> EvictionReport<'a> {
                     "countdowns resumed, deadlines are later by at most held_seconds"
                 )
             }
+            EvictionNotice::NodeTaintsChanged { node, impact } => self.report_impact(&node, &impact, now),
             EvictionNotice::UnsupportedToleration { pod } => self.report_not_understood(&pod, now),
             EvictionNotice::ResourceVersionWentBack => self.report_rewound(now.mono),
             EvictionNotice::OtherControllerDetected { pod } => {
@@ -142,6 +145,29 @@ impl<'a> EvictionReport<'a> {
             true => tracing::info!(pod = name, node, taint, until, left, message),
             false => tracing::debug!(pod = name, node, taint, until, left, message),
         }
+    }
+
+    /// Logs what a node's taints do to its pods; in observe mode, each pod has a line of its own.
+    fn report_impact(&mut self, node: &NodeName, impact: &TaintImpact, now: Now) {
+        const MESSAGE: &str = "NoExecute taints of a node changed";
+        if !self.context.may_write() || !self.sink.lines.admit(MESSAGE, now.mono) {
+            return;
+        }
+        let taints = impact.taints.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let [first, last] =
+            [impact.deadlines.map(|(first, _)| first), impact.deadlines.map(|(_, last)| last)]
+                .map(|at| at.map(|at| moment(at, now)));
+        tracing::info!(
+            node = node.as_str(),
+            taints,
+            due = impact.due,
+            counting = impact.counting,
+            first,
+            last,
+            held = (impact.held > 0).then_some(impact.held),
+            staying = impact.staying,
+            message = MESSAGE
+        );
     }
 
     /// Logs why a pod stays after all, and records an event if the pod continues to run.

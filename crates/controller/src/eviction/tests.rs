@@ -194,13 +194,22 @@ pub(in crate::eviction) fn pod(number: usize, tolerations: &str) -> PodFact {
     fact
 }
 
-/// The log of the pods of one node when its taint is added and removed.
+/// The log of the pods of one node when its taint is added and removed, in a process that may not write.
 fn log_of_a_taint(mode: WriteMode, pods: usize, tolerations: &str) -> String {
+    log_of_a_taint_with(WritePermission::ReadOnly, mode, pods, tolerations)
+}
+
+fn log_of_a_taint_with(
+    permission: WritePermission,
+    mode: WriteMode,
+    pods: usize,
+    tolerations: &str,
+) -> String {
     let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
     let unused =
         tower::service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
     let api = ApiClient::new(kube::Client::new(unused, "default"), "test");
-    let context = ControllerContext { mode, ..context(&clock, api, WritePermission::ReadOnly) };
+    let context = ControllerContext { mode, ..context(&clock, api, permission) };
     let (mut controller, mut sink) = (controller(), ReportSink::new(EvictionController::RECORDER_LIMITS));
     let mut engine = EvictionEngine::new(EvictionConfig::default());
     logged(LogFormat::Text, 0, || {
@@ -254,4 +263,27 @@ async fn a_thousand_pods_of_one_taint_are_a_hundred_lines_and_a_number() {
         );
         assert_eq!(lines(&format!("withheld=900 of=\"{message}\"")), 1, "{message}");
     }
+}
+
+/// The leader says once what a taint does to the pods of its node; a standby and an observer do not.
+#[tokio::test(start_paused = true)]
+async fn a_taint_that_evicts_pods_is_one_line_of_the_leader() {
+    const LINE: &str = "NoExecute taints of a node changed";
+    let brief = r#"{"key":"k","operator":"Exists","tolerationSeconds":300}"#;
+    let forever = r#"{"key":"k","operator":"Exists"}"#;
+    let lines = |permission, tolerations| {
+        let log = log_of_a_taint_with(permission, WriteMode::Enforce, 1_000, tolerations);
+        log.lines().filter(|line| line.contains(LINE)).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let all = lines(WritePermission::Always, brief);
+    assert_eq!(all.len(), 1, "{all:?}");
+    let said = r#"node="n" taints="k:NoExecute" due=0 counting=1000 first="2027-01-15T08:05:00Z" last="2027-01-15T08:05:00Z" staying=0"#;
+    assert!(all[0].ends_with(said), "{all:?}");
+    let now = lines(WritePermission::Always, "");
+    assert!(
+        now.len() == 1 && now[0].ends_with(r#"taints="k:NoExecute" due=1000 counting=0 staying=0"#),
+        "{now:?}"
+    );
+    assert_eq!(lines(WritePermission::Always, forever), [""; 0], "every pod stays");
+    assert_eq!(lines(WritePermission::ReadOnly, brief), [""; 0]);
 }

@@ -5,6 +5,7 @@ use crate::taint::Taint;
 use crate::taint_start::TaintStart;
 use crate::time::{Mono, Span};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 /// A report for users. Losing one changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -79,6 +80,13 @@ pub enum EvictionNotice {
         /// The pod.
         pod: PodRef,
     },
+    /// The NoExecute taints of a node changed, and evict pods of it.
+    NodeTaintsChanged {
+        /// The node.
+        node: NodeName,
+        /// What follows for its pods.
+        impact: Box<TaintImpact>,
+    },
     /// A NoExecute taint appeared without a `timeAdded` (`--stamp-taints`). Once per instance.
     TaintWithoutTimeAdded {
         /// The node.
@@ -90,6 +98,30 @@ pub enum EvictionNotice {
         /// When.
         at: Mono,
     },
+}
+
+/// What follows from a node's NoExecute taints for its pods: how many there are of each kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TaintImpact {
+    /// The taints.
+    pub taints: Vec<Taint>,
+    /// Pods that are evicted as soon as their turn comes.
+    pub due: usize,
+    /// Pods with a deadline.
+    pub counting: usize,
+    /// The first and the last of these deadlines.
+    pub deadlines: Option<(Mono, Mono)>,
+    /// Pods whose countdown is on hold.
+    pub held: usize,
+    /// Pods that stay.
+    pub staying: usize,
+}
+
+impl TaintImpact {
+    /// Whether a pod is evicted, now or later.
+    pub const fn evicts(&self) -> bool {
+        self.due + self.counting + self.held > 0
+    }
 }
 
 /// Why a countdown ended without an eviction.

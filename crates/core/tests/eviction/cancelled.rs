@@ -4,6 +4,7 @@ use crate::common::{World, bears, seconds};
 use crate::one_node;
 use taintward_core::eviction::EvictionNotice;
 use taintward_core::fact::PodLifePhase;
+use taintward_core::taint::TaintEffect;
 use taintward_core::toleration::{Toleration, TolerationOperator};
 
 /// The countdowns that were cancelled: the pod, the reason, and the taint's key.
@@ -70,4 +71,46 @@ fn a_pod_that_was_evicted_or_was_never_counting_cancels_nothing() {
     world.untaint("n1", "k");
     world.pass(seconds(1.0));
     assert!(cancelled(&world).is_empty());
+}
+
+/// The numbers of pods that each change of the taints left due, counting, held and staying, with the deadlines.
+fn impacts(world: &World) -> Vec<String> {
+    let text = |notice: &EvictionNotice| match notice {
+        EvictionNotice::NodeTaintsChanged { impact, .. } => {
+            let taints: Vec<String> = impact.taints.iter().map(ToString::to_string).collect();
+            let deadlines = impact.deadlines.map(|(first, last)| (first.as_micros(), last.as_micros()));
+            let counts = [impact.due, impact.counting, impact.held, impact.staying];
+            Some(format!("{} {counts:?} {deadlines:?}", taints.join(",")))
+        }
+        _ => None,
+    };
+    world.notices.iter().filter_map(text).collect()
+}
+
+#[test]
+fn a_change_of_taints_that_evicts_pods_is_one_notice_with_their_numbers() {
+    let mut world = one_node();
+    world.add_pod("now", "n1", &[]);
+    world.add_pod("soon", "n1", &[bears("k", Some(60)), bears("l", None)]);
+    world.add_pod("later", "n1", &[bears("k", Some(300)), bears("l", None)]);
+    world.add_pod("never", "n1", &[bears("k", None), bears("l", None), bears("m", None)]);
+    world.taint_as("n1", "s", TaintEffect::NoSchedule);
+    assert_eq!(impacts(&world), [""; 0], "no pod is evicted");
+    let (first, last) = (world.now + seconds(60.0), world.now + seconds(300.0));
+    world.taint("n1", "k");
+    let mut expected = vec![format!("k:NoExecute [1, 2, 0, 1] {:?}", Some((first, last)))];
+    assert_eq!(impacts(&world), expected);
+    world.pass(seconds(10.0));
+    assert_eq!(world.left(), ["now"]);
+    // A new pod, another effect, and the time that a client adds to a taint change nothing.
+    world.add_pod("new", "n1", &[bears("k", Some(600)), bears("l", None)]);
+    world.taint_as("n1", "t", TaintEffect::NoSchedule);
+    world.nodes.get_mut("n1").expect("the node").taints[1].taint.time_added = None;
+    world.taint_as("n1", "u", TaintEffect::NoSchedule);
+    assert_eq!(impacts(&world), expected);
+    world.taint("n1", "l");
+    let last = world.now + seconds(600.0);
+    expected.push(format!("k:NoExecute,l:NoExecute [0, 3, 0, 1] {:?}", Some((first, last))));
+    world.untaint("n1", "k");
+    assert_eq!(impacts(&world), expected, "every pod tolerates the other taint");
 }

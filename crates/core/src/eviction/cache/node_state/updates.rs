@@ -1,12 +1,16 @@
 //! Applies node facts and lists to the cache.
 
 use super::{NodeChange, NodeSource, NodeState};
+use crate::eviction::EvictionPhase;
 use crate::eviction::cache::{CacheUpdate, NodeEntry};
+use crate::eviction::notice::{EvictionNotice, TaintImpact};
 use crate::fact::NodeFact;
 use crate::identity::{NodeName, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};
 use crate::taint_start::ObservedVia;
 use crate::time::{Mono, Now};
+use crate::verdict::TaintInstance;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 impl ObjectIndex<NodeFact> for CacheUpdate<'_> {
@@ -76,6 +80,26 @@ impl CacheUpdate<'_> {
         }
         if reassess {
             self.reassess(&name, Some(&before), now.mono);
+            self.notice_changed_taints(name, &before);
+        }
+    }
+
+    /// Reports what a node's new taints do to its pods.
+    fn notice_changed_taints(&mut self, node: NodeName, before: &[TaintInstance]) {
+        let Some(entry) = self.cache.nodes.get(&node) else { return };
+        let is_known = |one: &TaintInstance, other: &TaintInstance| {
+            one.taint.is_same(&other.taint)
+                && one.taint.value == other.taint.value
+                && one.start == other.start
+        };
+        let taints = entry.taints();
+        if taints.len() == before.len() && taints.iter().zip(before).all(|(one, other)| is_known(one, other))
+        {
+            return;
+        }
+        let impact = impact(entry);
+        if impact.evicts() {
+            self.state.notices.push(EvictionNotice::NodeTaintsChanged { node, impact: Box::new(impact) });
         }
     }
 
@@ -92,4 +116,24 @@ impl CacheUpdate<'_> {
         self.reassess(name, before.as_ref().map(NodeState::taints), now);
         self.cache.remove_empty_entry(name);
     }
+}
+
+/// Counts a node's pods by what its taints do to them. A pod whose deletion is accepted counts no more.
+fn impact(entry: &NodeEntry) -> TaintImpact {
+    let taints = entry.taints().iter().map(|instance| instance.taint.clone()).collect();
+    let mut impact = TaintImpact { taints, ..TaintImpact::default() };
+    for pod in entry.pods.iter() {
+        match pod.phase() {
+            EvictionPhase::Idle => impact.staying += 1,
+            EvictionPhase::CountingDown(at) => {
+                impact.counting += 1;
+                let (first, last) = impact.deadlines.unwrap_or((at, at));
+                impact.deadlines = Some((first.min(at), last.max(at)));
+            }
+            EvictionPhase::OnHold(_) => impact.held += 1,
+            EvictionPhase::Due(_) | EvictionPhase::InProgress => impact.due += 1,
+            EvictionPhase::Deleted => {}
+        }
+    }
+    impact
 }
