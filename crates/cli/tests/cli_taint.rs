@@ -77,6 +77,17 @@ fn the_age_of_a_taint_is_by_the_clock_of_the_server() {
     assert!(row.starts_with("n1 ") && row.contains(" ago") && !row.contains(", in "), "{listed}");
 }
 
+/// A second of the server is much less than one of this machine.
+#[test]
+fn a_note_expires_by_the_clock_of_the_server() {
+    let stage = Stage::with(Folder::named("taint-expiry"), &["--empty", "--nodes", "1", "--speed", "3600"]);
+    stage.ok("node n1 disk=old:NoSchedule --for 1s");
+    stage.ok("node n1 power:NoSchedule --for 90d");
+    assert_eq!(stage.ok("node n1 --expired"), "node/n1 untainted\n");
+    let listed = stage.ok("node n1 --list");
+    assert!(!listed.contains("disk=old") && listed.contains("power:NoSchedule"), "{listed}");
+}
+
 #[test]
 fn a_note_goes_with_its_taint() {
     let stage = Stage::set("taint-notes");

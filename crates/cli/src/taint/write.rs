@@ -35,7 +35,6 @@ struct TaintWrite<'w> {
     change: &'w TaintEdit,
     nodes: &'w NodeClient,
     writing: PatchOptions,
-    now: Wall,
 }
 
 /// Changes nodes one after another. Returns the errors in their order.
@@ -50,7 +49,7 @@ pub(super) async fn all(
         field_validation: plan.validation,
         dry_run: plan.dry_run == DryRun::Server,
     };
-    let work = TaintWrite { plan, change, nodes, writing, now: Clock::system().now().wall };
+    let work = TaintWrite { plan, change, nodes, writing };
     let mut printer = TaintPrinter::new(plan);
     let mut failures = Vec::new();
     for name in names {
@@ -88,14 +87,15 @@ impl TaintWrite<'_> {
                     "node {name}: cannot decode the API server's response: {why}"
                 )])
             })?;
-            let expired = self.plan.expired.then(|| expired(&node, self.now));
+            let now = response.date.unwrap_or_else(|| Clock::system().now().wall);
+            let expired = self.plan.expired.then(|| expired(&node, now));
             if expired.as_ref().is_some_and(|change| change.remove.is_empty()) {
                 return Ok(None);
             }
             let change = expired.as_ref().unwrap_or(self.change);
             let applied = change.apply(&node.fact().taints, self.plan.overwrite);
             let applied = applied.map_err(|error| NodeWriteError::Reasons(error.messages(name)))?;
-            let notes = self.notes(&node, change, &applied);
+            let notes = self.notes(&node, change, &applied, now);
             if self.plan.dry_run == DryRun::Client {
                 let after = node.after(&applied, &change.add, &notes);
                 return Ok(Some((applied.word, after.to_string().into_bytes())));
@@ -117,12 +117,13 @@ impl TaintWrite<'_> {
         }
     }
 
-    /// Adds the notes of new taints, and removes those of overwritten and removed ones.
+    /// Adds the notes of new taints, and removes those of overwritten and removed ones. `now`: the API server's time.
     fn notes(
         &self,
         node: &EditableNode,
         change: &TaintEdit,
         applied: &EditResult,
+        now: Wall,
     ) -> Vec<node_client::AnnotationEdit> {
         let stays = |at: usize| applied.origins.contains(&TaintOrigin::Kept(at));
         let gone = node.fact().taints.iter().enumerate().filter(|(at, _)| !stays(*at));
@@ -131,7 +132,7 @@ impl TaintWrite<'_> {
         let wish = &self.plan.note;
         let until = wish.lasts.map(|lasts| {
             Wall::from_micros(
-                self.now.as_micros().saturating_add(i64::try_from(lasts.as_micros()).unwrap_or(i64::MAX)),
+                now.as_micros().saturating_add(i64::try_from(lasts.as_micros()).unwrap_or(i64::MAX)),
             )
         });
         let note = TaintNote { reason: wish.reason.clone(), until };
