@@ -283,6 +283,23 @@ async fn a_wrong_certificate_is_reported_as_such() {
 }
 
 #[tokio::test]
+async fn a_server_without_tls_is_reported_with_the_address_to_write() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async move {
+        let (mut connection, _) = listener.accept().await.unwrap();
+        let mut hello = [0; 1];
+        connection.read_exact(&mut hello).await.unwrap();
+        connection.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+    });
+    let plain = connected("plain", address, &certificate()).await;
+    let error = probe(&plain.client, LIMIT).await.unwrap_err();
+    assert_eq!(error, ProbeError::PlainHttp);
+    assert!(error.to_string().ends_with("write the address with http:// instead of https://"), "{error}");
+    serving.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_closed_port_and_a_silent_server_are_unreachable() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -23,6 +23,11 @@ pub enum ProbeError {
         "the API server cannot be reached: {0}; check its address, and that the network allows the connection"
     )]
     Unreachable(String),
+    /// The server answers without TLS.
+    #[error(
+        "the API server at this address speaks plain HTTP; write the address with http:// instead of https://"
+    )]
+    PlainHttp,
     /// One side does not accept the other's certificate.
     #[error(
         "the API server or this client rejected the other's certificate: {0}; check certificate-authority and \
@@ -102,7 +107,7 @@ fn sort(why: &kube::Error) -> ProbeError {
     let text = quiet(&error_chain(why));
     match find::<rustls::Error>(why) {
         Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
-            ProbeError::Unreachable("it speaks plain HTTP; write its address with http://".to_owned())
+            ProbeError::PlainHttp
         }
         Some(tls) => ProbeError::Certificate(quiet(&tls.to_string())),
         None => ProbeError::Unreachable(essence(&text).to_owned()),
