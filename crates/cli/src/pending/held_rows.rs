@@ -30,14 +30,14 @@ impl HeldRow {
         })
     }
 
-    /// The remark about held pods, if there are any.
-    pub(super) fn remark(rows: &[Self], now: Now) -> Option<String> {
+    /// The remark about held pods, if there are any. `offline`: the flags with which another command reads the same files.
+    pub(super) fn remark(rows: &[Self], now: Now, offline: &str) -> Option<String> {
         let first = rows.first()?;
         let be = if rows.len() == 1 { "is" } else { "are" };
         let names: Vec<String> = rows.iter().map(|row| format!("{}/{}", row.namespace, row.pod)).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         Some(format!(
-            "{} {be} held and without a deadline: {}. The first {}; taintward explain pod/{} -n {} shows why",
+            "{} {be} held and without a deadline: {}. The first {}; taintward explain pod/{} -n {}{offline} shows why",
             counted(rows.len(), "pod"),
             cluster_state::some(&names),
             messages::held(&first.record, now),

@@ -190,7 +190,7 @@ impl<'s> PendingList<'s> {
             .into_iter()
             .chain(self.late())
             .chain(guarded)
-            .chain(HeldRow::remark(&self.held, now))
+            .chain(HeldRow::remark(&self.held, now, &self.offline))
             .chain(self.being_deleted())
             .collect()
     }
