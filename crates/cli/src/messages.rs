@@ -1,6 +1,7 @@
 //! Formats what people read about a verdict: tolerations as in `kubectl describe`, reasons, lists.
 
 use crate::output::{PrintOptions, dated, harmless, when, wrap, zone_name};
+use crate::say;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
@@ -29,6 +30,13 @@ pub(crate) fn bullet(text: &mut String, sentence: &str, width: usize) {
     for (at, line) in wrap(&harmless(sentence), width.saturating_sub(2)).into_iter().enumerate() {
         let _ = writeln!(text, "{}{line}", if at == 0 { "- " } else { "  " });
     }
+}
+
+/// Prints a sentence to standard error, wrapped as on standard output.
+pub(crate) fn say_wrapped(sentence: &str, view: &PrintOptions) {
+    let mut text = String::new();
+    paragraph(&mut text, sentence, view);
+    text.lines().for_each(|line| say::line("", line));
 }
 
 /// The cluster or files of an answer, and its time, with the zone of all its times.

@@ -252,6 +252,18 @@ fn a_terminal_shows_the_list_and_is_restored() {
     assert!(code == 0 && shown.ends_with("\x1b[?25h\x1b[?1049l"), "{code} {shown:?}");
 }
 
+#[test]
+fn the_cluster_above_a_list_is_wrapped_for_a_narrow_terminal() {
+    let stage = Stage::set("pending-narrow");
+    for command in ["pending -A", "pending --past -A"] {
+        let (code, shown, _) = Terminal::sized(stage.command(command), 40, 24).ends();
+        let above = |line: &&str| !line.starts_with("No") && !line.starts_with("note");
+        let first: Vec<&str> = shown.lines().take_while(above).collect();
+        let fits = first.iter().all(|line| line.trim_end().len() <= 40);
+        assert!(code == 0 && first.len() > 1 && fits, "{command}: {shown}");
+    }
+}
+
 /// Two pods of a Deployment, one of another kind of the same name, one of another Deployment.
 const PODS: &str = r#"{"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [
     {"metadata": {"name": "web-5c-a", "namespace": "shop", "uid": "1", "labels": {"pod-template-hash": "5c"},

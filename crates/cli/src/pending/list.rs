@@ -29,7 +29,8 @@ pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
     let list = PendingList::of(&state, enforcers, &namespace, offline(options));
     if options.output.is_for_people() {
         if io::stderr().is_terminal() {
-            say::line("", messages::about(&state.from, state.snapshot.now()));
+            let context = messages::about(&state.from, state.snapshot.now());
+            messages::say_wrapped(&context, options.output.view());
         }
         if list.is_unknown() {
             say::line("", "It is unknown which pods are counting down, because no node could be read.");

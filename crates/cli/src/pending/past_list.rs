@@ -25,7 +25,8 @@ pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
     let exit_code = if state.gaps.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     if options.output.is_for_people() {
         if io::stderr().is_terminal() {
-            say::line("", messages::about(&state.from, state.snapshot.now()));
+            let context = messages::about(&state.from, state.snapshot.now());
+            messages::say_wrapped(&context, options.output.view());
         }
         if evictions.is_empty() {
             let partly = if state.gaps.is_empty() { "" } else { "Partial result: " };
