@@ -29,6 +29,7 @@ use crate::say;
 use crate::taint_note::TaintNote;
 use serde_json::{Value, json};
 use std::process::ExitCode;
+use taint_description::ShownMeanings;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::taint::Taint;
 use target::{Target, TargetKind};
@@ -154,8 +155,8 @@ trait Explanation {
     /// `pod/web-1`, `deployment/web`.
     fn name(&self) -> String;
 
-    /// The text for people.
-    fn text(&self, view: &PrintOptions, text: &mut String);
+    /// The text for people, without the meanings of taints that were shown before.
+    fn text(&self, view: &PrintOptions, shown: &mut ShownMeanings, text: &mut String);
 
     /// The object for programs.
     fn object(&self) -> Value;
@@ -226,11 +227,12 @@ impl Printable for Explanations<'_> {
         if view.headers {
             paragraph(&mut text, &messages::about(&state.from, state.snapshot.now()), view);
         }
+        let mut shown = ShownMeanings::default();
         for (at, explanation) in self.found.iter().enumerate() {
             if at > 0 || view.headers {
                 text.push('\n');
             }
-            explanation.text(view, &mut text);
+            explanation.text(view, &mut shown, &mut text);
         }
         let gaps = self.context.related.state.gaps.len() + self.missing.len();
         if gaps > 0 {

@@ -3,7 +3,7 @@
 mod node_object;
 mod node_text;
 
-use super::taint_description::TaintDescription;
+use super::taint_description::{ShownMeanings, TaintDescription};
 use super::target::TargetKind;
 use super::{ExplainContext, Explanation, ExplanationResult, not_found};
 use crate::cluster_state::details::{ConditionDetails, NodeDetails};
@@ -43,8 +43,8 @@ impl Explanation for NodeExplanation<'_> {
         format!("node/{}", self.node_name())
     }
 
-    fn text(&self, view: &PrintOptions, text: &mut String) {
-        node_text::text(self, view, text);
+    fn text(&self, view: &PrintOptions, shown: &mut ShownMeanings, text: &mut String) {
+        node_text::text(self, view, shown, text);
     }
 
     fn object(&self) -> Value {

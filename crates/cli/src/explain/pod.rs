@@ -14,7 +14,7 @@ mod scheduling_hold;
 mod taint_explanation;
 mod workload;
 
-use super::taint_description::TaintDescription;
+use super::taint_description::{ShownMeanings, TaintDescription};
 use super::target::{Target, TargetKind};
 use super::{ExplainContext, Explanation, ExplanationResult};
 use crate::active_controllers::RestartedCountdown;
@@ -82,8 +82,8 @@ impl Explanation for PodExplanation<'_> {
         format!("pod/{}", self.details.name)
     }
 
-    fn text(&self, view: &PrintOptions, text: &mut String) {
-        pod_text::text(self, view, text);
+    fn text(&self, view: &PrintOptions, shown: &mut ShownMeanings, text: &mut String) {
+        pod_text::text(self, view, shown, text);
     }
 
     fn object(&self) -> Value {

@@ -4,9 +4,21 @@ use super::{ExplainContext, object_parts, text_parts};
 use crate::messages::{at_moment, stamp};
 use crate::taint_note::TaintNote;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use taintward_core::taint::{Taint, TaintEffect, WellKnownTaint};
 use taintward_core::taint_start::{TaintStart, TaintStartSource};
 use taintward_core::time::{Now, Wall};
+
+/// The meanings of taints that the output has already.
+#[derive(Debug, Default)]
+pub(super) struct ShownMeanings(BTreeSet<String>);
+
+impl ShownMeanings {
+    /// Whether the output does not have this yet.
+    pub(super) fn add(&mut self, meaning: &str) -> bool {
+        self.0.insert(meaning.to_owned())
+    }
+}
 
 /// A taint of a node.
 pub(super) struct TaintDescription<'s> {
@@ -49,13 +61,17 @@ impl<'s> TaintDescription<'s> {
     }
 
     /// The note about it, and its meaning; only the former if the latter was shown before.
-    pub(super) fn background(&self, now: Now, with_meaning: bool) -> String {
+    pub(super) fn background(&self, now: Now, shown: &mut ShownMeanings) -> String {
         let noted = self.note.as_ref().map(|note| noted(note, now)).unwrap_or_default();
-        let meaning = self.meaning.filter(|_| with_meaning).map(|known| {
+        let meaning = self.meaning.map(|known| {
             let WellKnownTaint { what, who, value, .. } = known;
             let value = value.map(|value| format!(" Its value: {value}.")).unwrap_or_default();
             format!(" It means: {what}.{value} Set by: {who}. What to do: {}.", known.action(now.wall))
         });
+        let meaning = meaning.filter(|meaning| shown.add(meaning));
+        if let Some(WellKnownTaint { what, .. }) = self.meaning {
+            shown.add(what);
+        }
         noted + &meaning.unwrap_or_default()
     }
 

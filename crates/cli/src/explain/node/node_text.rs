@@ -2,13 +2,18 @@
 
 use super::NodeExplanation;
 use crate::color::Color;
-use crate::explain::taint_description::TaintDescription;
+use crate::explain::taint_description::{ShownMeanings, TaintDescription};
 use crate::explain::text_parts::{self, list};
 use crate::messages::{self, paragraph};
 use crate::output::{PrintOptions, Table, TableCell, TableColumn};
 use taintward_core::verdict::EvictionExemption;
 
-pub(super) fn text(explanation: &NodeExplanation<'_>, view: &PrintOptions, text: &mut String) {
+pub(super) fn text(
+    explanation: &NodeExplanation<'_>,
+    view: &PrintOptions,
+    shown: &mut ShownMeanings,
+    text: &mut String,
+) {
     let node = explanation.node();
     let ready = match node.ready {
         Some(true) => "Ready",
@@ -18,7 +23,7 @@ pub(super) fn text(explanation: &NodeExplanation<'_>, view: &PrintOptions, text:
     let cordoned = if node.unschedulable { ", cordoned: no new pods" } else { "" };
     paragraph(text, &format!("Node {}: {ready}{cordoned}", explanation.node_name()), view);
     paragraph(text, &fares(explanation), view);
-    taints(explanation, view, text);
+    taints(explanation, view, shown, text);
     let ailments: Vec<String> = explanation
         .ailments()
         .into_iter()
@@ -69,19 +74,21 @@ fn fares(explanation: &NodeExplanation<'_>) -> String {
     }
 }
 
-fn taints(explanation: &NodeExplanation<'_>, view: &PrintOptions, text: &mut String) {
+fn taints(
+    explanation: &NodeExplanation<'_>,
+    view: &PrintOptions,
+    shown: &mut ShownMeanings,
+    text: &mut String,
+) {
     let taints = explanation.taints();
     if taints.is_empty() {
         text.push('\n');
         return paragraph(text, "It has no taints, so no pod is evicted.", view);
     }
     let now = explanation.now();
-    let keys: Vec<&str> = explanation.node().fact.taints.iter().map(|taint| &*taint.key).collect();
-    let one = |(at, taint): (usize, &TaintDescription<'_>)| {
-        let is_repeated = keys[..at].contains(&keys[at]);
-        format!("{}.{}", taint.heading(now), taint.background(now, !is_repeated))
-    };
-    let sentences: Vec<String> = taints.iter().enumerate().map(one).collect();
+    let one =
+        |taint: &TaintDescription<'_>| format!("{}.{}", taint.heading(now), taint.background(now, shown));
+    let sentences: Vec<String> = taints.iter().map(one).collect();
     list(text, "Its taints:", &sentences, view);
     let writers = explanation.details.map(|details| &details.writers[..]).unwrap_or_default();
     if let [(last, at), ..] = writers {

@@ -1,6 +1,7 @@
 //! Explains a pod that does not exist, from its remaining events and the other pods of its workload.
 
 use crate::cluster_state::details::{EventDetails, PodDetails};
+use crate::explain::taint_description::ShownMeanings;
 use crate::explain::target::TargetKind;
 use crate::explain::{ExplainContext, Explanation, ExplanationResult, not_found, object_parts, text_parts};
 use crate::messages::paragraph;
@@ -55,7 +56,7 @@ impl Explanation for MissingPodExplanation<'_> {
         format!("pod/{}", self.name)
     }
 
-    fn text(&self, view: &PrintOptions, text: &mut String) {
+    fn text(&self, view: &PrintOptions, _: &mut ShownMeanings, text: &mut String) {
         let now = self.context.snapshot().now();
         let space = self.context.namespace().map(|space| format!("{space}/")).unwrap_or_default();
         paragraph(text, &format!("Pod {space}{}", self.name), view);

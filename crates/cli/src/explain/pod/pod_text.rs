@@ -3,6 +3,7 @@
 use super::taint_explanation::TaintExplanation;
 use super::{PodExplanation, PodLocation, blockers, ending, possible_nodes};
 use crate::cluster_state::details::PodDetails;
+use crate::explain::taint_description::ShownMeanings;
 use crate::explain::text_parts::{self, list};
 use crate::messages::{at_moment, paragraph};
 use crate::output::PrintOptions;
@@ -12,7 +13,12 @@ use taintward_core::taint::{Taint, TaintEffect, WellKnownTaint};
 use taintward_core::taint_start::BindingSource;
 use taintward_core::time::Now;
 
-pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: &mut String) {
+pub(super) fn text(
+    explanation: &PodExplanation<'_>,
+    view: &PrintOptions,
+    shown: &mut ShownMeanings,
+    text: &mut String,
+) {
     let PodDetails { namespace, name, node, .. } = explanation.details;
     let on = if node.is_empty() { " without a node".to_owned() } else { format!(" on node {node}") };
     let maker = explanation.workload().filter(|workload| workload.kind != WorkloadKind::Bare);
@@ -27,9 +33,10 @@ pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: 
         let (at, source) = (at_moment(explanation.now(), pod.arrival.at), arrival(pod.arrival.source));
         paragraph(text, &format!("It was bound to its node at {at} ({source})."), view);
     }
-    let parts: Vec<String> = explanation.parts().iter().map(|part| taint(part, explanation.now())).collect();
+    let parts = explanation.parts();
+    let parts: Vec<String> = parts.iter().map(|part| taint(part, explanation.now(), shown)).collect();
     list(text, "NoExecute taints of its node:", &parts, view);
-    list(text, "Other taints of its node, which evict no pod:", &others(explanation), view);
+    list(text, "Other taints of its node, which evict no pod:", &others(explanation, shown), view);
     possible_nodes::text(explanation, view, text);
     list(text, "How it ended:", &ending::of(explanation), view);
     list(text, blockers::heading(explanation), &blockers::of(explanation), view);
@@ -42,7 +49,7 @@ pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: 
 }
 
 /// The sentences about one taint.
-fn taint(part: &TaintExplanation<'_>, now: Now) -> String {
+fn taint(part: &TaintExplanation<'_>, now: Now, shown: &mut ShownMeanings) -> String {
     let mut sentence = format!("{}: {}", part.description.heading(now), part.answered());
     sentence += &part.follows(now).map(|follows| format!("; {follows}.")).unwrap_or_else(|| ".".to_owned());
     if part.reason.counts_from > part.instance.start.at {
@@ -56,10 +63,10 @@ fn taint(part: &TaintExplanation<'_>, now: Now) -> String {
     if let Some(trap) = part.trapped() {
         sentence += &format!(" Note: {trap}.");
     }
-    sentence + &part.description.background(now, true)
+    sentence + &part.description.background(now, shown)
 }
 
-fn others(explanation: &PodExplanation<'_>) -> Vec<String> {
+fn others(explanation: &PodExplanation<'_>, shown: &mut ShownMeanings) -> Vec<String> {
     let sentence = |(taint, bears): (&Taint, bool)| {
         let does = match &taint.effect {
             TaintEffect::NoSchedule => "keeps new pods off",
@@ -71,7 +78,7 @@ fn others(explanation: &PodExplanation<'_>) -> Vec<String> {
         } else {
             "the pod does not tolerate it, but already runs here"
         };
-        let known = WellKnownTaint::of(taint);
+        let known = WellKnownTaint::of(taint).filter(|known| shown.add(known.what));
         let means = known.map(|known| format!(". It means: {}", known.what)).unwrap_or_default();
         format!("{taint}: {does}; {bears}{means}")
     };

@@ -5,6 +5,7 @@
 use super::PodExplanation;
 use crate::cluster_state::details::{PodDetails, WorkloadOwner};
 use crate::color::Color;
+use crate::explain::taint_description::ShownMeanings;
 use crate::explain::target::Target;
 use crate::explain::{ExplainContext, Explanation, ExplanationResult, not_found, text_parts};
 use crate::messages::{self, paragraph, stamp};
@@ -112,7 +113,7 @@ impl Explanation for WorkloadExplanation<'_> {
         format!("{}/{}", self.target.kind.as_str(), self.target.name)
     }
 
-    fn text(&self, view: &PrintOptions, text: &mut String) {
+    fn text(&self, view: &PrintOptions, _: &mut ShownMeanings, text: &mut String) {
         let now = self.context.snapshot().now();
         let (kind, counts) = (self.maker.of_api().0, self.counts(now));
         paragraph(text, &format!("{kind} {}/{}", self.namespace, self.target.name), view);
