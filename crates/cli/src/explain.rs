@@ -55,7 +55,7 @@ enum ExplainError {
 pub(crate) fn run(options: &ExplainOptions) -> ExitCode {
     let done = answer(options);
     if let Err(ExplainError::ClusterState(why)) = &done {
-        why.gaps().iter().for_each(say::error);
+        say::errors(why.gaps());
     }
     say::exit_code(done)
 }
@@ -63,10 +63,10 @@ pub(crate) fn run(options: &ExplainOptions) -> ExitCode {
 fn answer(options: &ExplainOptions) -> Result<ExitCode, ExplainError> {
     let context = ExplainContext::read(options)?;
     let state = &context.related.state;
-    state.gaps.iter().for_each(say::error);
+    say::errors(&state.gaps);
     state.notes.iter().for_each(say::note);
     let explanations = Explanations::of(&context, &options.targets);
-    explanations.missing.iter().for_each(say::error);
+    say::errors(&explanations.missing);
     if !explanations.found.is_empty() {
         options.output.print(&explanations)?;
     }

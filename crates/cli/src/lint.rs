@@ -143,8 +143,8 @@ fn print(plan: &LintOptions, report: &LintReportData) -> ExitCode {
 /// Prints everything but findings to standard error, so that standard output keeps its format. A failure to write it is
 /// ignored.
 fn complain(report: &LintReportData) {
-    report.unreadable.iter().for_each(say::error);
-    report.gaps.iter().for_each(say::error);
+    say::errors(&report.unreadable);
+    say::errors(&report.gaps);
 }
 
 fn remark(plan: &LintOptions, report: &LintReportData) {

@@ -55,7 +55,7 @@ pub(crate) fn run(options: &PendingOptions) -> ExitCode {
         (false, false) => list::run(options),
     };
     if let Err(PendingError::ClusterState(why)) = &done {
-        why.gaps().iter().for_each(say::error);
+        say::errors(why.gaps());
     }
     say::exit_code(done)
 }

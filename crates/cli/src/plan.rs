@@ -62,7 +62,7 @@ struct EditedNodes {
 pub(crate) fn run(options: PlanOptions) -> ExitCode {
     let done = answer(options);
     if let Err(PlanError::ClusterState(why)) = &done {
-        why.gaps().iter().for_each(say::error);
+        say::errors(why.gaps());
     }
     say::exit_code(done)
 }
@@ -104,7 +104,7 @@ fn answer(options: PlanOptions) -> Result<ExitCode, PlanError> {
     let edited = node_edits::apply(&state.snapshot, &edits, &health)?;
     let question = ForecastOptions { until, places_max: PLACES_MOST, about: &state.about };
     let forecast = forecast(&state.snapshot, &edited.changes, question);
-    state.gaps.iter().for_each(say::error);
+    say::errors(&state.gaps);
     state.notes.iter().for_each(say::note);
     let answer = PlanReport::new(&state, &forecast, &edited.descriptions, until, limit);
     output.print(&answer)?;

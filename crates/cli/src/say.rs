@@ -23,6 +23,18 @@ pub(crate) fn error(why: impl Display) {
     line("error: ", why);
 }
 
+/// The largest number of errors of one kind that are printed.
+const ERRORS_MAX: usize = 50;
+
+/// A line each; of many the first, and the number of the others.
+pub(crate) fn errors(all: &[impl Display]) {
+    all.iter().take(ERRORS_MAX).for_each(error);
+    match all.len().saturating_sub(ERRORS_MAX) {
+        0 => {}
+        more => error(format!("there are {more} more errors like these")),
+    }
+}
+
 /// `warning: ...`
 pub(crate) fn warning(what: &str) {
     line("warning: ", what);

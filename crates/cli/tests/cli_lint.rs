@@ -53,6 +53,20 @@ spec:
     metadata: {labels: {app: logs}}
     spec:
       containers: [{name: a, image: a}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: fine, namespace: shop}
+spec:
+  containers: [{name: a, image: a}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: odd, namespace: shop}
+spec:
+  tolerations:
+  - {key: dedicatd, operator: Exists, effect: NoSchedule}
+  containers: [{name: a, image: a}]
 ";
 
 /// `taintward lint ...` with a clean environment: exit code, standard output, standard error.
@@ -86,29 +100,30 @@ fn a_cluster_is_read_as_files_are() {
     let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
     let unneeded = "TL301 Deployment shop/web spec.template.spec.tolerations[0]";
+    let of_a_pod = "TL301 Pod shop/odd spec.tolerations[0]";
     let no_daemon = "TL302 Node /n1 spec.taints[1]";
     let (code, out, said) = lint(&kubeconfig, &["-A", "-o", "json"]);
     assert_eq!((code, said.as_str()), (0, ""), "{out}");
     let mut all = told(&out);
     all.sort();
-    assert_eq!(all, [unneeded, no_daemon]);
+    assert_eq!(all, [unneeded, of_a_pod, no_daemon]);
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((&report["complete"], &report["summary"]["nodes"]), (&true.into(), &2.into()));
-    // The pods and ReplicaSets of the Deployment are not reported separately.
-    assert_eq!(report["summary"]["workloads"], 2);
+    // The pods and ReplicaSets of the Deployment are not reported separately; pods without an owner are.
+    assert_eq!(report["summary"]["workloads"], 4);
     // With a namespace, and with labels; node agents of other namespaces count, too.
     let of = |arguments: &[&str]| told(&lint(&kubeconfig, &[arguments, &["-o", "json"]].concat()).1);
-    assert_eq!(of(&["-n", "shop"]).len(), 2);
+    assert_eq!(of(&["-n", "shop"]).len(), 3);
     assert_eq!(of(&[]), [no_daemon], "the context's namespace is another");
     assert_eq!(of(&["-A", "-l", "app=web"]).len(), 2);
-    assert_eq!(of(&["-A", "-l", "app!=web"]), [no_daemon]);
+    assert_eq!(of(&["-A", "-l", "app!=web"]), [of_a_pod, no_daemon]);
     let (code, out, said) = lint(&kubeconfig, &["-n", "shop", "--fail-on", "info"]);
     assert_eq!(code, 2);
     assert!(
         out.contains("TL301 Deployment shop/web  spec.template.spec.tolerations[0]  [unneeded-toleration]\n"),
         "{out}"
     );
-    assert!(said.contains("0 errors, 1 warning, 1 info in 1 workload and 2 nodes"), "{said}");
+    assert!(said.contains("0 errors, 1 warning, 2 infos in 3 workloads and 2 nodes"), "{said}");
     let (code, _, said) = lint(&kubeconfig, &["-l", "app=("]);
     assert!(code == 1 && said.contains("400"), "{said}");
 }
@@ -140,7 +155,7 @@ fn files_are_compared_with_a_cluster() {
     assert!(words.contains("TL301 Pod a") && words.contains("there is dedicated=db:NoSchedule"), "{out}");
     assert!(words.contains("TL304 Pod a"), "{out}");
     assert!(!words.contains("TL302"), "the nodes themselves are not checked: {out}");
-    assert!(said.contains("0 errors, 1 warning, 1 info in 1 workload and 2 nodes of 1 file"), "{said}");
+    assert!(said.contains("0 errors, 1 warning, 2 infos in 3 workloads and 2 nodes of 1 file"), "{said}");
     let (code, _, said) = lint(&kubeconfig, &["-f", &pod]);
     assert!(code == 1 && said.contains("or add --against-cluster"), "{said}");
     let (code, _, said) = lint(&kubeconfig, &["--against-cluster"]);
@@ -179,4 +194,19 @@ fn an_unreachable_cluster_is_reported() {
     let (code, out, said) = lint(&file, &[]);
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(said.starts_with("error: context \"x\"") && said.contains("refused"), "{said}");
+}
+
+#[test]
+fn of_many_broken_files_the_first_are_named_and_the_others_counted() {
+    let folder = Folder::named("broken");
+    for at in 0..60 {
+        folder.write(&format!("{at:02}.yaml"), "spec: [\n");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.args(["lint", "-f"]).arg(folder.path());
+    let done = command.output().unwrap();
+    let errors = text(&done.stderr);
+    let named = errors.lines().filter(|line| line.contains(".yaml:")).count();
+    assert_eq!((done.status.code(), named), (Some(1), 50), "{errors}");
+    assert!(errors.contains("error: there are 10 more errors like these\n"), "{errors}");
 }

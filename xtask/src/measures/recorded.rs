@@ -8,7 +8,7 @@ use super::measure::Measure;
 
 /// The name of each measure and its largest allowed value.
 pub(crate) const RECORDED: [(&str, f64); 13] = [
-    ("production lines", 124_400.0),
+    ("production lines", 124_600.0),
     ("types that share their name, %", 2.0),
     ("type names declared twice in a crate", 0.0),
     ("pub(super), pub(in ...) per 1,000 lines", 8.0),

@@ -24,7 +24,7 @@ use taintward_core::verdict::EvictionExemption;
 /// Prints the list; returns whether all of it could be read.
 pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
     let PendingSnapshot { state, enforcers, namespace, elsewhere } = read(options)?;
-    state.gaps.iter().for_each(say::error);
+    say::errors(&state.gaps);
     state.notes.iter().for_each(say::note);
     let list = PendingList::of(&state, enforcers, &namespace, offline(options));
     if options.output.is_for_people() {

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
     let (related, namespace) = read(options)?;
     let state = &related.state;
-    state.gaps.iter().for_each(say::error);
+    say::errors(&state.gaps);
     state.notes.iter().for_each(say::note);
     let mut evictions = PastEviction::all(&state.snapshot, &related.details.past_events);
     evictions.retain(|eviction| namespace.is_empty() || eviction.namespace() == namespace);
