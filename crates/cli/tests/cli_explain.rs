@@ -366,6 +366,7 @@ fn pods_on_many_nodes_need_no_request_for_each() {
 
 const POD: &str = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "uid": "u"},
     "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}"#;
+const NO_PODS: &str = r#"{"kind": "PodList", "metadata": {}, "items": []}"#;
 
 #[test]
 fn what_may_not_be_read_makes_the_answer_partial() {
@@ -373,9 +374,7 @@ fn what_may_not_be_read_makes_the_answer_partial() {
     let kubeconfig = serve(&folder, |path| match path {
         "/api/v1/namespaces/shop/pods/web" => There::Object(POD),
         "/api/v1/namespaces/shop/pods/gone" => There::Nothing,
-        "/api/v1/namespaces/shop/pods" => {
-            There::Object(r#"{"kind": "PodList", "metadata": {}, "items": []}"#)
-        }
+        "/api/v1/namespaces/shop/pods" => There::Object(NO_PODS),
         _ => There::Hidden,
     });
     let (code, out, said) = ended(command(&kubeconfig, "explain pod/web"));
