@@ -61,17 +61,13 @@ fn on_the_board(board: &BoardAddress, count: usize) -> BTreeMap<String, BoardRow
     rows
 }
 
-/// Waits until the board shows these pods, as a watch is a moment behind a list. `pending` knows the second in which a
-/// taint was written; the board saw it arrive within that second, and rounds.
+/// Waits until the board shows these pods, as a watch is a moment behind a list.
 async fn the_board_agrees(board: &Arc<BoardAddress>, expected: BTreeMap<String, BoardRow>) {
-    let same = |(shown, expected): (&BoardRow, &BoardRow)| {
-        (shown.0, &shown.2) == (expected.0, &expected.2) && (0..=1).contains(&(shown.1 - expected.1))
-    };
     let began = Instant::now();
     loop {
         let (board, count) = (Arc::clone(board), expected.len());
         let shown = tokio::task::spawn_blocking(move || on_the_board(&board, count)).await.unwrap();
-        if shown.keys().eq(expected.keys()) && shown.values().zip(expected.values()).all(same) {
+        if shown == expected {
             return;
         }
         assert!(began.elapsed() < Duration::from_secs(3), "board {shown:?}, pending {expected:?}");
