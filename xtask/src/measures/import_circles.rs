@@ -1,56 +1,62 @@
-//! Finds circles of imports between the modules of a crate, and between its folders.
+//! Finds circles of imports between the modules of a crate, and between its top-level modules with all that they contain.
 //!
 //! - A circle is a set of files in which each file reaches every other file by imports. A module and its child may import each
 //!   other; they belong to a circle only if other files close it.
-//! - A folder is a module with children. See `imports.rs` for what counts as an import.
+//! - See `imports.rs` for what counts as an import.
 
 use super::imports::{CrateImports, Edges, ModulePath};
 use super::measure::{Goal, Measure};
 use super::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The number of circles, the number of files in the largest, and the number of circles in more than one folder.
+/// The number of circles, the number of files in the largest, and the number of circles of top-level modules.
 pub(crate) fn measures(sources: &[Source]) -> [Measure; 3] {
     let mut crates: BTreeMap<&str, Vec<&Source>> = BTreeMap::new();
     for source in sources {
         crates.entry(source.package()).or_default().push(source);
     }
-    let mut circles = Vec::new();
+    let (mut of_files, mut of_modules) = (Vec::new(), Vec::new());
+    let mut largest = 0;
     for (package, sources) in crates {
         let edges = CrateImports::read(&sources).edges();
-        circles.extend(circles_of(&edges).iter().map(|files| Circle::new(package, files, &edges)));
+        for circle in circles_of(&edges) {
+            let names = circle.iter().map(|module| module.join("::")).collect::<Vec<_>>().join(", ");
+            of_files.push(format!("{package}, {} files: {names}", circle.len()));
+            largest = largest.max(circle.len());
+        }
+        of_modules.extend(top_level_circles(&edges).iter().map(|circle| format!("{package}: {circle}")));
     }
-    circles.sort_by_key(|circle| std::cmp::Reverse(circle.files));
-    let largest = circles.first().map_or(0, |circle| circle.files);
-    let described = |circles: &[&Circle]| circles.iter().map(|circle| circle.description.clone()).collect();
-    let across: Vec<&Circle> = circles.iter().filter(|circle| circle.crosses_folders).collect();
+    let largest = u32::try_from(largest).unwrap_or(u32::MAX);
     [
-        Measure::count("import circles", Goal::AtMost(5.0), described(&circles.iter().collect::<Vec<_>>())),
-        Measure::new("files in the largest import circle", largest, Goal::AtMost(5.0), Vec::new()),
-        Measure::count("import circles between folders", Goal::AtMost(0.0), described(&across)),
+        Measure::count("import circles", Goal::AtMost(0.0), of_files),
+        Measure::new("files in the largest import circle", largest, Goal::AtMost(0.0), Vec::new()),
+        Measure::count("circles of top-level modules", Goal::AtMost(0.0), of_modules),
     ]
 }
 
-struct Circle {
-    files: u32,
-    crosses_folders: bool,
-    description: String,
-}
-
-impl Circle {
-    fn new(package: &str, modules: &BTreeSet<&ModulePath>, edges: &Edges) -> Self {
-        let is_folder = |module: &ModulePath| edges.keys().any(|other| is_child(other, module));
-        let folder = |module: &&ModulePath| match module.split_last() {
-            Some((_, parent)) if !is_folder(module) => parent.to_vec(),
-            _ => module.to_vec(),
-        };
-        let names = modules.iter().map(|module| module.join("::")).collect::<Vec<_>>().join(", ");
-        Self {
-            files: u32::try_from(modules.len()).unwrap_or(u32::MAX),
-            crosses_folders: modules.iter().map(folder).collect::<BTreeSet<_>>().len() > 1,
-            description: format!("{package}, {} files: {names}", modules.len()),
-        }
+/// Describes the circles of top-level modules, each with the imports inside it.
+fn top_level_circles(edges: &Edges<'_>) -> Vec<String> {
+    let mut tops: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (from, to) in edges {
+        let Some(from) = from.first() else { continue };
+        let to = to.iter().filter_map(|module| module.first()).filter(|to| *to != from);
+        tops.entry(from).or_default().extend(to.map(String::as_str));
     }
+    let described = |circle: &BTreeSet<&str>| {
+        let is_inside = |from: &ModulePath, to: &ModulePath| match (from.first(), to.first()) {
+            (Some(from), Some(to)) => {
+                from != to && circle.contains(from.as_str()) && circle.contains(to.as_str())
+            }
+            _ => false,
+        };
+        let all = edges.iter().flat_map(|(from, to)| to.iter().map(move |to| (from, to)));
+        let inside = all.filter(|(from, to)| is_inside(from, to));
+        inside
+            .map(|(from, to)| format!("{} -> {}", from.join("::"), to.join("::")))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    components(&tops).iter().map(described).collect()
 }
 
 /// The circles that are closed by more than a parent and its child.
@@ -71,13 +77,14 @@ fn is_child(module: &ModulePath, of: &ModulePath) -> bool {
 }
 
 /// The strongly connected components of more than one module.
-fn components<'s>(edges: &Edges<'s>) -> Vec<BTreeSet<&'s ModulePath>> {
-    let reached: BTreeMap<_, _> = edges.keys().map(|module| (*module, reached_from(module, edges))).collect();
+fn components<M: Ord + Copy>(edges: &BTreeMap<M, BTreeSet<M>>) -> Vec<BTreeSet<M>> {
+    let reached: BTreeMap<M, _> =
+        edges.keys().map(|module| (*module, reached_from(*module, edges))).collect();
     let mut placed = BTreeSet::new();
     let mut components = Vec::new();
     for (module, from_here) in &reached {
         let back = from_here.iter().filter(|other| reached[*other].contains(module));
-        let component: BTreeSet<&ModulePath> = back.copied().chain([*module]).collect();
+        let component: BTreeSet<M> = back.copied().chain([*module]).collect();
         if component.len() > 1 && placed.insert(component.first().copied()) {
             components.push(component);
         }
@@ -85,11 +92,11 @@ fn components<'s>(edges: &Edges<'s>) -> Vec<BTreeSet<&'s ModulePath>> {
     components
 }
 
-fn reached_from<'s>(module: &'s ModulePath, edges: &Edges<'s>) -> BTreeSet<&'s ModulePath> {
+fn reached_from<M: Ord + Copy>(module: M, edges: &BTreeMap<M, BTreeSet<M>>) -> BTreeSet<M> {
     let mut reached = BTreeSet::new();
     let mut next = vec![module];
     while let Some(module) = next.pop() {
-        next.extend(edges[module].iter().filter(|to| reached.insert(**to)));
+        next.extend(edges[&module].iter().filter(|to| reached.insert(**to)));
     }
     reached
 }
@@ -100,18 +107,20 @@ mod tests {
     use super::super::source::Source;
     use super::measures;
 
-    /// Circles, files in the largest, circles between folders; and the descriptions of the circles.
+    /// Circles, files in the largest, circles of top-level modules; and the descriptions of the circles of files.
     fn circles(files: &[(&str, &str)]) -> ([f64; 3], Vec<String>) {
-        let parse = |(path, text): &(&str, &str)| Source::parse(&format!("crates/core/src/{path}"), text);
-        let sources: Vec<Source> = files.iter().map(|file| parse(file).unwrap()).collect();
-        let measures = measures(&sources);
+        let measures = measures(&files.iter().map(source).collect::<Vec<_>>());
         (measures.each_ref().map(super::Measure::value), measures[0].findings().to_vec())
+    }
+
+    fn source((path, text): &(&str, &str)) -> Source {
+        Source::parse(&format!("crates/core/src/{path}"), text).unwrap()
     }
 
     #[test]
     fn a_circle_is_found() {
         let files = [("a.rs", "use crate::b;"), ("b.rs", "use crate::c;"), ("c.rs", "use crate::a;")];
-        assert_eq!(circles(&files), ([1.0, 3.0, 0.0], vec!["core, 3 files: a, b, c".to_owned()]));
+        assert_eq!(circles(&files), ([1.0, 3.0, 1.0], vec!["core, 3 files: a, b, c".to_owned()]));
     }
 
     #[test]
@@ -129,7 +138,18 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_between_folders_is_distinguished_from_one_inside() {
+    fn a_circle_of_top_level_modules_needs_no_circle_of_files() {
+        let open =
+            [("a.rs", ""), ("b.rs", ""), ("a/c.rs", "use crate::b::d;"), ("a/e.rs", ""), ("b/d.rs", "")];
+        assert_eq!(circles(&open).0, [0.0; 3]);
+        let closed = [&open[..4], &[("b/d.rs", "use crate::a::e;")]].concat();
+        assert_eq!(circles(&closed).0, [0.0, 0.0, 1.0]);
+        let measures = measures(&closed.iter().map(source).collect::<Vec<_>>());
+        assert_eq!(measures[2].findings(), ["core: a::c -> b::d, b::d -> a::e"]);
+    }
+
+    #[test]
+    fn a_circle_inside_a_module_is_one_of_files_only() {
         let across =
             [("a/b.rs", "use crate::c::d;"), ("c/d.rs", "use crate::a::b;"), ("a.rs", ""), ("c.rs", "")];
         assert_eq!(circles(&across).0, [1.0, 2.0, 1.0]);

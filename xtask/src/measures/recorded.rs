@@ -14,7 +14,7 @@ pub(crate) const RECORDED: [(&str, f64); 13] = [
     ("pub(super), pub(in ...) per 1,000 lines", 8.0),
     ("import circles", 0.0),
     ("files in the largest import circle", 0.0),
-    ("import circles between folders", 0.0),
+    ("circles of top-level modules", 0.0),
     ("control loops", 1.0),
     ("watch-to-store paths", 1.0),
     ("mirrors of a Pod", 2.0),
