@@ -1,4 +1,4 @@
-//! Computes the tolerations that admission adds to pods (AD-2) and pods of DaemonSets (DS-1).
+//! Computes the tolerations that admission adds to pods (AD-2).
 //!
 //! - The folder holds all admission rules; [`review::mutate`], [`review::validate`] and [`review::change_of_node`]
 //!   apply them to a request.
@@ -6,7 +6,7 @@
 //!   and [`pod_toleration_restriction::MergeMode::AsUpstream`] say.
 
 use crate::taint::{TaintEffect, keys};
-use crate::toleration::{Toleration, TolerationOperator};
+use crate::toleration::Toleration;
 use alloc::vec::Vec;
 
 pub mod extended_resource_toleration;
@@ -55,51 +55,9 @@ pub fn default_tolerations(existing: &[Toleration], seconds: DefaultSeconds) -> 
     [(keys::NOT_READY, seconds.not_ready), (keys::UNREACHABLE, seconds.unreachable)]
         .into_iter()
         .filter(|(key, _)| missing(key))
-        .map(|(key, seconds)| Toleration { seconds: Some(seconds), ..exists(key, TaintEffect::NoExecute) })
+        .map(|(key, seconds)| Toleration {
+            seconds: Some(seconds),
+            ..Toleration::exists(key, TaintEffect::NoExecute)
+        })
         .collect()
-}
-
-/// What every daemon pod tolerates indefinitely, in this order (DS-1).
-const DAEMON: [(&str, TaintEffect); 6] = [
-    (keys::NOT_READY, TaintEffect::NoExecute),
-    (keys::UNREACHABLE, TaintEffect::NoExecute),
-    (keys::DISK_PRESSURE, TaintEffect::NoSchedule),
-    (keys::MEMORY_PRESSURE, TaintEffect::NoSchedule),
-    (keys::PID_PRESSURE, TaintEffect::NoSchedule),
-    (keys::UNSCHEDULABLE, TaintEffect::NoSchedule),
-];
-
-/// Returns the tolerations of a DaemonSet's pods, from those of its template: a toleration of the same identity
-/// (MATCH-2) is replaced in place and loses its seconds; a new one is appended (DS-1, DS-2).
-pub fn daemon_tolerations(template: &[Toleration], host_network: bool) -> Vec<Toleration> {
-    let host = host_network.then_some((keys::NETWORK_UNAVAILABLE, TaintEffect::NoSchedule));
-    let mut all = template.to_vec();
-    for (key, effect) in DAEMON.into_iter().chain(host) {
-        add_or_update(&mut all, &exists(key, effect));
-    }
-    all
-}
-
-fn add_or_update(all: &mut Vec<Toleration>, wanted: &Toleration) {
-    let mut found = false;
-    for same in all.iter_mut().filter(|toleration| is_same(toleration, wanted)) {
-        same.seconds = wanted.seconds;
-        found = true;
-    }
-    if !found {
-        all.push(wanted.clone());
-    }
-}
-
-/// Key, effect, operator and value agree (MATCH-2).
-fn is_same(one: &Toleration, other: &Toleration) -> bool {
-    one.key == other.key
-        && one.effect == other.effect
-        && one.operator == other.operator
-        && one.value == other.value
-}
-
-fn exists(key: &str, effect: TaintEffect) -> Toleration {
-    let (key, value) = (key.into(), "".into());
-    Toleration { key, operator: TolerationOperator::Exists, value, effect: Some(effect), seconds: None }
 }

@@ -7,6 +7,7 @@
 
 use crate::scheduling::{Labels, NodeOperator, NodeTerm, PodSchedulingSpec};
 use crate::taint::{Taint, keys};
+use crate::text::{Quoted, distance};
 use crate::toleration::Toleration;
 use crate::toleration_matching::NumericOperators;
 use alloc::boxed::Box;
@@ -20,7 +21,6 @@ mod key_problem;
 mod misspelled_keys;
 mod node_coverage;
 mod node_taints;
-mod quoted;
 mod rule;
 mod single_toleration;
 #[cfg(test)]
@@ -28,8 +28,6 @@ mod tests;
 mod unusual_tolerations;
 
 pub use field_problems::{FieldProblem, LintedList, ValueType};
-pub(crate) use quoted::Quoted;
-pub use quoted::distance;
 pub use rule::{Rule, Severity};
 
 /// The valid effects.

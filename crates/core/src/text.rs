@@ -1,5 +1,10 @@
 //! Replaces characters of untrusted text that forge lines, control terminals, change the direction or are invisible.
 
+mod quoted;
+
+pub(crate) use quoted::Quoted;
+pub use quoted::distance;
+
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString as _};
 use core::error::Error;

@@ -2,9 +2,14 @@
 //!
 //! - See `toleration_matching.rs` for which taint it tolerates.
 
+mod daemon_set;
+
+pub use daemon_set::daemon_tolerations;
+
 use crate::taint::TaintEffect;
 use crate::time::Span;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 /// How a toleration's key and value are compared with a taint's (MATCH-2, MATCH-4).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,7 +78,24 @@ pub struct Toleration {
     pub seconds: Option<i64>,
 }
 
+/// Positions in a pod's list of tolerations, and the seconds each gets.
+pub type SecondsChanges = Vec<(usize, Option<i64>)>;
+
 impl Toleration {
+    /// One that tolerates any value of a taint with this key and effect, indefinitely.
+    pub(crate) fn exists(key: &str, effect: TaintEffect) -> Self {
+        let (key, value) = (key.into(), "".into());
+        Self { key, operator: TolerationOperator::Exists, value, effect: Some(effect), seconds: None }
+    }
+
+    /// Key, effect, operator and value agree (MATCH-2).
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.key == other.key
+            && self.effect == other.effect
+            && self.operator == other.operator
+            && self.value == other.value
+    }
+
     /// How long this toleration lets the pod stay (TE-17b, TE-19): without seconds indefinitely, with zero and negative
     /// ones not at all; a value that would overflow upstream (TE-20) saturates (D7).
     pub fn patience(&self) -> TolerationPeriod {

@@ -6,11 +6,7 @@
 use crate::admission::extended_resource_toleration::is_extended_resource;
 use crate::admission::policy::{DefaultDurations, default_positions, has_seconds};
 use crate::taint::{TaintEffect, keys};
-use crate::toleration::{Toleration, TolerationOperator};
-use alloc::vec::Vec;
-
-/// Positions in a pod's list of tolerations, and the seconds each gets.
-pub type SecondsChanges = Vec<(usize, Option<i64>)>;
+use crate::toleration::{SecondsChanges, Toleration, TolerationOperator};
 
 /// The result of backfill for a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,8 +61,10 @@ mod tests {
         DefaultTolerationSeconds, ResolvedSeconds, SecondsDecision, SecondsSource, TolerationDuration,
         with_defaults,
     };
-    use crate::admission::{DefaultSeconds, daemon_tolerations, default_tolerations};
+    use crate::admission::{DefaultSeconds, default_tolerations};
+    use crate::toleration::daemon_tolerations;
     use alloc::vec;
+    use alloc::vec::Vec;
     use proptest::prelude::*;
 
     const UPSTREAM_SECONDS: DefaultSeconds = DefaultSeconds { not_ready: 300, unreachable: 300 };

@@ -16,8 +16,7 @@ pub use record::{HeldToleration, HoldRecord, REMAINDER_MIN};
 
 use crate::taint_start::RESOLUTION;
 use crate::time::{Span, Wall};
-use crate::toleration::Toleration;
-use crate::toleration_backfill::SecondsChanges;
+use crate::toleration::{SecondsChanges, Toleration};
 use alloc::vec::Vec;
 
 /// For how long seconds stay removed before they are set again, so that kube-controller-manager observes the removal:

@@ -5,7 +5,7 @@
 mod rows;
 
 use rows::section;
-use taintward_core::admission::{DefaultSeconds, daemon_tolerations, default_tolerations};
+use taintward_core::admission::{DefaultSeconds, default_tolerations};
 use taintward_core::identity::NodeName;
 use taintward_core::quantity::{Quantity, QuantityError};
 use taintward_core::scheduling::{
@@ -14,6 +14,7 @@ use taintward_core::scheduling::{
     filter, score, why_none,
 };
 use taintward_core::taint::TaintEffect;
+use taintward_core::toleration::daemon_tolerations;
 use taintward_core::toleration::{Toleration, TolerationOperator};
 use taintward_core::toleration_matching::NumericOperators::Off;
 

@@ -4,7 +4,7 @@ use super::ExplainContext;
 use super::target::TargetKind;
 use std::collections::BTreeSet;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
-use taintward_core::lint::distance;
+use taintward_core::text::distance;
 
 /// The largest number of existing names that are shown.
 const NAMED_MOST: usize = 5;

@@ -3,7 +3,6 @@
 //! - Invariant: an existing toleration keeps its seconds; upstream strips them, but an API server rejects such a
 //!   toleration anyway (VAL-2).
 
-use super::exists;
 use crate::label::is_key;
 use crate::taint::TaintEffect;
 use crate::toleration::{Toleration, TolerationOperator};
@@ -43,5 +42,5 @@ pub fn extended_tolerations<'n>(
             && toleration.effect == Some(TaintEffect::NoSchedule)
     };
     let there: BTreeSet<&str> = existing.iter().filter(alike).map(|toleration| &*toleration.key).collect();
-    wanted.difference(&there).map(|name| exists(name, TaintEffect::NoSchedule)).collect()
+    wanted.difference(&there).map(|name| Toleration::exists(name, TaintEffect::NoSchedule)).collect()
 }

@@ -1,6 +1,6 @@
 //! Formats tolerations, names and lists of user input for messages: one line, bounded length, no harmful characters.
 
-use crate::lint::Quoted;
+use crate::text::Quoted;
 use crate::toleration::{Toleration, TolerationOperator};
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -6,8 +6,8 @@
 
 use super::messages::{few, text_of};
 use super::request::Requester;
-use crate::lint::Quoted;
 use crate::taint::{Taint, TaintEffect, keys};
+use crate::text::Quoted;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};

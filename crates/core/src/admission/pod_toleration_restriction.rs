@@ -4,7 +4,6 @@
 //!   admitted under an older whitelist can still be labeled and deleted.
 //! - See `review.rs` for a namespace that is not known yet (AD-12): the rule is skipped there.
 
-use super::exists;
 use super::messages::{text_of, toleration_of};
 use super::requester::Operation;
 use super::toleration_coverage::TolerationCoverage;
@@ -103,7 +102,7 @@ impl PodTolerationRestriction {
             Operation::Create => lists.defaults.or(&self.cluster_defaults).unwrap_or_default(),
             Operation::Update => &[],
         };
-        let pressure = exists(keys::MEMORY_PRESSURE, TaintEffect::NoSchedule);
+        let pressure = Toleration::exists(keys::MEMORY_PRESSURE, TaintEffect::NoSchedule);
         let extra = if best_effort { defaults.to_vec() } else { merge(defaults, &[pressure]) };
         let exact = self.merging == MergeMode::AsUpstream && operation == Operation::Create;
         if !extra.is_empty() && exact {

@@ -5,7 +5,7 @@
 //! - See `policy/resolve_seconds.rs` for the order of precedence and the bounds, [`default_tolerations`] for which
 //!   toleration makes a default unnecessary.
 
-use super::{DefaultSeconds, LabelSelector, default_tolerations, is_same};
+use super::{DefaultSeconds, LabelSelector, default_tolerations};
 use crate::scheduling::Labels;
 use crate::taint::keys;
 use crate::toleration::{Toleration, TolerationOperator};
@@ -232,7 +232,7 @@ pub(crate) fn default_positions(
         let mut rest = tolerations[..start].to_vec();
         rest.extend_from_slice(&tolerations[end..]);
         let missing = default_tolerations(&rest, DefaultSeconds::default());
-        if missing.len() == tail.len() && missing.iter().zip(tail).all(|(one, other)| is_same(one, other)) {
+        if missing.len() == tail.len() && missing.iter().zip(tail).all(|(one, other)| one.is_same(other)) {
             return start..end;
         }
     }

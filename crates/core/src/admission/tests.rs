@@ -10,6 +10,7 @@ use super::*;
 use crate::scheduling::Labels;
 use crate::taint::Taint;
 use crate::time::Wall;
+use crate::toleration::{TolerationOperator, daemon_tolerations};
 use alloc::boxed::Box;
 use alloc::vec;
 use proptest::prelude::*;
@@ -232,7 +233,7 @@ proptest! {
         let made = daemon_tolerations(&own, host);
         prop_assert_eq!(&daemon_tolerations(&made, host), &made);
         for (before, after) in own.iter().zip(&made) {
-            prop_assert!(is_same(before, after));
+            prop_assert!(before.is_same(after));
         }
         let mut admitted = own;
         admitted.extend(default_tolerations(&admitted, DefaultSeconds::default()));

@@ -2,8 +2,8 @@
 //!
 //! - The reader of the objects finds them; the words are here.
 
-use super::quoted::{Quoted, distance};
 use super::{FindingPlace, FindingSink, Rule};
+use crate::text::{Quoted, distance};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;

@@ -5,9 +5,9 @@
 
 use super::key_problem::{KeyProblem, wrong};
 use super::node_coverage::NodeGroups;
-use super::quoted::Quoted;
 use super::{FindingPlace, FindingSink, LintedNode, LintedWorkload, Rule, TolerationPart};
 use crate::taint::{TaintEffect, keys};
+use crate::text::Quoted;
 use crate::toleration::{Toleration, TolerationOperator};
 use alloc::format;
 use alloc::string::String;

@@ -3,12 +3,12 @@
 //! - Invariant: temporary taints (MATCH-10) may be missing from a node now.
 
 use super::key_problem::is_of_kubernetes;
-use super::quoted::Quoted;
 use super::{
     FindingPlace, FindingSink, LintInput, LintedNode, LintedWorkload, Rule, TolerationPart, nearest, shown,
 };
-use crate::admission::daemon_tolerations;
 use crate::taint::{Taint, TaintEffect, keys};
+use crate::text::Quoted;
+use crate::toleration::daemon_tolerations;
 use crate::toleration::{Toleration, TolerationOperator};
 use crate::toleration_matching::{NumericOperators, TaintMatch, TolerationMatch, match_taints, tolerates};
 use alloc::collections::{BTreeMap, BTreeSet};

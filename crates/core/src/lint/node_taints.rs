@@ -1,15 +1,15 @@
 //! Checks the taints of nodes (TL105, TL109, TL110, TL112, TL302): invalid ones (VAL-8), and those that evict DaemonSet
 //! pods.
 
-use super::quoted::Quoted;
 use super::{
     EFFECTS, FindingPlace, FindingSink, LintFinding, LintInput, LintSubject, LintedNode, NOT_TEXT, QUOTE_IT,
     Rule, TolerationPart, odd_letter, shown, unknown_effect,
 };
-use crate::admission::daemon_tolerations;
 use crate::label::{is_key, is_value};
 use crate::taint::{Taint, TaintEffect, keys};
+use crate::text::Quoted;
 use crate::toleration::Toleration;
+use crate::toleration::daemon_tolerations;
 use crate::toleration_matching::{TaintMatch, match_taint};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;

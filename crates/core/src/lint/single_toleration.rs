@@ -1,13 +1,13 @@
 //! Checks one toleration by itself (TL101 to TL109, TL111, TL112, TL208, TL209, TL214): invalid fields (VAL-1 to VAL-5) and
 //! surprising seconds (TE-19, TE-20).
 
-use super::quoted::Quoted;
 use super::{
     FindingSink, LintedToleration, LintedWorkload, NOT_TEXT, QUOTE_IT, Rule, TolerationPart, meant,
     odd_letter, unknown_effect,
 };
 use crate::label::{is_key, is_value};
 use crate::taint::TaintEffect;
+use crate::text::Quoted;
 use crate::toleration::TolerationOperator;
 use crate::toleration_matching::{NumericOperators, canonical_integer};
 use alloc::format;

@@ -3,8 +3,8 @@
 //! - Invariant: there is a mismatch exactly if [`tolerates`] returns no.
 
 use super::{NumericOperators, TolerationMatch, canonical_integer, tolerates};
-use crate::lint::distance;
 use crate::taint::{Taint, TaintEffect};
+use crate::text::distance;
 use crate::toleration::{Toleration, TolerationOperator, TolerationPeriod};
 
 /// The maximum edit distance between a key and the taint's that still counts as a typing error.

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use taintward_core::admission::daemon_tolerations;
 use taintward_core::taint::TaintEffect;
+use taintward_core::toleration::daemon_tolerations;
 use taintward_core::toleration_matching::{NumericOperators, TaintMatch, match_taint};
 
 const NAME: &str = "daemonset-controller";

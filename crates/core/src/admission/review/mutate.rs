@@ -1,7 +1,6 @@
 //! Implements [`mutate`]: applies each rule that adds something to a pod, in order.
 
 use super::{ActionKind, AdmissionRule, MissingInput, Mutation, ReviewSettings, RuleAction, SkippedRule};
-use crate::admission::exists;
 use crate::admission::extended_resource_toleration::extended_tolerations;
 use crate::admission::pod_toleration_restriction::{PodTolerationRestriction, TolerationListAnnotation};
 use crate::admission::policy::{DefaultTolerationSeconds, decide, policy_for, with_defaults};
@@ -92,7 +91,7 @@ impl MutationBuilder<'_> {
         let pod = &self.request.pod;
         let mut behind = extended_tolerations(&[], pod.resources.iter().map(AsRef::as_ref));
         if !pod.best_effort {
-            behind.push(exists(keys::MEMORY_PRESSURE, TaintEffect::NoSchedule));
+            behind.push(Toleration::exists(keys::MEMORY_PRESSURE, TaintEffect::NoSchedule));
         }
         match (&namespace.lists.defaults, &self.settings.restriction) {
             (TolerationListAnnotation::Present(own), _) => behind.extend_from_slice(own),
