@@ -7,9 +7,9 @@
 use crate::cluster_state::ClusterReader;
 use serde_json::{Value, json};
 use taintward_core::time::{Mono, Span, Wall};
+use taintward_kube::api::paged_list;
 use taintward_kube::clock::NAMED_LATE_MAX;
 pub(crate) use taintward_kube::lease_holder::LeaseHolder;
-use taintward_kube::paged_list;
 
 /// The default namespace of both leases.
 const NAMESPACE: &str = "kube-system";

@@ -5,11 +5,11 @@
 use crate::args::controllers::{self, is_on};
 use serde_json::Value;
 use std::time::Duration;
-use taintward_kube::RequestBudget;
+use taintward_kube::api::RequestBudget;
+use taintward_kube::api::paged_list;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::greet;
 use taintward_kube::lease_holder;
-use taintward_kube::paged_list;
 
 /// Name of the lease, of the Deployment and of the container of an installation.
 const NAME: &str = "taintward";

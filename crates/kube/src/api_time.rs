@@ -1,4 +1,10 @@
-//! Formats times as the Kubernetes API does: metav1.Time and metav1.MicroTime.
+//! Formats and parses times as the Kubernetes API does: metav1.Time and metav1.MicroTime.
+
+mod parse;
+
+pub(crate) use parse::{
+    InvalidTime, from_http as http_date, from_parts as time_from_parts, from_text as time_from_text,
+};
 
 use jiff::Timestamp;
 use taintward_core::time::Wall;

@@ -20,7 +20,6 @@ mod object_body;
 mod pool_objects;
 #[cfg(test)]
 mod tests;
-mod timestamps;
 mod tolerations;
 pub(crate) mod watch_event;
 
@@ -36,7 +35,6 @@ pub use node_and_pod::{NODE_LEASES, NodeForAllControllers};
 pub(crate) use object_body::foreign_type;
 pub use object_body::{ObjectBody, object_from_body, status_from_body};
 pub use pool_objects::{GROUP, NamespaceObject, PolicyObject};
-pub(crate) use timestamps::{from_http as http_date, from_text as time_from_text};
 
 /// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

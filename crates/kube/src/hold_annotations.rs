@@ -4,7 +4,7 @@
 //!   it.
 
 use crate::api_time::micro_time;
-use crate::decode::time_from_text;
+use crate::api_time::time_from_text;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use taintward_core::taint::TaintEffect;

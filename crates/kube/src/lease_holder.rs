@@ -2,9 +2,9 @@
 //!
 //! - Invariant: a lease counts as abandoned only after several of its own durations, because clocks differ.
 
+use crate::api::RequestBudget;
 use crate::api::RequestError;
-use crate::paged_list::{self, ListRequest};
-use crate::request_budget::RequestBudget;
+use crate::api::paged_list::{self, ListRequest};
 use crate::wire::{Fields, LeaseSpecJson, MetaJson, ObjectJson, Whole, object_from_slice};
 use jiff::Timestamp;
 use kube::Client;

@@ -2,12 +2,12 @@
 //!
 //! - Nothing is retried. See `api.rs` for the controller's requests.
 
+use crate::api::RequestBudget;
 use crate::api::{
     InvalidPath, JSON_PATCH, RawResponse, RequestError, RequestSpec, ResourcePath, exchange, push_encoded,
 };
 use crate::config::response_date;
 use crate::error_text::quiet;
-use crate::request_budget::RequestBudget;
 use bytes::Bytes;
 use http::Method;
 use kube::Client;
@@ -19,7 +19,6 @@ use thiserror::Error;
 mod editable_node;
 
 pub use editable_node::{AnnotationEdit, EditableNode};
-pub(crate) use editable_node::{test, written};
 
 /// Reads and changes nodes. Each request is sent once.
 #[derive(Clone)]

@@ -1,8 +1,8 @@
 //! Reads, applies, replaces and deletes any object by its path, for interactive commands.
 
+use crate::api::RequestBudget;
 use crate::api::{RawResponse, RequestError, RequestSpec, ResourcePath, exchange, push_encoded};
 use crate::node_client::{NodeRequestError, PatchOptions, PatchResponse, successful};
-use crate::request_budget::RequestBudget;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kube::Client;

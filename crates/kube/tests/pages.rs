@@ -9,9 +9,9 @@ use fake::{Reply, Seen, server, status};
 use kube::Client;
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_kube::RequestBudget;
+use taintward_kube::api::RequestBudget;
 use taintward_kube::api::RequestError;
-use taintward_kube::paged_list::{ListRequest, pages};
+use taintward_kube::api::paged_list::{ListRequest, pages};
 
 const LIMIT: Duration = Duration::from_secs(30);
 

@@ -4,7 +4,7 @@ use crate::completion_kind::CompletionKind;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
-use taintward_kube::RequestBudget;
+use taintward_kube::api::RequestBudget;
 use taintward_kube::config::{self, ConfigOverrides, Connected, Impersonation};
 
 /// The heading of these flags in help.

@@ -14,8 +14,8 @@ use taintward_core::toleration_backfill::{BackfillVerdict, backfill};
 use taintward_core::toleration_guard::own_tolerations;
 use taintward_core::toleration_seconds::{HeldPodFact, RecordState};
 use taintward_kube::api::RequestError;
+use taintward_kube::api::paged_list::{ListRequest, pages};
 use taintward_kube::decode::{Decoded, DecodedPod, NamespaceObject, PolicyObject, WatchedObject};
-use taintward_kube::paged_list::{ListRequest, pages};
 
 /// Why the preview cannot be shown.
 #[derive(Debug, thiserror::Error)]

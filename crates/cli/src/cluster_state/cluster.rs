@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::cluster_snapshot::SnapshotBuilder;
 use taintward_core::toleration_matching::NumericOperators;
-use taintward_kube::RequestBudget;
+use taintward_kube::api::RequestBudget;
 use taintward_kube::api::RequestError;
+use taintward_kube::api::paged_list::{self, ListRequest, pages};
 use taintward_kube::config::{ConnectSettings, Connected, ServerInfo, connect, greet};
-use taintward_kube::paged_list::{self, ListRequest, pages};
 use taintward_kube::snapshot;
 
 /// A cluster that responds.

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use taintward_core::cluster_snapshot::SnapshotBuilder;
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::api::RequestError;
-use taintward_kube::paged_list::{self, ListRequest};
+use taintward_kube::api::paged_list::{self, ListRequest};
 use taintward_kube::snapshot;
 use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 

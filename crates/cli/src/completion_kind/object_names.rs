@@ -5,8 +5,8 @@ use super::CompletionKind;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use taintward_kube::api::paged_list::{ListRequest, pages};
 use taintward_kube::config::{self, ConfigOverrides, Impersonation, KubeconfigSection, connect, entries};
-use taintward_kube::paged_list::{ListRequest, pages};
 use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
 /// More names than a user reads; the next letter reduces them.

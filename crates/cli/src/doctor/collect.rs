@@ -9,8 +9,8 @@ use futures::future::join_all;
 use std::cell::RefCell;
 use std::fmt;
 use std::path::PathBuf;
+use taintward_kube::api::paged_list::{self, ListRequest};
 use taintward_kube::api::{Permission, check_access};
-use taintward_kube::paged_list::{self, ListRequest};
 
 /// A list to read.
 struct Listing {

@@ -14,10 +14,10 @@ use taintward_core::toleration_guard::{
 use taintward_core::toleration_hold::HoldCoverage;
 use taintward_core::toleration_seconds::{HeldPodFact, RecordState};
 use taintward_kube::api::RequestError;
+use taintward_kube::api::paged_list::{ListRequest, pages};
 use taintward_kube::decode::{
     Decoded, DecodedNode, DecodedPod, NamespaceObject, PolicyObject, WatchedObject as _,
 };
-use taintward_kube::paged_list::{ListRequest, pages};
 use taintward_kube::toleration_writer::wrote_tolerations;
 
 /// A namespace.

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration_hold::HoldOrigin;
 use taintward_core::toleration_seconds::{NodeHoldRequest, RecordState};
-use taintward_kube::RequestBudget;
+use taintward_kube::api::RequestBudget;
 use taintward_kube::api::RequestError;
+use taintward_kube::api::paged_list::{ListRequest, pages};
 use taintward_kube::decode::{Decoded, DecodedPod, WatchedObject as _};
 use taintward_kube::hold_annotations::{HOLD, decode_reason, decode_request};
-use taintward_kube::paged_list::{ListRequest, pages};
 
 /// The holds of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use super::hold_args::{HoldAction, HoldTargets};
 use taintward_core::taint_edit::TaintEdit;
 use taintward_core::time::{Span, Wall};
 use taintward_core::toleration_seconds::NodeHoldRequest;
-use taintward_kube::RequestBudget;
+use taintward_kube::api::RequestBudget;
 use taintward_kube::api::RequestError;
+use taintward_kube::api::paged_list::{ListRequest, object, pages};
 use taintward_kube::clock::Clock;
 use taintward_kube::decode::{Decoded, DecodedNode, WatchedObject as _};
 use taintward_kube::hold_annotations::{HOLD, encode_request};
 use taintward_kube::node_client::{EditableNode, NodeClient, NodeRequestError, PatchOptions};
-use taintward_kube::paged_list::{ListRequest, object, pages};
 
 /// The maximum number of retries after a conflict.
 const TRIES: usize = 20;

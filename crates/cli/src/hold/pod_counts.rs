@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use taintward_core::taint::Taint;
 use taintward_core::toleration_hold::{HoldCoverage, UncoveredReason};
 use taintward_core::toleration_seconds::{HeldPodFact, RecordState};
-use taintward_kube::RequestBudget;
+use taintward_kube::api::RequestBudget;
 use taintward_kube::api::RequestError;
+use taintward_kube::api::paged_list::{ListRequest, pages};
 use taintward_kube::decode::{Decoded, DecodedNode, DecodedPod, WatchedObject as _};
-use taintward_kube::paged_list::{ListRequest, pages};
 
 /// The pods of the selected nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

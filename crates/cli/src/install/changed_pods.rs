@@ -10,11 +10,11 @@ use crate::controller_presence::{self, controllers_of};
 use crate::messages::counted;
 use serde_json::Value;
 use taintward_kube::api::RequestError;
+use taintward_kube::api::paged_list::{ListRequest, pages};
 use taintward_kube::config::Connected;
 use taintward_kube::decode::{Decoded, DecodedPod, WatchedObject as _};
 use taintward_kube::node_client::NodeRequestError;
 use taintward_kube::object_client::{ObjectClient, ObjectRef};
-use taintward_kube::paged_list::{ListRequest, pages};
 
 /// The maximum number of pods in the message.
 const NAMED_MAX: usize = 3;

@@ -9,8 +9,8 @@ use crate::runtime::Runtime;
 use taintward_core::lint::{LintInput, LintedWorkload, WorkloadRules};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::api::RequestError;
+use taintward_kube::api::paged_list::{ListRequest, pages};
 use taintward_kube::config::Connected;
-use taintward_kube::paged_list::{ListRequest, pages};
 
 /// API group, plural name and kind.
 type ListedKind = (&'static str, &'static str, &'static str);

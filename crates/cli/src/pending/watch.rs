@@ -22,8 +22,8 @@ use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::fact::NodeFact;
 use taintward_core::time::{Mono, Now};
+use taintward_kube::api::paged_list::{self, ListRequest};
 use taintward_kube::decode::{DecodedPod, WatchedObject};
-use taintward_kube::paged_list::{self, ListRequest};
 use taintward_kube::watch::{
     MissingAccess, StreamHealth, StreamPhase, WatchEvent, WatchScope, WatchSettings, Watcher,
 };

@@ -5,9 +5,9 @@ use super::taint_args::{TaintOptions, TaintOutputFormat};
 use std::fmt;
 use taintward_core::taint_edit::{GrammarError, TaintEdit, is_change, parse};
 use taintward_core::text::harmless;
-use taintward_kube::RequestBudget;
+use taintward_kube::api::RequestBudget;
 use taintward_kube::api::RequestError;
-use taintward_kube::paged_list::{ListRequest, pages};
+use taintward_kube::api::paged_list::{ListRequest, pages};
 use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
 /// The nodes and the edit.

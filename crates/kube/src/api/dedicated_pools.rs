@@ -4,11 +4,11 @@
 //!   nothing behind.
 //! - See `pools.rs` for the bodies.
 
+use super::paged_list::{ListRequest, pages};
 use super::{
     ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath, Response, bodies,
 };
 use crate::decode::{Decoded, DecodedPod, NamespaceObject, WatchedObject, object_from_body};
-use crate::paged_list::{ListRequest, pages};
 use crate::pools::{POOL_GUARD, PoolGuardBody, PoolNodeBody, finalizer_patch, guard_label_patch};
 use crate::wire::member_at;
 use bytes::Bytes;

@@ -4,9 +4,10 @@
 //!   offers, and returns no object twice.
 //! - A list that never ends is an error: a token that was sent before, too many objects, or the end of the time.
 
-use crate::api::{ErrorHints, RequestError, RequestSpec, ResourcePath, ask, exchange, push_encoded};
+use super::{
+    ErrorHints, RequestBudget, RequestError, RequestSpec, ResourcePath, ask, exchange, push_encoded,
+};
 use crate::list_progress::ListProgress;
-use crate::request_budget::RequestBudget;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kube::Client;

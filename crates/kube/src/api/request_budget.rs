@@ -1,6 +1,6 @@
 //! Limits how long the requests of an interactive command may take: each of them, and all together.
 
-use crate::api::{RequestError, ResourcePath};
+use super::{RequestError, ResourcePath};
 use http::Method;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};

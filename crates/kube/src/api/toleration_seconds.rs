@@ -1,12 +1,12 @@
 //! Sends the patch of a pod's `tolerationSeconds` and of the annotation that records its own ones, the ceiling of a
 //! namespace, and the progress of backfill in a policy's status.
 
+use super::paged_list::{ListRequest, pages};
 use super::{ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath, bodies};
 use crate::decode::{Decoded, DecodedPod, ObjectBody, WatchedObject as _, object_from_body};
 use crate::guard_annotation::{GUARD, encode_guard};
 use crate::hold_annotations::{HELD, encode_record};
-use crate::node_client::test;
-use crate::paged_list::{ListRequest, pages};
+use crate::json_patch;
 use crate::toleration_writer::wrote_tolerations;
 use crate::wire::{BackfillJson, PolicyStatusJson};
 use bytes::Bytes;
@@ -116,8 +116,8 @@ impl ApiClient {
 fn body(patch: &SecondsPatch) -> Bytes {
     let tolerations: Vec<Value> = patch.tolerations.iter().map(written).collect();
     let mut steps = vec![
-        test("/metadata/uid", &json!(patch.pod.uid().to_string())),
-        test("/spec/tolerations", &json!(tolerations)),
+        json_patch::test("/metadata/uid", &json!(patch.pod.uid().to_string())),
+        json_patch::test("/spec/tolerations", &json!(tolerations)),
     ];
     for (at, seconds) in &patch.write.seconds {
         let path = format!("/spec/tolerations/{at}/tolerationSeconds");
@@ -140,15 +140,15 @@ fn annotation_steps(patch: &SecondsPatch, steps: &mut Vec<Value>) {
         PatchedRecord::Guard(record) => (None, Some(encode_guard(record))),
     };
     for (name, had, text) in [(HELD, patch.records.hold, held), (GUARD, patch.records.guard, guard)] {
-        let path = format!("/metadata/annotations/{}", name.replace('/', "~1"));
+        let path = format!("/metadata/annotations/{}", json_patch::escaped(name));
         match (text, had) {
             (Some(text), true) => steps.push(json!({ "op": "replace", "path": path, "value": text })),
             (Some(text), false) if patch.is_annotated => {
-                steps.insert(1, test(&path, &Value::Null));
+                steps.insert(1, json_patch::test(&path, &Value::Null));
                 steps.push(json!({ "op": "add", "path": path, "value": text }));
             }
             (Some(text), false) => {
-                steps.insert(1, test("/metadata/annotations", &Value::Null));
+                steps.insert(1, json_patch::test("/metadata/annotations", &Value::Null));
                 steps.push(json!({ "op": "add", "path": "/metadata/annotations", "value": { name: text } }));
             }
             (None, true) => steps.push(json!({ "op": "remove", "path": path })),

@@ -1,7 +1,16 @@
-//! Decodes `metav1.Time` to microseconds; Go's zero time is `None`.
+//! Parses `metav1.Time` to microseconds; Go's zero time is `None`.
 
-use super::DecodeError;
 use taintward_core::time::Wall;
+use thiserror::Error;
+
+/// Why it is no time.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub(crate) enum InvalidTime {
+    #[error("not an RFC 3339 time")]
+    Format,
+    #[error("a time outside the years 1 to 9999")]
+    Range,
+}
 
 /// 0001-01-01T00:00:00Z: Go's zero time.
 const YEAR_1: i64 = -62_135_596_800;
@@ -9,9 +18,9 @@ const YEAR_1: i64 = -62_135_596_800;
 const YEAR_9999: i64 = 253_402_300_799;
 
 /// A time from a protobuf `Timestamp`.
-pub(super) fn from_parts(seconds: i64, nanos: i32) -> Result<Option<Wall>, DecodeError> {
+pub(crate) fn from_parts(seconds: i64, nanos: i32) -> Result<Option<Wall>, InvalidTime> {
     if !(YEAR_1..=YEAR_9999).contains(&seconds) || !(0..1_000_000_000).contains(&nanos) {
-        return Err(DecodeError::new("a time outside the years 1 to 9999"));
+        return Err(InvalidTime::Range);
     }
     if (seconds, nanos) == (YEAR_1, 0) {
         return Ok(None);
@@ -20,8 +29,8 @@ pub(super) fn from_parts(seconds: i64, nanos: i32) -> Result<Option<Wall>, Decod
 }
 
 /// A time from RFC 3339 text, as Go writes and parses it. Every second of the years 1 to 9999 is valid.
-pub(crate) fn from_text(text: &str) -> Result<Option<Wall>, DecodeError> {
-    let (seconds, nanos) = parsed(text.as_bytes()).ok_or_else(|| DecodeError::new("not an RFC 3339 time"))?;
+pub(crate) fn from_text(text: &str) -> Result<Option<Wall>, InvalidTime> {
+    let (seconds, nanos) = parsed(text.as_bytes()).ok_or(InvalidTime::Format)?;
     from_parts(seconds, nanos)
 }
 

@@ -3,8 +3,8 @@
 //! - Invariant: requests and responses pass unchanged, and each request is reported once, also if it is dropped.
 
 use super::Connected;
+use crate::api_time::http_date;
 use crate::clock::{Clock, IgnoredDate};
-use crate::decode::http_date;
 use http::header::{AGE, DATE};
 use http::{HeaderMap, Method, Request, StatusCode};
 use kube::Client;

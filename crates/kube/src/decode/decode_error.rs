@@ -1,5 +1,6 @@
 //! Describes why bytes could not be decoded, with the path of the field.
 
+use crate::api_time::InvalidTime;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -27,6 +28,12 @@ impl DecodeError {
     #[cold]
     pub(crate) fn index(self, position: usize) -> Self {
         self.at(&format!("[{position}]"))
+    }
+}
+
+impl From<InvalidTime> for DecodeError {
+    fn from(why: InvalidTime) -> Self {
+        Self::new(why.to_string())
     }
 }
 

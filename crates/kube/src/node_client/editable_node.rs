@@ -4,6 +4,7 @@
 //!   (S8, KT-9).
 
 use crate::decode::{object_from_body, taints_changed};
+use crate::json_patch;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use taintward_core::fact::NodeFact;
@@ -75,12 +76,15 @@ impl EditableNode {
             return None;
         }
         let has_annotations = self.object["metadata"]["annotations"].is_object();
-        let mut steps = vec![test("/metadata/uid", &self.object["metadata"]["uid"])];
+        let mut steps = vec![json_patch::test("/metadata/uid", &self.object["metadata"]["uid"])];
         match had {
             Some(had) if notes.is_empty() || has_annotations => {
-                steps.push(test("/spec/taints", &Value::from(had.clone())));
+                steps.push(json_patch::test("/spec/taints", &Value::from(had.clone())));
             }
-            _ => steps.push(test("/metadata/resourceVersion", &self.object["metadata"]["resourceVersion"])),
+            _ => steps.push(json_patch::test(
+                "/metadata/resourceVersion",
+                &self.object["metadata"]["resourceVersion"],
+            )),
         }
         if changed {
             steps.push(match (self.object["spec"].is_object(), had.is_some(), taints.is_empty()) {
@@ -123,7 +127,7 @@ impl EditableNode {
         let listed = self.object["spec"]["taints"].as_array().map(Vec::as_slice).unwrap_or_default();
         let each = applied.origins.iter().map(|origin| match *origin {
             TaintOrigin::Kept(at) => listed[at].clone(),
-            TaintOrigin::Added(at) => written(&added[at]),
+            TaintOrigin::Added(at) => json_patch::taint(&added[at]),
         });
         each.collect()
     }
@@ -149,10 +153,10 @@ impl EditableNode {
                 false => vec![json!({ "op": "add", "path": "/metadata/annotations", "value": all })],
             };
         }
-        let path = |key: &str| format!("/metadata/annotations/{}", key.replace('~', "~0").replace('/', "~1"));
+        let path = |key: &str| format!("/metadata/annotations/{}", json_patch::escaped(key));
         let each = notes.iter().flat_map(|(key, value)| {
             let path = path(key);
-            let had = self.annotation(key).map(|had| test(&path, &json!(had)));
+            let had = self.annotation(key).map(|had| json_patch::test(&path, &json!(had)));
             let step = match value {
                 Some(value) => json!({ "op": "add", "path": path, "value": value }),
                 None => json!({ "op": "remove", "path": path }),
@@ -161,16 +165,4 @@ impl EditableNode {
         });
         each.collect()
     }
-}
-
-pub(crate) fn test(path: &str, value: &Value) -> Value {
-    json!({ "op": "test", "path": path, "value": value })
-}
-
-pub(crate) fn written(taint: &Taint) -> Value {
-    let mut object = json!({ "key": &*taint.key, "effect": taint.effect.as_str() });
-    if !taint.value.is_empty() {
-        object["value"] = json!(&*taint.value);
-    }
-    object
 }

@@ -4,7 +4,7 @@
 //!   its marks are written together.
 
 use crate::decode::object_from_body;
-use crate::node_client::{test, written};
+use crate::json_patch;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use taintward_core::admission::pool::{NodeEdits, RECORD, RecordEdit};
@@ -61,17 +61,17 @@ impl PoolNodeBody {
     /// the record says are tested one by one: a kubelet that writes its node again and again cannot keep them.
     fn demands(&self, edits: &NodeEdits) -> Vec<Value> {
         let (metadata, taints) = (&self.object["metadata"], &self.object["spec"]["taints"]);
-        let mut steps = vec![test("/metadata/uid", &metadata["uid"])];
+        let mut steps = vec![json_patch::test("/metadata/uid", &metadata["uid"])];
         if edits.record.is_none() && edits.add_taints.is_empty() && edits.add_labels.is_empty() {
             return steps;
         }
         match &self.seen.node.record {
             Some(record) if metadata["labels"].is_object() && taints.is_array() => steps.extend([
-                test("/metadata/labels", &metadata["labels"]),
-                test("/spec/taints", taints),
-                test(&record_path(), &json!(record)),
+                json_patch::test("/metadata/labels", &metadata["labels"]),
+                json_patch::test("/spec/taints", taints),
+                json_patch::test(&record_path(), &json!(record)),
             ]),
-            _ => steps.push(test("/metadata/resourceVersion", &metadata["resourceVersion"])),
+            _ => steps.push(json_patch::test("/metadata/resourceVersion", &metadata["resourceVersion"])),
         }
         steps
     }
@@ -85,7 +85,7 @@ impl PoolNodeBody {
         places.dedup();
         for place in places.into_iter().rev() {
             let path = format!("/spec/taints/{place}");
-            steps.push(test(&path, &self.object["spec"]["taints"][place]));
+            steps.push(json_patch::test(&path, &self.object["spec"]["taints"][place]));
             steps.push(json!({ "op": "remove", "path": path }));
         }
         Ok(())
@@ -105,7 +105,7 @@ impl PoolNodeBody {
                 "it already has the taint {taken}, or another value of it"
             )));
         }
-        let new: Vec<Value> = edits.add_taints.iter().map(written).collect();
+        let new: Vec<Value> = edits.add_taints.iter().map(json_patch::taint).collect();
         match (self.object["spec"].is_object(), self.object["spec"]["taints"].is_array()) {
             _ if new.is_empty() => {}
             (_, true) => steps.extend(new.into_iter().map(|taint| add("/spec/taints/-", &taint))),
@@ -122,7 +122,7 @@ impl PoolNodeBody {
                 return Err(PoolNodeMismatch(format!("it has no label {}={}", gone.key, gone.value)));
             }
             let path = member("/metadata/labels", &gone.key);
-            steps.push(test(&path, &json!(gone.value)));
+            steps.push(json_patch::test(&path, &json!(gone.value)));
             steps.push(json!({ "op": "remove", "path": path }));
         }
         if !edits.add_labels.is_empty() && !self.object["metadata"]["labels"].is_object() {
@@ -164,5 +164,5 @@ fn record_path() -> String {
 }
 
 fn member(map: &str, key: &str) -> String {
-    format!("{map}/{}", key.replace('~', "~0").replace('/', "~1"))
+    format!("{map}/{}", json_patch::escaped(key))
 }

@@ -222,7 +222,7 @@ fn lists_inside_lists_are_read_to_a_depth() {
 #[tokio::test]
 async fn a_list_continues_after_its_version_has_expired() {
     use std::time::Duration;
-    use taintward_kube::paged_list::{ListRequest, pages};
+    use taintward_kube::api::paged_list::{ListRequest, pages};
     use taintward_sandbox::world::{World, WorldSettings};
     let world = World::new(&WorldSettings { nodes: 600, roles: Vec::new(), ..WorldSettings::default() });
     let client = crate::sandbox::kube_client(world.server());

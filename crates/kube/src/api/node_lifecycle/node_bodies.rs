@@ -4,6 +4,7 @@ use crate::api::path::ResourcePath;
 use crate::api::request_error::RequestError;
 use crate::api_time::second_time;
 use crate::error_text::quiet;
+use crate::json_patch;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -99,12 +100,12 @@ impl NodeBody {
             return None;
         }
         let mut steps = vec![
-            test("/metadata/uid".to_owned(), &json!(self.metadata.uid)),
-            test("/metadata/resourceVersion".to_owned(), &json!(self.metadata.resource_version)),
+            json_patch::test("/metadata/uid", &json!(self.metadata.uid)),
+            json_patch::test("/metadata/resourceVersion", &json!(self.metadata.resource_version)),
         ];
         for (index, taint) in removed.into_iter().rev() {
             let path = format!("/spec/taints/{index}");
-            steps.push(test(path.clone(), taint));
+            steps.push(json_patch::test(&path, taint));
             steps.push(json!({ "op": "remove", "path": path }));
         }
         steps.extend(additions(self.spec.is_some(), taints.is_some(), new));
@@ -235,10 +236,6 @@ fn additions(has_spec: bool, has_taints: bool, new: Vec<Value>) -> Vec<Value> {
         (true, false) => vec![add("/spec/taints", Value::Array(new))],
         (false, false) => vec![add("/spec", json!({ "taints": new }))],
     }
-}
-
-fn test(path: String, value: &Value) -> Value {
-    json!({ "op": "test", "path": path, "value": value })
 }
 
 /// Whether key and effect agree; the value does not matter (NL-6).

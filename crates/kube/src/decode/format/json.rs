@@ -3,7 +3,8 @@
 //! - See the files of the folder `json` for single kinds.
 
 use super::{Json, ListHead, ObjectFormat};
-use crate::decode::{ApiStatus, DecodeError, Encoding, ObjectIdentity, timestamps};
+use crate::api_time::time_from_text;
+use crate::decode::{ApiStatus, DecodeError, Encoding, ObjectIdentity};
 use crate::error_text::sanitize;
 use crate::wire::{
     CappedList, Fields, KindJson, KnownAnnotations, ListMetaJson, ManagedFieldsJson, MetaJson, ObjectJson,
@@ -135,7 +136,7 @@ fn version<L, A>(meta: &MetaJson<'_, L, A>) -> Option<ResourceVersion> {
 }
 
 fn time(text: Option<&Text<'_>>, path: &str) -> Result<Option<Wall>, DecodeError> {
-    text.map_or(Ok(None), |text| timestamps::from_text(text).map_err(|fault| fault.at(path)))
+    text.map_or(Ok(None), |text| time_from_text(text).map_err(|fault| DecodeError::from(fault).at(path)))
 }
 
 /// Returns an object's managed fields, in a second pass over it: few objects need it. None if they cannot be read.

@@ -3,7 +3,8 @@
 //! - A field given twice counts as its last value, and messages are merged: protobuf's own rule.
 //! - See the files of the folder `protobuf` for single kinds, and `object_format.rs` there for what all have in common.
 
-use crate::decode::{DecodeError, ObjectIdentity, SelectedLabels, timestamps};
+use crate::api_time::time_from_parts;
+use crate::decode::{DecodeError, ObjectIdentity, SelectedLabels};
 use crate::guard_annotation::GUARD;
 use crate::hold_annotations::{HELD, HOLD};
 use crate::wire::{LONGEST_LIST, MIRROR, owner_kind};
@@ -364,7 +365,7 @@ fn time(value: WireValue<'_>) -> Result<Option<Wall>, DecodeError> {
             _ => {}
         }
     }
-    timestamps::from_parts(seconds, nanos)
+    Ok(time_from_parts(seconds, nanos)?)
 }
 
 /// Field 1 of `FieldsV1` and of `RawExtension`: the bytes as such.

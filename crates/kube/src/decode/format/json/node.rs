@@ -1,8 +1,9 @@
 //! Decodes nodes from JSON: taints, conditions, labels, owners of taints; and the fields that pools need.
 
 use super::{MetaWithMaps, managed, read, time, uid, version};
+use crate::api_time::time_from_text;
 use crate::decode::format::{DecodeFrom, Json, NodeFields, is_ready, owns_taints};
-use crate::decode::{DecodeError, Decoded, DecodedNode, SelectedLabels, timestamps};
+use crate::decode::{DecodeError, Decoded, DecodedNode, SelectedLabels};
 use crate::wire::{
     Essential, Extent, Fields, MetaJson, NodeConditionJson, NodeSpecJson, NodeStatusJson, ObjectJson,
     TaintJson,
@@ -95,5 +96,5 @@ pub(crate) fn taints_changed(bytes: &[u8]) -> Option<Wall> {
         entry.subresource.is_empty()
             && entry.fields.is_some_and(|fields| owns_taints(fields.get().as_bytes()))
     });
-    owning.filter_map(|entry| timestamps::from_text(entry.time.as_ref()?).ok().flatten()).max()
+    owning.filter_map(|entry| time_from_text(entry.time.as_ref()?).ok().flatten()).max()
 }

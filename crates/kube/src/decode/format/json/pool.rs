@@ -4,8 +4,9 @@
 //!   of it are absent, and are written again.
 
 use super::{read, time, uid, version};
+use crate::api_time::time_from_text;
 use crate::decode::format::{DecodeFrom, Json};
-use crate::decode::{DecodeError, Decoded, timestamps};
+use crate::decode::{DecodeError, Decoded};
 use crate::error_text::sanitize;
 use crate::wire::{
     AppliedMarkJson, AppliedMarksJson, CappedList, Fields, MetaJson, NamedPodJson, ObjectJson,
@@ -140,7 +141,7 @@ fn recorded(bytes: &[u8]) -> Option<RecordedStatus> {
             status: one.status,
             reason: one.reason,
             message: one.message,
-            since: timestamps::from_text(&one.last_transition_time).ok()??,
+            since: time_from_text(&one.last_transition_time).ok()??,
             observed: one.observed_generation,
         })
     });
