@@ -9,8 +9,6 @@ mod request_guard;
 mod site_guard;
 mod write_timeout;
 
-pub use site_guard::SiteGuard;
-
 use crate::api::ApiServer;
 use crate::http::ResponseBody;
 use crate::token::BearerToken;

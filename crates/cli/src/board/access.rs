@@ -5,11 +5,11 @@
 //! - Browsers send a cookie to all ports of a host, so the cookie belongs to a random path, under which all pages are:
 //!   a server on another port cannot have a page there.
 
-use fakekube::serve::SiteGuard;
-use fakekube::token::BearerToken;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderName, ORIGIN};
 use http::{HeaderMap, Method, Request, StatusCode};
 use std::net::SocketAddr;
+use taintward_server::host_guard::HostGuard;
+use taintward_server::secret_token::SecretToken;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -17,7 +17,7 @@ const COOKIE_NAME: &str = "taintward-board";
 
 /// The access control of the board.
 pub(super) struct BoardAccess {
-    site: SiteGuard,
+    host: HostGuard,
     secrets: BoardSecrets,
 }
 
@@ -25,18 +25,18 @@ pub(super) struct BoardAccess {
 #[derive(Clone)]
 pub(super) struct BoardSecrets {
     /// In the printed address.
-    pub(super) token: BearerToken,
+    pub(super) token: SecretToken,
     /// The folder of all pages.
-    folder: BearerToken,
+    folder: SecretToken,
     /// In the cookie.
-    session: BearerToken,
+    session: SecretToken,
     /// Sent to the pages, which return it in a header of each change.
-    pub(super) buttons: BearerToken,
+    pub(super) buttons: SecretToken,
 }
 
 impl BoardSecrets {
     pub(super) fn random() -> Self {
-        let [token, folder, session, buttons] = std::array::from_fn(|_| BearerToken::random());
+        let [token, folder, session, buttons] = std::array::from_fn(|_| SecretToken::random());
         Self { token, folder, session, buttons }
     }
 }
@@ -56,13 +56,13 @@ pub(super) enum Admission<'r> {
 
 impl BoardAccess {
     pub(super) fn new(address: SocketAddr, secrets: BoardSecrets) -> Self {
-        Self { site: SiteGuard::new(address), secrets }
+        Self { host: HostGuard::new(address), secrets }
     }
 
     /// Decides about a request before its body is read.
     pub(super) fn check<'r, B>(&self, request: &'r Request<B>) -> Admission<'r> {
         let (uri, headers) = (request.uri(), request.headers());
-        if !self.site.is_meant(uri, headers) {
+        if !self.host.accepts(uri, headers) {
             return Admission::Refused(
                 StatusCode::FORBIDDEN,
                 "the board serves localhost, 127.0.0.1 and [::1] only; open the address that it printed",
@@ -150,7 +150,7 @@ mod tests {
         let secrets = BoardSecrets::random();
         let BoardSecrets { token, folder, session, buttons } = secrets.clone();
         let names = ["TOKEN", "FOLDER", "SESSION", "BUTTONS"];
-        let pairs = || names.into_iter().zip([&token, &folder, &session, &buttons].map(BearerToken::text));
+        let pairs = || names.into_iter().zip([&token, &folder, &session, &buttons].map(SecretToken::text));
         let with =
             |text: &str| pairs().fold(text.to_owned(), |text, (name, secret)| text.replace(name, secret));
         let without = |text: String| pairs().fold(text, |text, (name, secret)| text.replace(secret, name));

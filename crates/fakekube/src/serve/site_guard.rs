@@ -11,19 +11,19 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A server that listens on an address of this machine.
 #[derive(Clone, Copy, Debug)]
-pub struct SiteGuard {
+pub(super) struct SiteGuard {
     address: SocketAddr,
 }
 
 impl SiteGuard {
     /// A guard for a server with this address.
-    pub const fn new(address: SocketAddr) -> Self {
+    pub(super) const fn new(address: SocketAddr) -> Self {
         Self { address }
     }
 
     /// Whether every name by which the request addresses the server is one of its own. The owner of another name can
     /// make it resolve to this machine.
-    pub fn is_meant(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+    pub(super) fn is_meant(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let mut named = headers.get_all(HOST).iter().map(|host| host.to_str().ok()?.parse().ok());
         let all_ours =
             named.all(|host: Option<Authority>| host.is_some_and(|host| self.is_ours(host.host())));
