@@ -123,16 +123,34 @@ fn is_file_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte))
 }
 
+/// Whether a file is part of what ships.
+fn ships(file: &Path) -> bool {
+    let crates = root().join("crates");
+    let folders = ["core", "kube", "controller", "server", "admission", "cli"].map(|name| crates.join(name));
+    assert_eq!(folders.iter().find(|folder| !folder.is_dir()), None, "each crate that ships has a folder");
+    folders.iter().any(|folder| file.starts_with(folder)) && !is_test(file)
+}
+
 #[test]
 fn what_ships_reads_the_wall_clock_in_known_places() {
-    let folders = ["core", "kube", "controller", "server", "admission", "cli"]
-        .map(|name| root().join("crates").join(name));
-    assert_eq!(folders.iter().find(|folder| !folder.is_dir()), None, "each crate that ships has a folder");
     let said = untidy(|file, text| {
-        let ships = folders.iter().any(|folder| file.starts_with(folder));
         let clock = CLOCKS.iter().any(|name| file.ends_with(name));
         let reads = ["SystemTime::now", "Timestamp::now"].iter().find(|call| text.contains(**call))?;
-        (ships && !clock && !is_test(file)).then(|| format!("{reads}; ask kube::clock"))
+        (ships(file) && !clock).then(|| format!("{reads}; ask kube::clock"))
+    });
+    assert_eq!(said, "");
+}
+
+/// Tests with virtual time control the clock of the runtime, and no other.
+#[test]
+fn what_ships_measures_time_by_the_clock_of_the_runtime() {
+    let said = untidy(|file, text| {
+        let exempt =
+            file.starts_with(root().join("crates/server")) || file.ends_with("crates/kube/src/clock.rs");
+        let mut lines = text.lines().filter(|line| line.contains("std::time::"));
+        let line =
+            lines.find(|line| line.split(|c: char| !c.is_alphanumeric()).any(|word| word == "Instant"))?;
+        (ships(file) && !exempt).then(|| format!("{line}; use tokio::time::Instant"))
     });
     assert_eq!(said, "");
 }

@@ -19,10 +19,11 @@ use guard_command_args::{GuardAction, GuardTargets, InvalidGuardTargets};
 use guard_report::{GuardReport, GuardRow};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use taintward_core::toleration_guard::GuardCeiling;
 use taintward_kube::api::{ApiClient, RequestError};
 use taintward_kube::config::Connected;
+use tokio::time::Instant;
 
 /// The pause between two checks of the pods.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);

@@ -21,12 +21,13 @@ use node_requests::NodeNamesError;
 use pod_counts::PodCounts;
 use serde_json::json;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use taintward_core::toleration_hold::UncoveredReason;
 use taintward_kube::api::RequestError;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::{Connected, greet};
 use taintward_kube::node_client::NodeClient;
+use tokio::time::Instant;
 
 /// The pause between two checks of the pods.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);

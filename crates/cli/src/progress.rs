@@ -1,7 +1,8 @@
 //! Shows on standard error how many objects were read, when reading takes longer than a second.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Faster reads show no progress.
 const QUIET: Duration = Duration::from_secs(1);

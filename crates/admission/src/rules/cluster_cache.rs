@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use taintward_core::admission::no_execute_guard::FleetHealth;
 use taintward_core::admission::policy::TolerationPolicy;
 use taintward_core::admission::pool::{
@@ -14,6 +14,7 @@ use taintward_core::admission::pool::{
 use taintward_core::admission::request::{NamespaceFact, NodePoolMembership};
 use taintward_core::admission::review::ReviewSettings;
 use taintward_core::taint::{Taint, TaintEffect};
+use tokio::time::Instant;
 
 /// A change that was allowed and not observed within this time was not made.
 const UNDERWAY_MAX: Duration = Duration::from_secs(10);

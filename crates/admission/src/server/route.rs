@@ -10,9 +10,10 @@ use http::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::Full;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use taintward_server::admin::{Answer, respond};
 use taintward_server::connection_limit::ConnectionGuard;
+use tokio::time::Instant;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
