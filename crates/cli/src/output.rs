@@ -5,7 +5,6 @@
 mod custom_columns;
 mod format;
 mod jsonpath;
-mod renamed_fields;
 mod sort;
 mod structured;
 mod table;

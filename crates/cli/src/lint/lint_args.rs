@@ -34,7 +34,7 @@ pub(crate) struct LintArgs {
     #[arg(short, long, value_name = "FORM", default_value = "table", value_parser = written)]
     output: LintOutputArg,
     /// List all rules, and read nothing
-    #[arg(long, alias = "list-rules", conflicts_with_all = ["paths", "filename", "against_cluster"])]
+    #[arg(long, conflicts_with_all = ["paths", "filename", "against_cluster"])]
     rules: bool,
     /// The lowest severity that makes the exit code 2
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = LintFailOn::Error)]

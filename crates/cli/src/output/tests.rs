@@ -39,6 +39,11 @@ fn text(arguments: &[&str]) -> Result<String, String> {
 }
 
 #[test]
+fn the_document_names_the_version_of_the_output() {
+    assert!(crate::described::document("output.md").contains(&format!("`{API_VERSION}`")));
+}
+
+#[test]
 fn a_result_can_be_printed_in_every_format() {
     for (arguments, expected) in [
         (&[][..], "NAME\nn2\nn1\nn3\n"),

@@ -118,15 +118,12 @@ pub(crate) enum PlanMoment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum PlanFailOn {
     /// A pod is evicted
-    #[value(alias = "leaves")]
     Evicted,
     /// A disruption budget is violated, or refuses an eviction
     Budget,
     /// An evicted pod fits on no node
-    #[value(alias = "nowhere")]
     Unschedulable,
     /// No controller recreates an evicted pod
-    #[value(alias = "lost")]
     NotRecreated,
     /// Nothing
     Never,

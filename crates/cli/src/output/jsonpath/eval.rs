@@ -2,7 +2,6 @@
 
 use super::print::shown;
 use super::{FilterStep, PathStep, SliceEnd, SliceStep, TemplatePart};
-use crate::output::renamed_fields::field;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -75,7 +74,7 @@ fn along<'v>(steps: &[PathStep], mut values: FoundValues<'v>) -> Result<FoundVal
 fn one<'v>(step: &PathStep, values: FoundValues<'v>) -> Result<FoundValues<'v>, String> {
     match step {
         PathStep::Field(name) => {
-            Ok(values.iter().filter_map(|value| field(borrowed(value)?, name)).map(Cow::Borrowed).collect())
+            Ok(values.iter().filter_map(|value| borrowed(value)?.get(name)).map(Cow::Borrowed).collect())
         }
         PathStep::Wildcard => Ok(values.iter().flat_map(children).collect()),
         PathStep::Descent => Ok(values.iter().flat_map(descendants).collect()),
