@@ -4,8 +4,6 @@
 //! - See `tests/tidy.rs` for rules about single files.
 
 mod checkout;
-mod control_loops;
-mod file_names;
 mod import_circles;
 mod imports;
 mod measure;
@@ -16,7 +14,6 @@ mod source;
 mod table;
 mod type_names;
 mod visibility;
-mod watch_paths;
 
 use self::checkout::Checkout;
 use self::measure::{Goal, Measure};
@@ -80,10 +77,7 @@ impl Report {
         measures.extend(type_names::measures(sources));
         measures.push(visibility::measure(sources, checkout.lines()));
         measures.extend(import_circles::measures(sources));
-        measures.push(control_loops::measure(sources));
-        measures.push(watch_paths::measure(sources));
         measures.push(pod_mirrors::measure(sources));
-        measures.push(file_names::measure(sources));
         measures.extend(RuleIds::read(root)?.measures());
         Ok(Self { measures, lines_by_crate: checkout.lines_by_crate() })
     }

@@ -30,11 +30,6 @@ impl Source {
         &self.path
     }
 
-    /// The name of the file without its folders.
-    pub(crate) fn file_name(&self) -> &str {
-        self.path.rsplit('/').next().unwrap_or(&self.path)
-    }
-
     /// The folder of the crate: `core` of `crates/core/src/eviction/work_queue.rs`, `xtask` of `xtask/src/test.rs`.
     pub(crate) fn package(&self) -> &str {
         self.path.split("/src/").next().and_then(|folder| folder.rsplit('/').next()).unwrap_or_default()
