@@ -1,4 +1,4 @@
-//! Runs the developer commands: `cargo xtask test`, `demo`, `cluster`, `measures` and others.
+//! Runs the developer commands: `cargo xtask test`, `cluster`, `measures` and others.
 //!
 //! Each command has a module; `golden` also has `schema` and `columns`. Nothing here ships.
 
@@ -9,7 +9,6 @@ mod board_session;
 mod chart;
 mod cluster;
 mod contender;
-mod demo;
 mod fuzz;
 mod golden;
 mod http;
@@ -58,10 +57,6 @@ enum Command {
     ///
     /// Needs Go; without it, the command tests the versions that are already built.
     Matrix(matrix::MatrixArgs),
-    /// Show how Taintward evicts pods on a real API server, in under a minute
-    ///
-    /// Needs Go to build a control plane, once; without it, `taintward sandbox --tour` shows the same in memory.
-    Demo(demo::DemoArgs),
     /// Run a real control plane to experiment with: etcd and kube-apiserver on loopback, and with --kwok KWOK for kubelets
     ///
     /// Needs Go to build it, once, or KUBEBUILDER_ASSETS; without both, use `taintward sandbox`.
@@ -124,7 +119,6 @@ async fn main() -> ExitCode {
         Command::Nightly(arguments) => nightly::run(&arguments).await,
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Matrix(arguments) => matrix::run(&arguments).await,
-        Command::Demo(arguments) => demo::run(&arguments).await,
         Command::Cluster(arguments) => cluster::run(arguments).await,
         Command::Chart => chart::run(),
         Command::Golden => golden::run(),

@@ -91,7 +91,7 @@ fn built_programs() -> Vec<Requirement> {
         Requirement {
             name: "control plane",
             found: built(Binaries::find()),
-            needed_for: "tests with a real API server, `cargo xtask cluster`, `demo`, `matrix`, `bench`",
+            needed_for: "tests with a real API server, `cargo xtask cluster`, `matrix`, `bench`",
             without: "`cargo xtask test` builds it if Go is installed, and otherwise skips these tests",
         },
         Requirement {
