@@ -3,7 +3,7 @@
 use taintward_core::time::Wall;
 use thiserror::Error;
 
-/// Why it is no time.
+/// Why a text is not a time.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub(crate) enum InvalidTime {
     #[error("not an RFC 3339 time")]
