@@ -7,6 +7,7 @@
 mod bench;
 mod board_session;
 mod chart;
+mod check;
 mod cluster;
 mod contender;
 mod fuzz;
@@ -40,6 +41,10 @@ enum Command {
     ///
     /// Needs Rust and a C compiler only, like all of these commands; it installs nothing.
     Setup,
+    /// Run what most often keeps a change from being merged: formatting, lints, unit tests, texts, pages, rules
+    ///
+    /// Needs Rust and a C compiler only; tests that need a real API server are left to `test`.
+    Check,
     /// Run all tests, with a real API server where they need one
     ///
     /// Needs Go to build a control plane, once; without Go, the tests that need one are skipped and named.
@@ -115,6 +120,7 @@ async fn main() -> ExitCode {
             return runner_timeout::run(&arguments, None).await.unwrap_or_else(|error| failed(&error));
         }
         Command::Setup => setup::run(),
+        Command::Check => check::run(),
         Command::Test(arguments) => test::run(&arguments),
         Command::Nightly(arguments) => nightly::run(&arguments).await,
         Command::Fuzz(arguments) => fuzz::run(&arguments),

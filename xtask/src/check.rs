@@ -1,0 +1,51 @@
+//! Runs `cargo xtask check`: what most often keeps a change from being merged, in a few minutes.
+
+use crate::sources;
+use anyhow::{Result, bail};
+use std::time::Instant;
+
+/// Each step, and the arguments for cargo.
+const STEPS: [(&str, &[&str]); 5] = [
+    ("formatting", &["fmt", "--all", "--check"]),
+    ("lints", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
+    ("unit tests", &["test", "--no-fail-fast", "--workspace", "--locked", "--lib", "--bins"]),
+    (
+        "output of commands, reference, pages",
+        &[
+            "test",
+            "--no-fail-fast",
+            "--locked",
+            "--package",
+            "taintward",
+            "--test",
+            "golden",
+            "--test",
+            "cli_reference",
+            "--test",
+            "doc_pages",
+        ],
+    ),
+    (
+        "rules about sources, texts, links, measures",
+        &["test", "--no-fail-fast", "--locked", "--package", "xtask", "--tests"],
+    ),
+];
+
+/// Runs each step, also after one that failed, and prints how long each took.
+pub(crate) fn run() -> Result<()> {
+    let mut report = String::new();
+    let mut failed = Vec::new();
+    for (name, arguments) in STEPS {
+        println!("\n== {name}");
+        let began = Instant::now();
+        let result = sources::run(sources::cargo().args(arguments));
+        let state = if result.is_ok() { "ok" } else { "failed" };
+        report += &format!("{:>5} s  {state:<6}  {name}\n", began.elapsed().as_secs());
+        failed.extend(result.err().map(|_| name));
+    }
+    print!("\n{report}");
+    if !failed.is_empty() {
+        bail!("failed: {}; the output above says why", failed.join(", "));
+    }
+    Ok(())
+}
