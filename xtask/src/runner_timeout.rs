@@ -1,13 +1,19 @@
-//! Runs a test program for cargo and ends it, with its children, after [`LIMIT`].
+//! Runs a test program for cargo and ends it, with its children, after [`LIMIT`]; records how long it took.
 
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{env, io};
 use tokio::signal::unix::{SignalKind, signal};
+
+/// The environment variable with the file to which each program's seconds and name are appended.
+pub(crate) const DURATIONS: &str = "TAINTWARD_TEST_DURATIONS";
 
 /// The longest program takes four minutes on two free cores.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
@@ -30,7 +36,7 @@ pub(crate) fn runner() -> Result<String> {
 }
 
 pub(crate) async fn run(arguments: &TimeoutArgs, limit: Option<Duration>) -> Result<ExitCode> {
-    let limit = limit.unwrap_or(LIMIT);
+    let (limit, began) = (limit.unwrap_or(LIMIT), Instant::now());
     let [program, rest @ ..] = &arguments.program[..] else { bail!("no program") };
     let name = program.display();
     let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
@@ -49,6 +55,7 @@ pub(crate) async fn run(arguments: &TimeoutArgs, limit: Option<Duration>) -> Res
     let why = tokio::select! {
         status = ended => {
             let code = status?.code().and_then(|code| u8::try_from(code).ok());
+            record(program.as_ref(), began.elapsed());
             return Ok(code.map_or(ExitCode::FAILURE, ExitCode::from));
         }
         () = tokio::time::sleep(limit) => format!("{name} did not end within {} minutes", limit.as_secs() / 60),
@@ -59,10 +66,20 @@ pub(crate) async fn run(arguments: &TimeoutArgs, limit: Option<Duration>) -> Res
     bail!(why);
 }
 
+/// Appends a line to the file of durations, if there is one. The name is without the hash that cargo adds.
+fn record(program: &Path, took: Duration) {
+    let Some(file) = env::var_os(DURATIONS) else { return };
+    let name = program.file_stem().unwrap_or_default().to_string_lossy();
+    let name = name.rsplit_once('-').map_or(&*name, |(name, _)| name);
+    let line = format!("{} {name}\n", took.as_secs());
+    let file = OpenOptions::new().append(true).create(true).open(file);
+    // A table for people: a failure to write it fails no test.
+    let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
 
     async fn ended(script: &str, limit: Duration) -> Result<ExitCode> {
         let program = ["sh", "-c", script].map(OsString::from).into();

@@ -30,13 +30,20 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
         }
         eprintln!("\nWARNING: no real API server; the tests that need one are skipped.\n  {why:#}\n");
     }
+    let durations = env::temp_dir().join(format!("taintward-durations-{}", process::id()));
     let skipped = env::temp_dir().join(format!("taintward-skipped-{}", process::id()));
     let mut command = sources::cargo();
     command
         .args(["test", "--config", &runner_timeout::runner()?, "--workspace"])
         .args(&arguments.rest)
-        .env("TAINTWARD_SKIPPED", &skipped);
+        .env("TAINTWARD_SKIPPED", &skipped)
+        .env(runner_timeout::DURATIONS, &durations);
     let done = sources::run(&mut command);
+    println!(
+        "\nThe slowest test programs, in seconds:\n{}",
+        slowest(&fs::read_to_string(&durations).unwrap_or_default())
+    );
+    let _ = fs::remove_file(&durations);
     let names = fs::read_to_string(&skipped).unwrap_or_default();
     let _ = fs::remove_file(&skipped);
     if !names.is_empty() {
@@ -48,4 +55,25 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
         );
     }
     done
+}
+
+/// The ten slowest programs, of lines with seconds and a name.
+fn slowest(durations: &str) -> String {
+    let read = |line: &str| {
+        line.split_once(' ').and_then(|(seconds, name)| Some((seconds.parse().ok()?, name.to_owned())))
+    };
+    let mut all: Vec<(u64, String)> = durations.lines().filter_map(read).collect();
+    all.sort_by(|one, other| other.cmp(one));
+    all.iter().take(10).map(|(seconds, name)| format!("{seconds:>5}  {name}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_slowest_programs_come_first() {
+        let text: String = (1..=12).map(|at| format!("{at} program{at}\n")).collect();
+        let shown = super::slowest(&(text + "broken\n"));
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!((lines.len(), lines[0], lines[9]), (10, "   12  program12", "    3  program3"));
+    }
 }
