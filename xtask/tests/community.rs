@@ -1,4 +1,5 @@
-//! Tests that the files that contributors expect exist, say what they are for, and are linked from CONTRIBUTING.md.
+//! Tests that the files that contributors expect exist, say what they are for, and are linked from CONTRIBUTING.md and the pages
+//! about development.
 //!
 //! - See `workflows.rs` for what is in `.github`, `links.rs` for the links of the pages.
 
@@ -9,9 +10,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use xtask::markdown::links;
 
-const PAGE: &str = "CONTRIBUTING.md";
+const PAGES: [&str; 4] = [
+    "CONTRIBUTING.md",
+    "docs/development/tools.md",
+    "docs/development/tests.md",
+    "docs/development/documents.md",
+];
 
-/// The files that CONTRIBUTING.md links, and what each must contain.
+/// What a newcomer reads first has no more lines.
+const FIRST_PAGE_MAX: usize = 60;
+
+/// The files that these pages link, and what each must contain.
 const FILES: [(&str, &[&str]); 22] = [
     (".devcontainer/devcontainer.json", &["rust", "features/go", "chromium"]),
     (".editorconfig", &["root = true"]),
@@ -37,7 +46,7 @@ const FILES: [(&str, &[&str]); 22] = [
     ("docs/adr/README.md", &["| decision |"]),
 ];
 
-/// What CONTRIBUTING.md names without a link: folders and commands.
+/// What they name without a link: folders and commands.
 const NAMED: [&str; 5] =
     ["`fuzz/corpus`", "`fuzz/dictionaries`", "cargo xtask setup", "cargo xtask fuzz", "cargo xtask book"];
 
@@ -67,7 +76,9 @@ fn names(folder: &str) -> Vec<String> {
 
 #[test]
 fn files_for_contributors_exist_and_are_linked() {
-    let (linked, page) = (linked(PAGE), read(PAGE));
+    let linked: BTreeSet<PathBuf> = PAGES.into_iter().flat_map(linked).collect();
+    let page = PAGES.map(read).concat();
+    assert!(read(PAGES[0]).lines().count() <= FIRST_PAGE_MAX, "move a part to docs/development");
     let mut wrong = String::new();
     for (file, texts) in FILES {
         let text = read(file);
@@ -75,23 +86,23 @@ fn files_for_contributors_exist_and_are_linked() {
             wrong += &format!("{file} does not contain {missing:?}\n");
         }
         if !linked.contains(Path::new(file)) {
-            wrong += &format!("{PAGE} does not link {file}\n");
+            wrong += &format!("no page of {PAGES:?} links {file}\n");
         }
     }
     for name in NAMED.iter().filter(|name| !page.contains(**name)) {
-        wrong += &format!("{PAGE} does not name {name}\n");
+        wrong += &format!("no page of {PAGES:?} names {name}\n");
     }
     assert!(wrong.is_empty(), "{wrong}");
 }
 
 #[test]
 fn each_crate_has_a_page_that_is_linked() {
-    let linked = linked(PAGE);
+    let linked: BTreeSet<PathBuf> = PAGES.into_iter().flat_map(linked).collect();
     let pages: Vec<String> = names("crates").iter().map(|name| format!("crates/{name}/README.md")).collect();
     assert!(pages.len() > 5, "{pages:?}");
     for page in pages.iter().map(String::as_str).chain(["examples/README.md"]) {
         assert!(read(page).lines().count() > 3, "{page} says nothing");
-        assert!(linked.contains(Path::new(page)), "{PAGE} does not link {page}");
+        assert!(linked.contains(Path::new(page)), "no page of {PAGES:?} links {page}");
     }
 }
 
