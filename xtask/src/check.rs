@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use std::time::Instant;
 
 /// Each step, and the arguments for cargo.
-const STEPS: [(&str, &[&str]); 5] = [
+const STEPS: [(&str, &[&str]); 6] = [
     ("formatting", &["fmt", "--all", "--check"]),
     ("lints", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
     ("unit tests", &["test", "--no-fail-fast", "--workspace", "--locked", "--lib", "--bins"]),
@@ -28,6 +28,21 @@ const STEPS: [(&str, &[&str]); 5] = [
     (
         "rules about sources, texts, links, measures",
         &["test", "--no-fail-fast", "--locked", "--package", "xtask", "--tests"],
+    ),
+    (
+        "phrases to judge",
+        &[
+            "test",
+            "--quiet",
+            "--locked",
+            "--package",
+            "xtask",
+            "--test",
+            "prose",
+            "no_text",
+            "--",
+            "--nocapture",
+        ],
     ),
 ];
 
