@@ -59,7 +59,7 @@ pub(crate) fn lasting(line: &str) -> String {
 }
 
 fn passes(word: &str) -> bool {
-    let value = word.split_once('=').map_or(word, |(_, value)| value).trim_matches(['"', ',', ':']);
+    let value = word.split_once('=').map_or(word, |(_, value)| value).trim_matches(['"', ',', ':', ';', '.']);
     let digits = value.bytes().any(|byte| byte.is_ascii_digit());
     let moment = is_of(value, "0123456789:.TZ-") && value.contains(':');
     let length = is_of(value, "0123456789hms") && value.ends_with(['h', 'm', 's']);
