@@ -5,10 +5,11 @@
 mod flights;
 
 use super::cluster::{Cluster, SECOND};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
+use taintward_core::identity::PodRef;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Mono;
 
@@ -73,6 +74,8 @@ pub struct Storm {
     pub tape: VecDeque<u8>,
     /// The last events delivered, for repeating them.
     recent: VecDeque<EvictionInput>,
+    /// Since its last request, the engine has received a live read of these pods.
+    read: BTreeSet<PodRef>,
     pub effects: usize,
     /// How late a pod may be evicted, if that is checked at every moment.
     pub grace: Option<i64>,
@@ -91,6 +94,7 @@ impl Storm {
             capacity: usize::MAX,
             tape: VecDeque::new(),
             recent: VecDeque::new(),
+            read: BTreeSet::new(),
             effects: 0,
             grace: None,
         };
@@ -149,6 +153,7 @@ impl Storm {
         self.engine.handle(EvictionInput::CountdownHold(self.cluster.hold.is_on()), self.cluster.clock());
         self.flights.iter_mut().for_each(|flight| flight.orphan = true);
         self.recent.clear();
+        self.read.clear();
         for stream in [&mut self.nodes, &mut self.pods] {
             *stream = Stream { lag: stream.lag, ..Stream::default() };
         }

@@ -160,6 +160,24 @@ fn s10_a_delete_whose_response_was_lost_is_not_sent_again() {
 }
 
 #[test]
+fn s10_a_refused_read_of_a_pod_is_no_read_of_it() {
+    let mut storm = storm();
+    storm.cluster.put_pod(0, 0, vec![], true);
+    storm.settle();
+    storm.pods.lag = 500 * SECOND;
+    // After five conflicts the node is read again, and the DELETE has no version as precondition. Its response is lost, then a read is refused.
+    let mut tape = vec![AT_ONCE, AT_ONCE];
+    tape.extend((0..5).flat_map(|_| [CONFLICT, AT_ONCE]));
+    tape.extend([AT_ONCE, UNHEARD, REFUSED]);
+    fates(&mut storm, &tape);
+    taint(&mut storm, true);
+    storm.pass(1_000 * SECOND);
+    assert!(storm.tape.is_empty());
+    assert_eq!(deleted_at(&storm).len(), 1);
+    assert_eq!(storm.cluster.pods[&0].fact.standing, PodLifePhase::Terminating);
+}
+
+#[test]
 fn p39_an_own_mark_whose_response_was_lost_is_not_mistaken_for_anothers() {
     let mut engine = EvictionEngine::new(EvictionConfig::default());
     let now = |seconds| Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds));

@@ -87,10 +87,21 @@ impl EvictionEngine {
         half_deleted: bool,
         now: Now,
     ) {
+        let result = match result {
+            Ok(found) => found,
+            // The pod is gone. Every other failure shows nothing of it: it is read again.
+            Err(ApiFailure::NotFound) => LiveRead::NotFound,
+            Err(failure) => {
+                if self.state.queue.read_failed(pod) {
+                    self.failed(pod, failure, now.mono);
+                }
+                return;
+            }
+        };
         let answer = self.state.queue.read_answered(pod, half_deleted, now.mono);
         let Some((PodReading { sent, known, .. }, any_version)) = answer else { return };
         match result {
-            Ok(LiveRead::Found(fact)) if *fact.id.uid() == pod.uid => {
+            LiveRead::Found(fact) if *fact.id.uid() == pod.uid => {
                 let late = now.mono > self.config.confirmed_until(sent, now.mono);
                 let counts = any_version || fact.version.is_none();
                 // As with nodes: a version older than the known one means that the store was restored.
@@ -106,16 +117,15 @@ impl EvictionEngine {
                     _ => self.state.queue.requeue(pod),
                 }
             }
-            Ok(LiveRead::Found(successor)) => {
+            LiveRead::Found(successor) => {
                 self.delete_pod(pod, now);
                 self.update().applied(successor, false, now);
             }
-            Ok(LiveRead::NotFound) | Err(ApiFailure::NotFound) => self.delete_pod(pod, now),
-            Ok(LiveRead::Undecodable) => {
+            LiveRead::NotFound => self.delete_pod(pod, now),
+            LiveRead::Undecodable => {
                 ObjectIndex::<PodFact>::undecodable(&mut self.update(), pod.clone().into(), now);
                 self.state.queue.requeue(pod);
             }
-            Err(failure) => self.failed(pod, failure, now.mono),
         }
     }
 
@@ -181,6 +191,14 @@ impl WorkQueue {
             (attempt.marked_at, attempt.marked_here) = (None, false);
         }
         Some(attempt.unmark_at.take())
+    }
+
+    /// The pod could not be read: without a read it is not deleted by its UID alone (S1, S10), so that is still its next
+    /// step. False if that no longer matters.
+    fn read_failed(&mut self, pod: &PodRef) -> bool {
+        let Some(attempt) = self.awaited(pod, InFlightRequest::ReadPod) else { return false };
+        (attempt.step, attempt.pod_read) = (NextStep::ReadPod, None);
+        true
     }
 
     /// The pod was read. Returns the read, and whether the pod is deleted by its UID alone.

@@ -44,6 +44,9 @@ impl Storm {
         if let EvictionEffect::DeletePod { confirmed, .. } = &effect {
             assert!(now.since(*confirmed) <= self.config.confirm_age_limit, "D5: {effect:?} at {now:?}");
         }
+        if let EvictionEffect::DeletePod { pod, version: None, .. } = &effect {
+            assert!(self.read.remove(pod), "S1, S10: by its UID alone, and not read: {effect:?} at {now:?}");
+        }
         let twin = |flight: &&Flight| !flight.orphan && same_object(&flight.effect, &effect);
         if let Some(twin) = self.flights.iter().find(twin) {
             panic!("{effect:?} while {:?} is under way", twin.effect);
@@ -106,6 +109,9 @@ impl Storm {
         let Some(at) = self.flights.iter().position(answered) else { return false };
         let flight = self.flights.remove(at);
         if let (Some(answer), false) = (flight.answer, flight.orphan) {
+            if let EvictionInput::PodRead { pod, result: Ok(_), .. } = &answer {
+                self.read.insert(pod.clone());
+            }
             self.engine.handle(answer, self.cluster.clock());
         }
         true
