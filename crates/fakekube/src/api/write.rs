@@ -146,7 +146,8 @@ fn warnings(resource: &ResourceType, body: &Value) -> Vec<String> {
     odd.map(words).collect()
 }
 
-/// Computes `managedFields`. Server-side apply has set them already: then the options name no manager.
+/// Computes `managedFields`, whose times stay those of the last change. Server-side apply has set them already: then the
+/// options name no manager.
 fn track(
     resource: &ResourceType,
     old: Option<&Value>,
@@ -155,22 +156,22 @@ fn track(
     sub: Option<Subresource>,
     clock: &VirtualClock,
 ) {
-    if options.manager.is_empty() {
-        return;
+    if !options.manager.is_empty()
+        && let Some(of) = type_of(resource, body)
+    {
+        let (now, version) = (clock.stamp(), resource.api_version());
+        let subresource = sub.map_or("", Subresource::name);
+        let writer = FieldWriter { manager: &options.manager, subresource, version: &version, now: &now };
+        let mut fields = patch::track(old, body, of, &writer);
+        if sub == Some(Subresource::Scale) {
+            untime(&mut fields);
+        }
+        let metadata = metadata(body);
+        match fields.is_null() {
+            true => metadata.remove("managedFields"),
+            false => metadata.insert("managedFields".into(), fields),
+        };
     }
-    let Some(of) = type_of(resource, body) else { return };
-    let (now, version) = (clock.stamp(), resource.api_version());
-    let subresource = sub.map_or("", Subresource::name);
-    let writer = FieldWriter { manager: &options.manager, subresource, version: &version, now: &now };
-    let mut fields = patch::track(old, body, of, &writer);
-    if sub == Some(Subresource::Scale) {
-        untime(&mut fields);
-    }
-    let metadata = metadata(body);
-    match fields.is_null() {
-        true => metadata.remove("managedFields"),
-        false => metadata.insert("managedFields".into(), fields),
-    };
     if let Some(old) = old {
         patch::keep_times(old, body);
     }
@@ -351,3 +352,6 @@ fn check_uid(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
