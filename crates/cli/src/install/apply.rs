@@ -195,8 +195,9 @@ async fn one(
 }
 
 /// Whether a policy rejects the object only because the API server has not yet read the objects that its rules name.
+/// The code is 403 or 422, as the policy says.
 fn is_policy_starting(why: &NodeRequestError) -> bool {
-    matches!(why, NodeRequestError::Status(said) if said.code == 403 && said.message.contains("not yet synced"))
+    matches!(why, NodeRequestError::Status(said) if said.message.contains("not yet synced"))
 }
 
 /// An object without the fields that the API server maintains.
@@ -238,5 +239,28 @@ async fn established(
     match tokio::time::timeout(patience, until).await {
         Ok(done) => done,
         Err(_) => Err(ApplyError::NotEstablished { object: called(definition), waited: patience, said }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taintward_kube::node_client::ApiFailureStatus;
+
+    #[test]
+    fn a_policy_that_is_not_ready_is_waited_for_and_a_rejection_is_not() {
+        let status = |code, message: &str| {
+            let status =
+                ApiFailureStatus { code, message: message.to_owned(), ..ApiFailureStatus::default() };
+            NodeRequestError::Status(Box::new(status))
+        };
+        // The policy of pools' definitions has no reason of its own, so an API server answers 422.
+        let starting = "ValidatingAdmissionPolicy 'a' with binding 'a' denied request: failed to configure binding: \
+                        paramKind kind `K` not yet synced to use for admission";
+        assert!([403, 422].into_iter().all(|code| is_policy_starting(&status(code, starting))));
+        assert!(!is_policy_starting(&status(
+            403,
+            "ValidatingAdmissionPolicy 'a' with binding 'a' denied request: no"
+        )));
     }
 }
