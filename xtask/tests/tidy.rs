@@ -87,6 +87,18 @@ fn every_file_opens_with_a_summary() {
     assert_eq!(said, "");
 }
 
+/// The word for an upper limit is MAX, and for a lower one MIN.
+#[test]
+fn limits_are_named_max_and_min() {
+    let said = untidy(|_, text| {
+        let mut words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        let name = words
+            .find(|word| word.ends_with(concat!("_", "MOST")) || word.ends_with(concat!("_", "LEAST")))?;
+        Some(format!("{name}; end it with _MAX or _MIN"))
+    });
+    assert_eq!(said, "");
+}
+
 #[test]
 fn names_say_what_a_thing_is() {
     let said = untidy(|_, text| {

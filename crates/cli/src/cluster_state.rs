@@ -158,7 +158,7 @@ pub(crate) fn no_nodes(ClusterState { from, gaps, .. }: ClusterState) -> Cluster
 }
 
 /// The largest number of pods named.
-const NAMED_MOST: usize = 5;
+const NAMED_MAX: usize = 5;
 
 /// The remark about pods on nodes that do not exist.
 fn gone(lost: &[(PodName, NodeName)]) -> Option<String> {
@@ -181,8 +181,8 @@ fn gone(lost: &[(PodName, NodeName)]) -> Option<String> {
 
 /// The first few names.
 pub(crate) fn some(names: &[&str]) -> String {
-    let first = names.iter().take(NAMED_MOST).copied().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMED_MOST) {
+    let first = names.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED_MAX) {
         0 => first,
         more => format!("{first} and {more} more"),
     }

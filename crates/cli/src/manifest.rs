@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// The largest number of nodes in one object, more than any API server accepts. Smaller in tests, to save time.
-const PIECES_MOST: usize = if cfg!(test) { 10_000 } else { 1_000_000 };
+const PIECES_MAX: usize = if cfg!(test) { 10_000 } else { 1_000_000 };
 
 /// A position in a text, counted from 1; line 0 is unknown. Each node and each field has two: small ones make reading
 /// faster.
@@ -98,7 +98,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 const MERGE: &str = "<<";
 
 /// The depth to which merged maps are followed.
-const MERGES_MOST: usize = 8;
+const MERGES_MAX: usize = 8;
 
 impl YamlNode {
     /// The fields as written; none if this is not a map.
@@ -114,7 +114,7 @@ impl YamlNode {
     /// A field, if it is present and not null. Of duplicates the last counts; a merged one counts only if there is
     /// none.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
-        self.find(name, MERGES_MOST).filter(|found| found.value != YamlValue::Null)
+        self.find(name, MERGES_MAX).filter(|found| found.value != YamlValue::Null)
     }
 
     fn find(&self, name: &str, depth: usize) -> Option<&Self> {
@@ -168,7 +168,7 @@ impl YamlNode {
     /// The effective fields: of duplicates the last; of merged ones those that are not overridden.
     pub(crate) fn fields(&self) -> Vec<&MapEntry> {
         let (mut told, mut all) = (BTreeSet::new(), Vec::new());
-        self.gather(MERGES_MOST, &mut told, &mut all);
+        self.gather(MERGES_MAX, &mut told, &mut all);
         all
     }
 

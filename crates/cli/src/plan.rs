@@ -25,7 +25,7 @@ use taintward_core::forecast::{ForecastOptions, PlannedNodeChange, forecast};
 use taintward_core::time::Mono;
 
 /// The maximum number of evicted pods for which the forecast computes a next node; more are only counted.
-const PLACES_MOST: usize = 10_000;
+const PLACES_MAX: usize = 10_000;
 
 /// Exit codes of `taintward plan`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
@@ -102,7 +102,7 @@ fn answer(options: PlanOptions) -> Result<ExitCode, PlanError> {
     let state = cluster_state::read(&from, as_of, numeric)?;
     let until = until(at, &state)?;
     let edited = node_edits::apply(&state.snapshot, &edits, &health)?;
-    let question = ForecastOptions { until, places_max: PLACES_MOST, about: &state.about };
+    let question = ForecastOptions { until, places_max: PLACES_MAX, about: &state.about };
     let forecast = forecast(&state.snapshot, &edited.changes, question);
     say::errors(&state.gaps);
     state.notes.iter().for_each(say::note);

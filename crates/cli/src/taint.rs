@@ -24,7 +24,7 @@ use taintward_kube::config::{Connected, probe};
 use taintward_kube::node_client::NodeClient;
 
 /// How long to probe the API server after a request without a response.
-const PROBED_MOST: Duration = Duration::from_secs(5);
+const PROBED_MAX: Duration = Duration::from_secs(5);
 
 /// Why nothing was attempted.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +103,6 @@ fn carry_out(plan: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteE
 /// Fails if the API server does not respond at all, with its address and what to do.
 async fn reached(plan: &TaintOptions, connected: &Connected) -> Result<(), ClusterStateError> {
     let unreachable = |why| ClusterStateError::Unreachable { place: connected.where_from.clone(), why };
-    let probed = probe(&connected.client, plan.cluster.patience.only_each().next().min(PROBED_MOST)).await;
+    let probed = probe(&connected.client, plan.cluster.patience.only_each().next().min(PROBED_MAX)).await;
     probed.map(drop).map_err(unreachable)
 }

@@ -26,8 +26,8 @@ const CREATIONS: usize = 900;
 /// The number of pods that exist before the policies are installed; each is changed in several ways.
 const OLD_PODS: usize = 80;
 /// The minimum number of judged requests; a minimum of them must be admitted, and rejected.
-const JUDGED_LEAST: usize = 1_000;
-const EACH_LEAST: usize = 200;
+const JUDGED_MIN: usize = 1_000;
+const EACH_MIN: usize = 200;
 /// Concurrent requests.
 const AT_ONCE: usize = 12;
 /// The timeout of everything; on an idle machine it takes half a minute.
@@ -105,7 +105,7 @@ impl Tally {
         }
         let odd = self.odd.iter().take(10).map(String::as_str).collect::<Vec<_>>().join("\n");
         assert!(self.odd.is_empty(), "{} results differ:\n{odd}", self.odd.len());
-        assert!(self.let_in + self.refused >= JUDGED_LEAST && self.let_in.min(self.refused) >= EACH_LEAST);
+        assert!(self.let_in + self.refused >= JUDGED_MIN && self.let_in.min(self.refused) >= EACH_MIN);
         for pool in deniers() {
             let named = self.reasons.keys().any(|reason| reason.contains(&format!(" {pool} ")));
             assert!(named, "nothing was rejected for {pool}");

@@ -9,7 +9,7 @@ use taintward_core::time::{Mono, Span};
 /// limit of 200 mutating requests and leaves room for other clients.
 const FEWEST: f64 = 4.0;
 const FIRST: f64 = 16.0;
-const MOST: f64 = 96.0;
+const IN_FLIGHT_MAX: f64 = 96.0;
 
 /// The factor of a reduction (as in CUBIC). An overload is caused by all clients of the server, of which this process
 /// is one: halving the limit would cost half of the evictions and rarely relieve the server as much.
@@ -81,7 +81,7 @@ impl AimdLimit {
             self.quick_sent = self.quick_sent.max(sent);
             // The limit only grows while it is used, by requests of any kind.
             if was_full {
-                self.now = (self.now + 1.0 / self.now).min(MOST);
+                self.now = (self.now + 1.0 / self.now).min(IN_FLIGHT_MAX);
             }
         }
     }

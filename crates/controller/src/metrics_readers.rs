@@ -19,7 +19,7 @@ const ALLOWED_FOR: Duration = Duration::from_secs(60);
 const DENIED_FOR: Duration = Duration::from_secs(10);
 
 /// The largest number of cached decisions of each kind.
-const REMEMBERED_MOST: usize = 64;
+const REMEMBERED_MAX: usize = 64;
 
 /// Unknown tokens that are checked concurrently. Requests with others are rejected for now, without a decision.
 const AT_ONCE: usize = 2;
@@ -112,7 +112,7 @@ fn locked<T>(what: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// Adds a decision; without room, replaces the one that expires first.
 fn remember<T>(all: &mut HashMap<String, T>, token: &str, what: T, until: impl Fn(&T) -> Instant) {
-    if all.len() >= REMEMBERED_MOST
+    if all.len() >= REMEMBERED_MAX
         && !all.contains_key(token)
         && let Some(oldest) = all.iter().min_by_key(|(_, what)| until(what)).map(|(token, _)| token.clone())
     {
@@ -206,7 +206,7 @@ mod tests {
         for token in &tokens {
             assert_eq!(readers.admit(token).await, Err(AccessDenied::Stranger));
         }
-        assert!(locked(&readers.denied).len() <= REMEMBERED_MOST);
+        assert!(locked(&readers.denied).len() <= REMEMBERED_MAX);
         assert_eq!(readers.admit("good").await, Ok(()));
     }
 }

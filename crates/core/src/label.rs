@@ -16,10 +16,10 @@ const DOMAIN_WORDS: &str = "a lowercase RFC 1123 subdomain must consist of lower
                             '.', and must start and end with an alphanumeric character";
 
 /// The longest name, and the longest value, in bytes.
-const NAME_MOST: usize = 63;
+const NAME_MAX: usize = 63;
 
 /// The longest domain before a name, in bytes.
-const DOMAIN_MOST: usize = 253;
+const DOMAIN_MAX: usize = 253;
 
 /// Whether the text is a valid key of a label or a taint: a name, optionally preceded by a domain and a slash.
 pub fn is_key(text: &str) -> bool {
@@ -33,11 +33,11 @@ pub fn is_value(text: &str) -> bool {
 }
 
 fn is_name(text: &str) -> bool {
-    text.len() <= NAME_MOST && is_framed(text, is_alphanumeric, is_inner)
+    text.len() <= NAME_MAX && is_framed(text, is_alphanumeric, is_inner)
 }
 
 fn is_domain(text: &str) -> bool {
-    text.len() <= DOMAIN_MOST && is_domain_of_any_length(text)
+    text.len() <= DOMAIN_MAX && is_domain_of_any_length(text)
 }
 
 fn is_domain_of_any_length(text: &str) -> bool {
@@ -84,8 +84,8 @@ pub fn key_faults(text: &str) -> Vec<String> {
     };
     match name.len() {
         0 => faults.push("name part must be non-empty".to_owned()),
-        1..=NAME_MOST => {}
-        _ => faults.push(format!("name part {}", too_long(NAME_MOST))),
+        1..=NAME_MAX => {}
+        _ => faults.push(format!("name part {}", too_long(NAME_MAX))),
     }
     if !is_framed(name, is_alphanumeric, is_inner) {
         let words = format!("name part must consist of {NAME_WORDS}");
@@ -99,8 +99,8 @@ const NAME_EXAMPLES: [&str; 3] = ["MyName", "my.name", "123-abc"];
 /// Returns the errors of a value; empty if it is valid.
 pub fn value_faults(text: &str) -> Vec<String> {
     let mut faults = Vec::new();
-    if text.len() > NAME_MOST {
-        faults.push(too_long(NAME_MOST));
+    if text.len() > NAME_MAX {
+        faults.push(too_long(NAME_MAX));
     }
     if !text.is_empty() && !is_framed(text, is_alphanumeric, is_inner) {
         let words = format!("a valid label must be an empty string or consist of {NAME_WORDS}");
@@ -111,8 +111,8 @@ pub fn value_faults(text: &str) -> Vec<String> {
 
 fn domain_faults(text: &str) -> Vec<String> {
     let mut faults = Vec::new();
-    if text.len() > DOMAIN_MOST {
-        faults.push(too_long(DOMAIN_MOST));
+    if text.len() > DOMAIN_MAX {
+        faults.push(too_long(DOMAIN_MAX));
     }
     if !is_domain_of_any_length(text) {
         faults.push(pattern(DOMAIN_WORDS, &format!("{DOMAIN_PART}(\\.{DOMAIN_PART})*"), &["example.com"]));
@@ -148,19 +148,19 @@ pub fn odd_in_value(text: &str) -> Option<usize> {
 }
 
 fn odd_in_name(text: &str) -> usize {
-    odd(text, NAME_MOST, is_alphanumeric, is_inner)
+    odd(text, NAME_MAX, is_alphanumeric, is_inner)
 }
 
 fn odd_in_domain(text: &str) -> usize {
     let mut from = 0;
     for part in text.split('.') {
         if !is_framed(part, is_lower, |byte| is_lower(byte) || byte == b'-') {
-            let within = odd(part, DOMAIN_MOST, is_lower, |byte| is_lower(byte) || byte == b'-');
-            return (from + within).min(DOMAIN_MOST);
+            let within = odd(part, DOMAIN_MAX, is_lower, |byte| is_lower(byte) || byte == b'-');
+            return (from + within).min(DOMAIN_MAX);
         }
         from += part.len() + 1;
     }
-    DOMAIN_MOST
+    DOMAIN_MAX
 }
 
 /// Returns the position of the error in invalid text.

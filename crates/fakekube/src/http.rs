@@ -34,7 +34,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// The longest body that is read, as a real server has it.
-pub const BODY_MOST: usize = 3 << 20;
+pub const BODY_MAX: usize = 3 << 20;
 
 /// The encoding of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,10 +85,10 @@ where
         Box::pin(async move {
             let (head, body) = request.into_parts();
             let writes = !matches!(head.method, Method::GET | Method::HEAD);
-            let answer = match Limited::new(body, BODY_MOST).collect().await {
+            let answer = match Limited::new(body, BODY_MAX).collect().await {
                 Ok(body) => server.answer(HttpRequest::new(&head, body.to_bytes(), server.user())),
                 Err(why) if why.is::<http_body_util::LengthLimitError>() => {
-                    Err(StatusError::too_large(BODY_MOST))
+                    Err(StatusError::too_large(BODY_MAX))
                 }
                 Err(why) if why.is::<BodyTimeout>() => {
                     Err(StatusError::new(504, "Timeout", format!("Timeout: {why}")))

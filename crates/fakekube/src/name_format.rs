@@ -7,7 +7,7 @@ const NAME_WORDS: &str =
 const NAME_EXAMPLES: [&str; 3] = ["MyName", "my.name", "123-abc"];
 
 /// The longest name, and the longest value of a label, in bytes.
-const NAME_MOST: usize = 63;
+const NAME_MAX: usize = 63;
 
 fn pattern(words: &str, pattern: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
@@ -107,8 +107,8 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     };
     match name.len() {
         0 => messages.push("name part must be non-empty".to_owned()),
-        1..=NAME_MOST => {}
-        _ => messages.push(format!("name part {}", too_long(NAME_MOST))),
+        1..=NAME_MAX => {}
+        _ => messages.push(format!("name part {}", too_long(NAME_MAX))),
     }
     if !is_name(name) {
         messages.push(pattern(&format!("name part must consist of {NAME_WORDS}"), NAME, &NAME_EXAMPLES));
@@ -119,8 +119,8 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
 /// Values of labels and taints.
 pub(crate) fn label_value(text: &str) -> Vec<String> {
     let mut messages = Vec::new();
-    if text.len() > NAME_MOST {
-        messages.push(too_long(NAME_MOST));
+    if text.len() > NAME_MAX {
+        messages.push(too_long(NAME_MAX));
     }
     if !text.is_empty() && !is_name(text) {
         let words = format!("a valid label must be an empty string or consist of {NAME_WORDS}");

@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 use std::fmt;
 
 /// Larger files are rejected: the server is for thousands of pods.
-pub const BYTES_MOST: usize = 512 << 20;
+pub const BYTES_MAX: usize = 512 << 20;
 
 /// Text that begins like JSON but is not JSON is tried as YAML up to this size: people write such lines, programs do
 /// not.
-const BY_HAND_MOST: usize = 1 << 20;
+const BY_HAND_MAX: usize = 1 << 20;
 
 /// How much of a parser's message is repeated.
-const REASON_MOST: usize = 300;
+const REASON_MAX: usize = 300;
 
 /// Why a text cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,8 +48,8 @@ pub enum FileReadError {
          object with apiVersion and kind"
     )]
     NoObjects,
-    /// Larger than [`BYTES_MOST`].
-    #[error("it is larger than {} MB, the most that is read; leave out what you do not need", BYTES_MOST >> 20)]
+    /// Larger than [`BYTES_MAX`].
+    #[error("it is larger than {} MB, the most that is read; leave out what you do not need", BYTES_MAX >> 20)]
     TooLong,
 }
 
@@ -82,7 +82,7 @@ pub fn each(text: &[u8], mut tell: impl FnMut(DocumentPosition, Value)) -> Resul
 }
 
 fn check_text(text: &[u8]) -> Result<(), FileReadError> {
-    if text.len() > BYTES_MOST {
+    if text.len() > BYTES_MAX {
         return Err(FileReadError::TooLong);
     }
     if text.starts_with(&[0x1f, 0x8b])
@@ -111,7 +111,7 @@ fn one(
             let mut json = serde_json::Deserializer::from_slice(text);
             document.deserialize(&mut json).map_err(|why| failed(why.to_string()))?
         }
-        Err(why) if json && text.len() > BY_HAND_MOST => return Err(failed(why.to_string())),
+        Err(why) if json && text.len() > BY_HAND_MAX => return Err(failed(why.to_string())),
         Err(why) => read_long_yaml(text, &mut document)
             .map_err(|other| failed(if json { why.to_string() } else { other.to_string() }))?,
     };
@@ -125,7 +125,7 @@ fn one(
 /// A parser's message, shortened to one line.
 fn sentence(words: &str) -> String {
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(REASON_MOST) {
+    match line.char_indices().nth(REASON_MAX) {
         Some((end, _)) => format!("{}...", &line[..end]),
         None => line,
     }

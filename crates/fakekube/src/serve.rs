@@ -38,10 +38,10 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 /// Concurrent streams of one HTTP/2 connection, as in a real server.
-const STREAMS_MOST: u32 = 250;
+const STREAMS_MAX: u32 = 250;
 
 /// The send buffer of one HTTP/2 stream.
-const SENDING_MOST: usize = 64 << 10;
+const SENDING_MAX: usize = 64 << 10;
 
 /// Timeouts and limits of client connections.
 #[derive(Clone, Copy, Debug)]
@@ -162,8 +162,8 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, 
         .timer(TokioTimer::new())
         .keep_alive_interval(limits.silence)
         .keep_alive_timeout(limits.stall)
-        .max_concurrent_streams(STREAMS_MOST)
-        .max_send_buf_size(SENDING_MOST);
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_send_buf_size(SENDING_MAX);
     let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
     let mute = async {
         tokio::time::sleep(limits.head).await;

@@ -215,11 +215,11 @@ fn failure_status(response: &RawResponse) -> ApiFailureStatus {
 }
 
 /// At most this many warnings are returned.
-const WARNINGS_MOST: usize = 20;
+const WARNINGS_MAX: usize = 20;
 
 /// `Warning: 299 - "text"`, as in RFC 7234; text may be quoted with backslashes.
 fn warnings(response: &RawResponse) -> Vec<String> {
-    let lines = response.head.headers.get_all(http::header::WARNING).iter().take(WARNINGS_MOST);
+    let lines = response.head.headers.get_all(http::header::WARNING).iter().take(WARNINGS_MAX);
     lines
         .filter_map(|line| {
             let (_, text) = line.to_str().ok()?.split_once('"')?;

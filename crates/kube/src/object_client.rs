@@ -12,10 +12,10 @@ use std::time::Duration;
 const APPLY: &str = "application/apply-patch+yaml";
 
 /// The longest list that is read.
-const LIST_MOST: usize = 64 << 20;
+const LIST_MAX: usize = 64 << 20;
 
 /// How often a throttled request is sent again.
-const THROTTLED_MOST: u64 = 10;
+const THROTTLED_MAX: u64 = 10;
 
 /// The pause before that, which the API server names for a resource that it has only just begun to serve.
 const THROTTLED_PAUSE: Duration = Duration::from_secs(1);
@@ -77,7 +77,7 @@ impl ObjectClient {
     /// A [`NodeRequestError`].
     pub async fn all(&self, object: ObjectRef<'_>) -> Result<Option<PatchResponse>, NodeRequestError> {
         let on = object.collection()?;
-        let what = RequestSpec { most: LIST_MOST, ..RequestSpec::default() };
+        let what = RequestSpec { most: LIST_MAX, ..RequestSpec::default() };
         present(self.send(Method::GET, &on, on.path(), what).await)
     }
 
@@ -93,7 +93,7 @@ impl ObjectClient {
         let on = object.collection()?;
         let mut uri = on.path() + "?labelSelector=";
         push_encoded(&mut uri, selector);
-        let what = RequestSpec { most: LIST_MOST, ..RequestSpec::default() };
+        let what = RequestSpec { most: LIST_MAX, ..RequestSpec::default() };
         present(self.send(Method::GET, &on, uri, what).await)
     }
 
@@ -150,7 +150,7 @@ impl ObjectClient {
         what: RequestSpec,
     ) -> Result<RawResponse, RequestError> {
         // Pauses take at most half of the limit, so that the last response arrives and says why.
-        for _ in 0..THROTTLED_MOST.min(self.limit.next().as_secs() / 2) {
+        for _ in 0..THROTTLED_MAX.min(self.limit.next().as_secs() / 2) {
             let response = exchange(&self.client, method, on, uri.clone(), what.clone()).await?;
             if response.head.status != StatusCode::TOO_MANY_REQUESTS {
                 return Ok(response);

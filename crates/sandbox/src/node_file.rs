@@ -9,7 +9,7 @@ use fakekube::resource::known;
 use serde_json::{Value, json};
 
 /// The largest number of nodes that one process should simulate.
-pub const NODES_MOST: usize = 10_000;
+pub const NODES_MAX: usize = 10_000;
 
 /// The field manager.
 const NAME: &str = "sandbox";
@@ -52,7 +52,7 @@ pub enum NodeFileError {
         why: String,
     },
     /// Too many nodes.
-    #[error("it has more than {NODES_MOST} nodes, the maximum; leave some out")]
+    #[error("it has more than {NODES_MAX} nodes, the maximum; leave some out")]
     TooMany,
 }
 
@@ -76,7 +76,7 @@ pub fn register(world: &World, text: &[u8]) -> Result<usize, NodeFileError> {
 }
 
 fn one(world: &World, place: DocumentPosition, index: usize, node: Value) -> Result<(), NodeFileError> {
-    if index >= NODES_MOST {
+    if index >= NODES_MAX {
         return Err(NodeFileError::TooMany);
     }
     if (&node["apiVersion"], &node["kind"]) != (&json!("v1"), &json!("Node")) {

@@ -11,10 +11,10 @@ use std::collections::HashSet;
 use taintward_core::text::harmless;
 
 /// The largest number of objects whose errors are listed.
-const NAMED_MOST: usize = 20;
+const NAMED_MAX: usize = 20;
 
 /// How much of an arbitrary name is shown.
-const SHOWN_MOST: usize = 80;
+const SHOWN_MAX: usize = 80;
 
 /// Why nothing was loaded.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,7 +56,7 @@ pub fn load(server: &ApiServer, bytes: &[u8]) -> Result<LoadResult, SnapshotErro
         Ok(()) => loaded.objects += 1,
         Err(why) => {
             loaded.left_out_count += 1;
-            if loaded.left_out.len() < NAMED_MOST {
+            if loaded.left_out.len() < NAMED_MAX {
                 loaded.left_out.push(format!("{place}: {why}"));
             }
         }
@@ -100,8 +100,8 @@ fn take(server: &ApiServer, item: Value, seen: &mut HashSet<(ResourceId, String)
 /// Text of a file, shortened and made safe for a line of a terminal.
 fn shortened(text: &str) -> String {
     let plain = harmless(text);
-    let short: String = plain.chars().take(SHOWN_MOST).collect();
-    if plain.chars().count() > SHOWN_MOST { short + "..." } else { short }
+    let short: String = plain.chars().take(SHOWN_MAX).collect();
+    if plain.chars().count() > SHOWN_MAX { short + "..." } else { short }
 }
 
 /// All objects but events, as one List in JSON, one object per line.

@@ -30,7 +30,7 @@ use taintward_kube::snapshot;
 use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
 /// The largest number of objects in one set of files; aliases can multiply them.
-const OBJECTS_MOST: usize = 5_000_000;
+const OBJECTS_MAX: usize = 5_000_000;
 
 /// The prefix of made-up UIDs.
 pub(crate) const NO_UID: &str = "(no uid) ";
@@ -102,7 +102,7 @@ impl FileReader {
             self.others.insert(object.word.to_string());
             return;
         };
-        let why = match self.objects.cmp(&OBJECTS_MOST) {
+        let why = match self.objects.cmp(&OBJECTS_MAX) {
             Ordering::Less => match self.read(file, text, kind, object) {
                 Ok(()) => return,
                 Err(why) => format!("{} {}: {why}; it is skipped", object.word, object.name()),
@@ -336,7 +336,7 @@ fn each_object(text: &str, tell: &mut dyn FnMut(StateObject<'_>)) -> Vec<ParseEr
     if let Some(list) = one_json(text).filter(|whole| whole.kind.ends_with("List")) {
         let mut faults = Vec::new();
         let items = list.items.iter().flatten();
-        items.for_each(|item| of_json((text, item.get()), &list, LISTS_MOST, tell, &mut faults));
+        items.for_each(|item| of_json((text, item.get()), &list, LISTS_MAX, tell, &mut faults));
         return faults;
     }
     manifest::each(text, |tree| tell(of_tree(tree)))
@@ -358,7 +358,7 @@ fn one_json(text: &str) -> Option<TypeMeta<'_>> {
 }
 
 /// Lists inside lists to this depth are read in place; deeper ones, as YAML is read.
-const LISTS_MOST: usize = 8;
+const LISTS_MAX: usize = 8;
 
 /// Passes on an item of a list, with the kind of the list if it has none; of an item that is a list, its items.
 fn of_json<'t>(

@@ -154,7 +154,7 @@ struct RelatedReader<'r, 'c> {
 }
 
 /// A workload's pods can be on so many nodes that one list of all nodes is cheaper.
-const NODES_READ_MOST: usize = 20;
+const NODES_READ_MAX: usize = 20;
 
 impl RelatedReader<'_, '_> {
     fn lacks(&mut self, why: &str, what: &str) {
@@ -219,7 +219,7 @@ impl RelatedReader<'_, '_> {
         let of_pods = self.details.pods.iter().chain(self.details.made.values());
         let of_pods = of_pods.map(|pod| pod.node.clone()).filter(|node| !node.is_empty());
         let names: BTreeSet<String> = wanted.nodes.iter().cloned().chain(of_pods).collect();
-        if !looks_for_one && !wanted.workloads.is_empty() && names.len() > NODES_READ_MOST {
+        if !looks_for_one && !wanted.workloads.is_empty() && names.len() > NODES_READ_MAX {
             self.all_nodes().await;
         }
         for name in names {
@@ -238,7 +238,7 @@ impl RelatedReader<'_, '_> {
         let past = past.iter().filter(|event| evicted.contains(&*event.uid));
         let names: BTreeSet<String> =
             about_gone.chain(past).filter_map(EventDetails::node).map(str::to_owned).collect();
-        if names.len() > NODES_READ_MOST {
+        if names.len() > NODES_READ_MAX {
             return self.all_nodes().await;
         }
         for name in names {

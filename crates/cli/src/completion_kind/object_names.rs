@@ -10,7 +10,7 @@ use taintward_kube::config::{self, ConfigOverrides, Impersonation, KubeconfigSec
 use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
 /// More names than a user reads; the next letter reduces them.
-const NAMES_MOST: usize = 500;
+const NAMES_MAX: usize = 500;
 
 /// Shells discard completions that take longer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -91,7 +91,7 @@ fn fitting(mut names: Vec<String>, beginning: &str) -> Vec<String> {
     names.retain(|name| name.starts_with(beginning));
     names.sort_unstable();
     names.dedup();
-    names.truncate(NAMES_MOST);
+    names.truncate(NAMES_MAX);
     names
 }
 

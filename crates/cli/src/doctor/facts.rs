@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use taintward_core::time::Wall;
 
 /// The largest number of names kept for objects with the same finding; the rest is counted.
-const NAMES_MOST: usize = 3;
+const NAMES_MAX: usize = 3;
 
 /// Control plane components, by the last part of their path.
 const CONTROLLER_MANAGER: &str = "kube-controller-manager";
@@ -104,7 +104,7 @@ pub(crate) struct NamedCount {
 
 impl NamedCount {
     pub(crate) fn add(&mut self, name: impl Into<String>) {
-        if self.first.len() < NAMES_MOST {
+        if self.first.len() < NAMES_MAX {
             self.first.push(name.into());
         }
         self.count += 1;

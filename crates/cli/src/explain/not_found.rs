@@ -7,7 +7,7 @@ use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::text::distance;
 
 /// The largest number of existing names that are shown.
-const NAMED_MOST: usize = 5;
+const NAMED_MAX: usize = 5;
 
 /// The sentence about an object that is neither in the files nor in the cluster.
 pub(super) fn describe(context: &ExplainContext, kind: TargetKind, name: &str) -> String {
@@ -43,7 +43,7 @@ fn no_pod(context: &ExplainContext, name: &str) -> String {
         "pod {name} does not exist in namespace {space}, {what}, so it is unknown whether it existed"
     );
     if let Some(others) = related.elsewhere.get(name).filter(|others| !others.is_empty()) {
-        let spaces: Vec<&str> = others.iter().map(String::as_str).take(NAMED_MOST).collect();
+        let spaces: Vec<&str> = others.iter().map(String::as_str).take(NAMED_MAX).collect();
         text += &format!(
             "; a pod of this name exists or existed in {}: choose the namespace with -n",
             spaces.join(", ")
@@ -107,7 +107,7 @@ fn alike(names: &[String], name: &str) -> Vec<String> {
         (letters(other), std::cmp::Reverse(shared(other)), other.len(), (*other).clone())
     });
     near.dedup();
-    near.into_iter().take(NAMED_MOST).cloned().collect()
+    near.into_iter().take(NAMED_MAX).cloned().collect()
 }
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ use crate::past_eviction::PastEviction;
 use taintward_core::time::{Mono, Now, Wall};
 
 /// The largest number of events shown: the last ones.
-const EVENTS_MOST: usize = 5;
+const EVENTS_MAX: usize = 5;
 
 /// The largest number of past evictions shown: the last ones.
-const EVICTIONS_MOST: usize = 10;
+const EVICTIONS_MAX: usize = 10;
 
 /// The list of past evictions; nothing if there is none.
 pub(super) fn past_evictions(text: &mut String, past: &[PastEviction<'_>], now: Now, view: &PrintOptions) {
-    let left_out = past.len().saturating_sub(EVICTIONS_MOST);
+    let left_out = past.len().saturating_sub(EVICTIONS_MAX);
     let mut lines: Vec<String> = past[left_out..].iter().map(|eviction| eviction.line(now)).collect();
     if left_out > 0 {
         lines.insert(0, format!("{left_out} earlier ones; taintward pending --past lists all"));
@@ -43,7 +43,7 @@ pub(super) fn events(events: &[&EventDetails], now: Now) -> Vec<String> {
         let by = if event.by.is_empty() { String::new() } else { format!(" ({})", event.by) };
         format!("{when}{times}: {}{by}: {}", event.reason, event.message)
     };
-    let left_out = events.len().saturating_sub(EVENTS_MOST);
+    let left_out = events.len().saturating_sub(EVENTS_MAX);
     let mut sentences: Vec<String> = events[left_out..].iter().map(sentence).collect();
     if left_out > 0 {
         sentences.insert(0, format!("{left_out} earlier ones"));

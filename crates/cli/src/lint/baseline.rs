@@ -11,7 +11,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 /// A hundred thousand findings are smaller.
-const BYTES_MOST: u64 = 64 << 20;
+const BYTES_MAX: u64 = 64 << 20;
 
 /// An earlier report: the count for each rule, kind, namespace, name and field.
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ impl Baseline {
         let file = || path.display().to_string();
         let mut text = String::new();
         // A truncated report is not valid JSON.
-        let read = File::open(path).and_then(|open| open.take(BYTES_MOST).read_to_string(&mut text));
+        let read = File::open(path).and_then(|open| open.take(BYTES_MAX).read_to_string(&mut text));
         read.map_err(|why| BaselineError::Unreadable { file: file(), why })?;
         Self::read(&text).map_err(|why| BaselineError::Wrong { file: file(), why })
     }

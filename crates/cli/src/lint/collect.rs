@@ -15,7 +15,7 @@ use taintward_core::lint::{
 };
 
 /// The largest number of tolerations and taints of one file or cluster; aliases can multiply them.
-const ENTRIES_MOST: usize = 5_000_000;
+const ENTRIES_MAX: usize = 5_000_000;
 
 /// All collected objects.
 #[derive(Default)]
@@ -180,7 +180,7 @@ impl Collector {
             return true;
         }
         self.entries += object.places.items.len() + object.places.problems.len();
-        let room = self.entries <= ENTRIES_MOST;
+        let room = self.entries <= ENTRIES_MAX;
         if room {
             self.objects.push((file.map(str::to_owned), object));
         }
@@ -273,7 +273,7 @@ impl FileCollector {
             SkippedFile { file: name.clone(), at: fault.at, why }
         }));
         if !room {
-            let why = format!("has more than {ENTRIES_MOST} tolerations and taints; split the file");
+            let why = format!("has more than {ENTRIES_MAX} tolerations and taints; split the file");
             self.unreadable.push(SkippedFile { file: name, at: TextPosition::default(), why });
         }
     }

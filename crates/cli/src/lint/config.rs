@@ -15,7 +15,7 @@ use taintward_core::lint::Rule;
 pub(crate) const FILE: &str = ".taintward-lint.yaml";
 
 /// Larger files are mistakes.
-const BYTES_MOST: u64 = 1 << 20;
+const BYTES_MAX: u64 = 1 << 20;
 
 /// The contents of the config.
 #[derive(Debug, Default)]
@@ -103,8 +103,8 @@ impl LintConfig {
         let unreadable = |why: String, remedy| ConfigError::Unreadable { file: file.clone(), why, remedy };
         let failed = |why: io::Error| unreadable(why.to_string(), files::remedy(&why));
         let length = std::fs::metadata(path).map_err(failed)?.len();
-        if length > BYTES_MOST {
-            return Err(unreadable(format!("it is larger than {} MB", BYTES_MOST >> 20), "shorten it"));
+        if length > BYTES_MAX {
+            return Err(unreadable(format!("it is larger than {} MB", BYTES_MAX >> 20), "shorten it"));
         }
         let text = std::fs::read_to_string(path).map_err(failed)?;
         text.parse().map_err(|(at, why)| ConfigError::Wrong { file, at, why })

@@ -1,6 +1,6 @@
 //! Reads the texts that `-f` names: files, folders and standard input, one at a time.
 //!
-//! - Invariant: no text is longer than [`BYTES_MOST`]; folders are read in the order of names, without links to
+//! - Invariant: no text is longer than [`BYTES_MAX`]; folders are read in the order of names, without links to
 //!   folders.
 
 use super::TextPosition;
@@ -9,10 +9,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Longer texts are rejected.
-pub(crate) const BYTES_MOST: usize = 256 << 20;
+pub(crate) const BYTES_MAX: usize = 256 << 20;
 
 /// The largest depth of nested folders.
-const DEPTH_MOST: usize = 64;
+const DEPTH_MAX: usize = 64;
 
 /// The name of `-f -`.
 pub(crate) const STDIN: &str = "(standard input)";
@@ -32,7 +32,7 @@ pub(crate) struct ManifestFile {
 pub(crate) enum ManifestFileError {
     #[error("cannot be read: {why}; {}", remedy(why))]
     System { why: io::Error },
-    #[error("is larger than {} MB, which is the limit; split it", BYTES_MOST >> 20)]
+    #[error("is larger than {} MB, which is the limit; split it", BYTES_MAX >> 20)]
     TooLong,
     #[error("is compressed; unpack it first, as with gunzip")]
     Compressed,
@@ -40,7 +40,7 @@ pub(crate) enum ManifestFileError {
     NoText(TextPosition),
     #[error("has no file that ends with .yaml, .yml or .json; name the files themselves")]
     NothingInIt,
-    #[error("is {DEPTH_MOST} folders deep, which is the limit; name the folders to read")]
+    #[error("is {DEPTH_MAX} folders deep, which is the limit; name the folders to read")]
     TooDeep,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn each(named: &[PathBuf], tell: &mut dyn FnMut(ManifestFile)) {
 /// Hidden files and folders are skipped: they belong to other tools.
 fn folder(path: &Path, depth: usize, tell: &mut dyn FnMut(ManifestFile)) {
     let failed = |why| ManifestFile { name: path.display().to_string(), text: Err(why) };
-    if depth > DEPTH_MOST {
+    if depth > DEPTH_MAX {
         return tell(failed(ManifestFileError::TooDeep));
     }
     let entries = match fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
@@ -114,14 +114,14 @@ fn file(path: &Path) -> Result<String, ManifestFileError> {
 }
 
 fn read(from: impl Read, length: Option<u64>) -> Result<String, ManifestFileError> {
-    let most = u64::try_from(BYTES_MOST).unwrap_or(u64::MAX);
+    let most = u64::try_from(BYTES_MAX).unwrap_or(u64::MAX);
     if length.is_some_and(|length| length > most) {
         return Err(ManifestFileError::TooLong);
     }
     let mut bytes = Vec::new();
     // The length of a pipe is unknown.
     from.take(most + 1).read_to_end(&mut bytes).map_err(|why| ManifestFileError::System { why })?;
-    if bytes.len() > BYTES_MOST {
+    if bytes.len() > BYTES_MAX {
         return Err(ManifestFileError::TooLong);
     }
     if bytes.starts_with(&[0x1f, 0x8b])

@@ -6,13 +6,13 @@
 
 use super::documents::{TextPart, parts};
 use super::scalar::plain;
-use super::{MERGE, MapEntry, PIECES_MOST, TextPosition, TextSpan, YamlNode, YamlValue, sum};
+use super::{MERGE, MapEntry, PIECES_MAX, TextPosition, TextSpan, YamlNode, YamlValue, sum};
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput, StructureStyle};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Deeper nesting is rejected, as by API servers.
-const DEPTH_MOST: usize = 128;
+const DEPTH_MAX: usize = 128;
 
 /// The fields that make a document a list, and that items of a list may lack.
 const ITEMS: &str = "items";
@@ -41,8 +41,8 @@ pub(crate) fn each_from(text: &str, from: TextPosition, mut tell: impl FnMut(&Ya
 
 fn part_of(part: &TextPart<'_>, faults: &mut Vec<ParseError>, tell: &mut dyn FnMut(&YamlNode)) {
     let mut options = granit_parser::options! {
-        flow_nesting_limit: DEPTH_MOST,
-        block_nesting_limit: DEPTH_MOST,
+        flow_nesting_limit: DEPTH_MAX,
+        block_nesting_limit: DEPTH_MAX,
     };
     options.set_emit_comments(false);
     let parser = Parser::new_from_str_with_options(part.text, options);
@@ -218,7 +218,7 @@ impl<'t> YamlReader<'t> {
 
     /// Aliases count with all that they stand for, as in an API server.
     fn check_size(&self, at: TextSpan) -> Result<(), ParseError> {
-        if self.pieces <= PIECES_MOST {
+        if self.pieces <= PIECES_MAX {
             return Ok(());
         }
         let why = "an object has more elements than any API server accepts; remove the elements that you do not need"

@@ -135,13 +135,13 @@ fn depth_and_size_are_bounded() {
         let (all, faults) = trees(&text);
         assert_eq!((all.len(), faults.len()), (0, 1));
     }
-    let (all, faults) = trees(&format!("a: [{}]\n---\nb: c\n", "x,".repeat(PIECES_MOST + 1)));
+    let (all, faults) = trees(&format!("a: [{}]\n---\nb: c\n", "x,".repeat(PIECES_MAX + 1)));
     assert_eq!((all.len(), faults.len()), (1, 1), "the document after it is read");
     assert!(faults[0].why.contains("more elements"), "{faults:?}");
     // The limit applies to each item of a list separately.
-    let items = "- {kind: Pod, a: [x, x, x, x, x, x, x, x, x, x]}\n".repeat(PIECES_MOST / 5);
+    let items = "- {kind: Pod, a: [x, x, x, x, x, x, x, x, x, x]}\n".repeat(PIECES_MAX / 5);
     let (all, faults) = trees(&format!("kind: List\nitems:\n{items}"));
-    assert_eq!((all.len(), faults.len()), (PIECES_MOST / 5, 0));
+    assert_eq!((all.len(), faults.len()), (PIECES_MAX / 5, 0));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use eval::FoundValues;
 use serde_json::Value;
 
 /// Longer templates are mistakes.
-const BYTES_MOST: usize = 1 << 16;
+const BYTES_MAX: usize = 1 << 16;
 
 /// A parsed template.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,8 +85,8 @@ pub(crate) enum TemplateError {
 impl JsonPathTemplate {
     pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
         let error = |why| TemplateError::Parsing { template: text.to_owned(), why };
-        if text.len() > BYTES_MOST {
-            let why = format!("it is longer than {} KB", BYTES_MOST >> 10);
+        if text.len() > BYTES_MAX {
+            let why = format!("it is longer than {} KB", BYTES_MAX >> 10);
             return Err(TemplateError::Parsing { template: "that is given".to_owned(), why });
         }
         Ok(Self { text: text.to_owned(), parts: parse::parse(text).map_err(error)? })

@@ -108,13 +108,13 @@ struct PendingList<'s> {
 }
 
 /// The maximum number of names in a sentence.
-const NAMED_MOST: usize = 5;
+const NAMED_MAX: usize = 5;
 
 /// The sentence for a namespace without countdowns, with the numbers of countdowns in other namespaces.
 fn empty_here(namespace: &str, elsewhere: &BTreeMap<String, usize>) -> String {
     let here = empty_list(namespace);
     let others: Vec<String> =
-        elsewhere.iter().take(NAMED_MOST).map(|(space, count)| format!("{count} in {space}")).collect();
+        elsewhere.iter().take(NAMED_MAX).map(|(space, count)| format!("{count} in {space}")).collect();
     match others.is_empty() {
         true => format!("{here}."),
         false => format!("{here}; other namespaces have countdowns: {}. Use -n or -A.", others.join(", ")),
@@ -239,11 +239,11 @@ impl<'s> PendingList<'s> {
     fn being_deleted(&self) -> Option<String> {
         let first = self.deleted.first()?;
         let (space, pod) = first.split_once('/').unwrap_or(("", first));
-        let named = self.deleted.iter().take(NAMED_MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let named = self.deleted.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
         let (count, be, more) = match self.deleted.len() {
             1 => ("1 pod".to_owned(), "is", String::new()),
-            many if many > NAMED_MOST => {
-                (format!("{many} pods"), "are", format!(" and {} more", many - NAMED_MOST))
+            many if many > NAMED_MAX => {
+                (format!("{many} pods"), "are", format!(" and {} more", many - NAMED_MAX))
             }
             many => (format!("{many} pods"), "are", String::new()),
         };

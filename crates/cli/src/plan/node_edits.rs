@@ -14,7 +14,7 @@ use taintward_core::taint_edit::{EditError, TaintEdit};
 use taintward_core::time::{Mono, Wall};
 
 /// The maximum number of nodes in a sentence; above it, the sentence contains only their number.
-const NAMED_MOST: usize = 5;
+const NAMED_MAX: usize = 5;
 
 /// The nodes of an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -321,7 +321,7 @@ impl NodeDrafts<'_> {
             silent.iter().map(|&node| self.snapshot.nodes()[node].fact.name.as_str()).collect();
         match names[..] {
             [one] => format!("node {one} falls"),
-            _ if names.len() <= NAMED_MOST => format!("nodes {} fall", names.join(", ")),
+            _ if names.len() <= NAMED_MAX => format!("nodes {} fall", names.join(", ")),
             _ => format!("{} nodes fall", names.len()),
         }
     }

@@ -15,7 +15,7 @@ use taintward_sandbox::world::World;
 use tokio::sync::mpsc;
 
 /// The maximum number of lines that wait to be shown; further lines are dropped.
-const WAITING_MOST: usize = 10_000;
+const WAITING_MAX: usize = 10_000;
 
 /// The changes of a sandbox from now on.
 pub(crate) struct EventLog {
@@ -25,7 +25,7 @@ pub(crate) struct EventLog {
 
 impl EventLog {
     pub(crate) fn follow(world: &World) -> Self {
-        let (out, changes) = mpsc::channel(WAITING_MOST);
+        let (out, changes) = mpsc::channel(WAITING_MAX);
         world.server().store().follow(Box::new(move |number, event| {
             // A reader that is far behind misses lines; the cluster does not wait for it.
             if out.capacity() > 0 {

@@ -5,7 +5,7 @@
 use crate::manifest::files::remedy;
 use crate::say;
 use fakekube::api::ApiServer;
-use fakekube::object_file::{BYTES_MOST, FileReadError};
+use fakekube::object_file::{BYTES_MAX, FileReadError};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -55,7 +55,7 @@ pub(super) fn nodes(world: &World, path: &Path) -> Result<(), FileError> {
 
 /// The contents of a file; `None` if it is too large.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
-    let most = u64::try_from(BYTES_MOST).unwrap_or(u64::MAX);
+    let most = u64::try_from(BYTES_MAX).unwrap_or(u64::MAX);
     let all = || -> io::Result<Option<Vec<u8>>> {
         let file = File::open(path)?;
         let metadata = file.metadata()?;
@@ -68,7 +68,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
         let mut bytes = Vec::new();
         // The length of a pipe is unknown.
         file.take(most + 1).read_to_end(&mut bytes)?;
-        Ok((bytes.len() <= BYTES_MOST).then_some(bytes))
+        Ok((bytes.len() <= BYTES_MAX).then_some(bytes))
     };
     all().map_err(|why| FileError::Read { path: named(path), why })
 }

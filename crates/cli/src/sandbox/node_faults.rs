@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The maximum number of nodes that an error lists.
-const NAMED_MOST: usize = 20;
+const NAMED_MAX: usize = 20;
 
 /// A fault of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,10 +186,10 @@ fn check(options: &[String], present: &[ObjectMeta]) -> Result<(), NodeFaultErro
 }
 
 fn some(names: &[&str]) -> String {
-    let shown = names.iter().take(NAMED_MOST).copied().collect::<Vec<_>>().join(", ");
+    let shown = names.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
     match names.len() {
         0 => "none".to_owned(),
-        many if many > NAMED_MOST => format!("{shown} and {} more", many - NAMED_MOST),
+        many if many > NAMED_MAX => format!("{shown} and {} more", many - NAMED_MAX),
         _ => shown,
     }
 }

@@ -13,7 +13,7 @@ use taintward_controller::settings::{
 };
 use taintward_core::node_lifecycle;
 use taintward_sandbox::controllers::Component;
-use taintward_sandbox::node_file::NODES_MOST;
+use taintward_sandbox::node_file::NODES_MAX;
 use taintward_sandbox::world;
 
 #[derive(Debug, Args)]
@@ -122,8 +122,8 @@ fn nodes(text: &str) -> Result<SandboxNodes, String> {
         };
     }
     match text.parse() {
-        Ok(count) if count <= NODES_MOST => Ok(SandboxNodes::Count(count)),
-        _ => Err(format!("expected a number from 0 to at most {NODES_MOST}, or a file")),
+        Ok(count) if count <= NODES_MAX => Ok(SandboxNodes::Count(count)),
+        _ => Err(format!("expected a number from 0 to at most {NODES_MAX}, or a file")),
     }
 }
 
@@ -150,7 +150,7 @@ const NODES: usize = 6;
 const ZONES: usize = 3;
 
 /// The tour lists every pod of a node by its name; with more nodes it takes longer than documented.
-const TOUR_NODES_MOST: usize = 100;
+const TOUR_NODES_MAX: usize = 100;
 
 /// The name of Taintward among the components.
 const OURS: &str = "taintward";
@@ -174,7 +174,7 @@ pub(crate) enum SandboxArgsError {
     #[error("--without names the unknown part {unknown}; expected one of {known}")]
     Part { unknown: String, known: String },
     #[error(
-        "--tour needs the sample workloads, 3 to {TOUR_NODES_MOST} nodes and all parts; omit --empty, --load, \
+        "--tour needs the sample workloads, 3 to {TOUR_NODES_MAX} nodes and all parts; omit --empty, --load, \
          --nodes FILE and --without"
     )]
     Tour,
@@ -235,7 +235,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
     if let Some(unknown) = args.without.iter().find(|part| !known.contains(&part.as_str())) {
         return Err(SandboxArgsError::Part { unknown: unknown.clone(), known: known.join(", ") });
     }
-    let can_tour = (3..=TOUR_NODES_MOST).contains(&count) && !args.empty && args.load.is_none();
+    let can_tour = (3..=TOUR_NODES_MAX).contains(&count) && !args.empty && args.load.is_none();
     if args.tour && !(can_tour && args.without.is_empty()) {
         return Err(SandboxArgsError::Tour);
     }

@@ -70,7 +70,7 @@ const INDENT: &str = "    ";
 struct MarkedArgument<'m>(&'m str, &'m GrammarError);
 
 /// Longer arguments get no mark.
-const MARKED_MOST: usize = 200;
+const MARKED_MAX: usize = 200;
 
 impl fmt::Display for MarkedArgument<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,7 +78,7 @@ impl fmt::Display for MarkedArgument<'_> {
         // One column for each character: control characters are shown as harmless ones.
         let before = harmless(&argument[..error.at]).chars().count();
         f.write_str(error.hint())?;
-        match argument.len() > MARKED_MOST {
+        match argument.len() > MARKED_MAX {
             true => write!(f, ", at character {}", before + 1)?,
             false => write!(f, "\n{INDENT}{}\n{INDENT}{:before$}^", harmless(argument), "")?,
         }

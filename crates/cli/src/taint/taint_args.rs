@@ -182,12 +182,12 @@ fn validation(text: &str) -> Result<&'static str, String> {
 }
 
 /// Annotations are for short texts, and all those of a node share 256 KiB.
-const REASON_MOST: usize = 1000;
+const REASON_MAX: usize = 1000;
 
 fn reason(text: &str) -> Result<String, String> {
     match text.trim() {
         "" => Err("expected a few words".to_owned()),
-        long if long.len() > REASON_MOST => Err(format!("expected at most {REASON_MOST} bytes")),
+        long if long.len() > REASON_MAX => Err(format!("expected at most {REASON_MAX} bytes")),
         text => Ok(text.to_owned()),
     }
 }

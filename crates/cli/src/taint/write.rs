@@ -27,7 +27,7 @@ const TRIES: u32 = 60;
 const PAUSE: Duration = Duration::from_millis(3);
 
 /// No pause is longer than this many times [`PAUSE`].
-const PAUSES_MOST: u32 = 40;
+const PAUSES_MAX: u32 = 40;
 
 /// What to do to each node.
 struct TaintWrite<'w> {
@@ -155,7 +155,7 @@ fn warn(response: &PatchResponse) {
 /// The pauses depend on the process ID, so that two writers with a conflict do not retry at the same time.
 fn pause(tries: u32) -> Duration {
     let own = Duration::from_micros(u64::from(std::process::id()).wrapping_mul(7919) % 3000);
-    PAUSE * tries.min(PAUSES_MOST) + own
+    PAUSE * tries.min(PAUSES_MAX) + own
 }
 
 /// Prints one node after another.

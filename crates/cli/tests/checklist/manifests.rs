@@ -6,8 +6,8 @@ use crate::admission::account::{collection, manifests};
 use serde_json::{Value, json};
 
 /// One hour.
-const TOKEN_MOST: i64 = 3600;
-const SECONDS_MOST: i64 = 2;
+const TOKEN_MAX: i64 = 3600;
+const SECONDS_MAX: i64 = 2;
 
 /// Checks all objects of some kinds, of which there must be this many.
 fn by_manifest(
@@ -112,7 +112,7 @@ pub(crate) async fn tokens() -> Found {
         let lasting: Vec<i64> =
             sources.filter_map(|one| one["serviceAccountToken"]["expirationSeconds"].as_i64()).collect();
         demand(!lasting.is_empty(), "there is no token")?;
-        demand(lasting.iter().all(|seconds| *seconds <= TOKEN_MOST), format!("tokens last {lasting:?} s"))
+        demand(lasting.iter().all(|seconds| *seconds <= TOKEN_MAX), format!("tokens last {lasting:?} s"))
     })?;
     Ok(Shown::with(
         "by manifest: projected, valid for an hour at most; no token is mounted automatically",
@@ -174,7 +174,7 @@ pub(crate) async fn configurations(ground: &Ground) -> Found {
 fn webhook(one: &Value) -> Result<(), String> {
     demand(one["failurePolicy"] == "Ignore", "failurePolicy is not Ignore")?;
     demand(
-        one["timeoutSeconds"].as_i64().is_some_and(|seconds| seconds <= SECONDS_MOST),
+        one["timeoutSeconds"].as_i64().is_some_and(|seconds| seconds <= SECONDS_MAX),
         "it may take too long",
     )?;
     demand(one["sideEffects"] == "None", "sideEffects is not None")?;

@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 
 /// The maximum number of packages in a build for this platform, including the workspace's own.
-const DEPENDENCIES_MOST: usize = 180;
+const DEPENDENCIES_MAX: usize = 180;
 
 pub(crate) fn no_unsafe_code() -> Found {
     let manifest = text("Cargo.toml")?;
@@ -36,9 +36,9 @@ pub(crate) fn dependencies() -> Found {
     demand(output.status.success(), String::from_utf8_lossy(&output.stderr))?;
     // A package that is listed again has a mark.
     let all: BTreeSet<&str> = said.lines().map(|line| line.trim_end_matches(" (*)")).collect();
-    demand(all.len() <= DEPENDENCIES_MOST, format!("{} of at most {DEPENDENCIES_MOST}", all.len()))?;
+    demand(all.len() <= DEPENDENCIES_MAX, format!("{} of at most {DEPENDENCIES_MAX}", all.len()))?;
     Ok(Shown::with(
-        format!("at most {DEPENDENCIES_MOST} packages are in the program, its own crates included"),
+        format!("at most {DEPENDENCIES_MAX} packages are in the program, its own crates included"),
         format!("{}", all.len()),
     ))
 }

@@ -12,7 +12,7 @@ const TOLERATIONS: usize = 900;
 const TIMES: u32 = 8;
 const ROUNDS: usize = 7;
 /// The goal is 3, and 1.4 to 2.6 were measured; on a busy machine it varies. Without lookups it was 80.
-const RATIO_MOST: f64 = 4.0;
+const RATIO_MAX: f64 = 4.0;
 
 pub(crate) async fn many_tolerations_cost_little(scene: &Scene, server: u32) {
     let one = |at: usize| json!({"key": format!("example.com/c{}", at % 3), "operator": "Equal", "value": format!("v{at}")});
@@ -42,7 +42,7 @@ pub(crate) async fn many_tolerations_cost_little(scene: &Scene, server: u32) {
     }
     let with = spent().await;
     println!("{TOLERATIONS} tolerations: {without:.1} ms of processor time, {with:.1} ms with {MANY} pools");
-    assert!(with < without.max(5.0) * RATIO_MOST, "{with} ms instead of {without} ms");
+    assert!(with < without.max(5.0) * RATIO_MAX, "{with} ms instead of {without} ms");
     // They are judged, not skipped.
     let mut last = tolerations.clone();
     last[TOLERATIONS - 1] = json!({"key": "example.com/c2", "operator": "Equal", "value": ""});

@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 /// At most this many names of a list are shown.
-const SHOWN_MOST: usize = 3;
+const SHOWN_MAX: usize = 3;
 
 /// Returns harmless text unchanged; otherwise escapes its unusual characters and truncates it.
 pub(super) fn text_of(text: &str) -> String {
@@ -39,7 +39,7 @@ pub(super) fn few<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     let mut shown = String::new();
     let mut more = 0;
     for (at, name) in names.into_iter().enumerate() {
-        if at >= SHOWN_MOST {
+        if at >= SHOWN_MAX {
             more += 1;
             continue;
         }

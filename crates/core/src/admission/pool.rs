@@ -38,7 +38,7 @@ pub use node_record::{AppliedMark, NodeRecordAnnotation, RECORD, RecordTrust};
 pub use pods_on_nodes::{PodOnNodeFact, PodsOnNodes};
 pub use pool_entry::{PoolEntry, entry, is_ordinary, might_tolerate};
 pub use status::{
-    NAMED_MOST, NamedPod, PodOnNode, PoolStatus, UnauthorizedPod, is_trespasser, remembered, status,
+    NAMED_MAX, NamedPod, PodOnNode, PoolStatus, UnauthorizedPod, is_trespasser, remembered, status,
 };
 pub use validity::PoolValidity;
 pub use violations::{PoolMutation, PoolViolation, mutation, violation};

@@ -18,7 +18,7 @@ pub const ELSEWHERE: &str = "PodsElsewhere";
 const GUARDED: &str = "Guarded";
 
 /// The longest message of a condition, in characters.
-const MESSAGE_MOST: usize = 4_096;
+const MESSAGE_MAX: usize = 4_096;
 
 /// Returns the status to report. A condition whose status is unchanged keeps its transition time.
 pub fn observed_status(
@@ -67,7 +67,7 @@ fn condition(seen: &PoolFact, kind: &str, (is, reason, message): ConditionValue,
         kind: kind.into(),
         status: status.into(),
         reason: reason.into(),
-        message: message.chars().take(MESSAGE_MOST).collect::<String>().into(),
+        message: message.chars().take(MESSAGE_MAX).collect::<String>().into(),
         since: same.map_or(whole_second(at), |one| one.since),
         observed: seen.generation,
     }
@@ -83,7 +83,7 @@ pub fn set_progressing(told: &mut RecordedStatus, seen: &PoolFact, message: &str
     let same = before.iter().find(|one| one.kind == ready.kind && *one.status == *"False");
     ready.since = same.map_or(whole_second(at), |one| one.since);
     (ready.status, ready.reason) = ("False".into(), "Progressing".into());
-    ready.message = message.chars().take(MESSAGE_MOST).collect::<String>().into();
+    ready.message = message.chars().take(MESSAGE_MAX).collect::<String>().into();
 }
 
 /// Status, reason and message of a condition.

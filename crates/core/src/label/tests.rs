@@ -7,9 +7,9 @@ const LONG: &str = "a123456789b123456789c123456789d123456789e123456789f123456789
 
 #[test]
 fn keys_and_values_at_their_limits() {
-    assert_eq!(LONG.len(), NAME_MOST);
+    assert_eq!(LONG.len(), NAME_MAX);
     let long_domain = format!("{LONG}.{LONG}.{LONG}.{}", &LONG[..61]);
-    assert_eq!(long_domain.len(), DOMAIN_MOST);
+    assert_eq!(long_domain.len(), DOMAIN_MAX);
     for key in ["a", "A-b_c.d", "9", "example.com/a", "a/a", "1.2/3", LONG, &format!("{long_domain}/{LONG}")]
     {
         assert!(is_key(key) && key_faults(key).is_empty(), "{key}");
@@ -32,8 +32,8 @@ fn keys_and_values_at_their_limits() {
         assert!(!is_key(key) && !key_faults(key).is_empty(), "{key}");
         assert_eq!(odd_in_key(key), Some(at), "{key}");
     }
-    assert_eq!(odd_in_key(&format!("{LONG}x")), Some(NAME_MOST));
-    assert_eq!(odd_in_key(&format!("{long_domain}x/a")), Some(DOMAIN_MOST));
+    assert_eq!(odd_in_key(&format!("{LONG}x")), Some(NAME_MAX));
+    assert_eq!(odd_in_key(&format!("{long_domain}x/a")), Some(DOMAIN_MAX));
     assert!(is_value("") && is_value(LONG) && !is_value(&format!("{LONG}x")) && !is_value("a/b"));
     assert_eq!((odd_in_value("a/b"), odd_in_value(".a"), odd_in_value("a.b")), (Some(1), Some(0), None));
 }

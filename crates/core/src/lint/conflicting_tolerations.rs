@@ -12,12 +12,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// At most this many earlier tolerations are compared with each; more are not written by hand.
-const EARLIER_MOST: usize = 512;
+const EARLIER_MAX: usize = 512;
 
 pub(super) fn check(workload: &LintedWorkload, numeric: NumericOperators, findings: &mut FindingSink<'_>) {
     let all: Vec<&Toleration> = workload.read().collect();
     for (index, later) in all.iter().enumerate() {
-        let earlier = &all[..index.min(EARLIER_MOST)];
+        let earlier = &all[..index.min(EARLIER_MAX)];
         let Some(answers) = first_answers(earlier, later, numeric) else { continue };
         let no_execute = answers.iter().find(|(effect, _)| *effect == TaintEffect::NoExecute);
         let trap = no_execute.and_then(|(_, first)| *first);

@@ -5,7 +5,7 @@ use crate::taint::keys;
 use alloc::string::String;
 
 /// The maximum edit distance between a misspelled key and the right one.
-const LETTERS_MOST: usize = 2;
+const LETTERS_MAX: usize = 2;
 
 /// What is wrong with a key.
 pub(super) enum KeyProblem {
@@ -42,7 +42,7 @@ fn misspelt_of(key: &str) -> Option<&'static str> {
     if let Some(known) = keys::ALL.iter().find(same) {
         return Some(known);
     }
-    if let Some(known) = nearest(key, keys::ALL, LETTERS_MOST) {
+    if let Some(known) = nearest(key, keys::ALL, LETTERS_MAX) {
         return Some(known);
     }
     let of_kubernetes = key.split_once('/').is_none_or(|(domain, _)| {

@@ -17,7 +17,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// The maximum edit distance between a key and one on a node.
-const LETTERS_MOST: usize = 2;
+const LETTERS_MAX: usize = 2;
 
 /// The taints of all nodes.
 pub(super) struct NodeGroups<'f> {
@@ -110,7 +110,7 @@ fn unneeded(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings: &mut Fi
                 );
                 (reason, String::from("compare value and effect with those of the nodes"))
             }
-            None => match nearest(&toleration.key, pools.taints.keys().copied(), LETTERS_MOST) {
+            None => match nearest(&toleration.key, pools.taints.keys().copied(), LETTERS_MAX) {
                 Some(near) => {
                     let reason =
                         format!("no node has a taint {}; one has {}", Quoted(&toleration.key), Quoted(near));

@@ -20,7 +20,7 @@ const FIELDS: [&str; 5] = ["key", "operator", "value", "effect", "tolerationSeco
 const OPERATORS: [&str; 4] = ["Exists", "Equal", "Lt", "Gt"];
 
 /// The most seconds that fit into 64 bits of nanoseconds (TE-20).
-const SECONDS_MOST: i64 = i64::MAX / 1_000_000_000;
+const SECONDS_MAX: i64 = i64::MAX / 1_000_000_000;
 
 pub(super) fn check(workload: &LintedWorkload, numeric: NumericOperators, findings: &mut FindingSink<'_>) {
     for (index, toleration) in workload.tolerations.iter().enumerate() {
@@ -163,7 +163,7 @@ impl SingleToleration<'_, '_, '_> {
                      indefinitely";
                 self.say(Rule::NoTimeAtAll, TolerationPart::Seconds, reason, fix);
             }
-            Some(seconds) if seconds > SECONDS_MOST => {
+            Some(seconds) if seconds > SECONDS_MAX => {
                 let reason = format!(
                     "{seconds} seconds overflow in kube-controller-manager: it may evict the pod immediately or \
                      never"

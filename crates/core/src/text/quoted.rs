@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 use core::fmt;
 
 /// At most this many characters of a text are shown; the longest valid value has 63.
-const SHOWN_MOST: usize = 80;
+const SHOWN_MAX: usize = 80;
 
 /// No key is longer; longer text is not compared.
-const KEY_MOST: usize = 253 + 1 + 63;
+const KEY_MAX: usize = 253 + 1 + 63;
 
 /// Quotes text on one line, with bounded length.
 pub(crate) struct Quoted<'t>(pub(crate) &'t str);
@@ -16,7 +16,7 @@ impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("\"")?;
         let mut characters = self.0.chars();
-        for character in characters.by_ref().take(SHOWN_MOST) {
+        for character in characters.by_ref().take(SHOWN_MAX) {
             write!(f, "{}", character.escape_debug())?;
         }
         f.write_str(if characters.next().is_some() { "...\"" } else { "\"" })
@@ -27,7 +27,7 @@ impl fmt::Display for Quoted<'_> {
 /// other; `None` if that is more than `most`.
 pub fn distance(one: &str, other: &str, most: usize) -> Option<usize> {
     let (length, other_length) = (one.chars().count(), other.chars().count());
-    if length.abs_diff(other_length) > most || length > KEY_MOST {
+    if length.abs_diff(other_length) > most || length > KEY_MAX {
         return None;
     }
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());

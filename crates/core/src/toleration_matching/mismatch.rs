@@ -8,7 +8,7 @@ use crate::text::distance;
 use crate::toleration::{Toleration, TolerationOperator, TolerationPeriod};
 
 /// The maximum edit distance between a key and the taint's that still counts as a typing error.
-const LETTERS_MOST: usize = 2;
+const LETTERS_MAX: usize = 2;
 
 /// Keys up to this length are not called misspelled: every other short key is a letter or two away.
 const SHORT: usize = 4;
@@ -91,7 +91,7 @@ impl Mismatch {
 
 fn key(own: &str, of_taint: &str) -> KeyMismatch {
     let long = own.len().min(of_taint.len()) > SHORT;
-    match long && distance(own, of_taint, LETTERS_MOST).is_some() {
+    match long && distance(own, of_taint, LETTERS_MAX).is_some() {
         true => KeyMismatch::Similar,
         false => KeyMismatch::Other,
     }

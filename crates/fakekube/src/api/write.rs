@@ -26,7 +26,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// The longest prefix of a generated name.
-const GENERATED_MOST: usize = 58;
+const GENERATED_MAX: usize = 58;
 
 impl ApiServer {
     fn run_admit(
@@ -295,7 +295,7 @@ fn begin(resource: &ResourceType, body: &mut Value, server: &ApiServer) {
     let unnamed = metadata.get("name").and_then(Value::as_str).is_none_or(str::is_empty);
     let base = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default();
     if unnamed && !base.is_empty() {
-        let base: String = base.chars().take(GENERATED_MOST).collect();
+        let base: String = base.chars().take(GENERATED_MAX).collect();
         let namespace = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
         let suffix = server.ids().suffix(&format!("{}/{namespace}", resource.plural), &base);
         metadata.insert("name".into(), json!(format!("{base}{suffix}")));

@@ -344,14 +344,14 @@ fn of_options(request: &HttpRequest, options: &Value) -> Result<(DeleteOptions, 
 }
 
 /// The longest name of a field manager.
-const MANAGER_MOST: usize = 128;
+const MANAGER_MAX: usize = 128;
 
 /// The write options of a request.
 fn write_options(request: &HttpRequest, kind: &str) -> Result<WriteOptions, StatusError> {
     dry_run(kind, &request.query.all("dryRun").collect::<Vec<_>>())?;
     let manager = request.query.get("fieldManager");
-    if manager.len() > MANAGER_MOST {
-        let why = format!("fieldManager: Too long: may not be more than {MANAGER_MOST} bytes");
+    if manager.len() > MANAGER_MAX {
+        let why = format!("fieldManager: Too long: may not be more than {MANAGER_MAX} bytes");
         return Err(invalid_options(kind, "fieldManager", "FieldValueTooLong", &why));
     }
     if let Some((at, wrong)) = manager.char_indices().find(|(_, char)| char.is_control()) {

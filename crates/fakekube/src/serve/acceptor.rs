@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_rustls::TlsAcceptor;
 
 /// Accepted connections that wait for the server.
-const WAITING_MOST: usize = 64;
+const WAITING_MAX: usize = 64;
 
 /// A stream of bytes that requests are read from.
 pub(super) trait ConnectionIo: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -40,7 +40,7 @@ pub(super) fn accept(
 
 impl ConnectionAcceptor {
     fn open(self, listener: TcpListener) -> mpsc::Receiver<AcceptedConnection> {
-        let (hand, arrived) = mpsc::channel(WAITING_MOST);
+        let (hand, arrived) = mpsc::channel(WAITING_MAX);
         // The socket moves away from this runtime, which may be busy.
         let listener = listener.into_std().expect("a socket can be taken out of its runtime");
         let receive = move || {

@@ -19,7 +19,7 @@ use taintward_core::api_error::ApiFailure;
 const PAGE: usize = 250;
 
 /// The longest page that is read: pods with large annotations.
-const BYTES_MOST: usize = 128 << 20;
+const BYTES_MAX: usize = 128 << 20;
 
 /// The objects to list.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +101,7 @@ pub async fn one(
     let on = ResourcePath::collection(listing.group, listing.plural, listing.namespace)?;
     let uri = uri(&on, listing, 1, "");
     let request =
-        ask(client, &Method::GET, &on, uri, RequestSpec { most: BYTES_MOST, ..RequestSpec::default() });
+        ask(client, &Method::GET, &on, uri, RequestSpec { most: BYTES_MAX, ..RequestSpec::default() });
     limit.into().bound(&Method::GET, &on, request).await.map(drop)
 }
 
@@ -140,7 +140,7 @@ async fn page(
         &Method::GET,
         on,
         uri(on, listing, PAGE, next),
-        RequestSpec { most: BYTES_MOST, ..RequestSpec::default() },
+        RequestSpec { most: BYTES_MAX, ..RequestSpec::default() },
     );
     let response = limit.bound(&Method::GET, on, request).await?;
     let (status, body) = (response.head.status, response.body);

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use taintward_core::identity::ResourceVersion;
 
 /// The maximum number of objects that may change during a list: about 8 MB.
-const MOST: usize = 50_000;
+const OBJECTS_MAX: usize = 50_000;
 
 /// The delivered version of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,7 @@ impl DeliveredObjects {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.states.len() >= MOST
+        self.states.len() >= OBJECTS_MAX
     }
 
     /// The watch has reached this version: once that is later than all, nothing older can arrive.
@@ -137,9 +137,9 @@ mod tests {
         assert!(!delivered.by_watch(&object("a", 8), false, false));
         delivered.passed(ResourceVersion(9));
         assert!(delivered.is_empty());
-        for number in 0..2 * MOST {
+        for number in 0..2 * OBJECTS_MAX {
             delivered.by_watch(&object(&number.to_string(), 1), false, true);
         }
-        assert!(delivered.is_full() && delivered.states.len() == MOST);
+        assert!(delivered.is_full() && delivered.states.len() == OBJECTS_MAX);
     }
 }

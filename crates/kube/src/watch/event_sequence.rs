@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 /// At most this many undecodable objects are named in the log; further ones are only counted.
-const NAMED_MOST: usize = 1024;
+const NAMED_MAX: usize = 1024;
 
 /// The consumer has ended.
 #[derive(Debug)]
@@ -310,7 +310,7 @@ impl<F: WatchedObject> Batcher<F> {
     fn warn(&mut self, undecodable: &UndecodableObject) {
         let object =
             undecodable.identity.as_ref().map_or_else(|| "an unknown object".to_owned(), identity_text);
-        if self.named.len() >= NAMED_MOST || !self.named.insert(object.clone()) {
+        if self.named.len() >= NAMED_MAX || !self.named.insert(object.clone()) {
             return;
         }
         tracing::warn!(
@@ -319,7 +319,7 @@ impl<F: WatchedObject> Batcher<F> {
             err = undecodable.why,
             "cannot decode an object, skipping it until it has a version that can be decoded"
         );
-        if self.named.len() == NAMED_MOST {
+        if self.named.len() == NAMED_MAX {
             tracing::warn!(
                 resource = F::RESOURCE,
                 "further undecodable objects are counted in the metrics, but not logged"

@@ -11,7 +11,7 @@ use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
 use taintward_kube::decode::{Decoded, NamespaceObject, PolicyObject, WatchedObject};
 
 /// Above this number of changes, the cache is replaced as a whole.
-const CHANGES_MOST: usize = 4096;
+const CHANGES_MAX: usize = 4096;
 
 /// The version up to which the cache is in sync; `None`: nothing has been sent to it.
 #[derive(Debug, Default)]
@@ -61,8 +61,8 @@ fn tell<F: WatchedObject, T>(
     mut hear: impl FnMut(CacheUpdate<T>),
 ) {
     let number = known(group, plural);
-    let changes = since.and_then(|since| txn.changes(number, since, CHANGES_MOST));
-    let Some(changes) = changes.filter(|changes| changes.len() < CHANGES_MOST) else {
+    let changes = since.and_then(|since| txn.changes(number, since, CHANGES_MAX));
+    let Some(changes) = changes.filter(|changes| changes.len() < CHANGES_MAX) else {
         let all = txn.all(number, None).into_iter();
         return hear(CacheUpdate::Replace(all.filter_map(|(_, object)| read(&object)).map(of).collect()));
     };

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The largest number of other pods shown of one workload.
-const OTHERS_MOST: usize = 10;
+const OTHERS_MAX: usize = 10;
 
 /// A pod that does not exist.
 struct MissingPodExplanation<'s> {
@@ -71,9 +71,9 @@ impl Explanation for MissingPodExplanation<'_> {
             let phase = if pod.deletion.is_some() { "Terminating" } else { &pod.phase };
             format!("{} {on}, {phase}", pod.name)
         };
-        let mut others: Vec<String> = self.other_pods.iter().take(OTHERS_MOST).map(other).collect();
-        if self.other_pods.len() > OTHERS_MOST {
-            others.push(format!("{} more", self.other_pods.len() - OTHERS_MOST));
+        let mut others: Vec<String> = self.other_pods.iter().take(OTHERS_MAX).map(other).collect();
+        if self.other_pods.len() > OTHERS_MAX {
+            others.push(format!("{} more", self.other_pods.len() - OTHERS_MAX));
         }
         text_parts::list(text, "Pods of the same workload, judging by their names:", &others, view);
     }

@@ -43,7 +43,7 @@ struct PossibleNode {
 }
 
 /// The largest number of names shown; the others are counted.
-const NAMED_MOST: usize = 5;
+const NAMED_MAX: usize = 5;
 
 /// The text for people; empty for a pod that needs no node.
 pub(super) fn text(explanation: &PodExplanation<'_>, view: &PrintOptions, text: &mut String) {
@@ -125,7 +125,7 @@ impl PossibleNodes {
             (_, None) => format!("It fits on {}.", nodes(&feasible)),
             (_, Some(condition)) => format!("{condition} it would fit on {}.", nodes(&feasible)),
         };
-        let hidden = self.feasible.iter().skip(NAMED_MOST).filter(|node| node.has_drawback).count();
+        let hidden = self.feasible.iter().skip(NAMED_MAX).filter(|node| node.has_drawback).count();
         let could = match hidden {
             0 => could,
             _ => format!(
@@ -202,7 +202,7 @@ impl PossibleNode {
 /// `n1, n2 and 7 more`
 fn listed(names: &[String]) -> String {
     match names.len() {
-        0..=NAMED_MOST => names.join(", "),
-        count => format!("{} and {} more", names[..NAMED_MOST].join(", "), count - NAMED_MOST),
+        0..=NAMED_MAX => names.join(", "),
+        count => format!("{} and {} more", names[..NAMED_MAX].join(", "), count - NAMED_MAX),
     }
 }

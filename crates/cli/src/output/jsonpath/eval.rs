@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 /// More nested loops are mistakes.
-const LOOPS_MOST: usize = 64;
+const LOOPS_MAX: usize = 64;
 
 /// The values that a part of a template finds.
 pub(crate) type FoundValues<'v> = Vec<Cow<'v, Value>>;
@@ -44,8 +44,8 @@ fn walk<'v>(
             return Ok(Some(at));
         }
         if steps.contains(&PathStep::Range) {
-            if loops == LOOPS_MOST {
-                return Err(format!("more than {LOOPS_MOST} ranges are nested"));
+            if loops == LOOPS_MAX {
+                return Err(format!("more than {LOOPS_MAX} ranges are nested"));
             }
             let mut end = None;
             for value in &values {

@@ -36,7 +36,7 @@ fn loops_in_loops_are_bounded() {
     let deep = format!("{}x{}", "{range .items[0:1]}".repeat(65), "{end}".repeat(65));
     let why = printed(&deep).map_err(|why| why.to_string());
     assert!(why.as_ref().is_err_and(|why| why.contains("more than 64")), "{why:?}");
-    assert!(JsonPathTemplate::parse(&"x".repeat(BYTES_MOST + 1)).is_err());
+    assert!(JsonPathTemplate::parse(&"x".repeat(BYTES_MAX + 1)).is_err());
 }
 
 #[test]

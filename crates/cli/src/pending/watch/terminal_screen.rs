@@ -19,7 +19,7 @@ const HIDE: &str = "\x1b[?25l";
 const SHOW: &str = "\x1b[?25h";
 
 /// The least number of rows for a list below an introduction.
-const LIST_LEAST: usize = 6;
+const LIST_MIN: usize = 6;
 
 /// A terminal that shows a list until this value is dropped.
 pub(crate) struct TerminalScreen {
@@ -77,7 +77,7 @@ impl TerminalScreen {
                 let above: usize =
                     introduction.iter().map(|line| width(line).max(1).div_ceil(columns)).sum::<usize>() + 1;
                 let up = if *used > 0 { format!("\x1b[{used}A") } else { String::new() };
-                (up + "\r", rows.saturating_sub(above + 1).max(LIST_LEAST.min(rows - 1)))
+                (up + "\r", rows.saturating_sub(above + 1).max(LIST_MIN.min(rows - 1)))
             }
         };
         let lines = fitting(text, columns, room);

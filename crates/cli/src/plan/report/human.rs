@@ -12,23 +12,23 @@ use taintward_core::forecast::{BudgetImpact, Placement, WorkloadImpact};
 use taintward_core::time::Mono;
 
 /// The largest number of reasons for staying shown for each node; the others are counted together.
-const STAYS_MOST: usize = 5;
+const STAYS_MAX: usize = 5;
 
 /// Sentences about unschedulable pods.
-const NOWHERE_MOST: usize = 5;
+const NOWHERE_MAX: usize = 5;
 
 /// Workloads named that no node would accept any more.
-const CLOSED_MOST: usize = 5;
+const CLOSED_MAX: usize = 5;
 
 /// The largest number of table rows on a terminal by default, few enough to scroll back.
-const ROWS_MOST: usize = 100;
+const ROWS_MAX: usize = 100;
 
 /// How many rows of a table are shown. By default all are if a program may read them.
 fn most(answer: &PlanReport<'_>, view: &PrintOptions) -> usize {
     match answer.limit {
         Some(0) => usize::MAX,
         Some(limit) => limit,
-        None if view.paper.is_terminal => ROWS_MOST,
+        None if view.paper.is_terminal => ROWS_MAX,
         None => usize::MAX,
     }
 }
@@ -130,8 +130,8 @@ fn staying(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
         return;
     }
     text.push_str("\nNot evicted:\n");
-    let rest: usize = all.iter().skip(STAYS_MOST).map(|(_, count)| count).sum();
-    for (why, count) in all.iter().take(STAYS_MOST) {
+    let rest: usize = all.iter().skip(STAYS_MAX).map(|(_, count)| count).sum();
+    for (why, count) in all.iter().take(STAYS_MAX) {
         bullet(text, &format!("{count}: {why}"), view.paper.measure());
     }
     if rest > 0 {
@@ -234,10 +234,10 @@ fn closed(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     if closed.is_empty() {
         return;
     }
-    let named = closed.iter().take(CLOSED_MOST);
+    let named = closed.iter().take(CLOSED_MAX);
     let named: Vec<String> =
         named.map(|workload| answer.snapshot().workloads()[*workload as usize].to_string()).collect();
-    let more = match closed.len().saturating_sub(CLOSED_MOST) {
+    let more = match closed.len().saturating_sub(CLOSED_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
@@ -265,10 +265,10 @@ fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     }
     if !nowhere.is_empty() {
         text.push_str("\nUnschedulable pods:\n");
-        for (why, count) in nowhere.iter().take(NOWHERE_MOST) {
+        for (why, count) in nowhere.iter().take(NOWHERE_MAX) {
             bullet(text, &format!("{count}: {why}"), view.paper.measure());
         }
-        let rest: usize = nowhere.values().skip(NOWHERE_MOST).sum();
+        let rest: usize = nowhere.values().skip(NOWHERE_MAX).sum();
         if rest > 0 {
             bullet(text, &format!("{rest} more, for other reasons"), view.paper.measure());
         }

@@ -8,7 +8,7 @@ use taintward_core::cluster_snapshot::{
 use taintward_core::forecast::Forecast;
 
 /// The largest number of indexes named.
-const INDEXES_MOST: usize = 5;
+const INDEXES_MAX: usize = 5;
 
 /// What follows for each Job that was read and loses pods, by the workload's position.
 pub(super) fn all(snapshot: &ClusterSnapshot, forecast: &Forecast) -> BTreeMap<u32, WorkloadOutcome> {
@@ -64,8 +64,8 @@ fn indexes(outcomes: &[JobPodOutcome]) -> Option<String> {
         }
     };
     let names: BTreeSet<u32> = failing.iter().map(|(index, _)| *index).collect();
-    let named: Vec<String> = names.iter().take(INDEXES_MOST).map(u32::to_string).collect();
-    let more = match names.len().saturating_sub(INDEXES_MOST) {
+    let named: Vec<String> = names.iter().take(INDEXES_MAX).map(u32::to_string).collect();
+    let more = match names.len().saturating_sub(INDEXES_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };

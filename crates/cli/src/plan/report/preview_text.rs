@@ -6,7 +6,7 @@ use crate::output::harmless;
 use std::fmt::Write as _;
 
 /// The largest number of pods that are named; the others are counted.
-const NAMED_MOST: usize = 5;
+const NAMED_MAX: usize = 5;
 
 pub(super) fn preview(answer: &PlanReport<'_>, width: usize) -> String {
     let mut text = String::new();
@@ -17,14 +17,14 @@ pub(super) fn preview(answer: &PlanReport<'_>, width: usize) -> String {
     text += &answer.summary();
     text.push('\n');
     let rows = answer.rows();
-    for row in rows.iter().take(NAMED_MOST) {
+    for row in rows.iter().take(NAMED_MAX) {
         let pod = &answer.pod(row).name;
         bullet(&mut text, &format!("{pod} {}: {}", leaves(&answer.moment(row.at)), answer.why(row)), width);
     }
-    if rows.len() > NAMED_MOST {
+    if rows.len() > NAMED_MAX {
         bullet(
             &mut text,
-            &format!("and {} more; taintward plan lists them all", rows.len() - NAMED_MOST),
+            &format!("and {} more; taintward plan lists them all", rows.len() - NAMED_MAX),
             width,
         );
     }

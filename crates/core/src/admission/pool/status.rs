@@ -22,11 +22,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// At most this many unauthorized pods, and this many exempt pods, are named.
-pub const NAMED_MOST: usize = 10;
+pub const NAMED_MAX: usize = 10;
 
 /// At most this many pods of a pool are returned for eviction at the same time: more than disruption budgets block for
 /// long.
-const EVICTED_MOST: usize = 1_000;
+const EVICTED_MAX: usize = 1_000;
 
 /// A pod that has a node and has not terminated.
 #[derive(Clone, Copy, Debug)]
@@ -136,7 +136,7 @@ pub fn status(
     for status in &mut all {
         // Pods of kube-system come last; otherwise the order is by node and name.
         status.exempt_pods.sort_by_key(|one| is_of_system(one.pod.namespace()));
-        status.exempt_pods.truncate(NAMED_MOST);
+        status.exempt_pods.truncate(NAMED_MAX);
     }
     all
 }
@@ -178,7 +178,7 @@ fn count_on_node(
         // There may be a pod of kube-system on each node: these displace no others.
         let of_system = is_of_system(resident.name.namespace());
         let alike = status.exempt_pods.iter().filter(|one| is_of_system(one.pod.namespace()) == of_system);
-        if alike.count() < NAMED_MOST {
+        if alike.count() < NAMED_MAX {
             status.exempt_pods.push(named(exempt.sentence().to_owned()));
         }
         return;
@@ -191,7 +191,7 @@ fn count_on_node(
             if pool.evicts()
                 && !resident.leaving
                 && status.standing != PoolValidity::Refused
-                && status.evicted.len() < EVICTED_MOST =>
+                && status.evicted.len() < EVICTED_MAX =>
         {
             let (uid, pod) = (resident.uid.clone(), resident.name.clone());
             status.evicted.push(UnauthorizedPod { uid, pod, node: NodeName::new(resident.node) });
@@ -200,7 +200,7 @@ fn count_on_node(
     }
     if membership == Membership::No || (membership == Membership::Unknown && pool.keeps_out()) {
         status.offenders += 1;
-        if status.offending_pods.len() < NAMED_MOST {
+        if status.offending_pods.len() < NAMED_MAX {
             let message = if membership == Membership::No { how(pool, resident) } else { UNKNOWN.to_owned() };
             status.offending_pods.push(named(message));
         }

@@ -10,10 +10,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// At most this many warnings of one rule; an API server truncates warnings that are longer in total.
-pub(super) const WARNINGS_MOST: usize = 8;
+pub(super) const WARNINGS_MAX: usize = 8;
 
 /// At most this many tolerations are checked; more are not written by hand.
-const LOOKED_AT_MOST: usize = 200;
+const LOOKED_AT_MAX: usize = 200;
 
 /// Which warnings are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ fn sentences<'f>(found: impl Iterator<Item = &'f LintFinding>, advice: &LintAdvi
     let told = found.filter(|finding| {
         finding.rule.severity() >= advice.least && !advice.silenced.contains(&finding.rule)
     });
-    told.map(sentence).take(WARNINGS_MOST).collect()
+    told.map(sentence).take(WARNINGS_MAX).collect()
 }
 
 /// `toleration 0: "node.kubernetes.io/notready" resembles ..., but is a different key; write ... (TL205 misspelt-key)`
@@ -70,7 +70,7 @@ pub(super) fn of_pod(
 }
 
 fn workload(pod: &AdmittedPod) -> LintedWorkload {
-    let tolerations = pod.tolerations.iter().take(LOOKED_AT_MOST).cloned();
+    let tolerations = pod.tolerations.iter().take(LOOKED_AT_MAX).cloned();
     LintedWorkload {
         namespace: pod.identity.namespace.clone(),
         daemon: pod.identity.owner == PodOwnerKind::DaemonSet,

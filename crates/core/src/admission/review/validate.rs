@@ -2,7 +2,7 @@
 //!
 //! - Invariant: an update is judged only by what it adds.
 
-use super::lint_warnings::{WARNINGS_MOST, of_pod};
+use super::lint_warnings::{WARNINGS_MAX, of_pod};
 use super::{
     ActionKind, AdmissionDecision, AdmissionRule, MissingInput, ReviewSettings, RuleAction, SkippedRule,
 };
@@ -12,7 +12,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 /// At most this many pools give their reasons in one refusal.
-const REASONS_MOST: usize = 3;
+const REASONS_MAX: usize = 3;
 
 pub(super) fn validate(
     request: &PodRequest,
@@ -78,10 +78,9 @@ fn pools(
     }
     let denies = |one: &PoolViolation| one.entry == PoolEntry::Claim || pools[one.pool].keeps_out();
     let (denied, warned): (Vec<_>, Vec<_>) = found.into_iter().partition(denies);
-    ruling
-        .warn(AdmissionRule::Pools, warned.into_iter().map(|one| one.message).take(WARNINGS_MOST).collect());
+    ruling.warn(AdmissionRule::Pools, warned.into_iter().map(|one| one.message).take(WARNINGS_MAX).collect());
     if !denied.is_empty() {
-        let messages: Vec<String> = denied.into_iter().map(|one| one.message).take(REASONS_MOST).collect();
+        let messages: Vec<String> = denied.into_iter().map(|one| one.message).take(REASONS_MAX).collect();
         ruling.refuse(AdmissionRule::Pools, messages.join("; and "));
     }
 }

@@ -57,7 +57,7 @@ proptest! {
 fn ad_10_hostile_lists_do_not_cost_quadratic_time() {
     const MANY: i64 = 20_000;
     /// Two of each shelf: of a key or every key, an effect or every effect, a value or every value.
-    const COMPARED_MOST: usize = 12;
+    const COMPARED_MAX: usize = 12;
     let no_execute = || Some(TaintEffect::NoExecute);
     let build =
         |make: &dyn Fn(i64) -> (i64, &'static str, Option<TaintEffect>, Option<i64>)| -> Vec<Toleration> {
@@ -94,7 +94,7 @@ fn ad_10_hostile_lists_do_not_cost_quadratic_time() {
     ] {
         let covers: TolerationCoverage<'_> = list.iter().collect();
         let most = list.iter().map(|one| covers.candidates(one).count()).max();
-        assert!(most.is_some_and(|most| most <= COMPARED_MOST), "{most:?} for {:?}", list[1]);
+        assert!(most.is_some_and(|most| most <= COMPARED_MAX), "{most:?} for {:?}", list[1]);
         assert_eq!(merge(&list, &list).len(), left, "{:?}", list[1]);
     }
 }

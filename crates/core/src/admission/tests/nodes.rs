@@ -344,10 +344,7 @@ fn a_status_counts_pods_and_names_some() {
     // Where other pods are refused, a pod of unknown membership counts as unauthorized.
     assert_eq!(counts(&told[0]), [1, 1, 1, 1, 1, 1, 13]);
     assert_eq!(counts(&told[1]), [1, 0, 0, 0, 0, 0, 2]);
-    assert_eq!(
-        (told[0].offending_pods.len(), told[0].offending_pods[0].pod.name()),
-        (NAMED_MOST, "other-00")
-    );
+    assert_eq!((told[0].offending_pods.len(), told[0].offending_pods[0].pod.name()), (NAMED_MAX, "other-00"));
     assert!(told[0].offending_pods[0].message.contains("before the taint"));
     assert!(
         told[1].offending_pods[0].message.contains("toleration 0 (every taint)"),

@@ -36,7 +36,7 @@ const BEFORE_THE_END: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(1800);
 
 /// The longest duration of a watch: about a year.
-const SECONDS_MOST: u64 = 366 * 24 * 3600;
+const SECONDS_MAX: u64 = 366 * 24 * 3600;
 
 struct WatchResponse {
     server: ApiServer,
@@ -65,7 +65,7 @@ impl ApiServer {
         let selector = selector(request, on)?;
         let options = ListOptions::of_watch(request)?;
         let start = self.start(&options, on)?;
-        let asked_for = Some(options.seconds.min(SECONDS_MOST)).filter(|seconds| *seconds > 0);
+        let asked_for = Some(options.seconds.min(SECONDS_MAX)).filter(|seconds| *seconds > 0);
         let last = asked_for.map_or(LONGEST, Duration::from_secs);
         let now = Instant::now();
         let watching = WatchResponse {
