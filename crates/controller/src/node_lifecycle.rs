@@ -268,7 +268,7 @@ impl ApiServerProbe {
         if self.in_flight.is_none() && self.start_at().is_none_or(|at| at <= now) {
             let api = api.clone();
             self.sent_at = Some(now);
-            self.in_flight = Some(Box::pin(async move { (now, api.look_alive().await) }));
+            self.in_flight = Some(Box::pin(async move { (now, api.check_server().await) }));
         }
     }
 

@@ -382,7 +382,7 @@ fn api(
     }
     let api = ApiClient::new(client, &host).with_timeouts(patience);
     match settings.cluster.limit {
-        Some(limit) => api.with_pace(RateLimiter::new(clock.clone(), limit.qps as f32, limit.burst)),
+        Some(limit) => api.with_rate_limiter(RateLimiter::new(clock.clone(), limit.qps as f32, limit.burst)),
         None => api,
     }
 }

@@ -175,7 +175,7 @@ async fn stamp(api: &ApiClient, clock: &Clock, stamp: &PendingTimestamp) -> Resu
         let message = format!("reading node {} took too long: no time is left for the patch", stamp.node);
         return Err(RequestError::ours(ApiFailure::Conflict, message));
     };
-    match hurried.stamp(&node, index, now.wall_of(stamp.at)).await? {
+    match hurried.add_time_added(&node, index, now.wall_of(stamp.at)).await? {
         TimeAddedResult::Done(_) | TimeAddedResult::NotNeeded => {
             tracing::debug!(node = %stamp.node, at = moment(stamp.at, now), "timeAdded written");
             Ok(())

@@ -29,7 +29,7 @@ pub use time_added::TimeAddedResult;
 
 pub(crate) use path::{InvalidPath, ResourcePath, push_encoded};
 pub(crate) use request_error::{ErrorHints, seconds_asked};
-pub(crate) use response::{RawResponse, RequestSpec, Response, ask, exchange};
+pub(crate) use response::{RawResponse, RequestSpec, Response, exchange, send_request};
 pub(crate) use time_added::JSON_PATCH;
 
 use crate::clock::Clock;
@@ -83,7 +83,7 @@ impl ApiClient {
 
     /// The same, sending no faster than `pace` (`--kube-api-qps`, `--kube-api-burst`).
     #[must_use]
-    pub fn with_pace(mut self, pace: RateLimiter) -> Self {
+    pub fn with_rate_limiter(mut self, pace: RateLimiter) -> Self {
         self.pace = Some(pace);
         self
     }
@@ -135,7 +135,7 @@ impl ApiClient {
     ///
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::NotFound`] if there is no pod of that name.
-    pub async fn look_at_pod(&self, name: &PodName) -> Result<(LiveRead<DecodedPod>, bool), RequestError> {
+    pub async fn read_pod(&self, name: &PodName) -> Result<(LiveRead<DecodedPod>, bool), RequestError> {
         Ok(match self.read::<TerminatingPod>(&ResourcePath::pod(name, "")?, whole()).await? {
             Decoded::Object(TerminatingPod { pod, half_deleted }) => (LiveRead::Found(pod), half_deleted),
             other => (reading(other.map(|seen| seen.pod)), false),
@@ -150,7 +150,7 @@ impl ApiClient {
     ///
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID or version now.
-    pub async fn mark(
+    pub async fn set_disruption_target(
         &self,
         pod: &PodName,
         uid: &Uid,
@@ -159,10 +159,10 @@ impl ApiClient {
         now: Wall,
     ) -> Result<Option<ResourceVersion>, RequestError> {
         let resource = ResourcePath::pod(pod, "status")?;
-        let body = bodies::mark(uid, version, generation, now);
-        let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::patch(STRATEGIC, body) };
-        let answer = self.send(Method::PATCH, &resource, MANAGED, ask).await?;
-        Ok(bodies::version_of(&answer.body))
+        let body = bodies::set_disruption_target(uid, version, generation, now);
+        let spec = RequestSpec { hints: ErrorHints::Absence, ..RequestSpec::patch(STRATEGIC, body) };
+        let response = self.send(Method::PATCH, &resource, MANAGED, spec).await?;
+        Ok(bodies::version_of(&response.body))
     }
 
     /// Removes Taintward's condition (S9): only from the pod with this UID, only if Taintward set it, and not from a
@@ -170,15 +170,15 @@ impl ApiClient {
     ///
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID now or keeps changing.
-    pub async fn unmark(&self, pod: &PodName, uid: &Uid) -> Result<(), RequestError> {
+    pub async fn clear_disruption_target(&self, pod: &PodName, uid: &Uid) -> Result<(), RequestError> {
         let read = ResourcePath::pod(pod, "")?;
         let write = ResourcePath::pod(pod, "status")?;
         self.with_deadline(&write, async {
             let mut tries = 3;
             loop {
-                let answer = self.send(Method::GET, &read, "", RequestSpec::default()).await?;
+                let response = self.send(Method::GET, &read, "", RequestSpec::default()).await?;
                 let seen =
-                    bodies::marking(&answer.body).map_err(|why| RequestError::unreadable(&read, &why))?;
+                    bodies::marking(&response.body).map_err(|why| RequestError::unreadable(&read, &why))?;
                 if Uid::new(&seen.uid) != *uid {
                     let message = format!("{read} was replaced: its UID is {}, not {uid}", quiet(&seen.uid));
                     return Err(RequestError::ours(ApiFailure::Conflict, message));
@@ -186,10 +186,10 @@ impl ApiClient {
                 if !seen.ours {
                     return Ok(());
                 }
-                let body = bodies::unmark(uid, &seen.version);
-                let ask = RequestSpec::patch(STRATEGIC, body);
+                let body = bodies::clear_disruption_target(uid, &seen.version);
+                let spec = RequestSpec::patch(STRATEGIC, body);
                 tries -= 1;
-                match self.send(Method::PATCH, &write, MANAGED, ask).await {
+                match self.send(Method::PATCH, &write, MANAGED, spec).await {
                     Err(RequestError { failure: ApiFailure::Conflict, .. }) if tries > 0 => {}
                     other => return other.map(|_| ()),
                 }
@@ -210,9 +210,9 @@ impl ApiClient {
         version: Option<ResourceVersion>,
     ) -> Result<(), RequestError> {
         let resource = ResourcePath::pod(pod, "")?;
-        let (body, caution) = (bodies::delete(uid, version), ErrorHints::Absence);
-        let ask = RequestSpec { accept: ACCEPT_METADATA, body, caution, ..RequestSpec::default() };
-        self.send(Method::DELETE, &resource, "", ask).await.map(|_| ())
+        let (body, hints) = (bodies::delete(uid, version), ErrorHints::Absence);
+        let spec = RequestSpec { accept: ACCEPT_METADATA, body, hints, ..RequestSpec::default() };
+        self.send(Method::DELETE, &resource, "", spec).await.map(|_| ())
     }
 
     /// Writes an event (TE-34, D8): to events.k8s.io/v1, or to core/v1 if the server has only that or permits only
@@ -248,8 +248,8 @@ impl ApiClient {
     ) -> Result<(), RequestError> {
         let resource = ResourcePath::events(api, note.namespace())?;
         let body = Bytes::from(note.body(api, &self.instance, serial));
-        let ask = RequestSpec { accept: ACCEPT_METADATA, body, ..RequestSpec::default() };
-        self.send(Method::POST, &resource, MANAGED, ask).await.map(|_| ())
+        let spec = RequestSpec { accept: ACCEPT_METADATA, body, ..RequestSpec::default() };
+        self.send(Method::POST, &resource, MANAGED, spec).await.map(|_| ())
     }
 
     /// Adds `timeAdded` to the taint at `index` of the node's list (D1, `--stamp-taints`).
@@ -259,7 +259,7 @@ impl ApiClient {
     ///
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if the node or the taint has changed.
-    pub async fn stamp(
+    pub async fn add_time_added(
         &self,
         node: &NodeFact,
         index: usize,
@@ -267,21 +267,21 @@ impl ApiClient {
     ) -> Result<TimeAddedResult, RequestError> {
         let Some(body) = time_added::patch(node, index, when) else { return Ok(TimeAddedResult::NotNeeded) };
         let resource = ResourcePath::node(&node.name, "")?;
-        let ask = RequestSpec { caution: ErrorHints::Tests, ..RequestSpec::patch(JSON_PATCH, body) };
-        let answer = self.send(Method::PATCH, &resource, MANAGED, ask).await?;
-        Ok(TimeAddedResult::Done(bodies::version_of(&answer.body)))
+        let spec = RequestSpec { hints: ErrorHints::Tests, ..RequestSpec::patch(JSON_PATCH, body) };
+        let response = self.send(Method::PATCH, &resource, MANAGED, spec).await?;
+        Ok(TimeAddedResult::Done(bodies::version_of(&response.body)))
     }
 
     async fn read<F: WatchedObject>(
         &self,
-        on: &ResourcePath<'_>,
-        ask: RequestSpec,
+        resource: &ResourcePath<'_>,
+        spec: RequestSpec,
     ) -> Result<Decoded<F>, RequestError> {
-        let answer = self.send(Method::GET, on, "", ask).await?;
-        match object_from_body(&answer.content_type, &answer.body) {
+        let response = self.send(Method::GET, resource, "", spec).await?;
+        match object_from_body(&response.content_type, &response.body) {
             ObjectBody::Object(object) => Ok(object),
-            ObjectBody::Status(status) => Err(RequestError::unreadable(on, &status.message)),
-            ObjectBody::Foreign(why) => Err(RequestError::unreadable(on, &why)),
+            ObjectBody::Status(status) => Err(RequestError::unreadable(resource, &status.message)),
+            ObjectBody::Foreign(why) => Err(RequestError::unreadable(resource, &why)),
         }
     }
 
@@ -289,51 +289,51 @@ impl ApiClient {
     /// all of them (S5).
     async fn with_deadline<T>(
         &self,
-        on: &ResourcePath<'_>,
+        resource: &ResourcePath<'_>,
         requests: impl Future<Output = Result<T, RequestError>>,
     ) -> Result<T, RequestError> {
         let limit = self.timeouts.client;
         let answered = tokio::time::timeout(limit, requests).await;
-        answered.unwrap_or_else(|_| Err(RequestError::silence(&Method::PATCH, on, limit)))
+        answered.unwrap_or_else(|_| Err(RequestError::silence(&Method::PATCH, resource, limit)))
     }
 
     async fn send(
         &self,
         method: Method,
-        on: &ResourcePath<'_>,
+        resource: &ResourcePath<'_>,
         query: &str,
-        what: RequestSpec,
+        spec: RequestSpec,
     ) -> Result<Response, RequestError> {
         let limit = self.timeouts.client;
         let turn_and_request = async {
-            self.take_turn(&method, on).await?;
-            let uri = format!("{}?timeout={}{query}", on.path(), self.timeouts.server_query());
-            ask(&self.client, &method, on, uri, what).await
+            self.take_turn(&method, resource).await?;
+            let uri = format!("{}?timeout={}{query}", resource.path(), self.timeouts.server_query());
+            send_request(&self.client, &method, resource, uri, spec).await
         };
         match tokio::time::timeout(limit, turn_and_request).await {
             Ok(answered) => answered,
-            Err(_) => Err(RequestError::silence(&method, on, limit)),
+            Err(_) => Err(RequestError::silence(&method, resource, limit)),
         }
     }
 
     /// Waits until the rate limit permits another request (`--kube-api-qps`), within the timeout.
-    async fn take_turn(&self, method: &Method, on: &ResourcePath<'_>) -> Result<(), RequestError> {
+    async fn take_turn(&self, method: &Method, resource: &ResourcePath<'_>) -> Result<(), RequestError> {
         let Some(pace) = &self.pace else { return Ok(()) };
         let wait_max = i64::try_from(self.timeouts.client.as_micros()).unwrap_or(i64::MAX);
         let turn = pace.turn(Span::from_micros(wait_max)).await;
-        turn.map_err(|wait| RequestError::paced(method, on, wait))
+        turn.map_err(|wait| RequestError::paced(method, resource, wait))
     }
 
     /// The same request, after the wait for the rate limit.
-    async fn in_turn(&self, method: &Method, on: &ResourcePath<'_>) -> Result<Self, RequestError> {
-        self.take_turn(method, on).await?;
+    async fn in_turn(&self, method: &Method, resource: &ResourcePath<'_>) -> Result<Self, RequestError> {
+        self.take_turn(method, resource).await?;
         Ok(Self { pace: None, ..self.clone() })
     }
 }
 
 /// Requests a whole object, in a compact encoding; only the API server's own 404 counts.
 fn whole() -> RequestSpec {
-    RequestSpec { accept: ACCEPT_PROTOBUF, caution: ErrorHints::Absence, ..RequestSpec::default() }
+    RequestSpec { accept: ACCEPT_PROTOBUF, hints: ErrorHints::Absence, ..RequestSpec::default() }
 }
 
 fn reading<F>(decoded: Decoded<F>) -> LiveRead<F> {

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: no error message contains the token.
 
-use crate::api::{RequestError, RequestSpec, ResourcePath, ask};
+use crate::api::{RequestError, RequestSpec, ResourcePath, send_request};
 use bytes::Bytes;
 use http::Method;
 use kube::Client;
@@ -58,13 +58,18 @@ async fn asked(
     review: &Value,
     limit: Duration,
 ) -> Result<Value, RequestError> {
-    let on = ResourcePath { group, version: "v1", plural, subresource: "", namespace: "", name: "" };
-    let what = RequestSpec { body: Bytes::from(review.to_string()), ..RequestSpec::default() };
-    let answer = match tokio::time::timeout(limit, ask(client, &Method::POST, &on, on.path(), what)).await {
-        Ok(answer) => answer?,
-        Err(_) => return Err(RequestError::silence(&Method::POST, &on, limit)),
+    let resource = ResourcePath { group, version: "v1", plural, subresource: "", namespace: "", name: "" };
+    let spec = RequestSpec { body: Bytes::from(review.to_string()), ..RequestSpec::default() };
+    let response = match tokio::time::timeout(
+        limit,
+        send_request(client, &Method::POST, &resource, resource.path(), spec),
+    )
+    .await
+    {
+        Ok(response) => response?,
+        Err(_) => return Err(RequestError::silence(&Method::POST, &resource, limit)),
     };
-    let mut review: Value =
-        serde_json::from_slice(&answer.body).map_err(|_| RequestError::unreadable(&on, "it is not JSON"))?;
+    let mut review: Value = serde_json::from_slice(&response.body)
+        .map_err(|_| RequestError::unreadable(&resource, "it is not JSON"))?;
     Ok(review["status"].take())
 }

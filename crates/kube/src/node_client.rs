@@ -39,8 +39,8 @@ pub struct PatchOptions {
 }
 
 impl PatchOptions {
-    pub(crate) fn uri(&self, on: &ResourcePath<'_>) -> String {
-        let mut uri = on.path() + "?fieldManager=";
+    pub(crate) fn uri(&self, resource: &ResourcePath<'_>) -> String {
+        let mut uri = resource.path() + "?fieldManager=";
         push_encoded(&mut uri, &self.field_manager);
         if !self.field_validation.is_empty() {
             uri = uri + "&fieldValidation=" + self.field_validation;
@@ -148,8 +148,8 @@ impl NodeClient {
     /// A [`NodeRequestError`].
     pub async fn read(&self, name: &str) -> Result<PatchResponse, NodeRequestError> {
         let name = NodeName::new(name);
-        let on = ResourcePath::node(&name, "")?;
-        self.send(Method::GET, &on, on.path(), RequestSpec::default()).await
+        let resource = ResourcePath::node(&name, "")?;
+        self.send(Method::GET, &resource, resource.path(), RequestSpec::default()).await
     }
 
     /// Changes a node with a patch from [`EditableNode::patch`]. The response has the node after the change.
@@ -163,31 +163,31 @@ impl NodeClient {
         how: &PatchOptions,
     ) -> Result<PatchResponse, NodeRequestError> {
         let name = NodeName::new(name);
-        let on = ResourcePath::node(&name, "")?;
-        let what = RequestSpec { content: JSON_PATCH, body, ..RequestSpec::default() };
-        self.send(Method::PATCH, &on, how.uri(&on), what).await
+        let resource = ResourcePath::node(&name, "")?;
+        let spec = RequestSpec { content: JSON_PATCH, body, ..RequestSpec::default() };
+        self.send(Method::PATCH, &resource, how.uri(&resource), spec).await
     }
 
     async fn send(
         &self,
         method: Method,
-        on: &ResourcePath<'_>,
+        resource: &ResourcePath<'_>,
         uri: String,
-        what: RequestSpec,
+        spec: RequestSpec,
     ) -> Result<PatchResponse, NodeRequestError> {
-        let response = exchange(&self.client, &method, on, uri, what);
-        successful(&method, on, self.limit, response).await
+        let response = exchange(&self.client, &method, resource, uri, spec);
+        successful(&method, resource, self.limit, response).await
     }
 }
 
 /// Waits at most `limit` for a response; one with a status of failure is an error.
 pub(crate) async fn successful(
     method: &Method,
-    on: &ResourcePath<'_>,
+    resource: &ResourcePath<'_>,
     limit: RequestBudget,
     response: impl Future<Output = Result<RawResponse, RequestError>>,
 ) -> Result<PatchResponse, NodeRequestError> {
-    let response = limit.bound(method, on, response).await.map_err(NodeRequestError::NoAnswer)?;
+    let response = limit.bound(method, resource, response).await.map_err(NodeRequestError::NoAnswer)?;
     match response.head.status.is_success() {
         true => {
             let date = response_date(&response.head.headers).ok();

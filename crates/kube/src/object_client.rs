@@ -67,8 +67,8 @@ impl ObjectClient {
     /// # Errors
     /// A [`NodeRequestError`].
     pub async fn read(&self, object: ObjectRef<'_>) -> Result<Option<PatchResponse>, NodeRequestError> {
-        let on = object.resource()?;
-        present(self.send(Method::GET, &on, on.path(), RequestSpec::default()).await)
+        let resource = object.resource()?;
+        present(self.send(Method::GET, &resource, resource.path(), RequestSpec::default()).await)
     }
 
     /// Lists all objects of this kind, whatever their names; `None` if the kind does not exist.
@@ -76,9 +76,9 @@ impl ObjectClient {
     /// # Errors
     /// A [`NodeRequestError`].
     pub async fn all(&self, object: ObjectRef<'_>) -> Result<Option<PatchResponse>, NodeRequestError> {
-        let on = object.collection()?;
-        let what = RequestSpec { most: LIST_MAX, ..RequestSpec::default() };
-        present(self.send(Method::GET, &on, on.path(), what).await)
+        let resource = object.collection()?;
+        let spec = RequestSpec { most: LIST_MAX, ..RequestSpec::default() };
+        present(self.send(Method::GET, &resource, resource.path(), spec).await)
     }
 
     /// Lists the objects of this kind that have these labels.
@@ -90,11 +90,11 @@ impl ObjectClient {
         object: ObjectRef<'_>,
         selector: &str,
     ) -> Result<Option<PatchResponse>, NodeRequestError> {
-        let on = object.collection()?;
-        let mut uri = on.path() + "?labelSelector=";
+        let resource = object.collection()?;
+        let mut uri = resource.path() + "?labelSelector=";
         push_encoded(&mut uri, selector);
-        let what = RequestSpec { most: LIST_MAX, ..RequestSpec::default() };
-        present(self.send(Method::GET, &on, uri, what).await)
+        let spec = RequestSpec { most: LIST_MAX, ..RequestSpec::default() };
+        present(self.send(Method::GET, &resource, uri, spec).await)
     }
 
     /// Applies the fields of `body` (server-side apply), whatever else the object has. `force` takes fields from other
@@ -109,10 +109,10 @@ impl ObjectClient {
         how: &PatchOptions,
         force: bool,
     ) -> Result<PatchResponse, NodeRequestError> {
-        let on = object.resource()?;
-        let uri = how.uri(&on) + if force { "&force=true" } else { "" };
-        let what = RequestSpec { content: APPLY, body: Bytes::from(body), ..RequestSpec::default() };
-        self.send(Method::PATCH, &on, uri, what).await
+        let resource = object.resource()?;
+        let uri = how.uri(&resource) + if force { "&force=true" } else { "" };
+        let spec = RequestSpec { content: APPLY, body: Bytes::from(body), ..RequestSpec::default() };
+        self.send(Method::PATCH, &resource, uri, spec).await
     }
 
     /// Replaces the whole object by `body`, at the version that it names.
@@ -125,9 +125,9 @@ impl ObjectClient {
         body: String,
         how: &PatchOptions,
     ) -> Result<PatchResponse, NodeRequestError> {
-        let on = object.resource()?;
-        let what = RequestSpec { body: Bytes::from(body), ..RequestSpec::default() };
-        self.send(Method::PUT, &on, how.uri(&on), what).await
+        let resource = object.resource()?;
+        let spec = RequestSpec { body: Bytes::from(body), ..RequestSpec::default() };
+        self.send(Method::PUT, &resource, how.uri(&resource), spec).await
     }
 
     /// Deletes the object; `false` if it did not exist. With finalizers it is gone only later.
@@ -135,9 +135,9 @@ impl ObjectClient {
     /// # Errors
     /// A [`NodeRequestError`].
     pub async fn delete(&self, object: ObjectRef<'_>, dry_run: bool) -> Result<bool, NodeRequestError> {
-        let on = object.resource()?;
-        let uri = on.path() + if dry_run { "?dryRun=All" } else { "" };
-        Ok(present(self.send(Method::DELETE, &on, uri, RequestSpec::default()).await)?.is_some())
+        let resource = object.resource()?;
+        let uri = resource.path() + if dry_run { "?dryRun=All" } else { "" };
+        Ok(present(self.send(Method::DELETE, &resource, uri, RequestSpec::default()).await)?.is_some())
     }
 
     /// Sends a request again while the API server throttles it (429), as it does for a moment after a definition was created.
@@ -145,30 +145,30 @@ impl ObjectClient {
     async fn exchange_unless_throttled(
         &self,
         method: &Method,
-        on: &ResourcePath<'_>,
+        resource: &ResourcePath<'_>,
         uri: String,
-        what: RequestSpec,
+        spec: RequestSpec,
     ) -> Result<RawResponse, RequestError> {
         // Pauses take at most half of the limit, so that the last response arrives and says why.
         for _ in 0..THROTTLED_MAX.min(self.limit.next().as_secs() / 2) {
-            let response = exchange(&self.client, method, on, uri.clone(), what.clone()).await?;
+            let response = exchange(&self.client, method, resource, uri.clone(), spec.clone()).await?;
             if response.head.status != StatusCode::TOO_MANY_REQUESTS {
                 return Ok(response);
             }
             tokio::time::sleep(THROTTLED_PAUSE).await;
         }
-        exchange(&self.client, method, on, uri, what).await
+        exchange(&self.client, method, resource, uri, spec).await
     }
 
     async fn send(
         &self,
         method: Method,
-        on: &ResourcePath<'_>,
+        resource: &ResourcePath<'_>,
         uri: String,
-        what: RequestSpec,
+        spec: RequestSpec,
     ) -> Result<PatchResponse, NodeRequestError> {
-        let response = self.exchange_unless_throttled(&method, on, uri, what);
-        successful(&method, on, self.limit, response).await
+        let response = self.exchange_unless_throttled(&method, resource, uri, spec);
+        successful(&method, resource, self.limit, response).await
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: no version is overwritten that was not read; of a configuration only `caBundle` is written.
 
-use crate::api::{ErrorHints, JSON_PATCH, RequestError, RequestSpec, ResourcePath, ask};
+use crate::api::{ErrorHints, JSON_PATCH, RequestError, RequestSpec, ResourcePath, send_request};
 use bytes::Bytes;
 use http::Method;
 use k8s_openapi::ByteString;
@@ -103,8 +103,8 @@ impl WebhookConfigClient {
     /// # Errors
     /// A [`RequestError`].
     pub async fn secret(&self, namespace: &str, name: &str) -> Result<Option<StoredSecret>, RequestError> {
-        let on = ResourcePath::named("", "secrets", namespace, name)?;
-        let Some(object) = self.read(&on).await? else { return Ok(None) };
+        let resource = ResourcePath::named("", "secrets", namespace, name)?;
+        let Some(object) = self.read(&resource).await? else { return Ok(None) };
         let data = object.data.into_iter().map(|(key, value)| (key, value.0)).collect();
         Ok(Some(StoredSecret { version: object.metadata.resource_version, data }))
     }
@@ -131,15 +131,17 @@ impl WebhookConfigClient {
                 },
                 "data": data,
             });
-            let on = ResourcePath::collection("", "secrets", namespace)?;
-            return self.write(&Method::POST, &on, Bytes::from(object.to_string()), "application/json").await;
+            let resource = ResourcePath::collection("", "secrets", namespace)?;
+            return self
+                .write(&Method::POST, &resource, Bytes::from(object.to_string()), "application/json")
+                .await;
         };
-        let on = ResourcePath::named("", "secrets", namespace, name)?;
+        let resource = ResourcePath::named("", "secrets", namespace, name)?;
         let steps = json!([
             { "op": "test", "path": "/metadata/resourceVersion", "value": read.version },
             { "op": "add", "path": "/data", "value": data },
         ]);
-        self.write(&Method::PATCH, &on, Bytes::from(steps.to_string()), JSON_PATCH).await
+        self.write(&Method::PATCH, &resource, Bytes::from(steps.to_string()), JSON_PATCH).await
     }
 
     /// Reads the configurations of a name, those of the two that exist.
@@ -149,8 +151,8 @@ impl WebhookConfigClient {
     pub async fn configurations(&self, name: &str) -> Result<Vec<WebhookConfiguration>, RequestError> {
         let mut found = Vec::new();
         for kind in WebhookKind::ALL {
-            let on = ResourcePath::named(ADMISSION, kind.plural(), "", name)?;
-            let Some(object) = self.read(&on).await? else { continue };
+            let resource = ResourcePath::named(ADMISSION, kind.plural(), "", name)?;
+            let Some(object) = self.read(&resource).await? else { continue };
             let bundle = |webhook: WebhookEntry| webhook.client_config.ca_bundle.unwrap_or_default().0;
             let bundles = object.webhooks.into_iter().map(bundle).collect();
             found.push(WebhookConfiguration { kind, version: object.metadata.resource_version, bundles });
@@ -168,20 +170,20 @@ impl WebhookConfigClient {
         read: &WebhookConfiguration,
         pem: &str,
     ) -> Result<(), RequestError> {
-        let on = ResourcePath::named(ADMISSION, read.kind.plural(), "", name)?;
+        let resource = ResourcePath::named(ADMISSION, read.kind.plural(), "", name)?;
         let bundle = ByteString(pem.as_bytes().to_vec());
         let mut steps =
             vec![json!({ "op": "test", "path": "/metadata/resourceVersion", "value": read.version })];
         steps.extend((0..read.bundles.len()).map(|at| add(at, &bundle)));
-        self.write(&Method::PATCH, &on, Bytes::from(Value::Array(steps).to_string()), JSON_PATCH).await
+        self.write(&Method::PATCH, &resource, Bytes::from(Value::Array(steps).to_string()), JSON_PATCH).await
     }
 
-    async fn read(&self, on: &ResourcePath<'_>) -> Result<Option<ConfigurationObject>, RequestError> {
-        let what = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
-        match self.within(&Method::GET, on, what).await {
+    async fn read(&self, resource: &ResourcePath<'_>) -> Result<Option<ConfigurationObject>, RequestError> {
+        let spec = RequestSpec { hints: ErrorHints::Absence, ..RequestSpec::default() };
+        match self.within(&Method::GET, resource, spec).await {
             Ok(body) => match serde_json::from_slice(&body) {
                 Ok(object) => Ok(Some(object)),
-                Err(why) => Err(RequestError::unreadable(on, &why.to_string())),
+                Err(why) => Err(RequestError::unreadable(resource, &why.to_string())),
             },
             Err(refusal) if refusal.failure == ApiFailure::NotFound => Ok(None),
             Err(refusal) => Err(refusal),
@@ -191,24 +193,26 @@ impl WebhookConfigClient {
     async fn write(
         &self,
         method: &Method,
-        on: &ResourcePath<'_>,
+        resource: &ResourcePath<'_>,
         body: Bytes,
         content: &'static str,
     ) -> Result<(), RequestError> {
-        let caution = if *method == Method::PATCH { ErrorHints::Tests } else { ErrorHints::None };
-        let what = RequestSpec { content, body, caution, ..RequestSpec::default() };
-        self.within(method, on, what).await.map(drop)
+        let hints = if *method == Method::PATCH { ErrorHints::Tests } else { ErrorHints::None };
+        let spec = RequestSpec { content, body, hints, ..RequestSpec::default() };
+        self.within(method, resource, spec).await.map(drop)
     }
 
     async fn within(
         &self,
         method: &Method,
-        on: &ResourcePath<'_>,
-        what: RequestSpec,
+        resource: &ResourcePath<'_>,
+        spec: RequestSpec,
     ) -> Result<Bytes, RequestError> {
-        match tokio::time::timeout(LIMIT, ask(&self.client, method, on, on.path(), what)).await {
-            Ok(answer) => Ok(answer?.body),
-            Err(_) => Err(RequestError::silence(method, on, LIMIT)),
+        match tokio::time::timeout(LIMIT, send_request(&self.client, method, resource, resource.path(), spec))
+            .await
+        {
+            Ok(response) => Ok(response?.body),
+            Err(_) => Err(RequestError::silence(method, resource, LIMIT)),
         }
     }
 }

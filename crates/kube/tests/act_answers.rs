@@ -102,8 +102,8 @@ async fn a_proxys_response_does_not_count_as_the_api_servers() {
         let act = ApiClient::new(client, "x");
         let failures = [
             act.read_node(&NodeName::new("n1")).await.unwrap_err(),
-            act.look_at_pod(&web()).await.unwrap_err(),
-            act.mark(&web(), &uid(), None, 1, NOW).await.unwrap_err(),
+            act.read_pod(&web()).await.unwrap_err(),
+            act.set_disruption_target(&web(), &uid(), None, 1, NOW).await.unwrap_err(),
             act.delete(&web(), &uid(), None).await.unwrap_err(),
         ];
         for refusal in failures {
@@ -158,16 +158,24 @@ async fn a_422_is_a_conflict_only_if_a_precondition_failed() {
     };
     let uid_body = invalid("metadata.uid");
     let (client, _) = server(move |_| Reply::json(422, &uid_body));
-    let refusal = ApiClient::new(client, "x").mark(&web(), &uid(), None, 1, NOW).await.unwrap_err();
+    let refusal =
+        ApiClient::new(client, "x").set_disruption_target(&web(), &uid(), None, 1, NOW).await.unwrap_err();
     assert_eq!(refusal.failure, ApiFailure::Conflict, "another incarnation");
     let (client, _) = server(|_| Reply::status(422, "Invalid", "the server rejected our request"));
     let act = ApiClient::new(client, "x");
-    assert_eq!(act.stamp(&node(), 0, NOW).await.unwrap_err().failure, ApiFailure::Conflict, "a test failed");
-    assert_eq!(act.mark(&web(), &uid(), None, 1, NOW).await.unwrap_err().failure, ApiFailure::Rejected);
+    assert_eq!(
+        act.add_time_added(&node(), 0, NOW).await.unwrap_err().failure,
+        ApiFailure::Conflict,
+        "a test failed"
+    );
+    assert_eq!(
+        act.set_disruption_target(&web(), &uid(), None, 1, NOW).await.unwrap_err().failure,
+        ApiFailure::Rejected
+    );
     let taint_body = invalid("spec.taints");
     let (client, _) = server(move |_| Reply::json(422, &taint_body));
     assert_eq!(
-        ApiClient::new(client, "x").stamp(&node(), 0, NOW).await.unwrap_err().failure,
+        ApiClient::new(client, "x").add_time_added(&node(), 0, NOW).await.unwrap_err().failure,
         ApiFailure::Rejected
     );
 }
@@ -223,7 +231,7 @@ async fn silence_and_broken_connections_leave_the_result_unknown() {
 #[tokio::test(start_paused = true)]
 async fn the_rate_limit_delays_or_refuses_requests() {
     let (client, log) = server(|_| written());
-    let act = ApiClient::new(client, "x").with_pace(RateLimiter::new(Clock::of_runtime(NOW), 1.0, 1));
+    let act = ApiClient::new(client, "x").with_rate_limiter(RateLimiter::new(Clock::of_runtime(NOW), 1.0, 1));
     let start = Instant::now();
     for _ in 0..3 {
         act.delete(&web(), &uid(), None).await.unwrap();
@@ -248,7 +256,7 @@ async fn the_rate_limit_delays_or_refuses_requests() {
 async fn a_confirming_read_is_as_old_as_its_request() {
     let clock = Clock::of_runtime(NOW);
     let (client, _) = server(|_| Reply::status(404, "NotFound", "nodes \"n1\" not found"));
-    let act = ApiClient::new(client, "x").with_pace(RateLimiter::new(clock.clone(), 0.5, 1));
+    let act = ApiClient::new(client, "x").with_rate_limiter(RateLimiter::new(clock.clone(), 0.5, 1));
     let start = clock.now().mono;
     for turn in 0..2 {
         let (sent, read) = act.confirm_node(&NodeName::new("n1"), &clock).await;

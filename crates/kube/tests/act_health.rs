@@ -363,7 +363,7 @@ async fn a_ready_pod_becomes_not_ready() {
 #[tokio::test(start_paused = true)]
 async fn a_probe_is_a_consistent_read_of_one_lease() {
     let (act, log) = before(json!({ "kind": "LeaseList", "metadata": {}, "items": [] }));
-    act.look_alive().await.unwrap();
+    act.check_server().await.unwrap();
     let [seen] = &arrived(&log)[..] else { panic!("one request") };
     assert_eq!((seen.line(), seen.query.as_str()), (format!("GET {LEASES}"), "timeout=2s&limit=1"));
     assert_eq!((seen.accept.as_str(), &seen.body), (PROTOBUF, &Value::Null));

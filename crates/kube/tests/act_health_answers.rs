@@ -59,7 +59,7 @@ const CALLS: [(&str, Call); 7] = [
     ("unready", |act| {
         Box::pin(async move { act.unready(&PodName::new("shop", "web-0"), &node().uid, NOW).await.map(drop) })
     }),
-    ("look_alive", |act| Box::pin(async move { act.look_alive().await })),
+    ("check_server", |act| Box::pin(async move { act.check_server().await })),
 ];
 
 fn node() -> NodeRef {
@@ -274,8 +274,8 @@ async fn every_request_waits_for_the_rate_limit() {
     for (name, call) in CALLS {
         let (client, log) = server(|_| Reply::json(200, &object(UID, "7")));
         let pace = RateLimiter::new(Clock::of_runtime(NOW), 0.1, 1);
-        let act = ApiClient::new(client, "x").with_pace(pace);
-        act.look_alive().await.unwrap();
+        let act = ApiClient::new(client, "x").with_rate_limiter(pace);
+        act.check_server().await.unwrap();
         let refusal = call(act).await.unwrap_err();
         assert_eq!(refusal.failure, ApiFailure::Throttled(Some(Span::from_secs(10))), "{name}");
         assert_eq!(log.lock().unwrap().len(), 1, "{name}: nothing was sent");

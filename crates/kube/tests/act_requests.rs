@@ -80,8 +80,8 @@ fn note() -> Event {
 async fn the_mark_is_a_strategic_patch_of_the_status_with_the_uid() {
     let (client, log) = server(|_| written());
     let act = ApiClient::new(client, "host-1");
-    assert_eq!(act.mark(&web(), &uid(), None, 3, NOW).await, Ok(Some(ResourceVersion(43))));
-    act.mark(&web(), &uid(), Some(ResourceVersion(41)), 0, NOW).await.unwrap();
+    assert_eq!(act.set_disruption_target(&web(), &uid(), None, 3, NOW).await, Ok(Some(ResourceVersion(43))));
+    act.set_disruption_target(&web(), &uid(), Some(ResourceVersion(41)), 0, NOW).await.unwrap();
     let seen = log.lock().unwrap();
     assert_eq!(seen[0].line(), "PATCH /api/v1/namespaces/shop/pods/web-0/status");
     assert_eq!(seen[0].query, "timeout=2s&fieldManager=taintward");
@@ -153,16 +153,16 @@ async fn reads_are_live_and_are_decoded() {
         panic!("the node can be decoded")
     };
     assert_eq!((node.version, node.taints.len()), (Some(ResourceVersion(7)), 1));
-    let Ok((LiveRead::Found(read), false)) = act.look_at_pod(&web()).await else {
+    let Ok((LiveRead::Found(read), false)) = act.read_pod(&web()).await else {
         panic!("the pod can be decoded")
     };
     assert_eq!(
         (read.pod.version, read.pod.marked, read.pod.standing),
         (Some(ResourceVersion(42)), true, PodLifePhase::Live)
     );
-    assert_eq!(act.look_at_pod(&PodName::new("shop", "new")).await, Ok((LiveRead::NotFound, false)));
-    assert_eq!(act.look_at_pod(&PodName::new("shop", "odd")).await, Ok((LiveRead::Undecodable, false)));
-    let refusal = act.look_at_pod(&PodName::new("shop", "other")).await.unwrap_err();
+    assert_eq!(act.read_pod(&PodName::new("shop", "new")).await, Ok((LiveRead::NotFound, false)));
+    assert_eq!(act.read_pod(&PodName::new("shop", "odd")).await, Ok((LiveRead::Undecodable, false)));
+    let refusal = act.read_pod(&PodName::new("shop", "other")).await.unwrap_err();
     assert_eq!(refusal.failure, ApiFailure::Unavailable, "{refusal}");
     assert!(refusal.message.contains("something other than an API server"), "{refusal}");
     for seen in log.lock().unwrap().iter() {
@@ -190,7 +190,7 @@ async fn an_interrupted_deletion_is_detected() {
                 meta["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
             }
             let (client, _) = server(move |_| Reply::json(200, &object));
-            let (reading, half_deleted) = ApiClient::new(client, "x").look_at_pod(&web()).await.unwrap();
+            let (reading, half_deleted) = ApiClient::new(client, "x").read_pod(&web()).await.unwrap();
             assert!(matches!(reading, LiveRead::Found(_)));
             assert_eq!(half_deleted, half && deleted, "{grace} {finalizers} {deleted}");
         }
@@ -201,12 +201,18 @@ async fn an_interrupted_deletion_is_detected() {
 async fn the_stamp_tests_the_node_and_the_whole_taint() {
     let (client, log) = server(|_| written());
     let act = ApiClient::new(client, "host-1");
-    assert_eq!(act.stamp(&node(), 1, NOW).await, Ok(TimeAddedResult::Done(Some(ResourceVersion(43)))));
-    assert_eq!(act.stamp(&node(), 0, NOW).await, Ok(TimeAddedResult::Done(Some(ResourceVersion(43)))));
+    assert_eq!(
+        act.add_time_added(&node(), 1, NOW).await,
+        Ok(TimeAddedResult::Done(Some(ResourceVersion(43))))
+    );
+    assert_eq!(
+        act.add_time_added(&node(), 0, NOW).await,
+        Ok(TimeAddedResult::Done(Some(ResourceVersion(43))))
+    );
     let mut stamped = node();
     stamped.taints[1].time_added = Some(NOW);
-    assert_eq!(act.stamp(&stamped, 1, NOW).await, Ok(TimeAddedResult::NotNeeded));
-    assert_eq!(act.stamp(&node(), 2, NOW).await, Ok(TimeAddedResult::NotNeeded));
+    assert_eq!(act.add_time_added(&stamped, 1, NOW).await, Ok(TimeAddedResult::NotNeeded));
+    assert_eq!(act.add_time_added(&node(), 2, NOW).await, Ok(TimeAddedResult::NotNeeded));
     let seen = log.lock().unwrap();
     assert_eq!(seen.len(), 2);
     assert_eq!(seen[0].line(), "PATCH /api/v1/nodes/n1");
@@ -241,7 +247,7 @@ fn unmarking(conditions: Value, conflicts: usize) -> impl FnMut(&Seen) -> Reply 
 #[tokio::test(start_paused = true)]
 async fn the_mark_is_removed_only_in_the_state_that_was_read() {
     let (client, log) = server(unmarking(ours(), 1));
-    ApiClient::new(client, "host-1").unmark(&web(), &uid()).await.unwrap();
+    ApiClient::new(client, "host-1").clear_disruption_target(&web(), &uid()).await.unwrap();
     let seen = log.lock().unwrap();
     let lines: Vec<_> = seen.iter().map(|seen| seen.method.as_str()).collect();
     assert_eq!(lines, ["GET", "PATCH", "GET", "PATCH"], "a conflict means: read again");
@@ -265,7 +271,7 @@ async fn a_condition_of_another_client_is_not_removed() {
     ];
     for conditions in others {
         let (client, log) = server(unmarking(conditions, 0));
-        ApiClient::new(client, "host-1").unmark(&web(), &uid()).await.unwrap();
+        ApiClient::new(client, "host-1").clear_disruption_target(&web(), &uid()).await.unwrap();
         assert_eq!(log.lock().unwrap().len(), 1, "a read and no write");
     }
     let (client, log) = server(|_| {
@@ -273,17 +279,20 @@ async fn a_condition_of_another_client_is_not_removed() {
         leaving["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
         Reply::json(200, &leaving)
     });
-    ApiClient::new(client, "host-1").unmark(&web(), &uid()).await.unwrap();
+    ApiClient::new(client, "host-1").clear_disruption_target(&web(), &uid()).await.unwrap();
     assert_eq!(log.lock().unwrap().len(), 1);
     let (client, log) = server(unmarking(ours(), 0));
-    let refusal = ApiClient::new(client, "host-1").unmark(&web(), &Uid::new("other")).await.unwrap_err();
+    let refusal = ApiClient::new(client, "host-1")
+        .clear_disruption_target(&web(), &Uid::new("other"))
+        .await
+        .unwrap_err();
     assert_eq!(
         (refusal.failure, log.lock().unwrap().len()),
         (ApiFailure::Conflict, 1),
         "another incarnation"
     );
     let (client, log) = server(unmarking(ours(), usize::MAX));
-    let refusal = ApiClient::new(client, "host-1").unmark(&web(), &uid()).await.unwrap_err();
+    let refusal = ApiClient::new(client, "host-1").clear_disruption_target(&web(), &uid()).await.unwrap_err();
     assert_eq!((refusal.failure, log.lock().unwrap().len()), (ApiFailure::Conflict, 6), "bounded");
 }
 

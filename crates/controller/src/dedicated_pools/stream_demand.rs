@@ -28,7 +28,7 @@ impl PoolStreamDemand {
         let turned = self.on.send_if_modified(|before| std::mem::replace(before, on) != on);
         if turned && on {
             // In this order: consumers that start now receive the whole list.
-            self.relist.ask();
+            self.relist.request();
         }
     }
 }

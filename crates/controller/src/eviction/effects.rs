@@ -67,7 +67,8 @@ async fn execute(
             // A mark may be any age, but the permission to write limits its request (S5).
             let patient = slow.then(|| api.stretched(api.longest_request())).flatten();
             let api = patient.as_ref().unwrap_or(api);
-            let marked = api.mark(&name, &pod.uid, version, generation, clock.now().wall).await;
+            let marked =
+                api.set_disruption_target(&name, &pod.uid, version, generation, clock.now().wall).await;
             let (result, error) = split_error(marked);
             (EvictionInput::Marked { pod, result }, error)
         }
@@ -81,13 +82,13 @@ async fn execute(
             (EvictionInput::Deleted { pod, result }, error)
         }
         EvictionEffect::ReadPod { pod, name } => {
-            let looked = api.clone().with_timeouts(RequestTimeouts::CONFIRMING).look_at_pod(&name).await;
+            let looked = api.clone().with_timeouts(RequestTimeouts::CONFIRMING).read_pod(&name).await;
             let half_deleted = looked.as_ref().is_ok_and(|(_, half_deleted)| *half_deleted);
             let (result, error) = split_error(looked.map(|(reading, _)| in_scope_pod(reading, scope)));
             (EvictionInput::PodRead { pod, result, half_deleted }, error)
         }
         EvictionEffect::ClearDisruptionTarget { pod, name } => {
-            let (result, error) = split_error(api.unmark(&name, &pod.uid).await);
+            let (result, error) = split_error(api.clear_disruption_target(&name, &pod.uid).await);
             (EvictionInput::Unmarked { pod, result }, error)
         }
     }

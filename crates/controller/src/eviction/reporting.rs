@@ -218,7 +218,7 @@ impl<'a> EvictionReport<'a> {
 
     /// Relists everything: after a restore of its store, the API server's watches do not report the difference.
     fn report_rewound(&mut self, now: Mono) {
-        self.controller.relist_now.ask();
+        self.controller.relist_now.request();
         if let Some(withheld) = self.controller.relist_lines.take(now) {
             tracing::warn!(
                 withheld,

@@ -26,7 +26,12 @@ const MESSAGE: &str = "Taint manager: deleting due to NoExecute taint";
 
 /// The strategic merge patch that sets the condition; with its UID and version the server refuses another pod or
 /// another state.
-pub(crate) fn mark(uid: &Uid, version: Option<ResourceVersion>, generation: u32, transition: Wall) -> Bytes {
+pub(crate) fn set_disruption_target(
+    uid: &Uid,
+    version: Option<ResourceVersion>,
+    generation: u32,
+    transition: Wall,
+) -> Bytes {
     let mut condition = json!({
         "type": CONDITION,
         "status": "True",
@@ -47,7 +52,7 @@ pub(crate) fn mark(uid: &Uid, version: Option<ResourceVersion>, generation: u32,
 
 /// The strategic merge patch that removes the condition. Removal matches the type only, so the version pins the state
 /// in which the condition was Taintward's.
-pub(crate) fn unmark(uid: &Uid, version: &str) -> Bytes {
+pub(crate) fn clear_disruption_target(uid: &Uid, version: &str) -> Bytes {
     let metadata = json!({ "uid": uid.to_string(), "resourceVersion": version });
     let gone = json!({ "$patch": "delete", "type": CONDITION });
     Bytes::from(json!({ "metadata": metadata, "status": { "conditions": [gone] } }).to_string())

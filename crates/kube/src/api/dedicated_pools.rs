@@ -47,12 +47,12 @@ impl ApiClient {
         node: &NodeName,
         intent: impl FnOnce(&PoolNodeFact) -> NodePatch,
     ) -> Result<PatchedNode, RequestError> {
-        let on = ResourcePath::node(node, "")?;
-        self.with_deadline(&on, async {
-            let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
-            let answer = self.send(Method::GET, &on, "", ask).await?;
-            let object =
-                PoolNodeBody::read(&answer.body).map_err(|why| RequestError::unreadable(&on, &why))?;
+        let resource = ResourcePath::node(node, "")?;
+        self.with_deadline(&resource, async {
+            let spec = RequestSpec { hints: ErrorHints::Absence, ..RequestSpec::default() };
+            let response = self.send(Method::GET, &resource, "", spec).await?;
+            let object = PoolNodeBody::read(&response.body)
+                .map_err(|why| RequestError::unreadable(&resource, &why))?;
             let NodePatch { edits, pool } = intent(object.seen());
             let misfit = |why: String| RequestError::ours(ApiFailure::Conflict, why);
             let Some(body) = object.patch(&edits).map_err(|why| misfit(why.to_string()))? else {
@@ -61,22 +61,22 @@ impl ApiClient {
             if let Some(pool) = &pool {
                 self.demand_pool(pool).await?;
             }
-            let ask = RequestSpec {
-                content: JSON_PATCH,
-                body,
-                caution: ErrorHints::Tests,
-                ..RequestSpec::default()
-            };
-            let answer = self.send(Method::PATCH, &on, MANAGED, ask).await?;
-            Ok(PatchedNode { seen: read(&on, &answer)?, written: true })
+            let spec =
+                RequestSpec { content: JSON_PATCH, body, hints: ErrorHints::Tests, ..RequestSpec::default() };
+            let response = self.send(Method::PATCH, &resource, MANAGED, spec).await?;
+            Ok(PatchedNode { seen: read(&resource, &response)?, written: true })
         })
         .await
     }
 
     /// Checks that the pool is unchanged, as far as nodes depend on it.
     async fn demand_pool(&self, seen: &PoolFact) -> Result<(), RequestError> {
-        let on = ResourcePath::pool(&seen.pool.name, "")?;
-        let found = self.found(&on).await?.map(|answer| read::<PoolFact>(&on, &answer)).transpose()?;
+        let resource = ResourcePath::pool(&seen.pool.name, "")?;
+        let found = self
+            .found(&resource)
+            .await?
+            .map(|response| read::<PoolFact>(&resource, &response))
+            .transpose()?;
         let same = found.is_some_and(|now| {
             now.uid == seen.uid
                 && now.generation == seen.generation
@@ -87,7 +87,7 @@ impl ApiClient {
         match same {
             true => Ok(()),
             false => {
-                let message = format!("{on} has changed since the decision");
+                let message = format!("{resource} has changed since the decision");
                 Err(RequestError::ours(ApiFailure::Conflict, message))
             }
         }
@@ -99,10 +99,10 @@ impl ApiClient {
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool has another UID or version now.
     pub async fn hold_pool(&self, seen: &PoolFact, hold: bool) -> Result<Option<PoolFact>, RequestError> {
-        let on = ResourcePath::pool(&seen.pool.name, "")?;
+        let resource = ResourcePath::pool(&seen.pool.name, "")?;
         let Some(body) = finalizer_patch(seen, hold) else { return Ok(Some(seen.clone())) };
-        let answer = self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
-        let now: PoolFact = read(&on, &answer)?;
+        let response = self.send(Method::PATCH, &resource, MANAGED, merge(body)).await?;
+        let now: PoolFact = read(&resource, &response)?;
         Ok(Some(now).filter(|now| !now.pool.leaving || !now.finalizers.is_empty()))
     }
 
@@ -111,9 +111,9 @@ impl ApiClient {
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool has another UID or version now.
     pub async fn write_pool_status(&self, name: &str, body: Bytes) -> Result<PoolFact, RequestError> {
-        let on = ResourcePath::pool(name, "status")?;
-        let answer = self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
-        read(&on, &answer)
+        let resource = ResourcePath::pool(name, "status")?;
+        let response = self.send(Method::PATCH, &resource, MANAGED, merge(body)).await?;
+        read(&resource, &response)
     }
 
     /// Adds the guard's label to a pool, if the guard contains the pool at this moment, or removes it. Returns the pool
@@ -123,14 +123,14 @@ impl ApiClient {
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pool has another version now, or the guard does not
     /// contain it.
     pub async fn label_pool(&self, seen: &PoolFact, has_label: bool) -> Result<PoolFact, RequestError> {
-        let on = ResourcePath::pool(&seen.pool.name, "")?;
-        self.with_deadline(&on, async {
+        let resource = ResourcePath::pool(&seen.pool.name, "")?;
+        self.with_deadline(&resource, async {
             if has_label && self.pool_guard().await?.is_none_or(|guard| !guard.contains(&seen.uid)) {
-                let message = format!("the PoolGuard {POOL_GUARD} does not contain {on}");
+                let message = format!("the PoolGuard {POOL_GUARD} does not contain {resource}");
                 return Err(RequestError::ours(ApiFailure::Conflict, message));
             }
             let body = guard_label_patch(seen, has_label);
-            read(&on, &self.send(Method::PATCH, &on, MANAGED, merge(body)).await?)
+            read(&resource, &self.send(Method::PATCH, &resource, MANAGED, merge(body)).await?)
         })
         .await
     }
@@ -143,8 +143,8 @@ impl ApiClient {
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if another client writes it at the same moment,
     /// [`ApiFailure::Rejected`] if it would have more than [`GUARD_MAX`] bytes: then nothing is sent.
     pub async fn write_pool_guard(&self, guard: &PoolGuard) -> Result<Option<PoolGuardWrite>, RequestError> {
-        let on = ResourcePath::pool_guard()?;
-        self.with_deadline(&on, async {
+        let resource = ResourcePath::pool_guard()?;
+        self.with_deadline(&resource, async {
             let Some(found) = self.pool_guard().await? else { return Ok(None) };
             let mut kept = BTreeSet::new();
             for (name, uid) in found.others(guard) {
@@ -155,15 +155,16 @@ impl ApiClient {
             }
             let size = found.size_with(guard, &kept);
             if size > GUARD_MAX {
-                let message =
-                    format!("nothing was sent: {on} would have {size} bytes, and at most {GUARD_MAX} fit");
+                let message = format!(
+                    "nothing was sent: {resource} would have {size} bytes, and at most {GUARD_MAX} fit"
+                );
                 return Err(RequestError::ours(ApiFailure::Rejected, message));
             }
             let mut version = found.version();
             if let Some(body) = found.patch(guard, &kept) {
-                let ask = RequestSpec::patch(bodies::MERGE_PATCH, body);
-                match self.send(Method::PATCH, &on, MANAGED, ask).await {
-                    Ok(answer) => version = version_in(&answer.body),
+                let spec = RequestSpec::patch(bodies::MERGE_PATCH, body);
+                match self.send(Method::PATCH, &resource, MANAGED, spec).await {
+                    Ok(response) => version = version_in(&response.body),
                     Err(RequestError { failure: ApiFailure::NotFound, .. }) => return Ok(None),
                     Err(refusal) => return Err(refusal),
                 }
@@ -178,37 +179,40 @@ impl ApiClient {
     /// # Errors
     /// A [`RequestError`].
     pub async fn pool_guard_version(&self) -> Result<Option<ResourceVersion>, RequestError> {
-        let on = ResourcePath::pool_guard()?;
-        let ask = RequestSpec { accept: bodies::ACCEPT_METADATA, ..RequestSpec::default() };
-        let Some(answer) = existing(self.send(Method::GET, &on, "&resourceVersion=0", ask).await)? else {
+        let resource = ResourcePath::pool_guard()?;
+        let spec = RequestSpec { accept: bodies::ACCEPT_METADATA, ..RequestSpec::default() };
+        let Some(response) = existing(self.send(Method::GET, &resource, "&resourceVersion=0", spec).await)?
+        else {
             return Ok(None);
         };
-        version_in(&answer.body).map(Some).ok_or_else(|| RequestError::unreadable(&on, "it has no version"))
+        version_in(&response.body)
+            .map(Some)
+            .ok_or_else(|| RequestError::unreadable(&resource, "it has no version"))
     }
 
     /// Reads the current guard. Without its definition there is none: then a 404 has no Status.
     async fn pool_guard(&self) -> Result<Option<PoolGuardBody>, RequestError> {
-        let on = ResourcePath::pool_guard()?;
-        let answer = existing(self.send(Method::GET, &on, "", RequestSpec::default()).await)?;
-        let Some(answer) = answer else { return Ok(None) };
-        PoolGuardBody::read(&answer.body).map(Some).map_err(|why| RequestError::unreadable(&on, &why))
+        let resource = ResourcePath::pool_guard()?;
+        let response = existing(self.send(Method::GET, &resource, "", RequestSpec::default()).await)?;
+        let Some(response) = response else { return Ok(None) };
+        PoolGuardBody::read(&response.body).map(Some).map_err(|why| RequestError::unreadable(&resource, &why))
     }
 
     /// Returns UID and label of the pool that has this name now, whether or not the pool can be decoded.
     async fn guarded_pool(&self, name: &str) -> Result<Option<LivePool>, RequestError> {
-        let on = ResourcePath::pool(name, "")?;
-        let Some(answer) = self.found(&on).await? else { return Ok(None) };
-        let uid = member_at(&answer.body, &["metadata", "uid"]);
+        let resource = ResourcePath::pool(name, "")?;
+        let Some(response) = self.found(&resource).await? else { return Ok(None) };
+        let uid = member_at(&response.body, &["metadata", "uid"]);
         let uid = uid.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        let has_label = member_at(&answer.body, &["metadata", "labels", GUARD_LABEL]).is_some();
+        let has_label = member_at(&response.body, &["metadata", "labels", GUARD_LABEL]).is_some();
         let pool = uid.map(|uid| LivePool { uid, has_label });
-        pool.map(Some).ok_or_else(|| RequestError::unreadable(&on, "it has no UID"))
+        pool.map(Some).ok_or_else(|| RequestError::unreadable(&resource, "it has no UID"))
     }
 
     /// Reads an object, if it exists.
-    async fn found(&self, on: &ResourcePath<'_>) -> Result<Option<Response>, RequestError> {
-        let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
-        existing(self.send(Method::GET, on, "", ask).await)
+    async fn found(&self, resource: &ResourcePath<'_>) -> Result<Option<Response>, RequestError> {
+        let spec = RequestSpec { hints: ErrorHints::Absence, ..RequestSpec::default() };
+        existing(self.send(Method::GET, resource, "", spec).await)
     }
 
     /// Evicts a pod that is on a node of this pool and does not belong to it, if that is true at this moment: pool,
@@ -239,16 +243,16 @@ impl ApiClient {
                 return Err(RequestError::ours(ApiFailure::Conflict, message));
             }
             let body = bodies::evict(pod, uid, seen.pod.version);
-            let ask = RequestSpec { body, caution: ErrorHints::Absence, ..RequestSpec::default() };
-            self.send(Method::POST, &eviction, "", ask).await.map(|_| ())
+            let spec = RequestSpec { body, hints: ErrorHints::Absence, ..RequestSpec::default() };
+            self.send(Method::POST, &eviction, "", spec).await.map(|_| ())
         })
         .await
     }
 
     /// Reads the current state of an object.
-    async fn as_it_is<F: WatchedObject>(&self, on: &ResourcePath<'_>) -> Result<F, RequestError> {
-        let ask = RequestSpec { caution: ErrorHints::Absence, ..RequestSpec::default() };
-        read(on, &self.send(Method::GET, on, "", ask).await?)
+    async fn as_it_is<F: WatchedObject>(&self, resource: &ResourcePath<'_>) -> Result<F, RequestError> {
+        let spec = RequestSpec { hints: ErrorHints::Absence, ..RequestSpec::default() };
+        read(resource, &self.send(Method::GET, resource, "", spec).await?)
     }
 
     /// Lists the current nodes, page by page, past all caches of the server.
@@ -280,7 +284,7 @@ struct LivePool {
 /// The response, if there is such an object.
 fn existing(told: Result<Response, RequestError>) -> Result<Option<Response>, RequestError> {
     match told {
-        Ok(answer) => Ok(Some(answer)),
+        Ok(response) => Ok(Some(response)),
         Err(RequestError { failure: ApiFailure::NotFound, .. }) => Ok(None),
         Err(refusal) => Err(refusal),
     }
@@ -295,7 +299,7 @@ fn merge(body: Bytes) -> RequestSpec {
     RequestSpec { content: bodies::MERGE_PATCH, body, ..RequestSpec::default() }
 }
 
-fn read<F: WatchedObject>(on: &ResourcePath<'_>, answer: &Response) -> Result<F, RequestError> {
-    let fact = object_from_body(&answer.content_type, &answer.body).fact();
-    fact.map_err(|why| RequestError::unreadable(on, &why))
+fn read<F: WatchedObject>(resource: &ResourcePath<'_>, response: &Response) -> Result<F, RequestError> {
+    let fact = object_from_body(&response.content_type, &response.body).fact();
+    fact.map_err(|why| RequestError::unreadable(resource, &why))
 }

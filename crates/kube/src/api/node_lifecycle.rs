@@ -59,8 +59,8 @@ impl ApiClient {
         self.with_deadline(&resource, async {
             let seen = self.look(&resource, RequestSpec::default(), &node.uid, version).await?;
             let Some(body) = seen.taint_patch(add, remove, at) else { return Ok(seen.version()) };
-            let ask = RequestSpec { caution: ErrorHints::Tests, ..RequestSpec::patch(JSON_PATCH, body) };
-            self.write(&resource, ask).await
+            let spec = RequestSpec { hints: ErrorHints::Tests, ..RequestSpec::patch(JSON_PATCH, body) };
+            self.write(&resource, spec).await
         })
         .await
     }
@@ -88,9 +88,9 @@ impl ApiClient {
             let (demanded, created) = match version {
                 Some(version) if !needs_creation => (version.0.to_string(), None),
                 _ => {
-                    let ask = RequestSpec { accept: ACCEPT_METADATA, ..RequestSpec::default() };
+                    let spec = RequestSpec { accept: ACCEPT_METADATA, ..RequestSpec::default() };
                     let seen =
-                        self.look(&ResourcePath::node(&node.name, "")?, ask, &node.uid, version).await?;
+                        self.look(&ResourcePath::node(&node.name, "")?, spec, &node.uid, version).await?;
                     seen.into_version_and_creation()
                 }
             };
@@ -126,8 +126,8 @@ impl ApiClient {
         self.with_deadline(&write, async {
             let mut tries = TRIES;
             loop {
-                let answer = self.send(Method::GET, &read, "", RequestSpec::default()).await?;
-                let patched = node_bodies::not_ready_patch(&answer.body, &read, uid, at)?;
+                let response = self.send(Method::GET, &read, "", RequestSpec::default()).await?;
+                let patched = node_bodies::not_ready_patch(&response.body, &read, uid, at)?;
                 let Some(body) = patched else { return Ok(false) };
                 tries -= 1;
                 match self.write(&write, RequestSpec::patch(STRATEGIC, body)).await {
@@ -144,23 +144,23 @@ impl ApiClient {
     ///
     /// # Errors
     /// A [`RequestError`].
-    pub async fn look_alive(&self) -> Result<(), RequestError> {
+    pub async fn check_server(&self) -> Result<(), RequestError> {
         let leases = ResourcePath::lease(NODE_LEASES, "")?;
-        let answer = self.send(Method::GET, &leases, "&limit=1", whole()).await?;
-        match Encoding::of(&answer.content_type) {
+        let response = self.send(Method::GET, &leases, "&limit=1", whole()).await?;
+        match Encoding::of(&response.content_type) {
             Some(_) => Ok(()),
-            None => Err(RequestError::unreadable(&leases, &foreign_type(&answer.content_type))),
+            None => Err(RequestError::unreadable(&leases, &foreign_type(&response.content_type))),
         }
     }
 
     /// Reads a part of an object that may not exist.
     async fn find<F: WatchedObject, P>(
         &self,
-        on: &ResourcePath<'_>,
+        resource: &ResourcePath<'_>,
         part: impl FnOnce(F) -> P,
     ) -> Result<LiveRead<P>, RequestError> {
-        let ask = whole();
-        match self.read(on, ask).await {
+        let spec = whole();
+        match self.read(resource, spec).await {
             Err(RequestError { failure: ApiFailure::NotFound, .. }) => Ok(LiveRead::NotFound),
             read => read.map(|object| reading(object.map(part))),
         }
@@ -169,21 +169,21 @@ impl ApiClient {
     /// Reads a node that has to be changed.
     async fn look(
         &self,
-        on: &ResourcePath<'_>,
-        ask: RequestSpec,
+        resource: &ResourcePath<'_>,
+        spec: RequestSpec,
         uid: &Uid,
         version: Option<ResourceVersion>,
     ) -> Result<NodeBody, RequestError> {
-        let answer = self.send(Method::GET, on, "", ask).await?;
-        NodeBody::read(&answer.body, on, uid, version)
+        let response = self.send(Method::GET, resource, "", spec).await?;
+        NodeBody::read(&response.body, resource, uid, version)
     }
 
     async fn write(
         &self,
-        on: &ResourcePath<'_>,
-        ask: RequestSpec,
+        resource: &ResourcePath<'_>,
+        spec: RequestSpec,
     ) -> Result<Option<ResourceVersion>, RequestError> {
-        let answer = self.send(Method::PATCH, on, MANAGED, ask).await?;
-        Ok(version_of(&answer.body))
+        let response = self.send(Method::PATCH, resource, MANAGED, spec).await?;
+        Ok(version_of(&response.body))
     }
 }

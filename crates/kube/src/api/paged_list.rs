@@ -5,7 +5,7 @@
 //! - A list that never ends is an error: a token that was sent before, too many objects, or the end of the time.
 
 use super::{
-    ErrorHints, RequestBudget, RequestError, RequestSpec, ResourcePath, ask, exchange, push_encoded,
+    ErrorHints, RequestBudget, RequestError, RequestSpec, ResourcePath, exchange, push_encoded, send_request,
 };
 use crate::list_progress::ListProgress;
 use bytes::Bytes;
@@ -61,12 +61,12 @@ pub async fn pages(
     limit: impl Into<RequestBudget>,
     tell: &mut (impl FnMut(&[u8]) -> Result<(), String> + ?Sized),
 ) -> Result<(), RequestError> {
-    let on = ResourcePath::collection(listing.group, listing.plural, listing.namespace)?;
+    let resource = ResourcePath::collection(listing.group, listing.plural, listing.namespace)?;
     let limit = limit.into();
     let (mut next, mut progress) = (String::new(), ListProgress::default());
     let mut expired = false;
     loop {
-        let body = match page(client, &on, listing, &next, limit).await? {
+        let body = match page(client, &resource, listing, &next, limit).await? {
             PageResult::Page(body) => body,
             // Twice in a row makes no progress.
             PageResult::Expired { onward, .. } if !expired && !onward.is_empty() => {
@@ -76,7 +76,7 @@ pub async fn pages(
             PageResult::Expired { refusal, .. } => return Err(refusal),
         };
         expired = false;
-        let unreadable = |why: String| RequestError::unreadable(&on, &why);
+        let unreadable = |why: String| RequestError::unreadable(&resource, &why);
         let page: RawPage<'_> = serde_json::from_slice(&body).map_err(|why| unreadable(why.to_string()))?;
         progress.page(page.items.as_ref().map_or(0, Vec::len), &page.metadata.next).map_err(unreadable)?;
         for item in page.items.iter().flatten() {
@@ -98,15 +98,20 @@ pub async fn one(
     listing: ListRequest<'_>,
     limit: impl Into<RequestBudget>,
 ) -> Result<(), RequestError> {
-    let on = ResourcePath::collection(listing.group, listing.plural, listing.namespace)?;
-    let uri = uri(&on, listing, 1, "");
-    let request =
-        ask(client, &Method::GET, &on, uri, RequestSpec { most: BYTES_MAX, ..RequestSpec::default() });
-    limit.into().bound(&Method::GET, &on, request).await.map(drop)
+    let resource = ResourcePath::collection(listing.group, listing.plural, listing.namespace)?;
+    let uri = uri(&resource, listing, 1, "");
+    let request = send_request(
+        client,
+        &Method::GET,
+        &resource,
+        uri,
+        RequestSpec { most: BYTES_MAX, ..RequestSpec::default() },
+    );
+    limit.into().bound(&Method::GET, &resource, request).await.map(drop)
 }
 
-fn uri(on: &ResourcePath<'_>, listing: ListRequest<'_>, count: usize, next: &str) -> String {
-    let mut uri = format!("{}?limit={count}", on.path());
+fn uri(resource: &ResourcePath<'_>, listing: ListRequest<'_>, count: usize, next: &str) -> String {
+    let mut uri = format!("{}?limit={count}", resource.path());
     for (name, value) in
         [("labelSelector", listing.selector), ("fieldSelector", listing.fields), ("continue", next)]
     {
@@ -130,7 +135,7 @@ enum PageResult {
 
 async fn page(
     client: &Client,
-    on: &ResourcePath<'_>,
+    resource: &ResourcePath<'_>,
     listing: ListRequest<'_>,
     next: &str,
     limit: RequestBudget,
@@ -138,17 +143,23 @@ async fn page(
     let request = exchange(
         client,
         &Method::GET,
-        on,
-        uri(on, listing, PAGE, next),
+        resource,
+        uri(resource, listing, PAGE, next),
         RequestSpec { most: BYTES_MAX, ..RequestSpec::default() },
     );
-    let response = limit.bound(&Method::GET, on, request).await?;
+    let response = limit.bound(&Method::GET, resource, request).await?;
     let (status, body) = (response.head.status, response.body);
     if status.is_success() {
         return Ok(PageResult::Page(body));
     }
-    let refusal =
-        RequestError::from_answer(&Method::GET, on, status, &response.head.headers, &body, ErrorHints::None);
+    let refusal = RequestError::from_answer(
+        &Method::GET,
+        resource,
+        status,
+        &response.head.headers,
+        &body,
+        ErrorHints::None,
+    );
     if status != StatusCode::GONE {
         return Err(refusal);
     }
@@ -167,10 +178,10 @@ pub async fn object(
     name: &str,
     limit: impl Into<RequestBudget>,
 ) -> Result<Option<Bytes>, RequestError> {
-    let on = ResourcePath::named(group, plural, namespace, name)?;
-    let request = ask(client, &Method::GET, &on, on.path(), RequestSpec::default());
-    match limit.into().bound(&Method::GET, &on, request).await {
-        Ok(answer) => Ok(Some(answer.body)),
+    let resource = ResourcePath::named(group, plural, namespace, name)?;
+    let request = send_request(client, &Method::GET, &resource, resource.path(), RequestSpec::default());
+    match limit.into().bound(&Method::GET, &resource, request).await {
+        Ok(response) => Ok(Some(response.body)),
         Err(refusal) if refusal.failure == ApiFailure::NotFound => Ok(None),
         Err(refusal) => Err(refusal),
     }

@@ -1,6 +1,6 @@
 //! Checks with SelfSubjectAccessReviews which permissions are missing, and names the rule that grants each.
 
-use super::{RequestError, RequestSpec, ResourcePath, ask};
+use super::{RequestError, RequestSpec, ResourcePath, send_request};
 use bytes::Bytes;
 use http::Method;
 use kube::Client;
@@ -96,13 +96,13 @@ async fn allowed(
         review["spec"]["groups"] = json!(groups(user));
     }
     let on = ResourcePath::access_review(plural);
-    let what = RequestSpec { body: Bytes::from(review.to_string()), ..RequestSpec::default() };
-    let reviews = ask(client, &Method::POST, &on, on.path(), what);
-    let answer = match tokio::time::timeout(limit, reviews).await {
-        Ok(answer) => answer?,
+    let spec = RequestSpec { body: Bytes::from(review.to_string()), ..RequestSpec::default() };
+    let reviews = send_request(client, &Method::POST, &on, on.path(), spec);
+    let response = match tokio::time::timeout(limit, reviews).await {
+        Ok(response) => response?,
         Err(_) => return Err(RequestError::silence(&Method::POST, &on, limit)),
     };
-    let review: Value = serde_json::from_slice(&answer.body)
+    let review: Value = serde_json::from_slice(&response.body)
         .map_err(|why| RequestError::unreadable(&on, &why.to_string()))?;
     Ok(review["status"]["allowed"] == json!(true))
 }

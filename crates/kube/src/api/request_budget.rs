@@ -56,14 +56,14 @@ impl RequestBudget {
     pub(crate) async fn bound<T>(
         self,
         method: &Method,
-        on: &ResourcePath<'_>,
+        resource: &ResourcePath<'_>,
         response: impl Future<Output = Result<T, RequestError>>,
     ) -> Result<T, RequestError> {
         let answered = timeout(self.next(), response).await;
         answered.unwrap_or_else(|_| {
             Err(match self.all.filter(|all| all.until <= Instant::now()) {
-                Some(all) => RequestError::out_of_time(method, on, all.limit),
-                None => RequestError::silence(method, on, self.each),
+                Some(all) => RequestError::out_of_time(method, resource, all.limit),
+                None => RequestError::silence(method, resource, self.each),
             })
         })
     }

@@ -65,11 +65,11 @@ impl RequestError {
     /// Status rejected; for everything else it is unknown whether it was carried out.
     pub(crate) fn from_answer(
         method: &Method,
-        on: &ResourcePath<'_>,
+        resource: &ResourcePath<'_>,
         status: StatusCode,
         headers: &HeaderMap,
         body: &[u8],
-        caution: ErrorHints,
+        hints: ErrorHints,
     ) -> Self {
         let content_type =
             headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -77,16 +77,14 @@ impl RequestError {
         let is_api_server = status_object.is_some();
         let api_status = status_object.unwrap_or_default();
         let failure = match status.as_u16() {
-            404 if caution == ErrorHints::Absence && api_status.reason != "NotFound" => {
-                ApiFailure::Unavailable
-            }
+            404 if hints == ErrorHints::Absence && api_status.reason != "NotFound" => ApiFailure::Unavailable,
             404 => ApiFailure::NotFound,
             401 | 403 => ApiFailure::Forbidden,
             429 => ApiFailure::Throttled(retry_after(headers, api_status.retry_after_seconds)),
             // A proxy's answer does not say what the API server did.
             400..=499 if !is_api_server => ApiFailure::Unavailable,
             409 => ApiFailure::Conflict,
-            422 if is_precondition(body, caution) => ApiFailure::Conflict,
+            422 if is_precondition(body, hints) => ApiFailure::Conflict,
             400..=499 => ApiFailure::Rejected,
             _ => ApiFailure::Unavailable,
         };
@@ -96,39 +94,52 @@ impl RequestError {
             _ if api_status.message.is_empty() => "no reason given".to_owned(),
             _ => quiet(&api_status.message),
         };
-        let way_out = way_out(method, on, status, &api_status.message);
+        let way_out = way_out(method, resource, status, &api_status.message);
         let overload = is_overload(method, status, &api_status.message);
-        Self { failure, message: format!("{} {on}: {status}: {why}{way_out}", verb(method, on)), overload }
+        Self {
+            failure,
+            message: format!("{} {resource}: {status}: {why}{way_out}", verb(method, resource)),
+            overload,
+        }
     }
 
     /// The client could not send, or the connection broke.
-    pub(crate) fn unreachable(method: &Method, on: &ResourcePath<'_>, why: &(dyn Error + 'static)) -> Self {
+    pub(crate) fn unreachable(
+        method: &Method,
+        resource: &ResourcePath<'_>,
+        why: &(dyn Error + 'static),
+    ) -> Self {
         if let Some(NoCredentials(why)) = find(why) {
-            let message =
-                format!("{} {on}: nothing was sent: no credentials: {}", verb(method, on), quiet(why));
+            let message = format!(
+                "{} {resource}: nothing was sent: no credentials: {}",
+                verb(method, resource),
+                quiet(why)
+            );
             return Self::ours(ApiFailure::Unavailable, message);
         }
         let why = quiet(essence(&error_chain(why)));
-        let message = format!("{} {on}: no answer from the API server: {why}", verb(method, on));
+        let message = format!("{} {resource}: no answer from the API server: {why}", verb(method, resource));
         Self { failure: ApiFailure::Unavailable, message, overload: true }
     }
 
     /// No response in time: the server may have carried it out or not (P31).
-    pub(crate) fn silence(method: &Method, on: &ResourcePath<'_>, limit: Duration) -> Self {
+    pub(crate) fn silence(method: &Method, resource: &ResourcePath<'_>, limit: Duration) -> Self {
         // A read leaves nothing unknown.
         let unknown =
             if *method == Method::GET { "" } else { "; it is unknown whether the API server executed it" };
-        let message =
-            format!("{} {on}: no answer from the API server within {limit:?}{unknown}", verb(method, on));
+        let message = format!(
+            "{} {resource}: no answer from the API server within {limit:?}{unknown}",
+            verb(method, resource)
+        );
         Self { failure: ApiFailure::Unavailable, message, overload: true }
     }
 
     /// The requests of a command took longer than all of them may.
-    pub(crate) fn out_of_time(method: &Method, on: &ResourcePath<'_>, limit: Duration) -> Self {
-        let silence = Self::silence(method, on, limit);
+    pub(crate) fn out_of_time(method: &Method, resource: &ResourcePath<'_>, limit: Duration) -> Self {
+        let silence = Self::silence(method, resource, limit);
         let message = format!(
-            "{} {on}: the requests of this command have taken {limit:?} altogether; allow more with --request-timeout",
-            verb(method, on)
+            "{} {resource}: the requests of this command have taken {limit:?} altogether; allow more with --request-timeout",
+            verb(method, resource)
         );
         Self { message, ..silence }
     }
@@ -139,30 +150,31 @@ impl RequestError {
     }
 
     /// The request could not be built.
-    pub(crate) fn unsent(method: &Method, on: &ResourcePath<'_>, why: &dyn Error) -> Self {
-        let message = format!("{} {on}: nothing was sent: {}", verb(method, on), quiet(&error_chain(why)));
+    pub(crate) fn unsent(method: &Method, resource: &ResourcePath<'_>, why: &dyn Error) -> Self {
+        let message =
+            format!("{} {resource}: nothing was sent: {}", verb(method, resource), quiet(&error_chain(why)));
         Self::ours(ApiFailure::Rejected, message)
     }
 
     /// The client's own rate limit leaves no turn within the request's timeout: nothing was sent.
-    pub(crate) fn paced(method: &Method, on: &ResourcePath<'_>, wait: Span) -> Self {
+    pub(crate) fn paced(method: &Method, resource: &ResourcePath<'_>, wait: Span) -> Self {
         let message = format!(
-            "{} {on}: nothing was sent: --kube-api-qps allows the next request in {:.1} s",
-            verb(method, on),
+            "{} {resource}: nothing was sent: --kube-api-qps allows the next request in {:.1} s",
+            verb(method, resource),
             wait.as_secs_f64()
         );
         Self::ours(ApiFailure::Throttled(Some(wait)), message)
     }
 
     /// The response is not from an API server: whether the request was forwarded is unknown.
-    pub(crate) fn foreign(method: &Method, on: &ResourcePath<'_>, content_type: &str) -> Self {
-        let message = format!("{} {on}: {}", verb(method, on), foreign_type(content_type));
+    pub(crate) fn foreign(method: &Method, resource: &ResourcePath<'_>, content_type: &str) -> Self {
+        let message = format!("{} {resource}: {}", verb(method, resource), foreign_type(content_type));
         Self::ours(ApiFailure::Unavailable, message)
     }
 
     /// The response is not an object of the requested kind.
-    pub(crate) fn unreadable(on: &ResourcePath<'_>, why: &str) -> Self {
-        let message = format!("get {on}: the answer cannot be read: {}", quiet(why));
+    pub(crate) fn unreadable(resource: &ResourcePath<'_>, why: &str) -> Self {
+        let message = format!("get {resource}: the answer cannot be read: {}", quiet(why));
         Self::ours(ApiFailure::Unavailable, message)
     }
 }
@@ -187,11 +199,11 @@ fn is_overload(method: &Method, status: StatusCode, message: &str) -> bool {
 
 /// Whether a precondition failed: another UID (`metadata.uid: field is immutable`), or a failed test of a JSON Patch,
 /// which the server reports without any details.
-fn is_precondition(body: &[u8], caution: ErrorHints) -> bool {
+fn is_precondition(body: &[u8], hints: ErrorHints) -> bool {
     let status: InvalidStatus<'_> = serde_json::from_slice(body).unwrap_or_default();
     let causes = status.details.map(|details| details.causes).unwrap_or_default();
     causes.iter().any(|cause| cause.field == "metadata.uid")
-        || (caution == ErrorHints::Tests && causes.is_empty())
+        || (hints == ErrorHints::Tests && causes.is_empty())
 }
 
 /// The server's `Retry-After` in seconds; a date is not understood, and an absent value is none.
@@ -215,27 +227,31 @@ fn who(message: &str) -> Option<&str> {
 }
 
 /// What the reader can do.
-fn way_out(method: &Method, on: &ResourcePath<'_>, status: StatusCode, message: &str) -> String {
+fn way_out(method: &Method, resource: &ResourcePath<'_>, status: StatusCode, message: &str) -> String {
     match status.as_u16() {
         401 => "; the credentials are not accepted: renew them".to_owned(),
         // Admission refuses with 403, too; then no grant would help.
         403 if message.contains(" cannot ") => {
-            let group = on.group;
-            format!("; grant the verb {} on {} in API group \"{group}\"", verb(method, on), on.rbac())
+            let group = resource.group;
+            format!(
+                "; grant the verb {} on {} in API group \"{group}\"",
+                verb(method, resource),
+                resource.rbac()
+            )
         }
         _ => String::new(),
     }
 }
 
 /// The request's verb in RBAC.
-fn verb(method: &Method, on: &ResourcePath<'_>) -> &'static str {
+fn verb(method: &Method, resource: &ResourcePath<'_>) -> &'static str {
     match *method {
-        Method::DELETE if on.name.is_empty() => "deletecollection",
+        Method::DELETE if resource.name.is_empty() => "deletecollection",
         Method::DELETE => "delete",
         Method::PATCH => "patch",
         Method::POST => "create",
         Method::PUT => "update",
-        Method::GET if on.name.is_empty() => "list",
+        Method::GET if resource.name.is_empty() => "list",
         _ => "get",
     }
 }

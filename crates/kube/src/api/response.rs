@@ -25,14 +25,14 @@ pub(crate) struct RequestSpec {
     pub(crate) content: &'static str,
     pub(crate) accept: &'static str,
     pub(crate) body: Bytes,
-    pub(crate) caution: ErrorHints,
+    pub(crate) hints: ErrorHints,
     /// The longest response that is read.
     pub(crate) most: usize,
 }
 
 impl Default for RequestSpec {
     fn default() -> Self {
-        Self { content: JSON, accept: JSON, body: Bytes::new(), caution: ErrorHints::None, most: BODY_MAX }
+        Self { content: JSON, accept: JSON, body: Bytes::new(), hints: ErrorHints::None, most: BODY_MAX }
     }
 }
 
@@ -52,30 +52,30 @@ pub(crate) struct Response {
 }
 
 /// Sends one request, once.
-pub(crate) async fn ask(
+pub(crate) async fn send_request(
     client: &Client,
     method: &Method,
-    on: &ResourcePath<'_>,
+    resource: &ResourcePath<'_>,
     uri: String,
-    what: RequestSpec,
+    spec: RequestSpec,
 ) -> Result<Response, RequestError> {
-    let caution = what.caution;
-    let response = exchange(client, method, on, uri, what).await?;
+    let hints = spec.hints;
+    let response = exchange(client, method, resource, uri, spec).await?;
     if response.head.status.is_success() {
         let content_type = response.header(CONTENT_TYPE);
         // A proxy's page with status 200: nothing was done (or read), or it is unknown what.
         if !content_type.is_empty() && Encoding::of(&content_type).is_none() {
-            return Err(RequestError::foreign(method, on, &content_type));
+            return Err(RequestError::foreign(method, resource, &content_type));
         }
         return Ok(Response { content_type, body: response.body });
     }
     Err(RequestError::from_answer(
         method,
-        on,
+        resource,
         response.head.status,
         &response.head.headers,
         &response.body,
-        caution,
+        hints,
     ))
 }
 
@@ -95,27 +95,28 @@ impl RawResponse {
 pub(crate) async fn exchange(
     client: &Client,
     method: &Method,
-    on: &ResourcePath<'_>,
+    resource: &ResourcePath<'_>,
     uri: String,
-    what: RequestSpec,
+    spec: RequestSpec,
 ) -> Result<RawResponse, RequestError> {
-    let mut request = Request::builder().method(method).uri(uri).header(ACCEPT, what.accept);
-    if !what.body.is_empty() {
-        request = request.header(CONTENT_TYPE, what.content);
+    let mut request = Request::builder().method(method).uri(uri).header(ACCEPT, spec.accept);
+    if !spec.body.is_empty() {
+        request = request.header(CONTENT_TYPE, spec.content);
     }
     let request =
-        request.body(Body::from(what.body)).map_err(|why| RequestError::unsent(method, on, &why))?;
-    let answer = client.send(request).await.map_err(|why| RequestError::unreachable(method, on, &why))?;
-    let (head, body) = answer.into_parts();
+        request.body(Body::from(spec.body)).map_err(|why| RequestError::unsent(method, resource, &why))?;
+    let response =
+        client.send(request).await.map_err(|why| RequestError::unreachable(method, resource, &why))?;
+    let (head, body) = response.into_parts();
     if !head.status.is_success() {
         let body = collect(body, REFUSAL_MAX).await.unwrap_or_default();
         return Ok(RawResponse { head, body });
     }
-    match collect(body, what.most).await {
+    match collect(body, spec.most).await {
         Ok(body) => Ok(RawResponse { head, body }),
         // The head says that a write was done: the rest of the response changes nothing.
         Err(_) if method != Method::GET => Ok(RawResponse { head, body: Bytes::new() }),
-        Err(why) => Err(RequestError::unreachable(method, on, &why)),
+        Err(why) => Err(RequestError::unreachable(method, resource, &why)),
     }
 }
 

@@ -32,25 +32,26 @@ impl ApiClient {
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if pod or tolerations have changed, [`ApiFailure::NotFound`] if
     /// there is no such pod, or it is terminating.
     pub async fn write_toleration_seconds(&self, patch: &SecondsPatch) -> Result<HeldPodFact, RequestError> {
-        let on = ResourcePath::pod(patch.pod.name(), "")?;
-        let ask = RequestSpec {
+        let resource = ResourcePath::pod(patch.pod.name(), "")?;
+        let spec = RequestSpec {
             content: JSON_PATCH,
             body: body(patch),
-            caution: ErrorHints::Tests,
+            hints: ErrorHints::Tests,
             ..RequestSpec::default()
         };
-        let answer = self.send(Method::PATCH, &on, MANAGED, ask).await?;
-        let decoded = match object_from_body::<DecodedPod>(&answer.content_type, &answer.body) {
+        let response = self.send(Method::PATCH, &resource, MANAGED, spec).await?;
+        let decoded = match object_from_body::<DecodedPod>(&response.content_type, &response.body) {
             ObjectBody::Object(Decoded::Object(pod)) => pod.for_holds(),
             ObjectBody::Object(Decoded::Unbound(_)) => None,
             ObjectBody::Object(Decoded::Undecodable(odd)) => {
-                return Err(RequestError::unreadable(&on, &odd.why));
+                return Err(RequestError::unreadable(&resource, &odd.why));
             }
-            ObjectBody::Status(status) => return Err(RequestError::unreadable(&on, &status.message)),
-            ObjectBody::Foreign(why) => return Err(RequestError::unreadable(&on, &why)),
+            ObjectBody::Status(status) => return Err(RequestError::unreadable(&resource, &status.message)),
+            ObjectBody::Foreign(why) => return Err(RequestError::unreadable(&resource, &why)),
         };
-        decoded
-            .ok_or_else(|| RequestError::ours(ApiFailure::NotFound, format!("{on} is about to be evicted")))
+        decoded.ok_or_else(|| {
+            RequestError::ours(ApiFailure::NotFound, format!("{resource} is about to be evicted"))
+        })
     }
 }
 
@@ -82,15 +83,15 @@ impl ApiClient {
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::NotFound`] if there is no such namespace.
     pub async fn write_ceiling(&self, namespace: &str, seconds: Option<i64>) -> Result<(), RequestError> {
-        let on = ResourcePath::named("", "namespaces", "", namespace)?;
+        let resource = ResourcePath::named("", "namespaces", "", namespace)?;
         let label = seconds.map(|seconds| seconds.to_string());
         let body = json!({ "metadata": { "labels": { CEILING_LABEL: label } } });
-        let ask = RequestSpec {
+        let spec = RequestSpec {
             content: bodies::MERGE_PATCH,
             body: Bytes::from(body.to_string()),
             ..RequestSpec::default()
         };
-        self.send(Method::PATCH, &on, MANAGED, ask).await.map(drop)
+        self.send(Method::PATCH, &resource, MANAGED, spec).await.map(drop)
     }
 
     /// Writes the progress of backfill to the status of a policy.
@@ -98,17 +99,17 @@ impl ApiClient {
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if the policy of this name has another UID now.
     pub async fn write_policy_status(&self, write: &PolicyStatusWrite) -> Result<(), RequestError> {
-        let on = ResourcePath::policy(&write.name, "status")?;
+        let resource = ResourcePath::policy(&write.name, "status")?;
         let BackfillProgress { generation, current, pending, own } = write.progress;
         let backfill = BackfillJson { current, pending, own };
         let status = PolicyStatusJson { observed_generation: generation, backfill };
         let body = json!({ "metadata": { "uid": write.uid.to_string() }, "status": status });
-        let ask = RequestSpec {
+        let spec = RequestSpec {
             content: bodies::MERGE_PATCH,
             body: Bytes::from(body.to_string()),
             ..RequestSpec::default()
         };
-        self.send(Method::PATCH, &on, MANAGED, ask).await.map(drop)
+        self.send(Method::PATCH, &resource, MANAGED, spec).await.map(drop)
     }
 }
 

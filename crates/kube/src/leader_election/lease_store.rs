@@ -4,7 +4,7 @@
 //!   was restored from a backup: everything is listed again (L4).
 
 use super::{ElectionAction, LeaseRecord, LeaseResponse, LeaseSettings};
-use crate::api::{RequestError, RequestSpec, ResourcePath, ask};
+use crate::api::{RequestError, RequestSpec, ResourcePath, send_request};
 use crate::watch::RelistTrigger;
 use crate::wire::{Fields, LeaseSpecJson, Whole};
 use bytes::Bytes;
@@ -49,14 +49,20 @@ impl LeaseStore {
         };
         let limit = self.settings.rules.request_max();
         let name = if method == Method::POST { "" } else { &self.settings.name };
-        let on = ResourcePath::lease(&self.settings.namespace, name).map_err(|why| why.to_string())?;
-        let ask = ask(&self.client, &method, &on, on.path(), RequestSpec { body, ..RequestSpec::default() });
-        let answered = match tokio::time::timeout(limit, ask).await {
+        let resource = ResourcePath::lease(&self.settings.namespace, name).map_err(|why| why.to_string())?;
+        let spec = send_request(
+            &self.client,
+            &method,
+            &resource,
+            resource.path(),
+            RequestSpec { body, ..RequestSpec::default() },
+        );
+        let answered = match tokio::time::timeout(limit, spec).await {
             Ok(answered) => answered,
-            Err(_) => Err(RequestError::silence(&method, &on, limit)),
+            Err(_) => Err(RequestError::silence(&method, &resource, limit)),
         };
         match answered {
-            Ok(answer) => self.keep(&method, &answer.body),
+            Ok(response) => self.keep(&method, &response.body),
             Err(RequestError { failure: ApiFailure::NotFound, .. }) if method == Method::GET => {
                 Ok(LeaseResponse::Absent)
             }
@@ -100,7 +106,7 @@ impl LeaseStore {
                 reason = "the API server's store may have been restored from a backup",
                 "the lease has an older version than before, listing all objects again"
             );
-            self.relist_now.ask();
+            self.relist_now.request();
         }
         self.version = version;
     }

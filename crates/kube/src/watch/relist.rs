@@ -27,7 +27,7 @@ pub struct RelistTrigger(watch::Sender<()>);
 impl RelistTrigger {
     /// Requests a relist. A list that is requested from the server from now on suffices; one that is being received
     /// does not.
-    pub fn ask(&self) {
+    pub fn request(&self) {
         self.0.send_replace(());
     }
 
@@ -76,7 +76,7 @@ impl RelistSchedule {
     pub(super) fn is_due(&mut self) -> bool {
         if self.requests.has_changed().unwrap_or(false) {
             self.requests.mark_unchanged();
-            self.ask();
+            self.advance();
         }
         self.due.is_some_and(|due| due <= Instant::now())
     }
@@ -87,13 +87,13 @@ impl RelistSchedule {
             tokio::select! {
                 biased;
                 () = reached(self.due) => return,
-                Ok(()) = self.requests.changed() => self.ask(),
+                Ok(()) = self.requests.changed() => self.advance(),
             }
         }
     }
 
-    /// A relist is requested immediately.
-    fn ask(&mut self) {
+    /// Makes a list due now, or as soon as the distance to the last one permits.
+    fn advance(&mut self) {
         let now = Instant::now();
         let at = self.ended.map_or(now, |ended| now.max(ended + ASKED_DISTANCE));
         self.due = Some(self.due.map_or(at, |due| due.min(at)));

@@ -25,7 +25,7 @@ async fn listing_again(
         WatchSettings { relist_now: relist_now.clone(), watch_list, seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 16, script);
     let first = rig.run_for(5 * SECOND).await;
-    relist_now.ask();
+    relist_now.request();
     (rig, first)
 }
 

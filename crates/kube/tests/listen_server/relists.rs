@@ -316,11 +316,11 @@ async fn a_requested_list_starts_immediately_and_not_in_a_hot_loop() {
         Pods::with(settings, 16, |_, nth| streamed(Wire::Json, 2 - (nth as u64).min(1), 100).hang());
     rig.run_for(Duration::from_secs(30)).await;
     assert_eq!(rig.asked().len(), 1);
-    relist_now.ask();
+    relist_now.request();
     let heard = rig.run_for(Duration::from_millis(10)).await;
     assert_eq!(words(&heard), ["begin", "+p0 listed", "end"], "p1 is swept");
     for _ in 0..100 {
-        relist_now.ask();
+        relist_now.request();
         rig.run_for(Duration::from_millis(50)).await;
     }
     assert!((5..=7).contains(&(rig.asked().len() - 2)), "one a second: {}", rig.asked().len());
@@ -337,7 +337,7 @@ async fn a_list_requested_during_an_outage_follows_it() {
         _ => streamed(Wire::Json, 2, 100).hang(),
     });
     rig.run_for(Duration::from_secs(12)).await;
-    relist_now.ask();
+    relist_now.request();
     let heard = rig.run_for(Duration::from_secs(10)).await;
     assert_eq!(words(&heard), ["begin", "+p0 listed", "+p1 listed", "end"]);
     assert_eq!(rig.asked().len(), 3, "the list is the next request, once");
