@@ -30,23 +30,25 @@ pub(crate) fn main() -> ExitCode {
         return complete::run(words);
     }
     match cli::parse() {
-        Ok(ParsedCommand::Run(plan)) => run::run(*plan),
-        Ok(ParsedCommand::Webhook(plan)) => webhook::serve(*plan),
+        Ok(ParsedCommand::Run(options)) => run::run(*options),
+        Ok(ParsedCommand::Webhook(options)) => webhook::serve(*options),
         Ok(ParsedCommand::Sandbox(command)) => sandbox::run(command),
-        Ok(ParsedCommand::Install(plan)) => install::run(&plan),
-        Ok(ParsedCommand::Lint(plan)) => lint::run(&plan),
+        Ok(ParsedCommand::Install(options)) => install::run(&options),
+        Ok(ParsedCommand::Lint(options)) => lint::run(&options),
         Ok(ParsedCommand::Doctor(options)) => doctor::run(&options, &lint_summary),
         Ok(ParsedCommand::Plan(options)) => plan::run(*options),
         Ok(ParsedCommand::Explain(options)) => explain::run(&options),
         Ok(ParsedCommand::Pending(options)) => pending::run(&options),
         Ok(ParsedCommand::Board(options)) => board_command::run(&options),
-        Ok(ParsedCommand::Taint(plan)) => taint::run(&plan, &|nodes| plan::preview(&plan.cluster, nodes)),
+        Ok(ParsedCommand::Taint(options)) => {
+            taint::run(&options, &|nodes| plan::preview(&options.cluster, nodes))
+        }
         Ok(ParsedCommand::Backfill(options)) => backfill::run(&options),
         Ok(ParsedCommand::Guard(options)) => guard::run(&options),
         Ok(ParsedCommand::Hold(options)) => hold::run(&options),
         Ok(ParsedCommand::Print(text)) => print(&text),
-        Ok(ParsedCommand::Version(plan)) => version::run(*plan),
-        Ok(ParsedCommand::Docs(plan)) => docs(&plan),
+        Ok(ParsedCommand::Version(options)) => version::run(*options),
+        Ok(ParsedCommand::Docs(options)) => docs(&options),
         Err(complaint) => {
             let printed = complaint.print().and_then(|()| io::stdout().flush());
             match (complaint.exit_code(), printed) {
@@ -74,8 +76,8 @@ fn lint_summary(options: &DoctorOptions) -> LintCounts {
     }
 }
 
-fn docs(plan: &DocsOptions) -> ExitCode {
-    say::exit_code(docs::write(plan, &cli::program()).map(|text| print(&text)))
+fn docs(options: &DocsOptions) -> ExitCode {
+    say::exit_code(docs::write(options, &cli::program()).map(|text| print(&text)))
 }
 
 fn print(text: &str) -> ExitCode {

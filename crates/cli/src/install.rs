@@ -92,31 +92,31 @@ enum InstallError {
     Declined,
 }
 
-pub(crate) fn run(plan: &InstallOptions) -> ExitCode {
-    say::exit_code(carry_out(plan))
+pub(crate) fn run(options: &InstallOptions) -> ExitCode {
+    say::exit_code(carry_out(options))
 }
 
-fn carry_out(plan: &InstallOptions) -> Result<(), InstallError> {
-    let values = &plan.values;
-    match &plan.what {
+fn carry_out(options: &InstallOptions) -> Result<(), InstallError> {
+    let values = &options.values;
+    match &options.what {
         InstallAction::Print => {
             if lacks_api_servers(values) {
                 say::warning(&format!("{OPEN}; name the networks of API servers with --api-server-cidr"));
             }
-            print(&manifests(&chart::objects(values), plan.json))
+            print(&manifests(&chart::objects(values), options.json))
         }
         InstallAction::PrintRemoval(leftovers) => {
-            print(&manifests(&uninstall::identities(values, *leftovers), plan.json))
+            print(&manifests(&uninstall::identities(values, *leftovers), options.json))
         }
         InstallAction::Chart(folder) => print(&chart::write(folder)?),
-        InstallAction::Apply(tried, conflicts) => with_client(plan, async |server| {
+        InstallAction::Apply(tried, conflicts) => with_client(options, async |server| {
             let found = if lacks_api_servers(values) { networks(server).await } else { Vec::new() };
             let all = chart::objects(&InstallValues { found, ..values.clone() });
-            apply::all(server, &values.namespace, &all, *tried, *conflicts, plan.patience).await?;
+            apply::all(server, &values.namespace, &all, *tried, *conflicts, options.patience).await?;
             Ok(prune::all(server, values, &all, *tried).await?)
         }),
-        InstallAction::Remove(tried, leftovers) => with_client(plan, async |server| {
-            uninstall::all(server, values, *tried, *leftovers, plan.patience).await?;
+        InstallAction::Remove(tried, leftovers) => with_client(options, async |server| {
+            uninstall::all(server, values, *tried, *leftovers, options.patience).await?;
             Ok(uninstall::report_kept(server, values, *leftovers).await?)
         }),
     }
@@ -159,25 +159,25 @@ fn print(text: &str) -> Result<(), InstallError> {
 
 /// Connects to the cluster, checks that no pod needs what the command removes, and calls `done` with the client.
 fn with_client(
-    plan: &InstallOptions,
+    options: &InstallOptions,
     done: impl AsyncFnOnce(&ObjectClient) -> Result<(), InstallError>,
 ) -> Result<(), InstallError> {
     Runtime::new().map_err(InstallError::Start)?.block_on(async {
-        let connected = connect(&plan.server.settings).await?;
-        let server = ObjectClient::new(connected.client.clone(), plan.server.patience.only_each());
-        changed_pods::check(&connected, &server, plan).await?;
-        confirm_removal(plan, &connected.where_from)?;
+        let connected = connect(&options.server.settings).await?;
+        let server = ObjectClient::new(connected.client.clone(), options.server.patience.only_each());
+        changed_pods::check(&connected, &server, options).await?;
+        confirm_removal(options, &connected.where_from)?;
         done(&server).await
     })
 }
 
 /// Asks a user on a terminal before anything is deleted.
-fn confirm_removal(plan: &InstallOptions, cluster: &str) -> Result<(), InstallError> {
-    let deletes = matches!(plan.what, InstallAction::Remove(DryRunKind::No, _));
-    if !deletes || !plan.asks || !confirm::is_possible() {
+fn confirm_removal(options: &InstallOptions, cluster: &str) -> Result<(), InstallError> {
+    let deletes = matches!(options.what, InstallAction::Remove(DryRunKind::No, _));
+    if !deletes || !options.asks || !confirm::is_possible() {
         return Ok(());
     }
-    let namespace = &plan.values.namespace;
+    let namespace = &options.values.namespace;
     let what = format!("This deletes the installation of Taintward in namespace {namespace} of {cluster}.");
     for line in output::wrap(&what, QUESTION_WIDTH) {
         say::line("", line);

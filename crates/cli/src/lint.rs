@@ -78,11 +78,11 @@ impl Printable for LintReportData {
     }
 }
 
-pub(crate) fn run(plan: &LintOptions) -> ExitCode {
-    if let (LintSource::Nothing, LintForm::Common(output)) = (&plan.from, &plan.form) {
+pub(crate) fn run(options: &LintOptions) -> ExitCode {
+    if let (LintSource::Nothing, LintForm::Common(output)) = (&options.from, &options.form) {
         return say::exit_code(output.print(&rules::RuleTable));
     }
-    say::exit_code(look(plan).map(|report| print(plan, &report)))
+    say::exit_code(report(options).map(|report| print(options, &report)))
 }
 
 /// Counts the findings of the rules, without config and baseline: errors, and warnings.
@@ -96,10 +96,10 @@ pub(crate) fn count(from: &LintSource) -> Result<(usize, usize), String> {
     }
 }
 
-fn look(plan: &LintOptions) -> Result<LintReportData, LintError> {
-    let config = LintConfig::load(plan.config.as_deref())?;
-    let baseline = Baseline::load(plan.baseline.as_deref())?;
-    let gathered = gather(&plan.from, plan.numeric, PodFindings::Reported)?;
+fn report(options: &LintOptions) -> Result<LintReportData, LintError> {
+    let config = LintConfig::load(options.config.as_deref())?;
+    let baseline = Baseline::load(options.baseline.as_deref())?;
+    let gathered = gather(&options.from, options.numeric, PodFindings::Reported)?;
     Ok(LintReportData::new(gathered, &config, baseline))
 }
 
@@ -118,9 +118,9 @@ fn gather(
     Ok(gathered)
 }
 
-fn print(plan: &LintOptions, report: &LintReportData) -> ExitCode {
+fn print(options: &LintOptions, report: &LintReportData) -> ExitCode {
     complain(report);
-    let printed = match &plan.form {
+    let printed = match &options.form {
         LintForm::Common(output) => output.print(report),
         LintForm::Sarif => output::print(&sarif::print(report)),
         LintForm::Github => output::print(&github::print(report)),
@@ -129,11 +129,11 @@ fn print(plan: &LintOptions, report: &LintReportData) -> ExitCode {
         say::error(why);
         return ExitCode::FAILURE;
     }
-    remark(plan, report);
+    remark(options, report);
     let worst = report.findings.iter().map(|finding| finding.rule.severity()).max();
     if report.is_partial() {
         ExitCode::FAILURE
-    } else if plan.fail_on.is_some_and(|limit| worst.is_some_and(|worst| worst >= limit)) {
+    } else if options.fail_on.is_some_and(|limit| worst.is_some_and(|worst| worst >= limit)) {
         ExitCode::from(2)
     } else {
         ExitCode::SUCCESS
@@ -147,7 +147,7 @@ fn complain(report: &LintReportData) {
     say::errors(&report.gaps);
 }
 
-fn remark(plan: &LintOptions, report: &LintReportData) {
+fn remark(options: &LintOptions, report: &LintReportData) {
     if report.is_empty() && !report.is_partial() {
         say::warning(
             "nothing was checked: the input has no pod, workload or node, and no tolerations or taints in \
@@ -164,7 +164,7 @@ fn remark(plan: &LintOptions, report: &LintReportData) {
             say::note(format!("{many} findings of the baseline no longer occur: write the baseline again"))
         }
     }
-    if matches!(&plan.form, LintForm::Common(output) if output.is_for_people()) {
+    if matches!(&options.form, LintForm::Common(output) if output.is_for_people()) {
         say::line("", report.summary());
     }
 }

@@ -40,23 +40,23 @@ enum RunCommandError {
     Run(#[from] RunError),
 }
 
-pub(crate) fn run(plan: RunOptions) -> ExitCode {
-    let runtime = match before_start(&plan) {
+pub(crate) fn run(options: RunOptions) -> ExitCode {
+    let runtime = match before_start(&options) {
         Ok(runtime) => runtime,
         Err(why) => {
             say::error(why);
             return ExitCode::FAILURE;
         }
     };
-    if let Err(error) = logging::start(plan.logging) {
+    if let Err(error) = logging::start(options.logging) {
         say::error(format!("cannot start logging: {error}"));
         return ExitCode::FAILURE;
     }
     logging::end_on_panic();
-    for notice in &plan.notices {
+    for notice in &options.notices {
         tracing::warn!(flag = notice.flag, reason = notice.text, "a flag needs attention");
     }
-    match drive(&runtime, plan) {
+    match drive(&runtime, options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tracing::error!(err = &failure as &dyn Error, "taintward cannot continue");
@@ -65,17 +65,17 @@ pub(crate) fn run(plan: RunOptions) -> ExitCode {
     }
 }
 
-fn before_start(plan: &RunOptions) -> Result<Runtime, RunCommandError> {
+fn before_start(options: &RunOptions) -> Result<Runtime, RunCommandError> {
     let runtime = Runtime::new()?;
-    match runtime.block_on(start_question::is_confirmed(plan)).map_err(RunCommandError::Prompt)? {
+    match runtime.block_on(start_question::is_confirmed(options)).map_err(RunCommandError::Prompt)? {
         true => Ok(runtime),
         false => Err(RunCommandError::Declined),
     }
 }
 
-fn drive(runtime: &Runtime, plan: RunOptions) -> Result<(), RunCommandError> {
+fn drive(runtime: &Runtime, options: RunOptions) -> Result<(), RunCommandError> {
     runtime.block_on(async {
         let shutdown = Shutdown::on_signals()?;
-        Ok(run_controllers(plan.settings, shutdown).await?)
+        Ok(run_controllers(options.settings, shutdown).await?)
     })
 }

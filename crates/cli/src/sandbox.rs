@@ -86,35 +86,35 @@ pub(crate) fn run(command: SandboxCommand) -> ExitCode {
 }
 
 /// Runs the sandbox to its end.
-async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
-    let world = World::new(&plan.world);
+async fn start(options: SandboxOptions) -> Result<(), Box<dyn Error>> {
+    let world = World::new(&options.world);
     world.server().bootstrap_roles();
-    if !plan.empty {
+    if !options.empty {
         demo_workloads::furnish(&world);
     }
-    if let Some(path) = &plan.nodes {
+    if let Some(path) = &options.nodes {
         files::nodes(&world, path)?;
     }
-    if let Some(path) = &plan.load {
+    if let Some(path) = &options.load {
         files::load(&world, path)?;
     }
-    if let Some(path) = &plan.save {
+    if let Some(path) = &options.save {
         files::check_save(path)?;
     }
     more_handles();
     // From here on, a signal stops the sandbox gracefully: it saves objects even if the signal arrives before the first
     // line of output.
     let ending = EndSignals::listen();
-    let address = plan.listen;
+    let address = options.listen;
     // Over plain HTTP, kubectl would not send the token.
     let listening = ApiListener::open(address, true);
     let listening = listening.await.map_err(|why| SandboxError::Listen { address, why })?;
-    let port = plan.board_port;
-    let board = match plan.tour {
+    let port = options.board_port;
+    let board = match options.tour {
         true => None,
         false => Some(BoardListener::open(port).await.map_err(|why| SandboxError::Board { port, why })?),
     };
-    let (path, chosen) = match &plan.kubeconfig_out {
+    let (path, chosen) = match &options.kubeconfig_out {
         // Another terminal may be in another folder.
         Some(path) => (std::path::absolute(path)?, true),
         None => {
@@ -125,7 +125,7 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     let url = listening.url();
     let server = world.server().clone();
     files::write_kubeconfig(&path, chosen, &listening.kubeconfig(KUBECONFIG_CONTEXT, server.token()))?;
-    let pace = watch::Sender::new(pace(world.server(), plan.world.speed));
+    let pace = watch::Sender::new(pace(world.server(), options.world.speed));
     let paced = Clock::of_runtime_paced(pace.subscribe());
     let board_url = board.as_ref().map(BoardListener::url);
     let source = board_source(world.server().clone(), &url, &path, pace);
@@ -138,17 +138,17 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     ];
     tasks.extend(board.map(|board| tokio::spawn(async move { match board.serve(source).await {} })));
     let (stop, shutdown) = Shutdown::pair();
-    let controller = plan
+    let controller = options
         .controller
         .clone()
         .map(|settings| tokio::spawn(controller(world.server().clone(), paced, settings, shutdown)));
-    if let Some(path) = plan.save.clone() {
+    if let Some(path) = options.save.clone() {
         let requests = signal(SignalKind::user_defined1())?;
         tokio::spawn(save_on_signal(requests, world.server().clone(), path));
     }
     let shown = {
         let at = SandboxAddresses { server: &url, kubeconfig: &path, board: board_url.as_deref() };
-        show(&plan, &world, at, ending).await
+        show(&options, &world, at, ending).await
     };
     // A short timeout is enough, because nothing in the sandbox outlives the process.
     stop.send();
@@ -159,7 +159,7 @@ async fn start(plan: SandboxOptions) -> Result<(), Box<dyn Error>> {
     if !chosen {
         let _ = std::fs::remove_file(&path);
     }
-    if let Some(path) = &plan.save {
+    if let Some(path) = &options.save {
         files::save(world.server(), path)?;
     }
     Ok(shown?)
@@ -206,21 +206,21 @@ async fn received(signal: &mut Option<Signal>) -> Option<()> {
 }
 
 async fn show(
-    plan: &SandboxOptions,
+    options: &SandboxOptions,
     world: &World,
     at: SandboxAddresses<'_>,
     mut ending: EndSignals,
 ) -> Result<(), SandboxError> {
-    let terminal = io::stdout().is_terminal() && !plan.plain;
-    if plan.tour {
+    let terminal = io::stdout().is_terminal() && !options.plain;
+    if options.tour {
         return tokio::select! {
             toured = tour::run(world) => toured.map_err(SandboxError::Tour),
             () = ending.come() => Err(SandboxError::Tour("a signal ended it".to_owned())),
         };
     }
-    let introduction = introduction::lines(plan, world.server(), at);
+    let introduction = introduction::lines(options, world.server(), at);
     let opening = async {
-        match at.board.filter(|_| plan.open) {
+        match at.board.filter(|_| options.open) {
             Some(board) => browser::open(board).await.err(),
             None => None,
         }

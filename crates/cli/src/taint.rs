@@ -50,11 +50,11 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     (1, "Not all nodes were changed, or the command line is invalid"),
 ];
 
-pub(crate) fn run(plan: &TaintOptions, preview: Preview<'_>) -> ExitCode {
-    if let Some(warning) = &plan.warning {
+pub(crate) fn run(options: &TaintOptions, preview: Preview<'_>) -> ExitCode {
+    if let Some(warning) = &options.warning {
         crate::say::warning(warning);
     }
-    match carry_out(plan, preview) {
+    match carry_out(options, preview) {
         Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,
         Ok(failures) => complain(&node_write_error::told(&failures)),
         Err(trouble @ TaintCommandError::Misuse(_)) => complain(&format!("error: {trouble}\n")),
@@ -71,38 +71,38 @@ fn complain(text: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn carry_out(plan: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteError>, TaintCommandError> {
-    let request = TaintRequest::read(plan)?;
-    let (runtime, connected) = open(&plan.cluster.settings)?;
-    let names = match runtime.block_on(request.names(&connected.streams, plan.cluster.patience)) {
+fn carry_out(options: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteError>, TaintCommandError> {
+    let request = TaintRequest::read(options)?;
+    let (runtime, connected) = open(&options.cluster.settings)?;
+    let names = match runtime.block_on(request.names(&connected.streams, options.cluster.patience)) {
         Ok(names) => names,
         Err(why) => {
-            runtime.block_on(reached(plan, &connected))?;
+            runtime.block_on(reached(options, &connected))?;
             return Err(why.into());
         }
     };
     // Outside of the runtime, because a preview may start its own.
-    confirm::before(plan, request.change(), &names, preview)?;
-    let patience = plan.cluster.patience;
+    confirm::before(options, request.change(), &names, preview)?;
+    let patience = options.cluster.patience;
     // A person may have thought for long, and a limit for all writes would end them half-way.
-    let patience = if plan.list { patience } else { patience.only_each() };
+    let patience = if options.list { patience } else { patience.only_each() };
     let nodes = NodeClient::new(connected.client.clone(), patience);
     runtime.block_on(async {
-        let failures = match plan.list {
-            true => list::show(plan, &nodes, &names).await,
-            false => write::all(plan, request.change(), &nodes, &names).await,
+        let failures = match options.list {
+            true => list::show(options, &nodes, &names).await,
+            false => write::all(options, request.change(), &nodes, &names).await,
         };
         let is_silent = |failure: &NodeWriteError| matches!(failure, NodeWriteError::Silent(_));
         if !failures.is_empty() && failures.len() == names.len() && failures.iter().all(is_silent) {
-            reached(plan, &connected).await?;
+            reached(options, &connected).await?;
         }
         Ok(failures)
     })
 }
 
 /// Fails if the API server does not respond at all, with its address and what to do.
-async fn reached(plan: &TaintOptions, connected: &Connected) -> Result<(), ClusterStateError> {
+async fn reached(options: &TaintOptions, connected: &Connected) -> Result<(), ClusterStateError> {
     let unreachable = |why| ClusterStateError::Unreachable { place: connected.where_from.clone(), why };
-    let probed = probe(&connected.client, plan.cluster.patience.only_each().next().min(PROBED_MAX)).await;
+    let probed = probe(&connected.client, options.cluster.patience.only_each().next().min(PROBED_MAX)).await;
     probed.map(drop).map_err(unreachable)
 }

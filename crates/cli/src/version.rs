@@ -75,12 +75,12 @@ impl Printable for Versions {
     }
 }
 
-pub(crate) fn run(plan: VersionOptions) -> ExitCode {
-    let (server, failure) = match plan.server.as_ref().map(query).transpose() {
+pub(crate) fn run(options: VersionOptions) -> ExitCode {
+    let (server, failure) = match options.server.as_ref().map(query).transpose() {
         Ok(server) => (server, None),
         Err(why) => (None, Some(why.to_string())),
     };
-    let printed = plan.output.print(&Versions { server }).err().map(|why| why.to_string());
+    let printed = options.output.print(&Versions { server }).err().map(|why| why.to_string());
     let complaints: Vec<String> = printed.into_iter().chain(failure).collect();
     for complaint in &complaints {
         // A failed write is ignored.

@@ -24,13 +24,13 @@ enum WebhookCommandError {
     Webhook(#[from] WebhookError),
 }
 
-pub(crate) fn serve(plan: WebhookOptions) -> ExitCode {
-    if let Err(error) = logging::start(plan.logging) {
+pub(crate) fn serve(options: WebhookOptions) -> ExitCode {
+    if let Err(error) = logging::start(options.logging) {
         // A failed write is ignored.
         crate::say::error(format!("cannot start logging: {error}"));
         return ExitCode::FAILURE;
     }
-    match drive(plan.settings) {
+    match drive(options.settings) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tracing::error!(err = &failure as &dyn Error, "the webhook cannot continue");

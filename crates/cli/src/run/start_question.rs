@@ -15,14 +15,14 @@ use taintward_kube::config::connect;
 const WIDTH: usize = 80;
 
 /// Whether the process may start.
-pub(super) async fn is_confirmed(plan: &RunOptions) -> io::Result<bool> {
+pub(super) async fn is_confirmed(options: &RunOptions) -> io::Result<bool> {
     let in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
-    if !plan.asks || in_cluster || !confirm::is_possible() {
+    if !options.asks || in_cluster || !confirm::is_possible() {
         return Ok(true);
     }
     // An error of the configuration appears when the controllers start.
-    let Ok(cluster) = connect(&plan.settings.cluster.connection()).await else { return Ok(true) };
-    for line in wrap(&question(&cluster.where_from, &plan.settings.controllers), WIDTH) {
+    let Ok(cluster) = connect(&options.settings.cluster.connection()).await else { return Ok(true) };
+    for line in wrap(&question(&cluster.where_from, &options.settings.controllers), WIDTH) {
         say::line("", line);
     }
     confirm::ask()

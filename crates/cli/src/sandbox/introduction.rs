@@ -21,16 +21,16 @@ pub(crate) struct SandboxAddresses<'a> {
 }
 
 /// The lines.
-pub(crate) fn lines(plan: &SandboxOptions, server: &ApiServer, at: SandboxAddresses<'_>) -> Vec<String> {
+pub(crate) fn lines(options: &SandboxOptions, server: &ApiServer, at: SandboxAddresses<'_>) -> Vec<String> {
     let all = ListRange { namespace: None, after: None };
     let nodes = server.store().list(known("", "nodes"), all, None);
     let nodes: Vec<_> =
         nodes.into_iter().flat_map(|list| list.objects).map(|(_, node)| node.value()).collect();
     let mut lines = vec![format!("Taintward sandbox: {}, at {}", contents(&nodes), at.server)];
-    if !plan.listen.ip().is_loopback() {
+    if !options.listen.ip().is_loopback() {
         lines.push(format!(
             "WARNING: {} is not a loopback address: every client on the network with this kubeconfig has full access",
-            plan.listen
+            options.listen
         ));
     }
     let own_line = |text: &str| format!("  {text}");

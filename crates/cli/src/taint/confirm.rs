@@ -12,7 +12,7 @@ pub(crate) type Preview<'p> = &'p dyn Fn(&[(String, Vec<Taint>)]) -> String;
 
 /// Shows the preview and prompts, if needed; fails if the user does not confirm.
 pub(super) fn before(
-    plan: &TaintOptions,
+    options: &TaintOptions,
     change: &TaintEdit,
     names: &[String],
     preview: Preview<'_>,
@@ -20,8 +20,8 @@ pub(super) fn before(
     let evicting: Vec<Taint> =
         change.add.iter().filter(|taint| taint.effect == TaintEffect::NoExecute).cloned().collect();
     if !confirm::is_possible()
-        || !plan.preview
-        || plan.dry_run != DryRun::No
+        || !options.preview
+        || options.dry_run != DryRun::No
         || evicting.is_empty()
         || names.is_empty()
     {
@@ -30,7 +30,7 @@ pub(super) fn before(
     let nodes: Vec<(String, Vec<Taint>)> =
         names.iter().map(|name| (name.clone(), evicting.clone())).collect();
     io::stderr().write_all(preview(&nodes).as_bytes())?;
-    if !plan.prompt {
+    if !options.prompt {
         return Ok(());
     }
     if confirm::ask()? { Ok(()) } else { Err(TaintCommandError::Declined) }

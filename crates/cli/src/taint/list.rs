@@ -23,7 +23,11 @@ struct TaintRow {
 }
 
 /// Prints the taints of these nodes, in order, with ages by the API server's clock. Returns the failed reads.
-pub(super) async fn show(plan: &TaintOptions, nodes: &NodeClient, names: &[String]) -> Vec<NodeWriteError> {
+pub(super) async fn show(
+    options: &TaintOptions,
+    nodes: &NodeClient,
+    names: &[String],
+) -> Vec<NodeWriteError> {
     let (mut rows, mut failures) = (Vec::new(), Vec::new());
     let mut now = Clock::system().now().wall;
     for name in names {
@@ -40,9 +44,9 @@ pub(super) async fn show(plan: &TaintOptions, nodes: &NodeClient, names: &[Strin
             Err(complaint) => failures.push(complaint.into()),
         }
     }
-    let text = match plan.form {
+    let text = match options.form {
         TaintOutputFormat::Name => names.iter().map(|name| format!("node/{name}\n")).collect(),
-        _ => table(&rows, &with_zone("SINCE", moment_of(now)), plan.paper),
+        _ => table(&rows, &with_zone("SINCE", moment_of(now)), options.paper),
     };
     if let Err(why) = io::stdout().write_all(text.as_bytes())
         && why.kind() != io::ErrorKind::BrokenPipe

@@ -93,16 +93,18 @@ fn is_node_type(word: &str) -> bool {
 }
 
 impl TaintRequest {
-    pub(super) fn read(plan: &TaintOptions) -> Result<Self, TaintUsageError> {
-        let (resources, taints) = split(&plan.arguments)?;
+    pub(super) fn read(options: &TaintOptions) -> Result<Self, TaintUsageError> {
+        let (resources, taints) = split(&options.arguments)?;
         let Some((kind, names)) = resources.split_first() else { return Err(TaintUsageError::NoResource) };
         match taints.first() {
-            Some(first) if plan.list => return Err(TaintUsageError::ListAndChange((*first).to_owned())),
-            Some(first) if plan.expired => {
+            Some(first) if options.list => return Err(TaintUsageError::ListAndChange((*first).to_owned())),
+            Some(first) if options.expired => {
                 return Err(TaintUsageError::ExpiredAndChange((*first).to_owned()));
             }
-            None if !plan.list && !plan.expired => return Err(TaintUsageError::NoTaint),
-            None if plan.list && !matches!(plan.form, TaintOutputFormat::Text | TaintOutputFormat::Name) => {
+            None if !options.list && !options.expired => return Err(TaintUsageError::NoTaint),
+            None if options.list
+                && !matches!(options.form, TaintOutputFormat::Text | TaintOutputFormat::Name) =>
+            {
                 return Err(TaintUsageError::ListForm);
             }
             _ => {}
@@ -118,10 +120,10 @@ impl TaintRequest {
         }
         let change =
             change.map_err(|(argument, error)| TaintUsageError::Contradiction { argument, error })?;
-        if change.add.is_empty() && !plan.note.is_empty() {
+        if change.add.is_empty() && !options.note.is_empty() {
             return Err(TaintUsageError::NoteAboutNothing);
         }
-        Ok(Self { change, targets: targets(plan, names)? })
+        Ok(Self { change, targets: targets(options, names)? })
     }
 
     /// The edit of each node.
@@ -155,14 +157,14 @@ fn split(arguments: &[String]) -> Result<(Vec<&str>, Vec<&str>), TaintUsageError
 }
 
 /// KT-6. With `--all` or a selector, names are ignored, as by kubectl.
-fn targets(plan: &TaintOptions, names: &[&str]) -> Result<NodeTargets, TaintUsageError> {
-    let selector = plan.cluster.selector.as_str();
-    match (plan.all, selector.is_empty()) {
+fn targets(options: &TaintOptions, names: &[&str]) -> Result<NodeTargets, TaintUsageError> {
+    let selector = options.cluster.selector.as_str();
+    match (options.all, selector.is_empty()) {
         (true, false) => Err(TaintUsageError::AllAndSelector),
         (true, true) => Ok(NodeTargets::Labelled(String::new())),
         (false, false) => Ok(NodeTargets::Labelled(selector.to_owned())),
         // Listing changes nothing, so it includes all nodes by default, as kubectl get does.
-        (false, true) if names.is_empty() && plan.list => Ok(NodeTargets::Labelled(String::new())),
+        (false, true) if names.is_empty() && options.list => Ok(NodeTargets::Labelled(String::new())),
         (false, true) if names.is_empty() => Err(TaintUsageError::NoName),
         (false, true) => named(names),
     }

@@ -31,7 +31,7 @@ const PAUSES_MAX: u32 = 40;
 
 /// What to do to each node.
 struct TaintWrite<'w> {
-    plan: &'w TaintOptions,
+    options: &'w TaintOptions,
     change: &'w TaintEdit,
     nodes: &'w NodeClient,
     writing: PatchOptions,
@@ -39,18 +39,18 @@ struct TaintWrite<'w> {
 
 /// Changes nodes one after another. Returns the errors in their order.
 pub(super) async fn all(
-    plan: &TaintOptions,
+    options: &TaintOptions,
     change: &TaintEdit,
     nodes: &NodeClient,
     names: &[String],
 ) -> Vec<NodeWriteError> {
     let writing = PatchOptions {
-        field_manager: plan.field_manager.clone(),
-        field_validation: plan.validation,
-        dry_run: plan.dry_run == DryRun::Server,
+        field_manager: options.field_manager.clone(),
+        field_validation: options.validation,
+        dry_run: options.dry_run == DryRun::Server,
     };
-    let work = TaintWrite { plan, change, nodes, writing };
-    let mut printer = TaintPrinter::new(plan);
+    let work = TaintWrite { options, change, nodes, writing };
+    let mut printer = TaintPrinter::new(options);
     let mut failures = Vec::new();
     for name in names {
         let done = work.one(name).await.and_then(|done| {
@@ -59,7 +59,7 @@ pub(super) async fn all(
         });
         failures.extend(done.err());
     }
-    if plan.expired && failures.is_empty() && printer.is_idle() {
+    if options.expired && failures.is_empty() && printer.is_idle() {
         crate::say::note("no taint of these nodes has outlived its --for");
     }
     failures
@@ -88,15 +88,15 @@ impl TaintWrite<'_> {
                 )])
             })?;
             let now = response.date.unwrap_or_else(|| Clock::system().now().wall);
-            let expired = self.plan.expired.then(|| expired(&node, now));
+            let expired = self.options.expired.then(|| expired(&node, now));
             if expired.as_ref().is_some_and(|change| change.remove.is_empty()) {
                 return Ok(None);
             }
             let change = expired.as_ref().unwrap_or(self.change);
-            let applied = change.apply(&node.fact().taints, self.plan.overwrite);
+            let applied = change.apply(&node.fact().taints, self.options.overwrite);
             let applied = applied.map_err(|error| NodeWriteError::Reasons(error.messages(name)))?;
             let notes = self.notes(&node, change, &applied, now);
-            if self.plan.dry_run == DryRun::Client {
+            if self.options.dry_run == DryRun::Client {
                 let after = node.after(&applied, &change.add, &notes);
                 return Ok(Some((applied.word, after.to_string().into_bytes())));
             }
@@ -129,7 +129,7 @@ impl TaintWrite<'_> {
         let gone = node.fact().taints.iter().enumerate().filter(|(at, _)| !stays(*at));
         let mut notes: Vec<node_client::AnnotationEdit> =
             gone.map(|(_, taint)| (taint_note::key(taint), None)).collect();
-        let wish = &self.plan.note;
+        let wish = &self.options.note;
         let until = wish.lasts.map(|lasts| {
             Wall::from_micros(
                 now.as_micros().saturating_add(i64::try_from(lasts.as_micros()).unwrap_or(i64::MAX)),
@@ -160,13 +160,13 @@ fn pause(tries: u32) -> Duration {
 
 /// Prints one node after another.
 struct TaintPrinter<'p> {
-    plan: &'p TaintOptions,
+    options: &'p TaintOptions,
     printed: usize,
 }
 
 impl<'p> TaintPrinter<'p> {
-    const fn new(plan: &'p TaintOptions) -> Self {
-        Self { plan, printed: 0 }
+    const fn new(options: &'p TaintOptions) -> Self {
+        Self { options, printed: 0 }
     }
 
     /// Whether nothing was printed.
@@ -177,13 +177,13 @@ impl<'p> TaintPrinter<'p> {
     /// Prints the result for a node after the change, or after the hypothetical one. `body` is its JSON.
     fn print(&mut self, name: &str, word: EditSummary, body: &[u8]) -> Result<(), String> {
         let named = harmless(name);
-        let text = match self.plan.form {
-            TaintOutputFormat::Text => format!("node/{named} {word}{}\n", suffix(self.plan.dry_run)),
+        let text = match self.options.form {
+            TaintOutputFormat::Text => format!("node/{named} {word}{}\n", suffix(self.options.dry_run)),
             TaintOutputFormat::Name => format!("node/{named}\n"),
-            TaintOutputFormat::Json => json(body, self.plan.managed_fields)?,
+            TaintOutputFormat::Json => json(body, self.options.managed_fields)?,
             TaintOutputFormat::Yaml => {
                 let separator = if self.printed > 0 { "---\n" } else { "" };
-                separator.to_owned() + &yaml(body, self.plan.managed_fields)?
+                separator.to_owned() + &yaml(body, self.options.managed_fields)?
             }
         };
         self.printed += 1;
