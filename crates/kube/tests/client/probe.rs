@@ -1,11 +1,6 @@
 //! Tests the messages about an unreachable server and about missing permissions.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "act_fake/fake.rs"]
-mod fake;
-
-use fake::{Reply, server};
+use crate::fake::{Reply, server};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use serde_json::json;
 use std::net::SocketAddr;

@@ -1,11 +1,6 @@
 //! Tests leader election against a simulated Lease, in virtual time.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "act_fake/fake.rs"]
-mod fake;
-
-use fake::{Log, Reply, Seen, server};
+use crate::fake::{Log, Reply, Seen, server};
 use kube::Client;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};

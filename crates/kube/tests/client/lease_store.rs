@@ -1,7 +1,5 @@
 //! Tests that a dead connection is detected in time to renew the lease over another one.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;

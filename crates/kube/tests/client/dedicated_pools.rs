@@ -1,11 +1,6 @@
 //! Tests the requests of dedicated pools, their order, and their responses.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "act_fake/fake.rs"]
-mod fake;
-
-use fake::{Reply, Seen, server};
+use crate::fake::{Reply, Seen, server};
 use serde_json::{Value, json};
 use taintward_core::admission::pool::{NodeEdits, RecordEdit};
 use taintward_core::api_error::ApiFailure;

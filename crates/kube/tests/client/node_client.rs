@@ -1,11 +1,6 @@
 //! Tests the node requests of interactive commands.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "act_fake/fake.rs"]
-mod fake;
-
-use fake::{Reply, server};
+use crate::fake::{self, Reply, server};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;

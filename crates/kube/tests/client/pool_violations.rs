@@ -1,11 +1,6 @@
 //! Tests the eviction of unauthorized pods from a pool's nodes, by the current state of each object.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "act_fake/fake.rs"]
-mod fake;
-
-use fake::{Reply, Seen, server};
+use crate::fake::{Reply, Seen, server};
 use serde_json::{Value, json};
 use taintward_core::admission::pool::UnauthorizedPod;
 use taintward_core::api_error::ApiFailure;

@@ -1,11 +1,6 @@
 //! Tests what is observed of requests, and the clock offset from the dates of responses.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "act_fake/fake.rs"]
-mod fake;
-
-use fake::{Reply, Seen, server};
+use crate::fake::{Reply, Seen, server};
 use http::Request;
 use kube::client::Body;
 use std::sync::{Arc, Mutex};

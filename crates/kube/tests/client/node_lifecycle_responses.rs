@@ -1,11 +1,6 @@
 //! Tests how the responses to node lifecycle are classified.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "act_fake/fake.rs"]
-mod fake;
-
-use fake::{Log, Reply, Seen, server, status};
+use crate::fake::{Log, Reply, Seen, server, status};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -1,13 +1,8 @@
 //! Tests with random nodes that managed taints are written as requested and others never touched (NL-20, S8).
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "act_fake/fake.rs"]
-mod fake;
-#[path = "act_taints/patch.rs"]
 mod patch;
 
-use fake::{Reply, server};
+use crate::fake::{Reply, server};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

@@ -1,11 +1,6 @@
 //! Tests the requests of node lifecycle.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "act_fake/fake.rs"]
-mod fake;
-
-use fake::{Log, Reply, Seen, server};
+use crate::fake::{Log, Reply, Seen, server};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;

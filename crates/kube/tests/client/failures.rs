@@ -1,11 +1,6 @@
 //! Tests how responses, timeouts and the client's rate limit are classified.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "act_fake/fake.rs"]
-mod fake;
-
-use fake::{Reply, server, status};
+use crate::fake::{Reply, server, status};
 use serde_json::json;
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;

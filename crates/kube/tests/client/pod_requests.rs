@@ -1,11 +1,6 @@
 //! Tests the body and the preconditions of each request.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "act_fake/fake.rs"]
-mod fake;
-
-use fake::{Reply, Seen, server};
+use crate::fake::{Reply, Seen, server};
 use serde_json::{Value, json};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::LiveRead;

@@ -1,11 +1,6 @@
 //! Tests paged lists of interactive commands, also when the continue token expires.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-
-#[path = "act_fake/fake.rs"]
-mod fake;
-
-use fake::{Reply, Seen, server, status};
+use crate::fake::{Reply, Seen, server, status};
 use kube::Client;
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -1,0 +1,11 @@
+//! Tests decoding and writing of pools, policies and related objects.
+
+mod mangled;
+mod node;
+mod policies;
+mod reading;
+mod residents;
+pub(crate) mod sample;
+mod status;
+mod surroundings;
+mod writing;
