@@ -63,8 +63,8 @@ pub(crate) fn of(number: usize) -> Found {
         ),
         23 => gate(
             &[
-                ("crates/core/tests/node_lifecycle/silent_on_purpose.rs", "fn "),
-                ("crates/core/tests/node_lifecycle/judge.rs", "fn assert_rate"),
+                ("crates/core/tests/engines/node_lifecycle/silent_on_purpose.rs", "fn "),
+                ("crates/core/tests/engines/node_lifecycle/judge.rs", "fn assert_rate"),
             ],
             "no matter what the kubelets of a zone do, at most as many nodes of that zone are tainted as its rate allows, and \
              no nodes of other zones; dead nodes of other zones are tainted in time",

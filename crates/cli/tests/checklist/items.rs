@@ -37,7 +37,7 @@ const SUPPLIER: &str = "a dependency's author";
 
 const DELEGATED: &str = "cargo test -p taintward --test metrics_delegated";
 const BUDGETS: &str = "cargo test -p taintward-core --test budgets";
-const HEALTH: &str = "cargo test -p taintward-core --test node_lifecycle -- silent_on_purpose";
+const HEALTH: &str = "cargo test -p taintward-core --test engines -- silent_on_purpose";
 const EVICTION_EVENTS: &str = "cargo test -p taintward-controller --lib -- event_recorder";
 const OBSERVE: &str = "cargo test -p taintward --test real_server -- observe_writes_nothing";
 const REAL: &str = "cargo test -p taintward --test real_server";

@@ -26,7 +26,7 @@ const ROWS: &[(&str, &[Shows])] = &[
     ("NL-2", &[Elsewhere("flags: health/flags.rs")]),
     (
         "NL-5, AD-6",
-        &[Elsewhere("nodes of the script speak at the same time: crates/core/tests/node_lifecycle")],
+        &[Elsewhere("nodes of the script speak at the same time: crates/core/tests/engines/node_lifecycle")],
     ),
     (
         "NL-7",
@@ -51,15 +51,15 @@ const ROWS: &[(&str, &[Shows])] = &[
             Kind::Elsewhere,
         )],
     ),
-    ("NL-17", &[Elsewhere("pods: crates/core/tests/node_lifecycle")]),
-    ("NL-18", &[Elsewhere("pods: crates/core/tests/node_lifecycle")]),
+    ("NL-17", &[Elsewhere("pods: crates/core/tests/engines/node_lifecycle")]),
+    ("NL-18", &[Elsewhere("pods: crates/core/tests/engines/node_lifecycle")]),
     ("NL-19", &[Elsewhere("events: told.rs, crates/controller/src/node_lifecycle/reporting.rs")]),
     ("NL-20, NL-45", &[In(ANYWHERE, Kind::InSteps)]),
-    ("NL-21", &[Elsewhere("countdowns of pods: crates/core/tests/eviction")]),
+    ("NL-21", &[Elsewhere("countdowns of pods: crates/core/tests/engines/eviction")]),
     (
         "NL-22",
         &[Elsewhere(
-            "the first second after a start, when no node is silent yet: crates/core/tests/node_lifecycle",
+            "the first second after a start, when no node is silent yet: crates/core/tests/engines/node_lifecycle",
         )],
     ),
     (
@@ -75,7 +75,7 @@ const ROWS: &[(&str, &[Shows])] = &[
     ),
     ("NL-29", &[Elsewhere("what two histograms measure: told.rs")]),
     ("NL-40", &[In(&["the controller is killed and started while nodes are dead"], Kind::Elsewhere)]),
-    ("NL-41", &[Elsewhere("needs a rate of exactly 1: crates/core/tests/node_lifecycle")]),
+    ("NL-41", &[Elsewhere("needs a rate of exactly 1: crates/core/tests/engines/node_lifecycle")]),
     (
         "NL-42",
         &[Perhaps(
@@ -99,7 +99,7 @@ const ROWS: &[(&str, &[Shows])] = &[
             "a race between the two loops of kube-controller-manager",
         )],
     ),
-    ("NL-48", &[Elsewhere("countdowns of pods: crates/core/tests/node_lifecycle")]),
+    ("NL-48", &[Elsewhere("countdowns of pods: crates/core/tests/engines/node_lifecycle")]),
     ("NL-49", &[In(ANYWHERE, Kind::LiftedInSteps)]),
     (
         "S7",

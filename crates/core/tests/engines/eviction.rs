@@ -1,0 +1,28 @@
+//! Tests the eviction engine with one scenario per rule: the pod is evicted when it should be, and not before.
+
+mod absent;
+mod beside;
+mod cancelled;
+mod deadlines;
+mod exact;
+mod halves;
+mod holds;
+mod identity;
+mod marks;
+mod named;
+mod order;
+mod outage;
+mod refusals;
+mod relisted;
+mod restored;
+mod retold;
+mod slow;
+mod trouble;
+
+use crate::common::World;
+
+fn one_node() -> World {
+    let mut world = World::new();
+    world.add_node("n1");
+    world
+}

@@ -1,0 +1,241 @@
+//! Applies one step to a state: a change of the cluster, a delivery, a response, or the passing of time.
+
+use super::{FLIGHTS_MAX, Flight, KEY, REFUSED_AT_ONCE_MAX, REQUEST_MAX, Refusal, State, Step, spend};
+use crate::common::{self, bears};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::{Engine, Lane};
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
+use taintward_core::taint::TaintEffect;
+use taintward_core::time::Mono;
+
+impl State {
+    /// Returns the next state; `None` if the step is not possible.
+    pub(super) fn step(&self, step: Step) -> Option<Self> {
+        let mut next = self.clone();
+        next.take(step)?;
+        next.engine.tick(next.cluster.clock().mono);
+        next.engine.take_notices();
+        let wake = next.engine.next_wakeup().is_some_and(|at| at <= next.cluster.clock().mono);
+        // A retry that is due may wait for its pull; nothing else may.
+        assert!(!wake || next.engine.has_work(Lane::All, next.cluster.clock().mono));
+        Some(next)
+    }
+
+    fn take(&mut self, step: Step) -> Option<()> {
+        let tainted = !self.cluster.nodes[&0].taints.is_empty();
+        match step {
+            Step::Taint if !tainted => {
+                spend(&mut self.left.taints)?;
+                // The first has a `timeAdded`, the second has none.
+                let stamped = self.left.taints > 0;
+                self.happens(|cluster| cluster.taint(0, KEY, TaintEffect::NoExecute, stamped));
+            }
+            Step::Untaint if tainted => {
+                spend(&mut self.left.untaints)?;
+                self.happens(|cluster| cluster.untaint(0, KEY));
+            }
+            Step::Patience(seconds) if self.cluster.pods.contains_key(&0) => {
+                spend(&mut self.left.edits)?;
+                let tolerations = vec![bears(KEY, seconds)];
+                self.happens(|cluster| cluster.edit_pod(0, |pod| pod.fact.tolerations = tolerations));
+            }
+            Step::Recreate => {
+                spend(&mut self.left.recreations)?;
+                self.happens(|cluster| cluster.put_pod(0, 0, vec![bears(KEY, None)], false));
+            }
+            Step::HearNode => self.hear(true)?,
+            Step::HearPod => self.hear(false)?,
+            Step::Stall if !self.stalled => {
+                spend(&mut self.left.stalls)?;
+                self.stalled = true;
+                self.nodes.clear();
+            }
+            Step::Pull => self.pull()?,
+            Step::Commit(at) => self.commit(at)?,
+            Step::Answer(at) => self.answer(at, false)?,
+            Step::Lose(at) => {
+                spend(&mut self.left.losses)?;
+                self.answer(at, true)?;
+            }
+            Step::Pass => {
+                spend(&mut self.left.passes)?;
+                self.pass(1_300_000);
+            }
+            Step::List => {
+                spend(&mut self.left.lists)?;
+                self.list();
+            }
+            Step::Restart => {
+                spend(&mut self.left.restarts)?;
+                self.engine = EvictionEngine::new(EvictionConfig::default());
+                self.cluster.set_hold(common::held::Held::forget);
+                self.hold(self.cluster.hold.is_on());
+                self.heard = None;
+                // A request without a process that waits for its response matters only if it can still be committed.
+                self.flights.retain(|flight| flight.answer.is_none());
+                self.flights.iter_mut().for_each(|flight| flight.orphan = true);
+                self.list();
+            }
+            Step::Hold => {
+                spend(&mut self.left.holds)?;
+                self.hold(!self.cluster.hold.is_on());
+            }
+            other => self.go_wrong(other)?,
+        }
+        Some(())
+    }
+
+    /// Faults of servers, and of proxies before them.
+    fn go_wrong(&mut self, step: Step) -> Option<()> {
+        match step {
+            Step::Restore => {
+                spend(&mut self.left.restores)?;
+                self.cluster.now += 1;
+                self.cluster.restore().then_some(())?;
+                self.cluster.news.clear();
+                self.nodes.clear();
+                self.pods.clear();
+                self.rewound = true;
+            }
+            Step::Halve(at) => {
+                spend(&mut self.left.halves)?;
+                let flight =
+                    self.flights.get(at).filter(|flight| flight.answer.is_none() && !flight.orphan)?;
+                let EvictionEffect::DeletePod { pod, name, version, .. } = flight.effect.clone() else {
+                    return None;
+                };
+                self.cluster.half_delete(&pod, &name, version);
+                self.send_news();
+                self.answer(at, true)?;
+            }
+            Step::Deny(at) => {
+                spend(&mut self.left.denials)?;
+                let flight =
+                    self.flights.get(at).filter(|flight| flight.answer.is_none() && !flight.orphan)?;
+                // For a read the client would not accept it.
+                let denied = (!matches!(flight.effect, EvictionEffect::ReadPod { .. }))
+                    .then(|| failed(flight, ApiFailure::NotFound))?;
+                self.flights.remove(at);
+                self.engine.handle(denied, self.cluster.clock());
+            }
+            Step::Refuse => {
+                if !self.refuses {
+                    spend(&mut self.left.refusals)?;
+                }
+                self.refuses = !self.refuses;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    pub(super) fn hold(&mut self, on: bool) {
+        self.cluster.set_hold(|hold, now| hold.set(on, now));
+        self.engine.handle(EvictionInput::CountdownHold(on), self.cluster.clock());
+    }
+
+    pub(super) fn hear(&mut self, nodes: bool) -> Option<()> {
+        let (emitted, input) = if nodes { self.nodes.pop_front() } else { self.pods.pop_front() }?;
+        self.engine.handle(input, self.cluster.clock());
+        let heard = self.heard.get_or_insert((emitted, emitted));
+        *if nodes { &mut heard.0 } else { &mut heard.1 } = emitted;
+        Some(())
+    }
+
+    pub(super) fn pull(&mut self) -> Option<()> {
+        if self.flights.len() >= FLIGHTS_MAX {
+            return None;
+        }
+        let effect = self.engine.next_effect(Lane::All, self.cluster.clock())?;
+        self.flights.push(Flight { effect, sent: self.cluster.now, answer: None, orphan: false });
+        Some(())
+    }
+
+    pub(super) fn commit(&mut self, at: usize) -> Option<()> {
+        let flight = self.flights.get(at).filter(|flight| flight.answer.is_none())?.clone();
+        if let Some(failure) = self.refusal_of(&flight) {
+            self.refused += 1;
+            assert!(self.refused <= REFUSED_AT_ONCE_MAX, "D3: {} are refused at the same time", self.refused);
+            self.flights[at].answer = Some(failed(&flight, failure));
+            return Some(());
+        }
+        let cluster = &mut self.cluster;
+        let answer = match flight.effect {
+            EvictionEffect::ReadNode { node } => {
+                let result = Ok(cluster.read_node(&node));
+                EvictionInput::NodeConfirmed { node, sent: Mono::from_micros(flight.sent), result }
+            }
+            EvictionEffect::ReadPod { pod, name } => {
+                let half_deleted = cluster.is_half_deleted(&name);
+                EvictionInput::PodRead { pod, result: Ok(cluster.read_pod(&name)), half_deleted }
+            }
+            EvictionEffect::SetDisruptionTarget { pod, name, version, .. } => {
+                let result = cluster.set_mark(&pod, &name, version, true);
+                EvictionInput::Marked { pod, result }
+            }
+            EvictionEffect::ClearDisruptionTarget { pod, name } => {
+                let result = cluster.set_mark(&pod, &name, None, false).map(|_| ());
+                EvictionInput::Unmarked { pod, result }
+            }
+            EvictionEffect::DeletePod { pod, name, version, .. } => {
+                let result = cluster.delete(&pod, &name, version);
+                EvictionInput::Deleted { pod, result }
+            }
+        };
+        match flight.orphan {
+            true => drop(self.flights.remove(at)),
+            false => self.flights[at].answer = Some(answer),
+        }
+        self.send_news();
+        Some(())
+    }
+
+    /// How a request fails now; one of an earlier process is carried out or not.
+    fn refusal_of(&self, flight: &Flight) -> Option<ApiFailure> {
+        let refusal: Option<Refusal> = self.left.refusal.filter(|_| self.refuses && !flight.orphan);
+        refusal?.of(&flight.effect)
+    }
+
+    pub(super) fn answer(&mut self, at: usize, lost: bool) -> Option<()> {
+        let flight = self.flights.get(at).filter(|flight| !flight.orphan)?;
+        let answer = if lost { unavailable(flight) } else { flight.answer.clone()? };
+        self.flights.remove(at);
+        self.engine.handle(answer, self.cluster.clock());
+        Some(())
+    }
+
+    /// Time passes; requests that were not committed in time never are.
+    pub(super) fn pass(&mut self, micros: i64) {
+        self.cluster.now += micros;
+        self.refused = 0;
+        let now = self.cluster.now;
+        while let Some(at) =
+            self.flights.iter().position(|flight| flight.answer.is_none() && flight.sent + REQUEST_MAX < now)
+        {
+            let flight = self.flights.remove(at);
+            if !flight.orphan {
+                self.engine.handle(unavailable(&flight), self.cluster.clock());
+            }
+        }
+    }
+}
+
+fn unavailable(flight: &Flight) -> EvictionInput {
+    failed(flight, ApiFailure::Unavailable)
+}
+
+fn failed(flight: &Flight, gone: ApiFailure) -> EvictionInput {
+    match flight.effect.clone() {
+        EvictionEffect::ReadNode { node } => {
+            EvictionInput::NodeConfirmed { node, sent: Mono::from_micros(flight.sent), result: Err(gone) }
+        }
+        EvictionEffect::SetDisruptionTarget { pod, .. } => EvictionInput::Marked { pod, result: Err(gone) },
+        EvictionEffect::DeletePod { pod, .. } => EvictionInput::Deleted { pod, result: Err(gone) },
+        EvictionEffect::ReadPod { pod, .. } => {
+            EvictionInput::PodRead { pod, result: Err(gone), half_deleted: false }
+        }
+        EvictionEffect::ClearDisruptionTarget { pod, .. } => {
+            EvictionInput::Unmarked { pod, result: Err(gone) }
+        }
+    }
+}

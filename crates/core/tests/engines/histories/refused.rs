@@ -1,0 +1,118 @@
+//! Random histories of refusals: several kinds of them, of all requests or of one verb, everywhere or in one namespace,
+//! always or often, overlap and end. Every pod that became due meanwhile leaves soon after the last one, and no more
+//! requests are sent than a throttling server can serve.
+
+use crate::fleet::{Dice, Fleet};
+use std::collections::BTreeSet;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::EvictionEffect;
+use taintward_core::time::Span;
+
+/// How late the last pod may leave after the first request that succeeds, in addition to what the server asked for.
+const LATE_MAX: f64 = 5.0;
+
+/// The longest `Retry-After`, in seconds.
+const ASKED_MAX: u64 = 3;
+
+const HISTORIES: u64 = 40;
+const NAMESPACES: [&str; 3] = ["a", "b", "c"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Verb {
+    Read,
+    Mark,
+    Delete,
+}
+
+impl Verb {
+    const fn of(effect: &EvictionEffect) -> Self {
+        match effect {
+            EvictionEffect::ReadNode { .. } | EvictionEffect::ReadPod { .. } => Self::Read,
+            EvictionEffect::SetDisruptionTarget { .. } | EvictionEffect::ClearDisruptionTarget { .. } => {
+                Self::Mark
+            }
+            EvictionEffect::DeletePod { .. } => Self::Delete,
+        }
+    }
+}
+
+/// From one second to another, so many in ten requests fail that way.
+#[derive(Debug)]
+struct Refusals {
+    from: f64,
+    to: f64,
+    failure: ApiFailure,
+    verb: Option<Verb>,
+    namespace: Option<&'static str>,
+    in_ten: u64,
+}
+
+impl Refusals {
+    fn any(dice: &mut Dice) -> Self {
+        let failure = match dice.below(5) {
+            0 => ApiFailure::Forbidden,
+            1 => ApiFailure::Throttled(Some(Span::from_secs(1 + dice.below(ASKED_MAX).cast_signed()))),
+            2 => ApiFailure::Throttled(None),
+            3 => ApiFailure::Rejected,
+            _ => ApiFailure::Unavailable,
+        };
+        let verb = [None, Some(Verb::Read), Some(Verb::Mark), Some(Verb::Delete)][dice.below(4) as usize];
+        let namespace = (dice.below(2) == 0).then(|| NAMESPACES[dice.below(3) as usize]);
+        let from = 3.0 + dice.below(25) as f64;
+        let to = from + 2.0 + dice.below(30) as f64 + dice.below(100) as f64 / 100.0;
+        Self { from, to, failure, verb, namespace, in_ten: if dice.below(3) == 0 { 7 } else { 10 } }
+    }
+
+    fn hits(&self, now: f64, effect: &EvictionEffect, dice: &mut Dice) -> bool {
+        let namespace = match effect {
+            EvictionEffect::ReadNode { .. } => None,
+            EvictionEffect::ReadPod { name, .. }
+            | EvictionEffect::SetDisruptionTarget { name, .. }
+            | EvictionEffect::DeletePod { name, .. }
+            | EvictionEffect::ClearDisruptionTarget { name, .. } => Some(name.namespace()),
+        };
+        (self.from..self.to).contains(&now)
+            && self.verb.is_none_or(|verb| verb == Verb::of(effect))
+            && self.namespace.is_none_or(|refused| namespace == Some(refused))
+            && dice.below(10) < self.in_ten
+    }
+}
+
+const fn kind(failure: ApiFailure) -> &'static str {
+    match failure {
+        ApiFailure::Forbidden => "403",
+        ApiFailure::Throttled(_) => "429",
+        ApiFailure::Rejected => "denied",
+        ApiFailure::Unavailable => "5xx",
+        ApiFailure::NotFound | ApiFailure::Conflict => "no refusal",
+    }
+}
+
+#[test]
+fn after_any_refusals_every_due_pod_leaves_soon() {
+    let (mut refused, mut latest) = (BTreeSet::new(), 0.0_f64);
+    for seed in 1..=HISTORIES {
+        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let troubles: Vec<Refusals> = (0..1 + dice.below(4)).map(|_| Refusals::any(&mut dice)).collect();
+        let end = troubles.iter().map(|one| one.to).fold(0.0, f64::max);
+        let (nodes, count) = (1 + dice.below(6) as usize, 10 + dice.below(60));
+        let any_pod =
+            |dice: &mut Dice| (NAMESPACES[dice.below(3) as usize], 2 + dice.below(50).cast_signed());
+        let pods: Vec<_> = (0..count).map(|_| any_pod(&mut dice)).collect();
+        let mut fleet = Fleet::new(nodes, &pods);
+        fleet.run(end + 20.0, |fleet, effect| {
+            let trouble = troubles.iter().find(|one| one.hits(fleet.now, effect, &mut dice));
+            let failure = trouble.map(|one| one.failure);
+            refused.extend(failure.map(|failure| (kind(failure), Verb::of(effect))));
+            (failure, 0.01 + dice.below(20) as f64 / 1000.0)
+        });
+        let late = fleet.last_left(end) - (fleet.first_success(end) - end).min(2.0);
+        assert!(late <= LATE_MAX + ASKED_MAX as f64, "seed {seed}: {late} s after {troubles:?}");
+        latest = latest.max(late);
+        let rate = fleet.rate_max(0.0, end);
+        assert!(rate <= 100 + pods.len(), "seed {seed}: {rate} requests in a second of {troubles:?}");
+        assert!(fleet.half_deleted.is_empty(), "no DELETE was carried out in part");
+    }
+    println!("at most {latest} s late");
+    assert_eq!(refused.len(), 4 * 3, "each kind of refusal of each verb occurs: {refused:?}");
+}

@@ -1,0 +1,400 @@
+//! Explores every interleaving of a cluster of two nodes in one zone, breadth first.
+//!
+//! - Prints the path to a NoExecute taint that came within the grace period (S7) or above the rate (S6), or to a state
+//!   from which a fair run does not end well (NL-7, L7).
+//! - `EXHAUSTIVE_STATES` sets the number of states.
+
+use crate::node_lifecycle::world::zone;
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::{Engine, Lane, LiveRead};
+use taintward_core::identity::{NodeName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{
+    ConditionKind, ConditionStatus, LeaseFact, LiveNodeAndLease, ManagedTaint, ManagedTaints, NodeCondition,
+    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEffect, NodeLifecycleEngine,
+    NodeLifecycleInput as Input, PlatformLabels,
+};
+use taintward_core::object_event::ObjectEvent;
+use taintward_core::taint::Taint;
+use taintward_core::time::{Mono, Now, Wall};
+
+mod search;
+
+const STATES_MAX: usize = 40_000;
+const SECOND: i64 = 1_000_000;
+const GRACE: i64 = 50 * SECOND;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    /// The second node sends a heartbeat; the first always does.
+    Beat,
+    HearLease,
+    HearNode,
+    Pull,
+    Commit,
+    Answer,
+    /// The response is lost, committed or not.
+    Lose,
+    Pass(i64),
+    Restart,
+    List,
+    /// A list starts and is aborted; the watch continues.
+    BreakList,
+}
+
+const STEPS: [Step; 11] = [
+    Step::Pull,
+    Step::HearNode,
+    Step::HearLease,
+    Step::Commit,
+    Step::Answer,
+    Step::Beat,
+    Step::Pass(12),
+    Step::Lose,
+    Step::Restart,
+    Step::List,
+    Step::BreakList,
+];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    now: i64,
+    engine: NodeLifecycleEngine,
+    nodes: [NodeHealthFact; 2],
+    leases: [LeaseFact; 2],
+    beat: i64,
+    /// When it last was silent for longer than the grace period, and then sent a heartbeat.
+    silent_at: Option<i64>,
+    version: u64,
+    tainted: Vec<i64>,
+    flight: Option<(NodeLifecycleEffect, i64, Option<Input>)>,
+    node_news: VecDeque<NodeHealthFact>,
+    lease_news: VecDeque<LeaseFact>,
+    beats: u8,
+    passes: u8,
+    losses: u8,
+    restarts: u8,
+    lists: u8,
+}
+
+fn spend(budget: &mut u8) -> Option<()> {
+    *budget = budget.checked_sub(1)?;
+    Some(())
+}
+
+impl State {
+    fn first(beats: u8, passes: u8, losses: u8, restarts: u8, lists: u8) -> Self {
+        let ready = NodeCondition {
+            kind: ConditionKind::Ready,
+            status: ConditionStatus::True,
+            heartbeat: Some(Wall::from_secs(1)),
+        };
+        let node = |name: &str| NodeHealthFact {
+            name: NodeName::new(name),
+            uid: Uid::new(name),
+            version: Some(ResourceVersion(1)),
+            created: Some(Wall::from_secs(0)),
+            zone: zone("a"),
+            excluded: false,
+            unschedulable: false,
+            taints: Vec::new(),
+            conditions: vec![ready],
+            platform: PlatformLabels::default(),
+        };
+        let lease = |name: &str| LeaseFact {
+            node: NodeName::new(name),
+            version: Some(ResourceVersion(1)),
+            renewed: Some(Wall::from_secs(1)),
+        };
+        let mut state = Self {
+            now: 0,
+            engine: NodeLifecycleEngine::new(NodeLifecycleConfig::default()),
+            nodes: ["n0", "n1"].map(node),
+            leases: ["n0", "n1"].map(lease),
+            beat: 0,
+            silent_at: None,
+            version: 1,
+            tainted: Vec::new(),
+            flight: None,
+            node_news: VecDeque::new(),
+            lease_news: VecDeque::new(),
+            beats,
+            passes,
+            losses,
+            restarts,
+            lists,
+        };
+        state.list();
+        // Known and healthy for as long as a grace period, then silent for most of another.
+        (0..5).for_each(|_| state.pass(12));
+        state.renew(1);
+        state.lease_news.drain(..).for_each(drop);
+        state.list();
+        (0..4).for_each(|_| state.pass(12));
+        state
+    }
+
+    fn clock(&self) -> Now {
+        Now::exact(Mono::from_micros(self.now), Wall::from_micros(1_800_000_000 * SECOND + self.now))
+    }
+
+    fn tell(&mut self, input: Input) {
+        let now = self.clock();
+        self.engine.handle(input, now);
+        self.engine.take_notices();
+    }
+
+    fn list(&mut self) {
+        self.node_news.clear();
+        self.lease_news.clear();
+        let silent_since = Some(self.clock().mono);
+        self.tell(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
+        self.tell(Input::Nodes(ObjectEvent::ListStarted { silent_since }));
+        for fact in self.nodes.clone() {
+            self.tell(Input::Nodes(ObjectEvent::Applied { fact, listed: true }));
+        }
+        self.tell(Input::Nodes(ObjectEvent::ListCompleted));
+        self.tell(Input::Leases(ObjectEvent::ListStarted { silent_since }));
+        for fact in self.leases.clone() {
+            self.tell(Input::Leases(ObjectEvent::Applied { fact, listed: true }));
+        }
+        self.tell(Input::Leases(ObjectEvent::ListCompleted));
+    }
+
+    /// A node renews its lease, and posts that it is ready if its object says otherwise.
+    fn renew(&mut self, which: usize) {
+        self.version += 2;
+        let wall = self.clock().wall;
+        let lease = &mut self.leases[which];
+        (lease.version, lease.renewed) = (Some(ResourceVersion(self.version)), Some(wall));
+        self.lease_news.push_back(lease.clone());
+        let node = &mut self.nodes[which];
+        if node.conditions[0].status != ConditionStatus::True {
+            node.conditions[0] =
+                NodeCondition { status: ConditionStatus::True, heartbeat: Some(wall), ..node.conditions[0] };
+            node.version = Some(ResourceVersion(self.version + 1));
+            self.node_news.push_back(node.clone());
+        }
+        if which == 1 {
+            self.silent_at = (self.now - self.beat > GRACE).then_some(self.now).or(self.silent_at);
+            self.beat = self.now;
+        }
+    }
+
+    fn pass(&mut self, seconds: i64) {
+        self.now += seconds * SECOND;
+        self.version += 2;
+        let wall = self.clock().wall;
+        self.leases[0].version = Some(ResourceVersion(self.version));
+        self.leases[0].renewed = Some(wall);
+        let fact = self.leases[0].clone();
+        self.tell(Input::Leases(ObjectEvent::Applied { fact, listed: false }));
+        self.tell(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
+    }
+
+    fn step(&self, step: Step) -> Option<Self> {
+        let mut next = self.clone();
+        next.take(step)?;
+        next.engine.tick(next.clock().mono);
+        next.engine.take_notices();
+        Some(next)
+    }
+
+    fn take(&mut self, step: Step) -> Option<()> {
+        match step {
+            Step::Beat => {
+                spend(&mut self.beats)?;
+                self.renew(1);
+            }
+            Step::HearLease => {
+                let fact = self.lease_news.pop_front()?;
+                self.tell(Input::Leases(ObjectEvent::Applied { fact, listed: false }));
+            }
+            Step::HearNode => {
+                let fact = self.node_news.pop_front()?;
+                self.tell(Input::Nodes(ObjectEvent::Applied { fact, listed: false }));
+            }
+            Step::Pull if self.flight.is_none() => {
+                let effect = self.engine.next_effect(Lane::All, self.clock())?;
+                self.flight = Some((effect, self.now, None));
+            }
+            Step::Commit => self.commit()?,
+            Step::Answer => {
+                let answer = self.flight.as_ref()?.2.clone()?;
+                self.flight = None;
+                self.tell(answer);
+            }
+            Step::Lose => {
+                spend(&mut self.losses)?;
+                let (effect, sent, _) = self.flight.take()?;
+                self.tell(lost(&effect, sent));
+            }
+            Step::Pass(seconds) => {
+                spend(&mut self.passes)?;
+                self.pass(seconds);
+            }
+            Step::Restart => {
+                spend(&mut self.restarts)?;
+                self.engine = NodeLifecycleEngine::new(NodeLifecycleConfig::default());
+                self.flight = None;
+                self.list();
+            }
+            Step::List => {
+                spend(&mut self.lists)?;
+                self.list();
+            }
+            Step::BreakList => {
+                spend(&mut self.lists)?;
+                let silent_since = Some(self.clock().mono);
+                self.tell(Input::Leases(ObjectEvent::ListStarted { silent_since }));
+                let fact = self.leases[0].clone();
+                self.tell(Input::Leases(ObjectEvent::Applied { fact, listed: true }));
+                self.tell(Input::Leases(ObjectEvent::ListAborted));
+            }
+            Step::Pull => return None,
+        }
+        Some(())
+    }
+
+    fn commit(&mut self) -> Option<()> {
+        let (effect, sent, answer) = self.flight.clone()?;
+        if answer.is_some() || self.now - sent > 10 * SECOND {
+            return None;
+        }
+        let sent = Mono::from_micros(sent);
+        let answer = match &effect {
+            NodeLifecycleEffect::ReadNode { node } => {
+                let at = usize::from(node.as_str() == "n1");
+                let (node_fact, lease) = (self.nodes[at].clone(), self.leases[at].clone());
+                let result =
+                    Ok(LiveNodeAndLease { node: LiveRead::Found(node_fact), lease: LiveRead::Found(lease) });
+                Input::Confirmed { node: node.clone(), sent, result }
+            }
+            NodeLifecycleEffect::PatchTaints { node, version, add, remove, .. } => {
+                let result = self.write(&node.name, *version, |fact| {
+                    fact.taints.retain(|taint| !ManagedTaint::of(taint).is_some_and(|own| remove.has(own)));
+                    fact.taints.extend(add.iter().map(taint));
+                });
+                Input::Written { node: node.name.clone(), result }
+            }
+            NodeLifecycleEffect::SetConditionsUnknown { node, version, .. } => {
+                let result = self
+                    .write(&node.name, *version, |fact| fact.conditions[0].status = ConditionStatus::Unknown);
+                Input::Written { node: node.name.clone(), result }
+            }
+            other => panic!("no {other:?} is expected here"),
+        };
+        self.flight.as_mut()?.2 = Some(answer);
+        Some(())
+    }
+
+    fn write(
+        &mut self,
+        name: &NodeName,
+        version: Option<ResourceVersion>,
+        write: impl FnOnce(&mut NodeHealthFact),
+    ) -> Result<Option<ResourceVersion>, ApiFailure> {
+        assert_eq!(name.as_str(), "n1", "the first is healthy");
+        let fact = &mut self.nodes[1];
+        if version != fact.version {
+            return Err(ApiFailure::Conflict);
+        }
+        let before = ManagedTaints::of(&fact.taints).no_execute();
+        write(fact);
+        self.version += 2;
+        fact.version = Some(ResourceVersion(self.version));
+        self.node_news.push_back(fact.clone());
+        let after = ManagedTaints::of(&fact.taints).no_execute();
+        if before.is_empty() && !after.is_empty() {
+            // A read may be two seconds old, and a request in flight for ten.
+            let was_silent = self.silent_at.is_some_and(|at| self.now - at <= 12 * SECOND);
+            let is_silent = self.now - self.beat > GRACE;
+            assert!(is_silent || was_silent, "S7: a heartbeat {} ago", self.now - self.beat);
+            assert!(self.tainted.last().is_none_or(|last| self.now - last >= 10 * SECOND), "S6");
+            self.tainted.push(self.now);
+        }
+        Ok(Some(ResourceVersion(self.version)))
+    }
+
+    /// From here on nothing goes wrong: the node is alive, or is not.
+    fn run_fairly(mut self, alive: bool) {
+        for _ in 0..20 {
+            if alive {
+                self.renew(1);
+            }
+            for _ in 0..60 {
+                while self.take(Step::HearNode).is_some() || self.take(Step::HearLease).is_some() {}
+                while self.take(Step::Commit).is_some() || self.take(Step::Answer).is_some() {}
+                if self.flight.is_some() {
+                    self.losses = 1;
+                    self.take(Step::Lose);
+                }
+                if self.take(Step::Pull).is_none() {
+                    break;
+                }
+            }
+            self.pass(5);
+            self.engine.tick(self.clock().mono);
+        }
+        let own = ManagedTaints::of(&self.nodes[1].taints);
+        match alive {
+            true => assert_eq!(own, ManagedTaints::NONE, "L7"),
+            false => {
+                assert!(
+                    own.has(ManagedTaint::UnreachableNoExecute) && own.has(ManagedTaint::Unreachable),
+                    "{own:?}"
+                )
+            }
+        }
+    }
+
+    fn fingerprint(&self) -> u128 {
+        let hash = |salt: u8| {
+            let mut hasher = DefaultHasher::new();
+            salt.hash(&mut hasher);
+            self.hash(&mut hasher);
+            u128::from(hasher.finish())
+        };
+        hash(0) << 64 | hash(0xa5)
+    }
+}
+
+fn taint(own: ManagedTaint) -> Taint {
+    Taint { key: own.key().into(), value: "".into(), effect: own.effect(), time_added: None }
+}
+
+fn lost(effect: &NodeLifecycleEffect, sent: i64) -> Input {
+    let gone = ApiFailure::Unavailable;
+    match effect {
+        NodeLifecycleEffect::ReadNode { node } => {
+            Input::Confirmed { node: node.clone(), sent: Mono::from_micros(sent), result: Err(gone) }
+        }
+        NodeLifecycleEffect::PatchTaints { node, .. }
+        | NodeLifecycleEffect::SetConditionsUnknown { node, .. }
+        | NodeLifecycleEffect::PatchLabels { node, .. } => {
+            Input::Written { node: node.name.clone(), result: Err(gone) }
+        }
+        NodeLifecycleEffect::SetPodNotReady { pod, .. } => {
+            Input::PodMarked { pod: pod.clone(), result: Err(gone) }
+        }
+    }
+}
+
+#[test]
+fn no_interleaving_taints_wrongly_and_every_state_ends_well() {
+    let states_max = std::env::var("EXHAUSTIVE_STATES").ok().and_then(|text| text.parse().ok());
+    let mut states = 0;
+    for (beats, passes, losses, restarts, lists) in
+        [(1, 4, 0, 0, 0), (1, 3, 2, 0, 0), (0, 8, 1, 1, 0), (1, 7, 0, 1, 1), (2, 6, 1, 0, 1)]
+    {
+        let first = State::first(beats, passes, losses, restarts, lists);
+        let (found, tainted) = search::explore(first, states_max.unwrap_or(STATES_MAX));
+        println!(
+            "beats {beats}, passes {passes}, losses {losses}, restarts {restarts}, lists {lists}: {found} states, {tainted} tainted"
+        );
+        assert!(tainted > 0, "no node is tainted: the scope shows nothing");
+        states += found;
+    }
+    println!("{states} states");
+}

@@ -1,0 +1,339 @@
+//! Tests node lifecycle with random sequences of events; every commit is checked.
+
+use crate::node_lifecycle::world::{SECOND, World};
+use crate::node_lifecycle::{list_aborted, list_completed, list_started};
+use proptest::prelude::*;
+use proptest::test_runner::Config as Runs;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::Engine;
+use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{
+    ConditionKind, ConditionStatus, LeaseFact, ManagedTaints, NodeCondition, NodeHealthFact,
+    NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags, NodeLifecycleInput, PlatformLabels,
+    PodReadinessFact, WatchedKind,
+};
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
+use taintward_core::time::{Mono, Now, Wall};
+
+#[derive(Clone, Debug)]
+enum Command {
+    Kill(u8),
+    Revive(u8),
+    Ready(u8, bool),
+    Cordon(u8, bool),
+    Exclude(u8),
+    Move(u8, u8),
+    Replace(u8),
+    Bind(u8, u8),
+    Pass(i64),
+    Pause(i64),
+    Cut(i64, bool),
+    Lag(i64),
+    List,
+    Restart(i64),
+    Follow(i64),
+    Faults(Vec<u8>),
+    LoseLeases(i64),
+    BreakList(i64, bool),
+}
+
+const NODES: u8 = 9;
+
+fn commands() -> impl Strategy<Value = Vec<Command>> {
+    let node = 0..NODES;
+    let some_time = prop_oneof![3 => 0i64..30, 3 => 30i64..80, 1 => 80i64..700];
+    let one = prop_oneof![
+        6 => node.clone().prop_map(Command::Kill),
+        3 => node.clone().prop_map(Command::Revive),
+        3 => (node.clone(), any::<bool>()).prop_map(|(node, ready)| Command::Ready(node, ready)),
+        1 => (node.clone(), any::<bool>()).prop_map(|(node, on)| Command::Cordon(node, on)),
+        1 => node.clone().prop_map(Command::Exclude),
+        1 => (node.clone(), 0u8..3).prop_map(|(node, zone)| Command::Move(node, zone)),
+        1 => node.clone().prop_map(Command::Replace),
+        1 => (0u8..20, node).prop_map(|(pod, node)| Command::Bind(pod, node)),
+        10 => some_time.clone().prop_map(Command::Pass),
+        1 => some_time.clone().prop_map(Command::Pause),
+        1 => (some_time.clone(), any::<bool>()).prop_map(|(time, noticed)| Command::Cut(time, noticed)),
+        1 => (0i64..90).prop_map(Command::Lag),
+        1 => Just(Command::List),
+        2 => (0i64..40).prop_map(Command::Restart),
+        1 => some_time.clone().prop_map(Command::Follow),
+        2 => prop::collection::vec(0u8..7, 1..8).prop_map(Command::Faults),
+        1 => some_time.clone().prop_map(Command::LoseLeases),
+        1 => (some_time, any::<bool>()).prop_map(|(time, nodes)| Command::BreakList(time, nodes)),
+    ];
+    prop::collection::vec(one, 1..40)
+}
+
+fn name(node: u8) -> String {
+    format!("{}{}", ["a", "b"][usize::from(node % 2)], node / 2)
+}
+
+fn perform(world: &mut World, command: Command) {
+    match command {
+        Command::Kill(node) => world.kill(&[&name(node)]),
+        Command::Revive(node) => world.revive(&[&name(node)]),
+        Command::Ready(node, ready) => world.set_ready(&name(node), ready),
+        Command::Cordon(node, on) => world.edit(&name(node), |node| node.unschedulable = on),
+        Command::Exclude(node) => world.edit(&name(node), |node| node.excluded = !node.excluded),
+        Command::Move(node, zone) => {
+            world.edit(&name(node), |node| {
+                node.zone = crate::node_lifecycle::world::zone(["a", "b", "c"][usize::from(zone)])
+            });
+        }
+        Command::Replace(node) => {
+            world.remove_node(&name(node));
+            world.add_node(&name(node), "a");
+        }
+        Command::Bind(pod, node) => world.bind(&format!("pod-{pod}"), &name(node)),
+        Command::Pass(time) => world.pass(time),
+        Command::Pause(time) => {
+            world.paused = true;
+            world.pass(time);
+            world.paused = false;
+        }
+        Command::Cut(time, noticed) => {
+            world.api = false;
+            if noticed {
+                let since = world.clock().mono;
+                world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Nodes, since });
+                world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
+            }
+            world.pass(time);
+            world.api = true;
+            world.list(false);
+        }
+        Command::Lag(time) => world.lease_lag = time * SECOND,
+        Command::List => world.list(false),
+        Command::Restart(time) => {
+            world.crash();
+            world.pass(time);
+            world.start();
+        }
+        Command::Follow(time) => {
+            (world.leading, world.observing) = (false, time % 2 == 0);
+            world.pass(time);
+            (world.leading, world.observing) = (true, false);
+            world.tell(NodeLifecycleInput::BecameLeader);
+        }
+        Command::Faults(faults) => {
+            let fault = |choice| match choice {
+                0 => Some(ApiFailure::Unavailable),
+                1 => Some(ApiFailure::Conflict),
+                2 => Some(ApiFailure::Throttled(None)),
+                _ => None,
+            };
+            world.faults = faults.into_iter().map(fault).collect();
+        }
+        Command::LoseLeases(time) => {
+            let since = world.clock().mono;
+            world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
+            world.pass(time);
+            world.tell(NodeLifecycleInput::StreamRecovered { stream: WatchedKind::Leases });
+        }
+        Command::BreakList(time, nodes) => {
+            let stream = if nodes { WatchedKind::Nodes } else { WatchedKind::Leases };
+            let silent_since = Some(world.clock().mono);
+            world.tell(list_started(stream, silent_since));
+            world.pass(time);
+            world.tell(list_aborted(stream));
+        }
+    }
+}
+
+fn runs() -> Runs {
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Runs::default().cases } else { 1_000 };
+    Runs { cases, failure_persistence: None, max_shrink_iters: 5_000, ..Runs::default() }
+}
+
+fn world() -> World {
+    let mut world = World::unsettled(&[("a", 5), ("b", 4)], NodeLifecycleFlags::default());
+    world.pass(100);
+    world
+}
+
+proptest! {
+    #![proptest_config(runs())]
+
+    /// S6, S7, S8, NL-27, NL-45 at every commit, whatever goes wrong; and when nothing goes wrong any more, all dead
+    /// nodes are tainted, no other is, and nothing more is written.
+    #[test]
+    fn no_node_is_tainted_by_mistake_and_in_the_end_all_dead_ones_are(commands in commands()) {
+        let mut world = world();
+        for command in commands {
+            perform(&mut world, command);
+        }
+        world.faults.clear();
+        world.lease_lag = 0;
+        world.list(false);
+        // Most nodes of each zone are alive, so that no zone stops and not all nodes are down.
+        for node in 0..NODES {
+            let name = name(node);
+            world.edit(&name, |fact| (fact.zone, fact.excluded) = (crate::node_lifecycle::world::zone(&name[..1]), false));
+            if node < 6 {
+                world.revive(&[&name]);
+                world.set_ready(&name, true);
+            }
+        }
+        world.pass(300);
+        for (name, kubelet) in &world.kubelets {
+            let evicted = !world.own(name).no_execute().is_empty();
+            prop_assert_eq!(evicted, !kubelet.alive || !kubelet.ready, "{}: {:?}", name, kubelet);
+            prop_assert_ne!(world.own(name).no_execute(), ManagedTaints::NO_EXECUTE);
+        }
+        let written = world.commits.len();
+        world.pass(400);
+        prop_assert_eq!(written, world.commits.len(), "nothing changes, nothing is written");
+    }
+
+    /// The same facts at one moment make the same engine, in any order and any number of repetitions (NL-43).
+    #[test]
+    fn order_and_number_of_facts_do_not_matter(
+        facts in prop::collection::vec(fact(), 1..30),
+        choices in prop::collection::vec(any::<u8>(), 1..200),
+    ) {
+        let straight = engine(&facts);
+        prop_assert_eq!(straight, engine(&retold(&facts, &choices)));
+    }
+}
+
+/// A fact about one of a few objects, from a few numbers.
+fn fact() -> impl Strategy<Value = NodeLifecycleInput> {
+    (0u8..12, 0u8..4, any::<[u8; 4]>()).prop_map(|(kind, object, numbers)| made(kind, object, numbers))
+}
+
+fn made(kind: u8, object: u8, [one, two, three, four]: [u8; 4]) -> NodeLifecycleInput {
+    let node = NodeName::new(&format!("n{object}"));
+    match kind {
+        0..6 => NodeLifecycleInput::Nodes(ObjectEvent::Applied {
+            fact: node_fact(node, [one, two, three, four]),
+            listed: false,
+        }),
+        6 => NodeLifecycleInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&node, None))),
+        7 => NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(&node, None))),
+        8 | 9 => {
+            let renewed = Some(Wall::from_secs(i64::from(one)));
+            NodeLifecycleInput::Leases(ObjectEvent::Applied {
+                fact: LeaseFact { node, version: None, renewed },
+                listed: false,
+            })
+        }
+        10 => NodeLifecycleInput::Leases(ObjectEvent::Undecodable(ObjectRef::node(&node, None))),
+        _ => {
+            let ready =
+                [None, Some(ConditionStatus::True), Some(ConditionStatus::False)][usize::from(one % 3)];
+            let uid = Uid::new(&format!("{object}"));
+            NodeLifecycleInput::Pods(ObjectEvent::Applied {
+                fact: PodReadinessFact { id: PodId::new(uid, PodName::new("default", "p")), node, ready },
+                listed: false,
+            })
+        }
+    }
+}
+
+fn node_fact(name: NodeName, [one, two, three, four]: [u8; 4]) -> NodeHealthFact {
+    let status = [
+        ConditionStatus::True,
+        ConditionStatus::False,
+        ConditionStatus::Unknown,
+        ConditionStatus::True,
+        ConditionStatus::Other,
+    ][usize::from(one % 5)];
+    let heartbeat = Some(Wall::from_secs(i64::from(two)));
+    let ready = NodeCondition { kind: ConditionKind::Ready, status, heartbeat };
+    NodeHealthFact {
+        uid: Uid::new(&format!("{name}-{}", three % 2)),
+        name,
+        version: None,
+        created: Some(Wall::from_secs(0)),
+        zone: crate::node_lifecycle::world::zone(["a", "b"][usize::from(three / 2 % 2)]),
+        excluded: four % 5 == 0,
+        unschedulable: four % 3 == 0,
+        taints: Vec::new(),
+        conditions: vec![ready],
+        platform: PlatformLabels::default(),
+    }
+}
+
+fn engine(facts: &[NodeLifecycleInput]) -> NodeLifecycleEngine {
+    let now = Now::exact(Mono::from_secs(1_000), Wall::from_secs(1_800_000_000));
+    let mut engine = NodeLifecycleEngine::new(NodeLifecycleConfig::default());
+    for stream in [WatchedKind::Nodes, WatchedKind::Leases] {
+        engine.handle(list_started(stream, None), now);
+        engine.handle(list_completed(stream), now);
+    }
+    engine.handle(NodeLifecycleInput::OwnRequestSucceeded { sent: now.mono }, now);
+    facts.iter().for_each(|fact| engine.handle(fact.clone(), now));
+    engine.tick(now.mono);
+    engine.take_notices();
+    engine
+}
+
+/// Another order that keeps each object's own; some facts twice.
+fn retold(facts: &[NodeLifecycleInput], choices: &[u8]) -> Vec<NodeLifecycleInput> {
+    let object = |fact: &NodeLifecycleInput| match fact {
+        NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, .. }) => (0, fact.name.clone()),
+        NodeLifecycleInput::Nodes(ObjectEvent::Deleted(node) | ObjectEvent::Undecodable(node)) => {
+            (0, node.node_name())
+        }
+        NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, .. }) => (1, fact.node.clone()),
+        NodeLifecycleInput::Leases(ObjectEvent::Undecodable(lease)) => (1, lease.node_name()),
+        NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, .. }) => (2, fact.node.clone()),
+        other => panic!("not a fact: {other:?}"),
+    };
+    let mut left: Vec<NodeLifecycleInput> = facts.to_vec();
+    let mut choices = choices.iter().copied().cycle();
+    let mut told = Vec::new();
+    while !left.is_empty() {
+        let choice = usize::from(choices.next().expect("a cycle does not end"));
+        let chosen = object(&left[choice % left.len()]);
+        let first = left.iter().position(|fact| object(fact) == chosen).expect("the fact exists");
+        let fact = left.remove(first);
+        told.push(fact.clone());
+        if choice % 3 == 0 {
+            told.push(fact);
+        }
+    }
+    told
+}
+
+proptest! {
+    #![proptest_config(Runs { cases: 300, ..runs() })]
+
+    /// A node whose lease advances within the grace period is never tainted, however late and however often its events
+    /// arrive: the live read comes first.
+    #[test]
+    fn a_node_that_renews_in_time_is_never_tainted(
+        lags in prop::collection::vec(0i64..200, 1..12),
+        repeats in prop::collection::vec(any::<bool>(), 12),
+    ) {
+        let mut world = world();
+        world.kill(&["b3"]);
+        for (lag, repeat) in lags.into_iter().zip(repeats) {
+            world.lease_lag = lag * SECOND;
+            world.pass(45);
+            if repeat {
+                let again = world.stored["a0"].lease.clone().expect("it has a lease");
+                let old = LeaseFact { version: Some(ResourceVersion(2)), renewed: Some(Wall::from_secs(0)), ..again.clone() };
+                world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: again, listed: false }));
+                world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: old, listed: false }));
+            }
+        }
+        prop_assert!(world.commits.iter().all(|commit| commit.node == "b3"), "{:?}", world.commits);
+    }
+}
+
+/// The sequences are meaningful: in most of them some node is tainted NoExecute.
+#[test]
+fn sequences_taint() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let tainting = (0..100).filter(|_| {
+        let commands = commands().new_tree(&mut runner).expect("a sequence").current();
+        let mut world = world();
+        commands.into_iter().for_each(|command| perform(&mut world, command));
+        !world.judge.evictions.is_empty()
+    });
+    let tainting = tainting.count();
+    assert!(tainting > 50, "{tainting} of 100");
+}

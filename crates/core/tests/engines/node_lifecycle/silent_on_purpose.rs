@@ -1,0 +1,120 @@
+//! Tests a zone whose kubelets are hostile: they become silent, recover, or report not ready, in any order.
+//!
+//! - Their own zone's rate holds and no live node is tainted as silent (S6); other zones behave as without them, to the
+//!   microsecond.
+
+use crate::node_lifecycle::world::{Commit, World};
+
+/// A hostile zone larger than all others together, and a small one; so that the hostile zone has the most influence.
+const ZONES: [(&str, usize); 3] = [("hostile", 30), ("b", 6), ("c", 4)];
+const HOSTILE: usize = ZONES[0].1;
+/// Two honest nodes die meanwhile, each in its own zone.
+const DEATHS: [(i64, &str); 2] = [(40, "b2"), (400, "c0")];
+/// In seconds.
+const LASTS: i64 = 1200;
+const SEEDS: u64 = if cfg!(debug_assertions) { 30 } else { 300 };
+
+/// The next action of a hostile kubelet.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Silence,
+    Speak,
+    NotReady,
+    Ready,
+}
+
+fn act(world: &mut World, number: usize, act: Act) {
+    let name = format!("hostile{number}");
+    match act {
+        Act::Silence => world.kill(&[&name]),
+        Act::Speak => world.revive(&[&name]),
+        Act::NotReady => world.set_ready(&name, false),
+        Act::Ready => world.set_ready(&name, true),
+    }
+}
+
+/// Lets time pass while others act. Returns what was written to the other nodes.
+fn history(mut acts: impl FnMut(i64, &mut World)) -> (World, Vec<Commit>) {
+    let mut world = World::new(&ZONES);
+    for second in 0..LASTS {
+        for (at, name) in DEATHS {
+            if at == second {
+                world.kill(&[name]);
+            }
+        }
+        acts(second, &mut world);
+        world.pass(1);
+    }
+    let honest = world.commits.iter().filter(|it| !it.node.starts_with("hostile")).cloned().collect();
+    (world, honest)
+}
+
+fn assert_no_other_node_pays(what: &str, acts: impl FnMut(i64, &mut World)) -> World {
+    let (calm, expected) = history(|_, _| ());
+    assert_eq!(calm.tainted(), ["b2", "c0"], "pods are evicted from the dead nodes only");
+    let (world, found) = history(acts);
+    assert_eq!(found, expected, "{what}");
+    let honest: Vec<_> = world.tainted().into_iter().filter(|name| !name.starts_with("hostile")).collect();
+    assert_eq!(honest, ["b2", "c0"], "{what}");
+    world
+}
+
+fn all(world: &mut World, what: Act) {
+    (0..HOSTILE).for_each(|number| act(world, number, what));
+}
+
+/// The moments that are best for them: when the first of the others dies, before, when it is declared silent, when it
+/// is its turn.
+#[test]
+fn a_zone_that_becomes_silent_at_the_same_time_hastens_and_stops_nothing_elsewhere() {
+    for moment in [0, 39, 40, 41, 80, 89, 90, 91, 100, 399, 450] {
+        for what in [Act::Silence, Act::NotReady] {
+            let world = assert_no_other_node_pays(&format!("{what:?} at {moment}"), |second, world| {
+                if second == moment {
+                    all(world, what);
+                }
+            });
+            // The checker counted: one in ten seconds. That is the result of their own silence.
+            let gone = world.tainted().iter().filter(|name| name.starts_with("hostile")).count();
+            assert!((1..=HOSTILE).contains(&gone), "{what:?} at {moment}: {gone}");
+        }
+    }
+}
+
+/// Into and out of every state of a zone, at the fastest possible pace.
+#[test]
+fn a_zone_that_comes_and_goes_hastens_and_stops_nothing_elsewhere() {
+    for period in [11, 41, 45, 51, 60, 97] {
+        assert_no_other_node_pays(&format!("every {period} s"), |second, world| {
+            if second % period == 0 {
+                all(world, if second / period % 2 == 0 { Act::Silence } else { Act::Speak });
+            }
+        });
+    }
+}
+
+#[test]
+fn whatever_hostile_kubelets_do_nothing_elsewhere_is_hastened_or_stopped() {
+    for seed in 1..=SEEDS {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut random = move |below: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % below
+        };
+        // From one in each second to one in each minute.
+        let pace = 1 + random(60);
+        assert_no_other_node_pays(&format!("seed {seed}"), |_, world| {
+            if random(pace) > 0 {
+                return;
+            }
+            let what =
+                [Act::Silence, Act::Silence, Act::Speak, Act::NotReady, Act::Ready][random(5) as usize];
+            match random(4) {
+                0 => all(world, what),
+                _ => (0..=random(8)).for_each(|_| act(world, random(HOSTILE as u64) as usize, what)),
+            }
+        });
+    }
+}

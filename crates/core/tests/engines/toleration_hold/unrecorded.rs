@@ -1,0 +1,80 @@
+//! Tests which pods count as kept without their own seconds, because another writer removed their record while no
+//! process ran.
+
+use crate::toleration_hold::script::{BY_PERSON, Input, Script, Settings, hold, list, node, pod};
+use taintward_core::engine::{Engine as _, Lane};
+use taintward_core::identity::PodRef;
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
+use taintward_core::toleration_guard::UnrecordedCause;
+use taintward_core::toleration_seconds::{HeldPodFact, NodeHoldRequest, TolerationSecondsNotice};
+
+fn with_seconds(uid: &str, seconds: Option<i64>) -> HeldPodFact {
+    let mut pod = pod(uid, "a1", 1);
+    pod.tolerations.iter_mut().for_each(|one| one.seconds = seconds);
+    pod
+}
+
+fn references(pods: &[HeldPodFact]) -> Vec<PodRef> {
+    pods.iter().map(|pod| PodRef { node: pod.node.clone(), uid: pod.id.uid().clone() }).collect()
+}
+
+/// What the engine reports, by the pods' names.
+fn told(script: &mut Script) -> Vec<(String, UnrecordedCause)> {
+    let notices = script.engine.take_notices().into_iter();
+    let told = notices.filter_map(|notice| match notice {
+        TolerationSecondsNotice::RecordMissing { pod, cause, .. } => {
+            Some((pod.name().name().to_owned(), cause))
+        }
+        _ => None,
+    });
+    told.collect()
+}
+
+#[test]
+fn pods_that_lost_their_record_are_reported_once_and_counted_until_they_are_gone() {
+    let settings = Settings { hold: BY_PERSON, guard: Some(10), ..Settings::default() };
+    let pods = vec![with_seconds("cleared", None), with_seconds("raised", Some(3_600)), pod("own", "a1", 1)];
+    let nodes = vec![node("a1", 1, None, NodeHoldRequest::None)];
+    let mut script = Script::new(settings, nodes, pods.clone());
+    assert_eq!(
+        (script.settle(), told(&mut script).len()),
+        (1, 0),
+        "only the pod with its own seconds is guarded"
+    );
+    script.hear(Input::WrittenPods(references(&pods)));
+    let expected =
+        [("cleared".to_owned(), UnrecordedCause::Hold), ("raised".to_owned(), UnrecordedCause::Guard)];
+    assert_eq!((told(&mut script), script.engine.stats().unrecorded), (expected.to_vec(), 2));
+    script.hear(Input::WrittenPods(references(&pods)));
+    assert_eq!(told(&mut script), [], "once");
+    // One is recreated, the other one gets seconds from its owner.
+    let gone = ObjectRef::pod(pods[0].id.uid().clone(), Some(pods[0].node.clone()));
+    script.hear(Input::Pods(ObjectEvent::Deleted(gone)));
+    assert_eq!(script.engine.stats().unrecorded, 1);
+    let mut changed = with_seconds("raised", Some(7_200));
+    changed.version = Some(taintward_core::identity::ResourceVersion(script.next_version()));
+    script.pod(changed);
+    assert_eq!(script.engine.stats().unrecorded, 0);
+}
+
+#[test]
+fn a_pod_is_judged_by_what_is_listed_and_a_held_one_has_its_record() {
+    let settings = Settings { hold: BY_PERSON, ..Settings::default() };
+    let nodes = vec![node("a1", 1, None, hold(0, 3_600))];
+    let mut script = Script::new(settings, nodes.clone(), vec![pod("held", "a1", 1)]);
+    assert_eq!((script.settle(), script.held()), (1, vec!["held"]));
+    let held = script.pods.clone();
+    script.hear(Input::WrittenPods(references(&held)));
+    assert_eq!((told(&mut script).len(), script.engine.stats().unrecorded), (0, 0));
+    // The list of written pods may arrive before the engine knows its pods.
+    let lost = vec![with_seconds("lost", None)];
+    let mut early = Script::new(settings, Vec::new(), Vec::new());
+    early.engine =
+        taintward_core::toleration_seconds::TolerationSecondsEngine::new(settings.hold, None, None);
+    early.hear(Input::WrittenPods(references(&lost)));
+    early.hear_all(list(nodes, Input::Nodes));
+    assert_eq!(told(&mut early).len(), 0);
+    early.hear_all(list(lost, Input::Pods));
+    assert_eq!(told(&mut early), [("lost".to_owned(), UnrecordedCause::Hold)]);
+    assert_eq!(early.pull(Lane::All), None, "nothing is guessed");
+}
