@@ -7,7 +7,7 @@
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
 #[allow(dead_code, reason = "the target needs only a part of the cluster of the tests")]
-#[path = "../../crates/admission/tests/rules/world.rs"]
+#[path = "../../crates/admission/tests/webhook/rules/world.rs"]
 mod world;
 
 use std::sync::OnceLock;

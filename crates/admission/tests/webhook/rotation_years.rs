@@ -1,7 +1,5 @@
 //! Tests years of rotation with real certificates: the served one is always trusted, and old ones are removed.
 
-#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
-
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier as _;

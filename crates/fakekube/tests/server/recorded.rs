@@ -12,7 +12,7 @@ struct Recorded {
 }
 
 fn recorded() -> Vec<Recorded> {
-    let lines = include_str!("golden/objects.jsonl")
+    let lines = include_str!("../golden/objects.jsonl")
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("the recording is JSON"));
     lines
@@ -75,7 +75,7 @@ fn encoded_bytes_equal_those_of_a_real_server() {
 
 #[test]
 fn an_encoded_frame_equals_that_of_a_real_server() {
-    let frame = include_bytes!("golden/watch.bin");
+    let frame = include_bytes!("../golden/watch.bin");
     let at = frame.windows(4).position(|window| window == b"k8s\0").unwrap();
     let object = protobuf::decode(&frame[at..]).unwrap();
     assert_eq!(protobuf::encode("v1", "ConfigMap", &object), frame[at..]);

@@ -1,7 +1,5 @@
 //! Tests that patches, applied as an API server does, give exactly the requested result.
 
-#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;

@@ -1,10 +1,6 @@
 //! Tests that web pages and other users of the machine cannot use a sandbox.
 
-#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
-
-#[path = "parts/cluster.rs"]
-mod cluster;
-
+use crate::cluster;
 use fakekube::api::{ApiServer, ResourcePath, WriteOptions};
 use fakekube::resource::known;
 use fakekube::serve::ApiListener;

@@ -3,11 +3,7 @@
 //! - See `clients.rs` for slow clients, `files.rs` for snapshot files, `cli_sandbox.rs` and `cli_sandbox_files.rs` for
 //!   the command line.
 
-#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
-
-#[path = "parts/cluster.rs"]
-mod cluster;
-
+use crate::cluster;
 use bytes::Bytes;
 use fakekube::api::{ApiServer, ApiServerSettings};
 use fakekube::http::ResponseBody;

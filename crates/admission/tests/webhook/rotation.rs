@@ -1,7 +1,5 @@
 //! Tests certificate rotation by several replicas: no client meets a certificate that its configuration does not trust.
 
-#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
-
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use taintward_admission::certificate::rotation::{ObservedState, RotationStep, StoredState, step};
@@ -275,7 +273,7 @@ fn in_any_order_a_lost_secret_breaks_no_client() {
     holds(&[(RULES, 0, 1, 1), (RENEWING, 1, 1, 0)]);
 }
 
-/// The same for longer: `cargo test -p taintward-admission --test rotation -- --ignored`.
+/// The same for longer: `cargo test -p taintward-admission --test webhook -- --ignored`.
 #[test]
 #[ignore = "takes a minute"]
 fn in_any_order_for_longer() {

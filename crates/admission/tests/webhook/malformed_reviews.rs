@@ -1,7 +1,5 @@
 //! Tests malformed reviews: each gets an error of one line that names the fault.
 
-#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
-
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use taintward_admission::review::{
