@@ -1,6 +1,6 @@
 //! Tests `taintward plan` against clusters, and that carrying out a plan does what it said.
 //!
-//! - See `golden.rs` for files, `crates/sandbox/tests/countdowns/foreseen.rs` for random clusters.
+//! - See `golden.rs` for files, `crates/sandbox/tests/controllers/countdowns/foreseen.rs` for random clusters.
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 

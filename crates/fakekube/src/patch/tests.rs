@@ -1,6 +1,6 @@
 //! Tests patches rule by rule.
 //!
-//! - See `tests/patches.rs` for the comparison with a real API server.
+//! - See `server/patches.rs` in the tests of the sandbox for the comparison with a real API server.
 
 mod ownership;
 

@@ -1,4 +1,4 @@
-//! Tests quantities by tables; `crates/sandbox/tests/quantities.rs` compares their form with the Go functions.
+//! Tests quantities by tables; `crates/sandbox/tests/server/quantities.rs` compares their form with the Go functions.
 
 use super::{Amount, AmountError, canonical};
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! Tests leaders that crash, hand over, or lose their lease (D1, L8, S5, P34).
 
-use super::stage::{LATE, Stage, after, bears, elected, no_execute, sleep};
+use crate::stage::{LATE, Stage, after, bears, elected, no_execute, sleep};
 use fakekube::api::ResourcePath;
 use fakekube::fault::InjectedFault;
 use fakekube::resource::known;

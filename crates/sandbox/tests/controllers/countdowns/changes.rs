@@ -1,6 +1,6 @@
 //! Tests changes during a countdown: taints removed and added, tolerations added and changed (D2, TE-13, TE-17, TE-18).
 
-use super::stage::{LATE, Stage, after, alone, bears, no_execute, sleep};
+use crate::stage::{LATE, Stage, after, alone, bears, no_execute, sleep};
 use serde_json::{Value, json};
 
 fn tolerations(pod: &mut Value) -> &mut Vec<Value> {

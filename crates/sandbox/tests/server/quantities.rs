@@ -1,7 +1,5 @@
 //! Compares the server's form of quantities with that of the Go functions (`crates/core/tests/golden/scheduling.txt`).
-#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
-
-#[path = "../../core/tests/golden/rows.rs"]
+#[path = "../../../core/tests/golden/rows.rs"]
 mod rows;
 
 use fakekube::canonicalize::normal;
@@ -9,7 +7,7 @@ use rows::section;
 use serde_json::json;
 use taintward_core::quantity::Quantity;
 
-const ROWS: &str = include_str!("../../core/tests/golden/scheduling.txt");
+const ROWS: &str = include_str!("../../../core/tests/golden/scheduling.txt");
 
 /// A quantity as the server stores it in a node.
 fn canonical(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! Tests that forecasts come true: random changes are forecast, then made, and every pod is compared.
 
-use super::stage::{Stage, Subject, alone, nodes, pods, sleep};
+use crate::stage::{Stage, Subject, alone, nodes, pods, sleep};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotBuilder};

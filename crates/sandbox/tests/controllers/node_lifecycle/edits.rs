@@ -1,7 +1,7 @@
 //! Tests concurrent edits of other taints on the same node (S8, NL-6, P45).
 
-use super::stage::{HAND, Stage, after, no_execute, nodes, sleep};
 use super::words::{GRACE, UNREACHABLE, both, own};
+use crate::stage::{HAND, Stage, after, no_execute, nodes, sleep};
 use fakekube::api::{ApiServer, ResourcePath};
 use http::Method;
 use serde_json::{Value, json};
@@ -146,7 +146,7 @@ async fn replaced_between_read_and_write() {
     let mut fresh = stage.node("n1");
     fresh["metadata"] = json!({"name": "n1", "labels": fresh["metadata"]["labels"]});
     let is_status_read =
-        |sent: &super::wire::Sent| sent.method == Method::PATCH && sent.path == "/api/v1/nodes/n1/status";
+        |sent: &crate::wire::Sent| sent.method == Method::PATCH && sent.path == "/api/v1/nodes/n1/status";
     stage.meddler.once(is_status_read, move || {
         use fakekube::api::{DeleteOptions, WriteOptions};
         server

@@ -1,6 +1,6 @@
 //! Tests what an eviction writes and in which order (TE-30, TE-31, TE-32, TE-34, D4, D8, S1, S10, S14).
 
-use super::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
+use crate::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
 use http::Method;
 use serde_json::json;
 use taintward_controller::settings::{ControllerSettings, Marking, WriteMode};

@@ -1,7 +1,5 @@
 //! Tests Taintward's admission rules on the pods and nodes of a sandbox.
 
-#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
-
 use fakekube::api::{ApiServer, CreateResult, PatchBody, RequestUser, ResourcePath, WriteOptions};
 use fakekube::api_status::StatusError;
 use fakekube::defaults::AdmissionDefaults;

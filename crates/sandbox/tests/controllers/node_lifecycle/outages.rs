@@ -2,8 +2,8 @@
 //!
 //! - No live node is tainted, and every dead one is, at most a grace period later.
 
-use super::stage::{LATE, Stage, after, bears, sleep};
 use super::words::{GRACE, TURN, UNREACHABLE, both};
+use crate::stage::{LATE, Stage, after, bears, sleep};
 use fakekube::fault::InjectedFault;
 use taintward_core::taint::keys;
 

@@ -1,7 +1,7 @@
 //! Tests thousands of nodes that disappear at the same time (S6, S7, L10); ten thousand with `CI=true`.
 
-use super::stage::{LATE, Stage, after, nodes, sleep};
 use super::words::{GRACE, UNREACHABLE, beat, both};
+use crate::stage::{LATE, Stage, after, nodes, sleep};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Instant;

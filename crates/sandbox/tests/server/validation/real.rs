@@ -1,6 +1,6 @@
 //! Sends the cases to a real API server.
 
-use crate::cases::{Case, Verdict, path};
+use super::cases::{Case, Verdict, path};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;

@@ -1,8 +1,5 @@
 //! Compares patches with a real kube-apiserver.
 
-#![allow(clippy::unwrap_used, reason = "a request that fails fails the test")]
-
-#[path = "patches/cases.rs"]
 mod cases;
 
 use cases::{CASES, Case, How, OBJECTS};

@@ -3,7 +3,6 @@
 //! - The evidence is the server's commit log: each eviction happened when it should, and not before.
 //! - See `tests/simulation` for random runs, `crates/cli/tests/real` for a real API server.
 
-#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 #![allow(clippy::print_stdout, reason = "the test prints how long an hour took")]
 
 mod changes;
@@ -13,8 +12,4 @@ mod identity;
 mod leaders;
 mod outages;
 mod restarts;
-#[path = "../parts/stage.rs"]
-mod stage;
-#[path = "../parts/wire.rs"]
-mod wire;
 mod writes;

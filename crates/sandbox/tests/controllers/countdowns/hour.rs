@@ -1,7 +1,7 @@
 //! Tests which pods leave when, over an hour: with long, short, odd and indefinite toleration seconds (TE-17, TE-19,
 //! TE-20, TE-25, D7).
 
-use super::stage::{LATE, Stage, Subject, after, alone, bears, no_execute, sleep};
+use crate::stage::{LATE, Stage, Subject, after, alone, bears, no_execute, sleep};
 use http::Method;
 use serde_json::json;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! Tests one silent node second by second (NL-12, NL-16 to NL-19, NL-46, NL-49).
 
-use super::stage::{LATE, Stage, after, bears, no_execute, sleep};
 use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, flagged};
+use crate::stage::{LATE, Stage, after, bears, no_execute, sleep};
 use http::Method;
 use serde_json::json;
 use taintward_controller::settings::{ControllerSettings, WriteMode};

@@ -1,6 +1,6 @@
 //! Arranges nodes for the scenarios and asserts which taints they had when.
 
-use super::stage::{Commit, Controller, HAND, LATE, Stage, Subject, after, alone, nodes, pods, sleep};
+use crate::stage::{Commit, Controller, HAND, LATE, Stage, Subject, after, alone, nodes, pods, sleep};
 use fakekube::api::{ApiServer, ResourcePath, WriteOptions};
 use fakekube::resource::{ResourceId, Subresource, known};
 use jiff::Timestamp;

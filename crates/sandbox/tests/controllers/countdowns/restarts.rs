@@ -1,6 +1,6 @@
 //! Tests controllers that are killed, suspended and stopped, and changed clocks (D1, S4, L3, L5, TE-24).
 
-use super::stage::{LATE, RESOLUTION, Stage, after, alone, bears, no_execute, sleep};
+use crate::stage::{LATE, RESOLUTION, Stage, after, alone, bears, no_execute, sleep};
 use serde_json::json;
 use std::sync::atomic::Ordering;
 

@@ -1,7 +1,7 @@
 //! Tests the rate at which silent nodes of several zones are tainted (NL-22 to NL-26, NL-43, S6).
 
-use super::stage::{LATE, Stage, after, nodes, sleep};
 use super::words::{GRACE, Heart, TURN, UNREACHABLE, both};
+use crate::stage::{LATE, Stage, after, nodes, sleep};
 use jiff::Timestamp;
 use serde_json::json;
 

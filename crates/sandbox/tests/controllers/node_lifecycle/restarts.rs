@@ -1,7 +1,7 @@
 //! Tests controllers that are killed or suspended while nodes fall silent (NL-40, S6, S7, P36, P37).
 
-use super::stage::{LATE, Stage, after, sleep};
 use super::words::{GRACE, TURN, UNREACHABLE, both};
+use crate::stage::{LATE, Stage, after, sleep};
 use jiff::Timestamp;
 
 /// How long a new controller needs to list everything.

@@ -1,7 +1,7 @@
 //! Tests leaders that crash, hand over or lose their lease while nodes fall silent (S5, S6, L8, P34).
 
-use super::stage::{LATE, Stage, after, sleep};
 use super::words::{GRACE, TURN, UNREACHABLE, WATCHED, elected};
+use crate::stage::{LATE, Stage, after, sleep};
 use fakekube::fault::InjectedFault;
 use jiff::Timestamp;
 

@@ -1,7 +1,7 @@
 //! Tests outages of the API server during countdowns: pods leave late but not early (D3, L2, L4, L6, S9, P22, P23).
 
-use super::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
-use super::wire::Sent;
+use crate::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
+use crate::wire::Sent;
 use fakekube::api::ResourcePath;
 use fakekube::fault::InjectedFault;
 use http::Method;

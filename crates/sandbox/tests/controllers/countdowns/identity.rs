@@ -1,6 +1,6 @@
 //! Tests reused names, exempt pods, and nodes that disappear (D4, D5, D6, D10, TE-47).
 
-use super::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
+use crate::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
 use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
 use fakekube::fault::InjectedFault;
 use fakekube::resource::Subresource;
@@ -102,7 +102,7 @@ async fn the_node_is_read_before_any_pod_is_evicted() {
     let first = ["p", "q", "r"].map(|name| stage.pod(name, "n1", &[bears("k", Some(60))]));
     let other = stage.pod("s", "n1", &[bears("k", Some(90))]);
     let tainted = stage.taint("n1", &[no_execute("k")]);
-    let read = |sent: &super::wire::Sent| sent.path == "/api/v1/nodes/n1";
+    let read = |sent: &crate::wire::Sent| sent.path == "/api/v1/nodes/n1";
     sleep(59.9).await;
     assert!(!stage.sent().iter().any(read), "a countdown sends no requests");
     sleep(1.0).await;

@@ -1,10 +1,6 @@
 //! Compares validation with a real API server, by the recorded cases in `validation/cases.txt`.
 
-#![allow(clippy::unwrap_used, reason = "a test that can't continue may stop")]
-
-#[path = "validation/cases.rs"]
 mod cases;
-#[path = "validation/real.rs"]
 mod real;
 
 use cases::{Case, Verdict};

@@ -1,7 +1,5 @@
 //! Tests huge, broken and hostile snapshot files.
 
-#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
-
 use fakekube::object_file::FileReadError;
 use fakekube::resource::known;
 use serde_json::json;

@@ -1,8 +1,8 @@
 //! Tests odd nodes and leases: missing or duplicate conditions, strange zones, wrong times (D11, NL-10, NL-11, NL-24,
 //! P24).
 
-use super::stage::{LATE, Stage, after, nodes, sleep};
 use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, leases, set_lease};
+use crate::stage::{LATE, Stage, after, nodes, sleep};
 use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
 use serde_json::json;
 

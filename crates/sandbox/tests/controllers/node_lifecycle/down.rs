@@ -1,7 +1,7 @@
 //! Tests a cluster in which all nodes fall silent and come back (NL-27, NL-28, NL-47, NL-48).
 
-use super::stage::{LATE, Stage, after, bears, sleep};
 use super::words::{GRACE, UNREACHABLE, both, flagged};
+use crate::stage::{LATE, Stage, after, bears, sleep};
 use serde_json::json;
 use taintward_core::node_lifecycle::NodeLifecycleFlags;
 use taintward_core::taint::keys;
