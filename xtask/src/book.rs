@@ -1,7 +1,7 @@
 //! Builds the book of `docs/SUMMARY.md` with mdBook, and checks every link of the built pages.
 //!
 //! - In `target/book-src` each page has the path that it has in the repository, so that its links are valid without changes,
-//!   including those to pages and files outside of `docs`. `xtask/tests/book.rs` tests what does not need mdBook.
+//!   including those to pages and files outside of `docs`. `xtask/tests/repository/book.rs` tests what does not need mdBook.
 
 mod built_links;
 

@@ -1,6 +1,6 @@
 //! Draws the diagrams of the book: `docs/diagrams/NAME.txt` becomes `docs/diagrams/NAME.svg`.
 //!
-//! - See `flow.rs` for boxes and arrows, `timeline.rs` for lanes of time; `xtask/tests/book.rs` compares the files.
+//! - See `flow.rs` for boxes and arrows, `timeline.rs` for lanes of time; `xtask/tests/repository/book.rs` compares the files.
 
 mod flow;
 mod svg;

@@ -1,7 +1,7 @@
 //! Measures the shape of the sources and prints it as a table with goals.
 //!
 //! - Counts the `.rs` files of `crates/*/src` and `xtask/src`; for rule ids all sources and pages.
-//! - See `tests/tidy.rs` for rules about single files.
+//! - See `repository/tidy.rs` for rules about single files.
 
 mod checkout;
 mod import_circles;

@@ -178,17 +178,27 @@ mod tests {
         let mut asking = BTreeSet::new();
         for package in fs::read_dir(sources::root().join("crates")).unwrap() {
             let Ok(programs) = fs::read_dir(package.unwrap().path().join("tests")) else { continue };
-            let files = programs.map(|entry| entry.unwrap().path());
-            for file in files.filter(|file| file.extension().is_some_and(|end| end == "rs")) {
-                if fs::read_to_string(&file).unwrap().contains("binaries::for_test") {
-                    asking.insert(file.file_stem().unwrap().to_str().unwrap().to_owned());
-                }
-            }
+            let paths = programs.map(|entry| entry.unwrap().path());
+            // A program is a file, or a folder with a `main.rs`.
+            let programs = paths.filter(|path| {
+                path.join("main.rs").exists() || path.extension().is_some_and(|end| end == "rs")
+            });
+            asking.extend(
+                programs
+                    .filter(|path| needs_a_control_plane(path))
+                    .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()),
+            );
         }
-        // Two need it in `runner.rs`, which they share, one in its modules.
-        asking.extend(["real_server", "lifecycle", "managed_real"].map(str::to_owned));
         let known = SUITES.iter().map(|suite| suite.name).chain(ELSEWHERE);
         assert_eq!(asking, known.map(str::to_owned).collect());
+    }
+
+    /// Whether the file, or a file of the folder, asks for the programs of a control plane.
+    fn needs_a_control_plane(path: &Path) -> bool {
+        match fs::read_dir(path) {
+            Ok(entries) => entries.into_iter().any(|entry| needs_a_control_plane(&entry.unwrap().path())),
+            Err(_) => fs::read(path).unwrap().windows(19).any(|text| text == b"binaries::for_test("),
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Tests quantities with tables; `tests/golden_scheduling.rs` compares them with the Go functions.
+//! Tests quantities with tables; `engines/golden_scheduling.rs` compares them with the Go functions.
 
 use super::*;
 use alloc::format;

@@ -1,4 +1,4 @@
-//! Tests scheduling with tables; `tests/golden_scheduling.rs` compares it with the Go functions.
+//! Tests scheduling with tables; `engines/golden_scheduling.rs` compares it with the Go functions.
 
 use super::*;
 use crate::quantity::Quantity;

@@ -59,7 +59,7 @@ impl Translation {
         format!(
             "{page} has fallen behind {source}: translate what has changed \
              (git diff $(git log -1 --format=%H -- {page}) -- {source}), then type \
-             TRANSLATIONS=record cargo test -p xtask --test translations\n"
+             TRANSLATIONS=record cargo test -p xtask --test repository translations\n"
         )
     }
 

@@ -3,8 +3,6 @@
 //! - The test skips merges and Dependabot's commits, whose subjects are written by tools. It needs the history since the
 //!   rule: a shallow clone fails, and with `CI=true` a checkout without history fails, too.
 
-#![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
-
 use std::path::Path;
 use std::process::Command;
 use taintward_envtest::binaries::skipped;

@@ -1,7 +1,5 @@
 //! Tests the workflows and forms in `.github`: actionlint accepts them, and the things that they name exist.
 
-#![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
-
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,5 @@
 //! Tests that .dockerignore admits exactly the files that the image is built from.
 
-#![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use xtask::files::files_below;

@@ -1,7 +1,5 @@
 //! Tests rules about the sources that rustfmt and clippy cannot check.
 
-#![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
-
 use proc_macro2::{TokenStream, TokenTree};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -332,7 +330,7 @@ fn documentation_never_replaces_the_list_of_controllers() {
     for file in read {
         let Ok(text) = fs::read_to_string(file) else { continue };
         let words: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        if !file.ends_with("xtask/tests/tidy.rs") && bare.iter().any(|line| words.contains(line)) {
+        if !file.ends_with("xtask/tests/repository/tidy.rs") && bare.iter().any(|line| words.contains(line)) {
             said +=
                 &format!("{}: show what to add, not a whole value; see docs/switch-off.md\n", file.display());
         }

@@ -3,8 +3,6 @@
 //!
 //! - See `workflows.rs` for what is in `.github`, `links.rs` for the links of the pages.
 
-#![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,5 @@
 //! Tests that no measure of the sources gets worse than recorded.
 
-#![allow(clippy::unwrap_used, reason = "a source that cannot be read fails the test")]
-
 use std::path::Path;
 use xtask::measures::Report;
 

@@ -3,9 +3,6 @@
 //! - `TRANSLATIONS=record` writes into each page that has it all which English text it was translated from, and copies
 //!   fenced blocks.
 
-#![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
-
-#[path = "translations/translation.rs"]
 mod translation;
 
 use std::env;
