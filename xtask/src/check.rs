@@ -11,19 +11,7 @@ const STEPS: [(&str, &[&str]); 6] = [
     ("unit tests", &["test", "--no-fail-fast", "--workspace", "--locked", "--lib", "--bins"]),
     (
         "output of commands, reference, pages",
-        &[
-            "test",
-            "--no-fail-fast",
-            "--locked",
-            "--package",
-            "taintward",
-            "--test",
-            "golden",
-            "--test",
-            "cli_reference",
-            "--test",
-            "doc_pages",
-        ],
+        &["test", "--no-fail-fast", "--locked", "--package", "taintward", "--test", "documents"],
     ),
     (
         "rules about sources, texts, links, measures",

@@ -1,6 +1,6 @@
 //! Tests flags and defaults through the parser of the program.
 //!
-//! - See `tests/cli_program.rs` for environment variables, which need a process of their own.
+//! - See `commands/program.rs` for environment variables, which need a process of their own.
 
 mod documents;
 mod help;

@@ -15,8 +15,8 @@ struct CommandPage {
     besides: &'static str,
 }
 
-/// Examples that `tests/cli_examples.rs` runs in a sandbox, as it does with docs/taint.md.
-const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
+/// Examples that `documents/examples.rs` runs in a sandbox, as it does with docs/taint.md.
+const COMMANDS: &str = include_str!("../../tests/documents/examples/commands.md");
 
 const PAGES: [CommandPage; 19] = [
     CommandPage {

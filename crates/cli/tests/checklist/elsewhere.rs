@@ -71,7 +71,7 @@ pub(crate) fn of(number: usize) -> Found {
         ),
         24 => gate(
             &[(
-                "crates/cli/tests/metrics_delegated.rs",
+                "crates/cli/tests/cluster/metrics_delegated.rs",
                 "fn metrics_are_for_tokens_that_the_api_server_authorizes",
             )],
             "`taintward run --metrics-authentication=delegated` answers 401 without a token and 403 without the permission, on \

@@ -35,7 +35,7 @@ const TOKEN: &str = "a stolen token";
 const KEY: &str = "a stolen key";
 const SUPPLIER: &str = "a dependency's author";
 
-const DELEGATED: &str = "cargo test -p taintward --test metrics_delegated";
+const DELEGATED: &str = "cargo test -p taintward --test cluster metrics_delegated";
 const BUDGETS: &str = "cargo test -p taintward-core --test budgets";
 const HEALTH: &str = "cargo test -p taintward-core --test engines -- silent_on_purpose";
 const EVICTION_EVENTS: &str = "cargo test -p taintward-controller --lib -- event_recorder";

@@ -95,7 +95,7 @@ pub(crate) async fn bounds() -> Found {
         demand(spec["matchResources"].is_null() && spec["paramRef"].is_null(), "it does not apply everywhere")
     })?;
     stands(
-        "crates/cli/tests/install_bounds.rs",
+        "crates/cli/tests/cluster/install_bounds.rs",
         "fn accounts_change_what_their_parts_write_and_nothing_else",
     )?;
     let found = "by manifest: policies that fail closed restrict each account's writes, each with a binding that denies; a \

@@ -7,6 +7,7 @@ use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 pub(crate) fn taintward(arguments: &[&str]) -> Command {
@@ -92,11 +93,17 @@ impl Drop for Running {
     }
 }
 
+/// A name that no other test has, in this process or another.
+fn own() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
 pub(crate) struct File(pub(crate) PathBuf);
 
 impl File {
     pub(crate) fn named(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("taintward-cli-sandbox-{}-{name}", std::process::id())))
+        Self(std::env::temp_dir().join(format!("taintward-cli-sandbox-{}-{name}", own())))
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -115,7 +122,7 @@ pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
     pub(crate) fn named(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("taintward-cli-{}-{name}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("taintward-cli-{}-{name}", own()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }

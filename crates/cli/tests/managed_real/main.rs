@@ -8,7 +8,7 @@ mod admission {
 }
 mod backfill;
 #[allow(dead_code, reason = "each test binary uses some of it")]
-#[path = "../board"]
+#[path = "../clients/board"]
 mod board {
     pub(crate) mod client;
 }

@@ -1,6 +1,6 @@
 //! Tests hostile requests: each gets a `Status`, and the server continues.
 //!
-//! - See `clients.rs` for slow clients, `files.rs` for snapshot files, `cli_sandbox.rs` and `cli_sandbox_files.rs` for
+//! - See `clients.rs` for slow clients, `files.rs` for snapshot files, `commands/sandbox.rs` and `commands/sandbox_files.rs` for
 //!   the command line.
 
 use crate::cluster;

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: a toleration that might match counts as a match, because the scheduler may know more operators.
 //! - The ValidatingAdmissionPolicy that `taintward install` writes repeats this in CEL: change both.
-//!   `pool_guard_differential` compares them on a real API server.
+//!   `pool_guard` compares them on a real API server.
 
 use super::DedicatedPool;
 use crate::admission::request::{NodePoolMembership, Operation, PodRequest};

@@ -1,0 +1,237 @@
+//! Tests pools, policies and lint warnings with kubectl: pods that are changed, refused or warned about.
+
+use crate::kubectl::Stage;
+
+pub(crate) const POOL: &str = "apiVersion: taintward.io/v1alpha1
+kind: DedicatedPool
+metadata: {name: team-a}
+spec:
+  taint: {key: example.com/pool, value: a}
+  nodes: {names: [n1, n2]}
+  users: {namespaceSelector: {matchLabels: {team: a}}}
+  enforcement: Deny
+";
+
+const POD: &str = "apiVersion: v1
+kind: Pod
+metadata: {name: NAME, namespace: PLACE}
+spec:
+  containers: [{name: main, image: x}]
+  tolerations: [TOLERATIONS]
+";
+
+const SMUGGLED: &str = "{key: example.com/pool, operator: Equal, value: a, effect: NoSchedule}";
+
+pub(crate) fn pod(stage: &Stage, name: &str, place: &str, tolerations: &str) -> String {
+    let text = POD.replace("NAME", name).replace("PLACE", place).replace("TOLERATIONS", tolerations);
+    let file = format!("{name}.yaml");
+    stage.file(&file, &text);
+    format!("apply -f {file}")
+}
+
+pub(crate) fn teams(stage: &Stage) {
+    for team in ["a", "b"] {
+        stage.ok(&format!("create ns team-{team}"));
+        stage.ok(&format!("label ns team-{team} team={team}"));
+        stage.until(&format!("get serviceaccounts -n team-{team} -o name"), |said| said.contains("default"));
+    }
+}
+
+#[test]
+fn a_pool_is_an_object_like_any_other() {
+    let Some(stage) = Stage::set("a_pool_is_an_object_like_any_other", &["--empty"]) else { return };
+    stage.file("pool.yaml", POOL);
+    stage.says("api-resources", &["dedicatedpools", "dpool", "taintward.io/v1alpha1", "twpol"]);
+    stage.says("explain dedicatedpool.spec.placement", &["ENUM:", "Exclusive", "Allowed"]);
+    stage.says("explain dpool.spec.taint.key", &["A key of your own, such as example.com/pool"]);
+    stage.says("explain taintwardpolicy.spec", &["notReadySeconds", "The range of seconds that"]);
+    assert_eq!(stage.ok("apply -f pool.yaml"), "dedicatedpool.taintward.io/team-a created\n");
+    assert_eq!(stage.ok("apply -f pool.yaml"), "dedicatedpool.taintward.io/team-a unchanged\n");
+    stage.says("get dpool", &["NAME", "TAINT", "VALUE", "OFFENDERS", "team-a", "example.com/pool", "a"]);
+    stage.says("get dpool -o wide", &["PLACEMENT", "ENFORCEMENT", "Exclusive", "Deny"]);
+    assert_eq!(stage.ok("get taintward -o name"), "dedicatedpool.taintward.io/team-a\n");
+    stage
+        .says("describe dpool team-a", &["Name:         team-a", "Kind:         DedicatedPool", "Exclusive"]);
+    stage.file("warn.yaml", &POOL.replace("Deny", "Warn"));
+    stage.fails("diff -f warn.yaml", "+  enforcement: Warn");
+    assert_eq!(stage.ok("apply -f warn.yaml"), "dedicatedpool.taintward.io/team-a configured\n");
+    assert_eq!(stage.ok("get dpool team-a -o jsonpath={.spec.enforcement}"), "Warn");
+    let edited =
+        stage.command(&["edit", "dpool", "team-a"]).env("KUBE_EDITOR", "sed -i 's/: Warn/: Off/'").output();
+    assert!(!edited.unwrap().status.success(), "Off without quotes is false in YAML");
+    let editor = "sed -i 's/: Exclusive/: Allowed/'";
+    assert!(
+        stage
+            .command(&["edit", "dpool", "team-a"])
+            .env("KUBE_EDITOR", editor)
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    assert_eq!(stage.ok("get dpool team-a -o jsonpath={.spec.placement}"), "Allowed");
+    let patch = r#"{"spec":{"nodes":{"names":["n3"]}}}"#;
+    stage.ok_with(&["patch", "dpool", "team-a", "--type=merge", "-p", patch]);
+    let (done, said) = stage.run(&["patch", "dpool", "team-a", "-p", patch]);
+    assert!(!done && said.contains("application/merge-patch+json"), "no strategic patches here: {said}");
+    assert_eq!(
+        stage.ok("apply --server-side --force-conflicts -f pool.yaml"),
+        "dedicatedpool.taintward.io/team-a serverside-applied\n"
+    );
+    stage.says("delete dpool team-a --timeout=60s", &["dedicatedpool.taintward.io \"team-a\" deleted"]);
+    stage.fails("get dpool team-a", "(NotFound)");
+}
+
+#[test]
+fn an_invalid_pool_is_refused_with_the_remedy() {
+    let Some(stage) = Stage::set("an_invalid_pool_is_refused_with_the_remedy", &["--empty"]) else {
+        return;
+    };
+    for (wrong, right, said) in [
+        (
+            "key: example.com/pool",
+            "key: kubernetes.io/pool",
+            "belongs to Kubernetes: write a key of your own",
+        ),
+        ("value: a}", "value: -a}", "is not a valid taint value: use at most 63"),
+        ("{names: [n1, n2]}", "{}", "no node can belong to it: write names, or a selector"),
+        ("Deny", "Forbid", "supported values: \"Deny\", \"Evict\", \"Warn\", \"Off\""),
+        ("enforcement: Deny", "enforce: Deny", "unknown field \"spec.enforce\""),
+        ("users: {", "users: {}\n  x: {", "unknown field \"spec.x\""),
+        ("nodes: {", "nodse: {", "unknown field \"spec.nodse\""),
+    ] {
+        stage.file("wrong.yaml", &POOL.replace(wrong, right));
+        stage.fails("apply -f wrong.yaml", said);
+    }
+    assert!(stage.ok("get dpool").contains("No resources found"));
+}
+
+#[test]
+fn a_teams_pods_get_there_and_others_are_refused() {
+    let Some(stage) = Stage::set("a_teams_pods_get_there_and_others_are_refused", &["--empty"]) else {
+        return;
+    };
+    teams(&stage);
+    stage.file("pool.yaml", POOL);
+    stage.ok("apply -f pool.yaml");
+    stage.ok(&pod(&stage, "mine", "team-a", ""));
+    stage.says("describe pod -n team-a mine", &["Tolerations:     example.com/pool=a\n"]);
+    let affinity = stage.ok("get pod -n team-a mine -o jsonpath={.spec.affinity.nodeAffinity}");
+    let led = r#"{"key":"node-restriction.kubernetes.io/pool.team-a","operator":"In","values":["true"]}"#;
+    assert!(affinity.contains(led), "{affinity}");
+    stage.fails(
+        &pod(&stage, "sly", "team-b", SMUGGLED),
+        "admission webhook \"pods.validate.taintward.io\" denied the request: the nodes of pool team-a are for pods in namespaces \
+         with team=a; toleration 0 (example.com/pool=a:NoSchedule) lets this pod onto them: remove it",
+    );
+    let slip = format!("{SMUGGLED}, {{key: node.kubernetes.io/notready, operator: Exists}}");
+    stage.fails(
+        &pod(&stage, "sly", "team-b", &slip),
+        "Warning: toleration 1: \"node.kubernetes.io/notready\"",
+    );
+    stage.fails("get pod -n team-b sly", "(NotFound)");
+    let rehearsal = pod(&stage, "sly", "team-b", SMUGGLED) + " --dry-run=server";
+    stage.fails(&rehearsal, "denied the request");
+    stage.ok(&pod(&stage, "honest", "team-b", ""));
+    let tolerations = stage.ok("get pod -n team-b honest -o jsonpath={.spec.tolerations}");
+    assert!(!tolerations.contains("example.com/pool"), "{tolerations}");
+    // A workload's pods are rejected on creation, and its events say why.
+    stage.file(
+        "workload.yaml",
+        &format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: sly, namespace: team-b}}\nspec:\n  selector: {{matchLabels: \
+             {{app: sly}}}}\n  template:\n    metadata: {{labels: {{app: sly}}}}\n    spec: {{containers: [{{name: x, image: x}}], \
+             tolerations: [{SMUGGLED}]}}\n"
+        ),
+    );
+    stage.ok("apply -f workload.yaml");
+    stage.until("get events -n team-b", |said| {
+        said.contains("FailedCreate") && said.contains("the nodes of pool team-a are for")
+    });
+    stage.ok_with(&["patch", "dpool", "team-a", "--type=merge", "-p", r#"{"spec":{"enforcement":"Warn"}}"#]);
+    let said = stage.ok(&pod(&stage, "warned", "team-b", SMUGGLED));
+    assert!(
+        said.contains("Warning: ") && said.contains("pool team-a") && said.contains("pod/warned created"),
+        "{said}"
+    );
+    stage.ok("delete dpool team-a --timeout=60s");
+    let said = stage.ok(&pod(&stage, "free", "team-b", SMUGGLED));
+    assert!(!said.contains("Warning"), "{said}");
+}
+
+#[test]
+fn requests_may_impersonate_another_user() {
+    let Some(stage) = Stage::set("requests_may_impersonate_another_user", &["--empty"]) else { return };
+    teams(&stage);
+    stage.file(
+        "pool.yaml",
+        &POOL.replace("namespaceSelector: {matchLabels: {team: a}}", "groups: [gpu-people]"),
+    );
+    stage.ok("apply -f pool.yaml");
+    stage.says("auth whoami --as jane --as-group gpu-people", &["jane", "gpu-people"]);
+    let as_jane = pod(&stage, "hers", "team-b", SMUGGLED) + " --as jane --as-group gpu-people";
+    stage.ok(&as_jane);
+    let as_john = pod(&stage, "his", "team-b", SMUGGLED) + " --as john";
+    stage.fails(&as_john, "denied the request");
+}
+
+#[test]
+fn seconds_follow_the_policy() {
+    let Some(stage) = Stage::set("seconds_follow_the_policy", &["--empty"]) else { return };
+    teams(&stage);
+    stage.file(
+        "policy.yaml",
+        "apiVersion: taintward.io/v1alpha1\nkind: TaintwardPolicy\nmetadata: {name: quick}\nspec:\n  namespaceSelector: \
+         {matchLabels: {team: a}}\n  notReadySeconds: 30\n  unreachableSeconds: forever\n  bounds: {least: 10}\n",
+    );
+    assert_eq!(stage.ok("apply -f policy.yaml"), "taintwardpolicy.taintward.io/quick created\n");
+    stage.says("get twpol", &["PRIORITY", "NOTREADY", "UNREACHABLE", "quick", "30", "forever"]);
+    stage.ok(&pod(&stage, "quick", "team-a", ""));
+    stage.says("describe pod -n team-a quick", &["not-ready:NoExecute op=Exists for 30s"]);
+    assert!(!stage.ok("describe pod -n team-a quick").contains("for 300s"));
+    stage.ok(&pod(&stage, "plain", "team-b", ""));
+    stage.says("describe pod -n team-b plain", &["not-ready:NoExecute op=Exists for 300s"]);
+    stage.file(
+        "hasty.yaml",
+        &POD.replace("NAME", "hasty")
+            .replace("PLACE, ", "PLACE")
+            .replace(
+                "namespace: PLACE",
+                "namespace: team-a, annotations: {taintward.io/not-ready-seconds: \"1\"}",
+            )
+            .replace("TOLERATIONS", ""),
+    );
+    stage.says("apply -f hasty.yaml", &["Warning: ", "pod/hasty created"]);
+    stage.says("describe pod -n team-a hasty", &["not-ready:NoExecute op=Exists for 10s"]);
+    stage.fails("create -f policy.yaml", "(AlreadyExists)");
+    stage.ok("delete twpol quick");
+}
+
+#[test]
+fn mistakes_get_warnings_and_the_last_nodes_are_kept() {
+    let Some(stage) = Stage::set("mistakes_get_warnings_and_the_last_nodes_are_kept", &["--empty"]) else {
+        return;
+    };
+    teams(&stage);
+    let slip = "{key: node.kubernetes.io/notready, operator: Exists, effect: NoExecute}";
+    let said = stage.ok(&pod(&stage, "slip", "team-a", slip));
+    assert!(
+        said.contains("Warning: ") && said.contains("misspelt-key") && said.contains("created"),
+        "{said}"
+    );
+    stage.file(
+        "gpu.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: gpu, namespace: team-a}\nspec:\n  containers: [{name: x, image: x, \
+         resources: {limits: {example.com/gpu: 1}}}]\n",
+    );
+    stage.ok("apply -f gpu.yaml");
+    stage.says("describe pod -n team-a gpu", &["example.com/gpu:NoSchedule op=Exists"]);
+    stage.until("get nodes", |said| said.matches(" Ready").count() == 6);
+    stage.ok("taint nodes n1 n2 n3 oops=1:NoExecute");
+    stage.fails(
+        "taint nodes n4 oops=1:NoExecute",
+        "admission webhook \"nodes.validate.taintward.io\" denied the request: oops=1:NoExecute would evict the pods of node n4",
+    );
+    stage.ok("annotate node n4 taintward.io/allow-no-execute=oops");
+    stage.says("taint nodes n4 oops=1:NoExecute", &["node/n4 tainted"]);
+}

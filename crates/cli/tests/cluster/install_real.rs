@@ -1,0 +1,341 @@
+//! Tests an installation on a real API server, from the dry run to the removal.
+//!
+//! - See `install_story.rs` for the page that shows it, `security.rs` for the rights.
+
+use crate::install::cluster::Installed;
+use crate::install::objects::printed;
+use crate::turn;
+use serde_json::Value;
+use std::path::Path;
+use taintward_envtest::{Account, Cluster, ClusterConfig};
+
+const IMAGE: &str = "--image=registry.example.com/taintward:1";
+
+#[test]
+fn the_policies_of_pools_are_uninstalled_with_the_controller() {
+    let removed = |part: &str| {
+        let printed = printed(&["--uninstall", &format!("--parts={part}")]);
+        ["taintward-new-pools", "taintward-dedicated-pools"].map(|policy| printed.contains(policy))
+    };
+    assert_eq!(["viewer", "webhook", "controller"].map(removed), [[false; 2], [false; 2], [true; 2]]);
+}
+
+#[test]
+fn an_installation_on_a_real_server_and_its_end() {
+    let Some(tools) = turn::for_test("an_installation_on_a_real_server_and_its_end") else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let cluster = runtime.block_on(Cluster::start(&tools, ClusterConfig::default())).unwrap();
+    let there = Installed::on(&cluster, cluster.kubeconfig(Account::Admin, 0));
+    it_can_be_tried(&there);
+    it_is_applied_and_stays(&there);
+    configurations_block_no_request(&there);
+    lists_come_along_with_the_pods(&there, &cluster.folder().join("lists.yaml"));
+    what_others_changed_is_theirs(&there);
+    what_was_tampered_with_is_put_back(&there);
+    networks_of_api_servers_are_found(&there);
+    what_earlier_flags_left_bound_goes(&there);
+    it_goes_when_pools_are_gone(&there);
+}
+
+fn it_can_be_tried(there: &Installed<'_>) {
+    for how in ["client", "server"] {
+        let said = there.done(&["--apply", IMAGE, &format!("--dry-run={how}")]);
+        let suffix = if how == "client" { " (dry run)" } else { " (server dry run)" };
+        assert!(said.lines().all(|line| line.ends_with(suffix)), "{said}");
+        assert!(said.starts_with("namespace/taintward-system created"), "{said}");
+        assert_eq!(said.contains("not checked: the namespace"), how == "server", "{said}");
+        assert_eq!(there.leftovers(), Vec::<String>::new());
+    }
+}
+
+fn it_is_applied_and_stays(there: &Installed<'_>) {
+    let said = there.done(&["--apply", IMAGE]);
+    assert!(said.lines().all(|line| line.ends_with(" created")), "{said}");
+    assert!(said.starts_with("namespace/taintward-system created\ncustomresourcedefinition."), "{said}");
+    assert!(
+        said.ends_with("validatingwebhookconfiguration.admissionregistration.k8s.io/taintward created\n"),
+        "{said}"
+    );
+    let again = there.done(&["--apply", IMAGE]);
+    assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{again}");
+    assert_eq!(again.lines().count(), said.lines().count());
+    let tried = there.done(&["--apply", IMAGE, "--replicas=3", "--dry-run=server"]);
+    assert!(tried.contains("deployment.apps/taintward configured (server dry run)\n"), "{tried}");
+    assert_eq!(there.json("get deployment taintward")["spec"]["replicas"], 2, "it was only tried");
+}
+
+/// Checklist 13; no webhook answers, and pods and nodes can still be created.
+fn configurations_block_no_request(there: &Installed<'_>) {
+    let said = there.done(&["--apply", IMAGE, "--rules=*,brake"]);
+    assert!(
+        said.ends_with("validatingwebhookconfiguration.admissionregistration.k8s.io/taintward configured\n"),
+        "{said}"
+    );
+    for kind in ["mutating", "validating"] {
+        let hooks = there.json(&format!("get {kind}webhookconfiguration taintward"))["webhooks"].clone();
+        let hooks = hooks.as_array().unwrap();
+        assert_eq!(hooks.len(), if kind == "mutating" { 1 } else { 2 });
+        for hook in hooks {
+            assert_eq!((&hook["failurePolicy"], &hook["sideEffects"]), (&"Ignore".into(), &"None".into()));
+            assert!(hook["timeoutSeconds"].as_i64().is_some_and(|seconds| seconds <= 2), "{hook:#}");
+            let of_pods = hook["rules"][0]["resources"][0] == "pods";
+            let conditions = hook["matchConditions"].as_array().map(Vec::len);
+            assert_eq!(conditions, Some(if of_pods && kind == "validating" { 3 } else { 2 }), "{hook:#}");
+            assert!(kind == "validating" || hook["reinvocationPolicy"] == "IfNeeded");
+            let skipped = &hook["namespaceSelector"]["matchExpressions"][0]["values"];
+            assert!(
+                !of_pods || *skipped == serde_json::json!(["kube-system", "taintward-system"]),
+                "{hook:#}"
+            );
+        }
+    }
+    there.kubectl("create namespace shop");
+    let (said, warned) = there.create(&pod("web"));
+    assert!(said.contains("pod/web created") && warned.is_empty(), "{said}{warned}");
+    let (said, warned) = there.kubectl("label pod web -n shop a=b");
+    assert!(said.contains("labeled"), "{said}{warned}");
+    let node = serde_json::json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}});
+    assert!(there.create(&node).0.contains("node/n1 created"));
+    let (said, warned) = there.kubectl("taint node n1 a=b:NoExecute");
+    assert!(said.contains("node/n1 tainted"), "{said}{warned}");
+}
+
+fn lists_come_along_with_the_pods(there: &Installed<'_>, file: &Path) {
+    let text = "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\nkind: Configuration\n\
+                default: [{key: room, operator: Exists}]\n";
+    std::fs::write(file, text).unwrap();
+    let config = format!("--restriction-config={}", file.display());
+    let (_, refused) = there.failed(&["--apply", IMAGE, &config]);
+    assert!(refused.contains("add toleration-restriction to --rules"), "{refused}");
+    there.done(&["--apply", IMAGE, &config, "--rules=*,toleration-restriction"]);
+    let validating = there.json("get validatingwebhookconfiguration taintward");
+    let conditions = validating["webhooks"][0]["matchConditions"].as_array().map(Vec::len);
+    assert_eq!(conditions, Some(2), "every pod is judged by what its namespace allows");
+    let template = there.json("get deployment taintward-webhook")["spec"]["template"].clone();
+    assert_eq!(template["metadata"]["annotations"]["taintward.io/restriction-config"], text);
+    let (said, warned) = there.pod(&template);
+    assert!(said.contains("created (server dry run)") && warned.is_empty(), "{said}{warned}");
+}
+
+fn pod(name: &str) -> Value {
+    serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"containers": [{"name": "main", "image": "registry.example.com/web:1"}]},
+    })
+}
+
+/// The webhook owns its CA. An edit by hand is reported, and reverted only with --force-conflicts.
+fn what_others_changed_is_theirs(there: &Installed<'_>) {
+    let patch = r#"[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1BPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="}]"#;
+    let bundle = || {
+        let object = there.json("get mutatingwebhookconfiguration taintward");
+        object["webhooks"][0]["clientConfig"]["caBundle"].clone()
+    };
+    assert!(bundle().is_null());
+    there.patch("mutatingwebhookconfiguration/taintward", patch);
+    let before = bundle();
+    there.done(&["--apply", IMAGE]);
+    assert!(before.is_string() && bundle() == before, "{before}");
+    there.kubectl("-n taintward-system scale deployment taintward --replicas=5");
+    let (said, refused) = there.failed(&["--apply", IMAGE]);
+    assert!(
+        refused.starts_with("error: cannot apply deployment.apps/taintward: ")
+            && refused.contains("--force-conflicts"),
+        "{refused}"
+    );
+    assert!(!said.contains("webhookconfiguration"), "later objects stay unchanged: {said}");
+    let said = there.done(&["--apply", IMAGE, "--force-conflicts"]);
+    assert!(said.contains("deployment.apps/taintward configured\n"), "{said}");
+    assert_eq!(there.json("get deployment taintward")["spec"]["replicas"], 2);
+}
+
+/// As the webhook's account could, where nothing limits it: another address, which is asked about everything.
+fn what_was_tampered_with_is_put_back(there: &Installed<'_>) {
+    let kind = "mutatingwebhookconfiguration";
+    let spec = || there.json(&format!("get {kind} taintward"))["webhooks"].clone();
+    let good = spec();
+    let url = r#"{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://192.0.2.6/"}}"#;
+    let more = r#"{"op":"copy","from":"/webhooks/0","path":"/webhooks/-"},
+        {"op":"replace","path":"/webhooks/1/name","value":"a.example.com"}"#;
+    let nothing = r#"{"op":"replace","path":"/webhooks/0/objectSelector","value":{"matchLabels":{"a":"b"}}}"#;
+    let deaf =
+        r#"{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"no","expression":"false"}}"#;
+    for tampered in [url, more, nothing, deaf] {
+        there.patch(&format!("{kind}/taintward"), &format!("[{tampered}]"));
+        assert_ne!(spec(), good, "{tampered}");
+        let said = there.done(&["--apply", IMAGE]);
+        assert!(
+            said.contains(&format!("{kind}.admissionregistration.k8s.io/taintward configured\n")),
+            "{said}"
+        );
+        let mut now = spec();
+        // The CA of another address is not trusted; the webhook writes its own.
+        now[0]["clientConfig"]["caBundle"] = good[0]["clientConfig"]["caBundle"].clone();
+        assert_eq!(now, good, "{tampered}");
+    }
+    // Fields that another writer now owns, too, are reported first, as for every object.
+    let rules = r#"[{"op":"replace","path":"/webhooks/0/rules/0/resources","value":["*/*"]}]"#;
+    there.patch(&format!("{kind}/taintward"), rules);
+    let (_, refused) = there.failed(&["--apply", IMAGE]);
+    assert!(refused.contains("--force-conflicts") && refused.contains("rules"), "{refused}");
+    there.done(&["--apply", IMAGE, "--force-conflicts"]);
+    assert_eq!(spec()[0]["rules"], good[0]["rules"]);
+    // A policy that no longer judges any request.
+    let policy = "validatingadmissionpolicy/taintward-webhook-configurations";
+    let never =
+        r#"[{"op":"add","path":"/spec/matchConditions/-","value":{"name":"no","expression":"false"}}]"#;
+    there.patch(policy, never);
+    there.done(&["--apply", IMAGE]);
+    let conditions = there.json(&format!("get {policy}"))["spec"]["matchConditions"].clone();
+    assert_eq!(conditions.as_array().map(Vec::len), Some(1), "{conditions}");
+    let again = there.done(&["--apply", IMAGE]);
+    assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{again}");
+    // What an installation has put back is its own: the next one may change it.
+    there.done(&["--apply", IMAGE, "--rules=*,brake"]);
+    there.done(&["--apply", IMAGE]);
+}
+
+/// Here the API server runs alongside the nodes, until one has its address.
+fn networks_of_api_servers_are_found(there: &Installed<'_>) {
+    let from = || {
+        let policy = there.json("get networkpolicy taintward-webhook")["spec"].clone();
+        [&policy["ingress"][0]["from"], &policy["egress"][0]["to"]].map(Value::to_string)
+    };
+    let (_, warned) = there.told(&["--apply", IMAGE]);
+    assert!(warned.starts_with("warning: all pods of the cluster can connect to the webhook: "), "{warned}");
+    assert!(warned.contains("--api-server-cidr") && from()[0].contains("0.0.0.0/0"), "{warned}");
+    // An API server that listens on loopback has no endpoint.
+    let address = "192.0.2.1";
+    let slice = serde_json::json!({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+        "metadata": {"name": "here", "namespace": "default", "labels": {"kubernetes.io/service-name": "kubernetes"}},
+        "endpoints": [{"addresses": [address]}], "ports": [{"name": "https", "port": 6443}],
+    });
+    assert!(there.create(&slice).0.contains("created"));
+    let (_, warned) = there.told(&["--apply", IMAGE]);
+    assert!(warned.contains("addresses (192.0.2.1) belong to nodes of the control plane"), "{warned}");
+    there.kubectl("label node n1 node-role.kubernetes.io/control-plane=");
+    let status = serde_json::json!({"status": {"addresses": [{"type": "InternalIP", "address": address}]}});
+    there.kubectl(&format!("patch node n1 --subresource=status --type=merge --patch={status}"));
+    let (_, told) = there.told(&["--apply", IMAGE]);
+    assert!(
+        told.starts_with(&format!("API servers call from {address}/32, and only these networks")),
+        "{told}"
+    );
+    let [ingress, egress] = from();
+    assert_eq!(ingress, format!("[{{\"ipBlock\":{{\"cidr\":\"{address}/32\"}}}}]"));
+    assert!(egress.contains("0.0.0.0/0"), "a controller must find the next API server: {egress}");
+    there.done(&["--apply", IMAGE]);
+    assert!(from()[0].contains("0.0.0.0/0"), "the flag decides");
+}
+
+/// Only bindings and roles of an installation, after the command listed them; those of a part that runs stay.
+fn what_earlier_flags_left_bound_goes(there: &Installed<'_>) {
+    const EVERYWHERE: &str = "--api-server-cidr=0.0.0.0/0,::/0";
+    let bound = |name: &str| {
+        let kinds = ["clusterrolebinding", "clusterrole"];
+        kinds
+            .map(|kind| !there.kubectl(&format!("get {kind} {name} --ignore-not-found -o name")).0.is_empty())
+    };
+    let [pools, hold] = ["taintward-controller-dedicated-pools", "taintward-controller-toleration-hold"];
+    assert_eq!((bound(pools), bound(hold)), ([true; 2], [false; 2]));
+    let managed = ["--apply", IMAGE, EVERYWHERE, "--controllers=toleration-hold-controller"];
+    let (said, _) = there.told(&managed);
+    assert!(said.ends_with(&format!("clusterrole.rbac.authorization.k8s.io/{pools} pruned\n")), "{said}");
+    assert_eq!((bound(pools), bound(hold)), ([false; 2], [true; 2]));
+
+    // Another owner's role has a name that an installation may use.
+    let other = "taintward-controller-stamp-taints";
+    let role = serde_json::json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": other, "labels": {"app.kubernetes.io/name": "taintward"}},
+        "rules": [],
+    });
+    assert!(there.create(&role).0.contains("created"));
+    let (said, _) = there.told(&["--apply", IMAGE, EVERYWHERE, "--dry-run=server"]);
+    let binding = format!("clusterrolebinding.rbac.authorization.k8s.io/{hold}");
+    assert!(said.contains(&format!("{binding} pruned (server dry run)\n")), "{said}");
+    assert_eq!(bound(hold), [true; 2], "it was only tried");
+    let (said, told) = there.told(&["--apply", IMAGE, EVERYWHERE]);
+    let expected = format!("{binding}, clusterrole.rbac.authorization.k8s.io/{hold}");
+    assert!(told.ends_with(&format!("these flags do not need; deleting {expected}\n")), "{told}");
+    assert!(said.contains(&format!("{binding} pruned\n")) && !said.contains(other), "{said}");
+    assert_eq!((bound(pools), bound(hold)), ([true; 2], [false; 2]));
+    assert_eq!(bound(other), [false, true]);
+    let again = there.done(&["--apply", IMAGE]);
+    assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{again}");
+
+    let part = ["--apply", IMAGE, "--parts=controller"];
+    let said = there.done(&part);
+    assert!(!said.contains("pruned") && bound("taintward-webhook") == [true; 2], "{said}");
+    there.kubectl("delete deployment taintward-webhook -n taintward-system");
+    let (said, _) = there.told(&part);
+    assert!(
+        said.contains("clusterrolebinding.rbac.authorization.k8s.io/taintward-webhook pruned\n"),
+        "{said}"
+    );
+    assert!(bound("taintward-webhook") == [false; 2] && bound("taintward-controller") == [true; 2], "{said}");
+    there.kubectl(&format!("delete clusterrole {other}"));
+    there.done(&["--apply", IMAGE]);
+}
+
+fn it_goes_when_pools_are_gone(there: &Installed<'_>) {
+    let pool = serde_json::json!({
+        "apiVersion": "taintward.io/v1alpha1",
+        "kind": "DedicatedPool",
+        "metadata": {"name": "gpu", "finalizers": ["taintward.io/pool"]},
+        "spec": {
+            "taint": {"key": "example.com/gpu"},
+            "nodes": {"names": ["n1"]},
+            "users": {"serviceAccounts": [{"namespace": "shop", "name": "default"}]},
+        },
+    });
+    let (said, warned) = there.create(&pool);
+    assert!(said.contains("dedicatedpool.taintward.io/gpu created"), "{said}{warned}");
+    let (said, refused) = there.failed(&["--uninstall", "--apply"]);
+    assert!(
+        said.is_empty() && refused.contains("(gpu)") && refused.contains("--keep-pools"),
+        "{said}{refused}"
+    );
+    let tried = there.done(&["--uninstall", "--apply", "--crds", "--dry-run=server"]);
+    assert!(tried.lines().all(|line| line.ends_with(" deleted (server dry run)")), "{tried}");
+    // No controller cleans the nodes.
+    let (said, refused) = there.failed(&["--uninstall", "--apply", "--crds", "--timeout=1s"]);
+    assert!(
+        refused.contains("still exist after 1s: gpu. The controller has not yet removed their taints"),
+        "{refused}"
+    );
+    assert!(said.starts_with("validatingwebhookconfiguration") && !said.contains("deployment"), "{said}");
+    there.patch("dedicatedpool/gpu", r#"[{"op":"remove","path":"/metadata/finalizers"}]"#);
+    // What the pods would have written.
+    let lease = serde_json::json!({
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "taintward", "namespace": "taintward-system"},
+    });
+    there.create(&lease);
+    let said = there.done(&["--uninstall", "--apply", "--crds"]);
+    assert!(said.ends_with("namespace/taintward-system deleted\n"), "{said}");
+    for gone in ["secret/taintward-webhook-certificate", "lease.coordination.k8s.io/taintward"] {
+        assert!(said.contains(&format!("{gone} deleted\n")), "{said}");
+    }
+    assert_eq!(there.leftovers(), Vec::<String>::new());
+    assert_eq!(
+        there.done(&["--uninstall", "--apply", "--crds", "--dry-run=client"]).lines().count(),
+        there.ending()
+    );
+    let role = serde_json::json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "taintward-webhook", "labels": {"app.kubernetes.io/name": "taintward"}},
+        "rules": [],
+    });
+    there.create(&role);
+    let (said, told) = there.told(&["--uninstall", "--apply"]);
+    let kept = "keeping clusterrole.rbac.authorization.k8s.io/taintward-webhook: it does not have the labels";
+    assert!(told.contains(kept) && !said.contains("clusterrole."), "{said}{told}");
+    assert!(there.kubectl("get clusterrole taintward-webhook -o name").0.contains("taintward-webhook"));
+}

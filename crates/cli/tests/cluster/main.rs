@@ -1,0 +1,75 @@
+//! Tests the program on a real control plane.
+
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+#[allow(dead_code, reason = "each test program uses some of it")]
+#[path = "../admission"]
+mod admission {
+    pub(crate) mod account;
+    pub(crate) mod client;
+    pub(crate) mod differences;
+    pub(crate) mod hook;
+    pub(crate) mod load;
+    pub(crate) mod pods;
+    pub(crate) mod register;
+    pub(crate) mod review_server;
+    pub(crate) mod worlds;
+}
+#[allow(dead_code, reason = "each test program uses some of it")]
+#[path = "../cli"]
+mod cli {
+    pub(crate) mod document;
+    pub(crate) mod patience;
+    pub(crate) mod reluctant;
+    pub(crate) mod running;
+}
+#[allow(dead_code, reason = "each test program uses some of it")]
+#[path = "../install"]
+mod install {
+    pub(crate) mod attempts;
+    pub(crate) mod cluster;
+    pub(crate) mod document;
+    pub(crate) mod objects;
+    pub(crate) mod scene;
+}
+#[allow(dead_code, reason = "each test program uses some of it")]
+#[path = "../parts"]
+mod parts {
+    pub(crate) mod installed;
+    pub(crate) mod look;
+    pub(crate) mod place;
+    pub(crate) mod programs;
+}
+mod pools {
+    pub(crate) mod cases;
+    pub(crate) mod ends;
+    pub(crate) mod evicting;
+    pub(crate) mod plot;
+    pub(crate) mod trouble;
+    pub(crate) mod usual;
+}
+#[allow(dead_code, reason = "each test program uses some of it")]
+#[path = "../real"]
+mod real {
+    pub(crate) mod program;
+    pub(crate) mod proxy;
+}
+
+mod admission_differential;
+mod doctor_real;
+mod guard_limits;
+mod install_bounds;
+mod install_real;
+mod install_story;
+mod metrics_delegated;
+mod pool_attacks;
+mod pool_guard;
+mod pool_handover;
+mod pool_property;
+mod pool_story;
+mod pools_live;
+mod pools_real;
+mod switch_off;
+mod taint;
+mod turn;
+mod webhook;

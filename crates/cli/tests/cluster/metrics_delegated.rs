@@ -1,0 +1,117 @@
+//! Tests which accounts may read the metrics, on a real API server with TokenReviews and SubjectAccessReviews.
+
+use crate::cli::patience::{Lines, PATIENCE};
+use crate::cli::running::Running;
+use crate::turn;
+use http::Request;
+use kube::client::Body;
+use kube::{Client, Config};
+use serde_json::json;
+use std::net::{Ipv4Addr, TcpListener};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use taintward_envtest::{Account, Audit, Cluster, ClusterConfig, TestApi, access};
+
+/// A port that is free at the moment.
+fn free() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
+
+/// Sends a GET, with a token if there is one. Returns the status code; `None` while the port is closed.
+async fn get(url: &str, path: &str, token: &str) -> Option<u16> {
+    let mut config = Config::new(url.parse().unwrap());
+    // The port's certificate is self-signed; this test is about authorization.
+    config.accept_invalid_certs = true;
+    let mut request = Request::get(path);
+    if !token.is_empty() {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
+    let request = request.body(Body::empty()).unwrap();
+    let answer = Client::try_from(config).unwrap().send(request).await;
+    answer.ok().map(|answer| answer.status().as_u16())
+}
+
+async fn token(admin: &TestApi, account: &str) -> String {
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}});
+    admin.create(accounts, &object).await.unwrap();
+    let asked = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+    let made = admin.create(&format!("{accounts}/{account}/token"), &asked).await.unwrap();
+    made["status"]["token"].as_str().unwrap().to_owned()
+}
+
+/// Binds a ClusterRole to a service account.
+async fn bind(admin: &TestApi, role: &str, (namespace, account): (&str, &str)) {
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": {"name": format!("{account}-{}", role.replace(':', "-"))},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": account}],
+    });
+    admin.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await.unwrap();
+}
+
+#[test]
+fn metrics_are_for_tokens_that_the_api_server_authorizes() {
+    let Some(tools) = turn::for_test("metrics_delegated") else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let options = ClusterConfig { audit: Audit::Full, ..ClusterConfig::default() };
+        let mut cluster = Cluster::start(&tools, options).await.unwrap();
+        let admin = cluster.api(Account::Admin).await.unwrap();
+        access::grant(&admin).await.unwrap();
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "metrics-reader"},
+            "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
+        });
+        admin.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", &role).await.unwrap();
+        let (scraper, stranger) = (token(&admin, "scraper").await, token(&admin, "stranger").await);
+        bind(&admin, "metrics-reader", ("default", "scraper")).await;
+
+        let (secure, plain) = (free(), free());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(["run", "--metrics-authentication=delegated"]);
+        command.arg(format!("--secure-port={secure}")).arg(format!("--metrics-port={plain}"));
+        command.arg("--kubeconfig").arg(cluster.kubeconfig(Account::Taintward, 0));
+        let mut taintward = Running::of(command);
+        let mut log = Lines::of(taintward.child.stderr.take().unwrap());
+        let missing: Vec<String> = ["tokenreviews", "subjectaccessreviews"]
+            .iter()
+            .filter_map(|of| std::iter::from_fn(|| log.next()).find(|line| line.contains(*of)))
+            .collect();
+        assert!(missing.len() == 2 && missing.iter().all(|line| line.contains("may not create")), "{missing:?}");
+
+        let (https, http) = (format!("https://127.0.0.1:{secure}"), format!("http://127.0.0.1:{plain}"));
+        assert_eq!(get(&https, "/livez", "").await, Some(200), "probes have no token");
+        assert_eq!(get(&http, "/livez", "").await, Some(200));
+        assert_eq!(get(&http, "/metrics", &scraper).await, Some(403), "tokens are not sent in clear text");
+        assert_eq!(get(&https, "/metrics", "").await, Some(401));
+        // Without permission for reviews, every client is rejected.
+        assert_eq!(get(&https, "/metrics", &scraper).await, Some(500));
+        bind(&admin, "system:auth-delegator", ("kube-system", "taintward")).await;
+        let began = Instant::now();
+        while get(&https, "/metrics", &scraper).await != Some(200) {
+            assert!(began.elapsed() < PATIENCE, "an authorized token is never admitted");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        assert_eq!(get(&https, "/metrics", &stranger).await, Some(403));
+        assert_eq!(get(&https, "/metrics", "nonsense").await, Some(401));
+        assert_eq!(get(&https, "/metrics", "").await, Some(401));
+
+        // Decisions are cached: there were no more reviews for the scraper than necessary.
+        for _ in 0..20 {
+            assert_eq!(get(&https, "/metrics", &scraper).await, Some(200));
+        }
+        let asked = cluster.audit().unwrap();
+        let asked = asked.iter().filter(|entry| entry.resource == "subjectaccessreviews").count();
+        assert!((2..=4).contains(&asked), "{asked}");
+
+        // No new client is admitted while its token cannot be reviewed.
+        let late = token(&admin, "late").await;
+        bind(&admin, "metrics-reader", ("default", "late")).await;
+        cluster.server(0).pause().unwrap();
+        assert_eq!(get(&https, "/metrics", &late).await, Some(500));
+        assert_eq!(get(&https, "/livez", "").await, Some(200));
+        cluster.server(0).resume().unwrap();
+    });
+}

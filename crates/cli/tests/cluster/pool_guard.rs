@@ -1,0 +1,164 @@
+//! Compares the installed admission policies with the core's rule for pools, on over a thousand requests.
+
+pub(crate) mod cases;
+pub(crate) mod pools;
+pub(crate) mod reader;
+pub(crate) mod world;
+
+use crate::turn;
+use cases::{Change, Creation, OldPod, changes, creations, old_pods};
+use futures::StreamExt as _;
+use futures::stream;
+use pools::deniers;
+use reader::{change, creation};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use taintward_core::admission::pool::{PoolEntry, PoolExemptions, PoolViolation, violation};
+use taintward_core::admission::request::{NodePoolMembership, PodRequest};
+use world::{Answer, Policy, World};
+
+/// The number of generated pods.
+const CREATIONS: usize = 900;
+/// The number of pods that exist before the policies are installed; each is changed in several ways.
+const OLD_PODS: usize = 80;
+/// The minimum number of judged requests; a minimum of them must be admitted, and rejected.
+const JUDGED_MIN: usize = 1_000;
+const EACH_MIN: usize = 200;
+/// Concurrent requests.
+const AT_ONCE: usize = 12;
+/// The timeout of everything; on an idle machine it takes half a minute.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+#[test]
+fn the_policies_say_what_the_core_says() {
+    let Some(tools) = turn::for_test("pool_guard") else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let all = async {
+            let world = World::start(&tools).await;
+            let uids = world.uids();
+            let old = world.stand_there(old_pods(OLD_PODS, &uids)).await;
+            world.switch_on().await;
+            for policy in [Policy::Guard, Policy::New] {
+                world.hand_over(policy).await;
+                println!("{policy:?}");
+                compare(&world, &old, &uids).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, all).await.expect("done in time");
+    });
+}
+
+/// Sends every request, and compares the result of the policy that judges it at the moment.
+async fn compare(world: &World, old: &[OldPod], uids: &[String]) {
+    let mut tally = Tally::default();
+    let one = |case: Creation| async move { (world.created(&case).await, creation(&case), case.to_string()) };
+    // A server that does not support `Gt` and `Lt` judges no pod with them.
+    let count = if world.comparison_operators() { CREATIONS } else { 2 * CREATIONS };
+    let told: Vec<_> =
+        stream::iter(creations(count, uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
+    tally.take("creation", world, told);
+    let one = |case: Change| async move { (world.changed(&case).await, change(&case), case.to_string()) };
+    let told: Vec<_> = stream::iter(changes(old, uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
+    tally.take("change", world, told);
+    tally.settle();
+}
+
+/// The results of both.
+#[derive(Default)]
+struct Tally {
+    let_in: usize,
+    refused: usize,
+    /// Requests that any API server rejects.
+    invalid: usize,
+    /// How often each pool, and each reason for admission, decided.
+    reasons: BTreeMap<String, usize>,
+    odd: Vec<String>,
+}
+
+impl Tally {
+    fn take(&mut self, step: &str, world: &World, told: Vec<(Answer, PodRequest, String)>) {
+        for (answer, request, text) in told {
+            let found = judged(world, &request);
+            match (&answer, found.is_empty()) {
+                (Answer::Invalid(_), _) => self.invalid += 1,
+                (Answer::LetIn, true) => self.let_in += 1,
+                (Answer::Refused(message), false) if names_one(message, world, &found) => {
+                    self.refused += 1;
+                    *self.reasons.entry(reason(world, &found[0], step)).or_default() += 1;
+                }
+                _ => {
+                    self.odd.push(format!("{step} of {text}\n    policies: {answer:?}\n    core: {found:?}"))
+                }
+            }
+        }
+    }
+
+    fn settle(&self) {
+        println!("let in {}, refused {}, invalid {}", self.let_in, self.refused, self.invalid);
+        for (reason, count) in &self.reasons {
+            println!("    {count:>4} {reason}");
+        }
+        let odd = self.odd.iter().take(10).map(String::as_str).collect::<Vec<_>>().join("\n");
+        assert!(self.odd.is_empty(), "{} results differ:\n{odd}", self.odd.len());
+        assert!(self.let_in + self.refused >= JUDGED_MIN && self.let_in.min(self.refused) >= EACH_MIN);
+        for pool in deniers() {
+            let named = self.reasons.keys().any(|reason| reason.contains(&format!(" {pool} ")));
+            assert!(named, "nothing was rejected for {pool}");
+        }
+        for way in [
+            "creation Node",
+            "creation UnknownNode",
+            "creation Tolerations",
+            "creation Claim",
+            "change Tolerations",
+            "change Claim",
+        ] {
+            let seen = self.reasons.keys().any(|reason| reason.ends_with(way));
+            assert!(seen, "nothing was rejected by {way}");
+        }
+    }
+}
+
+/// The core's violations.
+fn judged(world: &World, request: &PodRequest) -> Vec<PoolViolation> {
+    let namespace = world.labels(&request.pod.identity.namespace);
+    if PoolExemptions::default().of(request.who(None)).is_some() {
+        return Vec::new();
+    }
+    let pools = world.pools();
+    let owner = |node: &str| pools.iter().find(|pool| pool.members.names.iter().any(|own| **own == *node));
+    let node = match request.destination() {
+        Some(node) => match owner(node) {
+            Some(pool) => NodePoolMembership::Pool(&pool.name),
+            None if node == "ghost" => NodePoolMembership::Unknown,
+            None => NodePoolMembership::None,
+        },
+        None => NodePoolMembership::Unknown,
+    };
+    let mut found = violation(pools, request, node, Some(namespace)).0;
+    found.retain(|one| one.entry == PoolEntry::Claim || pools[one.pool].keeps_out());
+    found
+}
+
+/// The first policy that rejects gives the reason, and the order is arbitrary.
+fn names_one(message: &str, world: &World, found: &[PoolViolation]) -> bool {
+    found.iter().any(|one| match one.entry {
+        PoolEntry::UnknownNode => message.contains("is unknown"),
+        PoolEntry::Claim => {
+            message.contains(&format!("a user of pool {} created", world.pools()[one.pool].name))
+        }
+        _ => message.contains(&format!("pool {} ", world.pools()[one.pool].name)),
+    })
+}
+
+fn reason(world: &World, one: &PoolViolation, step: &str) -> String {
+    let way = match one.entry {
+        PoolEntry::None => "None",
+        PoolEntry::Tolerations(_) => "Tolerations",
+        PoolEntry::Node => "Node",
+        PoolEntry::UnknownNode => "UnknownNode",
+        PoolEntry::Claim => "Claim",
+    };
+    format!("for {} by {step} {way}", world.pools()[one.pool].name)
+}

@@ -1,0 +1,223 @@
+//! Tests on a real API server that a pool is protected at every moment: new, while the guard takes it over, and
+//! afterwards.
+
+use crate::pool_attacks::installation::Installation;
+use crate::turn;
+use serde_json::{Value, json};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use taintward_envtest::api::PatchType;
+use taintward_envtest::fixtures::create_node;
+use taintward_envtest::{Account, Audit, Cluster, ClusterConfig, TestApi, wait};
+
+const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
+const GUARDS: &str = "/apis/taintward.io/v1alpha1/poolguards";
+const GUARD: &str = "/apis/taintward.io/v1alpha1/poolguards/taintward";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+const LABEL: &str = "taintward.io/pool-guard";
+/// The policies that judge pods: by the guard, and by each pool.
+const BY_GUARD: &str = "taintward-dedicated-pools";
+const BY_POOL: &str = "taintward-new-pools";
+const PATIENCE: Duration = Duration::from_secs(120);
+/// The timeout of everything; on an idle machine it takes half a minute.
+const WHOLE: Duration = Duration::from_secs(400);
+/// This many pools, users per pool, and tolerations of a pod must be judged.
+const MANY: usize = 100;
+
+struct Scene {
+    admin: TestApi,
+    /// A user of no pool.
+    outsider: TestApi,
+}
+
+fn pool(name: &str, taint: Value) -> Value {
+    let users: Vec<String> = (0..10).map(|at| format!("user-{at}-of-{name}")).collect();
+    json!({"apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": name},
+        "spec": {"taint": taint, "nodes": {"names": ["gpu"]}, "users": {"users": users, "groups": ["ops"]}}})
+}
+
+fn pod(name: &str, tolerations: &Value) -> Value {
+    json!({"metadata": {"name": name},
+        "spec": {"containers": [{"name": "c", "image": "i"}], "tolerations": tolerations}})
+}
+
+impl Scene {
+    /// The rejection of a pod with these tolerations; `None` if it is admitted.
+    async fn refusal(&self, tolerations: &Value) -> Option<String> {
+        let told = self.outsider.create(&format!("{PODS}?dryRun=All"), &pod("probe", tolerations)).await;
+        let error = told.err()?.to_string();
+        assert!(error.contains("are not for this pod"), "it is not judged: {error}");
+        Some(error)
+    }
+
+    async fn until_refused_by(&self, policy: &str, tolerations: &Value) {
+        wait::until(&format!("{policy} to refuse"), PATIENCE, async || {
+            let refusal = self.refusal(tolerations).await;
+            Ok(refusal.filter(|why| why.contains(&format!("'{policy}'"))))
+        })
+        .await
+        .unwrap();
+    }
+
+    async fn until_labelled(&self, pools: usize) {
+        wait::until("pools to have the label", PATIENCE, async || {
+            let all = self.admin.get(POOLS).await?;
+            let has_label = |one: &&Value| !one["metadata"]["labels"][LABEL].is_null();
+            let labelled = all["items"].as_array().unwrap().iter().filter(has_label).count();
+            Ok((labelled == pools).then_some(()))
+        })
+        .await
+        .unwrap();
+    }
+
+    /// Sends requests without a pause during an action. Returns how often each policy rejected; fails if a pod is ever
+    /// admitted.
+    async fn kept_during(
+        &self,
+        tolerations: &Value,
+        scene: impl Future<Output = ()>,
+    ) -> BTreeMap<&str, usize> {
+        let (refused, over) = (RefCell::new(BTreeMap::new()), Cell::new(false));
+        let probe = async {
+            while !over.get() {
+                let refusal = self.refusal(tolerations).await.expect("no pod is admitted");
+                let by =
+                    [BY_GUARD, BY_POOL].into_iter().find(|policy| refusal.contains(&format!("'{policy}'")));
+                *refused.borrow_mut().entry(by.expect("a policy of Taintward")).or_default() += 1;
+            }
+        };
+        futures::join!(probe, async {
+            scene.await;
+            over.set(true);
+        });
+        refused.into_inner()
+    }
+}
+
+#[test]
+fn a_pool_is_kept_at_every_moment() {
+    let Some(tools) = turn::for_test("pool_handover") else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
+        let cluster = Cluster::start(&tools, options).await.unwrap();
+        tokio::time::timeout(WHOLE, all(&cluster)).await.expect("done in time");
+    });
+}
+
+async fn all(cluster: &Cluster) {
+    let admin = cluster.api(Account::Admin).await.unwrap();
+    let outsider = cluster.kubeconfig_as("bob", &["system:masters"]).unwrap();
+    let scene = Scene { admin, outsider: TestApi::from_kubeconfig(&outsider).await.unwrap() };
+    for node in ["gpu", "open"] {
+        create_node(&scene.admin, node, &[]).await.unwrap();
+    }
+    let installed = Installation::apply(cluster, "").await;
+    let first = json!([{"key": "example.com/first", "operator": "Exists"}]);
+    assert_eq!(scene.refusal(&first).await, None, "there is no pool yet");
+    // No process of Taintward has run yet.
+    scene.admin.create(POOLS, &pool("first", json!({"key": "example.com/first"}))).await.unwrap();
+    scene.until_refused_by(BY_POOL, &first).await;
+    let taken_over = async {
+        let mut controller = installed.controller().await;
+        scene.until_labelled(1).await;
+        scene.until_refused_by(BY_GUARD, &first).await;
+        controller.stop();
+    };
+    let refused = scene.kept_during(&first, taken_over).await;
+    println!("while the guard takes it over: {refused:?}");
+    assert!(refused[BY_POOL] > 0 && refused[BY_GUARD] > 0);
+    let refused = scene.kept_during(&first, only_the_controller_can_change_the_guard(&scene)).await;
+    assert!(!refused.contains_key(BY_POOL), "without a controller the guard continues: {refused:?}");
+    a_lost_guard_is_made_good(&scene, &installed, &first).await;
+    many_pools_are_judged(&scene, &installed).await;
+}
+
+async fn only_the_controller_can_change_the_guard(scene: &Scene) {
+    let path = format!("{POOLS}/first");
+    let label = |value: Value| json!({"metadata": {"labels": {LABEL: value}}}).to_string();
+    let mut labelled = pool("second", json!({"key": "example.com/second"}));
+    labelled["metadata"]["labels"] = json!({LABEL: "true"});
+    scene.admin.create(POOLS, &pool("third", json!({"key": "example.com/third"}))).await.unwrap();
+    for (what, told) in [
+        ("the guard's end", scene.admin.delete(GUARD, &json!({})).await),
+        ("an empty guard", scene.admin.patch(GUARD, PatchType::Merge, r#"{"spec": {"pools": []}}"#).await),
+        ("a guard without a spec", scene.admin.patch(GUARD, PatchType::Merge, r#"{"spec": null}"#).await),
+        ("a new pool with the label", scene.admin.create(POOLS, &labelled).await),
+        (
+            "the label on another pool",
+            scene.admin.patch(&format!("{POOLS}/third"), PatchType::Merge, &label(json!("true"))).await,
+        ),
+    ] {
+        let error = told.expect_err(what).to_string();
+        assert!(error.contains("only Taintward's controller"), "{what}: {error}");
+    }
+    let other = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
+    scene.admin.patch(GUARD, PatchType::Merge, &other).await.unwrap();
+    scene.admin.patch(&path, PatchType::Merge, &other).await.unwrap();
+    scene.admin.delete(&format!("{POOLS}/third"), &json!({})).await.unwrap();
+}
+
+/// Without the policy that forbids it, an administrator can delete the guard.
+async fn a_lost_guard_is_made_good(scene: &Scene, installed: &Installation<'_>, first: &Value) {
+    let binding = format!("{POLICIES}/taintward-pool-guard");
+    let forbids = scene.admin.get(&binding).await.unwrap();
+    scene.admin.delete(&binding, &json!({})).await.unwrap();
+    let empty = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "PoolGuard", "metadata": {"name": "taintward"}});
+    wait::until("the guard to be deleted", PATIENCE, async || {
+        Ok(scene.admin.delete(GUARD, &json!({})).await.ok())
+    })
+    .await
+    .unwrap();
+    let mut controller = installed.controller().await;
+    scene.until_labelled(0).await;
+    scene.until_refused_by(BY_POOL, first).await;
+    controller.stop();
+    let refilled = async {
+        scene.admin.create(GUARDS, &empty).await.unwrap();
+        let mut controller = installed.controller().await;
+        scene.until_labelled(1).await;
+        scene.until_refused_by(BY_GUARD, first).await;
+        controller.stop();
+    };
+    scene.kept_during(first, refilled).await;
+    let binding = json!({"apiVersion": forbids["apiVersion"], "kind": forbids["kind"],
+        "metadata": {"name": forbids["metadata"]["name"]}, "spec": forbids["spec"]});
+    scene.admin.create(POLICIES, &binding).await.unwrap();
+}
+
+/// The cost of a CEL expression is limited; at this size the limit is not reached.
+async fn many_pools_are_judged(scene: &Scene, installed: &Installation<'_>) {
+    for at in 0..MANY {
+        let taint = json!({"key": "example.com/many", "value": format!("value-{at}"), "effects": ["NoSchedule", "NoExecute"]});
+        scene.admin.create(POOLS, &pool(&format!("many-{at}"), taint)).await.unwrap();
+    }
+    let mut controller = installed.controller().await;
+    scene.until_labelled(MANY + 1).await;
+    let tolerates = |value: String| json!({"key": "example.com/many", "operator": "Equal", "value": value});
+    let mut tolerations: Vec<Value> = (0..MANY).map(|at| tolerates(format!("other-{at}"))).collect();
+    let mut all = json!(tolerations);
+    wait::until("only the guard to judge", PATIENCE, async || {
+        let last = json!([tolerates(format!("value-{}", MANY - 1))]);
+        let refusal = scene.refusal(&last).await;
+        Ok(refusal.filter(|why| why.contains(&format!("'{BY_GUARD}'"))))
+    })
+    .await
+    .unwrap();
+    assert_eq!(scene.refusal(&all).await, None);
+    scene.outsider.create(PODS, &pod("standing", &all)).await.unwrap();
+    tolerations[MANY - 1] = tolerates("value-57".into());
+    all = json!(tolerations);
+    let refusal = scene.refusal(&all).await.expect("one is for pool many-57");
+    assert!(refusal.contains("pool many-57 are not"), "{refusal}");
+    let added = json!([{"op": "add", "path": "/spec/tolerations/-", "value": tolerates("value-58".into())}]);
+    let path = format!("{PODS}/standing?dryRun=All");
+    let told = scene.outsider.patch(&path, PatchType::Json, &added.to_string()).await;
+    let refusal = told.expect_err("it is for pool many-58").to_string();
+    assert!(refusal.contains("pool many-58 are not"), "{refusal}");
+    let label = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
+    scene.outsider.patch(&path, PatchType::Merge, &label).await.unwrap();
+    controller.stop();
+}

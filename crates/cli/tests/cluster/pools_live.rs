@@ -1,0 +1,45 @@
+//! Tests dedicated-pool-controller on a real API server, under its installed account.
+//!
+//! - See `pools_real.rs` for the custom resources.
+
+use crate::pools::plot::Plot;
+use crate::pools::{ends, evicting, trouble, usual};
+use crate::turn;
+use std::time::Duration;
+use taintward_envtest::{Account, Cluster, ClusterConfig};
+
+/// The timeout of all waits.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+#[test]
+fn dedicated_nodes_as_one_object() {
+    let Some(tools) = turn::for_test("pools_live") else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
+        let plot = Plot::new(&cluster).await;
+        tokio::time::timeout(PATIENCE, all(&plot)).await.expect("done within three minutes");
+        plot.checks_the_record();
+    });
+}
+
+async fn all(plot: &Plot<'_>) {
+    let mut taintward = ends::it_waits_for_the_definition_of_pools(plot).await;
+    usual::a_pool_dedicates_its_nodes(plot).await;
+    usual::nodes_join_and_leave(plot).await;
+    usual::pods_are_counted(plot).await;
+    trouble::what_others_do_meanwhile_stays(plot).await;
+    trouble::obstacles_are_reported(plot).await;
+    trouble::a_second_pool_with_the_same_taint_is_refused(plot).await;
+    trouble::the_last_open_node_stays_open(plot).await;
+    evicting::pods_that_run_there_already_are_evicted(plot, &taintward).await;
+    usual::deleting_leaves_no_trace(plot).await;
+    assert_eq!(taintward.stop().code(), Some(0));
+    ends::observing_writes_nothing(plot).await;
+    ends::a_pool_is_deleted_while_no_controller_runs(plot).await;
+    ends::killed_half_way_another_run_completes_it(plot).await;
+    ends::a_follower_takes_over(plot).await;
+}
+
+/// The account with the permissions of deploy/.
+pub(crate) const OURS: Account = Account::Taintward;

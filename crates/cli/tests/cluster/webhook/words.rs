@@ -1,0 +1,90 @@
+//! Tests warnings and refusals as kubectl prints them, and what a pod of a guarded namespace gets.
+
+use super::super::admission::hook::{Files, Hook, PATIENCE, all};
+use super::super::admission::register::{Registered, asks, namespace, plain_pod, register_as};
+use super::Stage;
+use serde_json::{Value, json};
+use taintward_envtest::api::PatchType;
+use taintward_envtest::wait;
+
+pub(crate) async fn kubectl_shows_them(stage: &Stage) {
+    let flags = Files::new(&stage.cluster, "words", &stage.authority).flags();
+    namespace(&stage.api, "words", "words", json!({})).await;
+    let hook =
+        Hook::start(&stage.cluster, &stage.account, &all(&flags, &["--rules=*,advice,toleration-guard"]))
+            .ready()
+            .await;
+    let strict = Registered::strict(&hook, "words", &stage.authority.certificate);
+    register_as(&stage.api, "words", &[strict]).await;
+    asks(&stage.api, &hook, "words").await;
+    a_slip_is_warned_about(stage);
+    a_trespasser_is_refused(stage).await;
+    a_pod_of_a_guarded_namespace_has_the_ceiling(stage).await;
+}
+
+/// kubectl's success, and its standard error.
+fn create(stage: &Stage, name: &str, tolerations: &Value) -> (bool, String) {
+    let mut pod = plain_pod(name);
+    pod["spec"]["tolerations"] = tolerations.clone();
+    let file = stage.cluster.folder().join(format!("{name}.json"));
+    std::fs::write(&file, pod.to_string()).unwrap();
+    let args = ["create", "--request-timeout=60s", "-n", "words", "-f", file.to_str().unwrap()];
+    let output = stage.cluster.kubectl_output(args).unwrap();
+    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn a_slip_is_warned_about(stage: &Stage) {
+    let slip = json!([{"key": "node.kubernetes.io/not-redy", "operator": "Exists", "effect": "NoExecute"}]);
+    let (created, said) = create(stage, "slip", &slip);
+    assert!(created && said.contains("Warning: ") && said.contains("node.kubernetes.io/not-ready"), "{said}");
+    let fine = json!([{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}]);
+    let (created, said) = create(stage, "fine", &fine);
+    assert!(created && !said.contains("Warning"), "{said}");
+}
+
+async fn a_trespasser_is_refused(stage: &Stage) {
+    let pool = json!({
+        "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": "team-a"},
+        "spec": {
+            "taint": {"key": "example.com/pool", "value": "a"},
+            "nodes": {"names": ["n1"]},
+            "users": {"namespaceSelector": {"matchLabels": {"team": "a"}}},
+            "enforcement": "Deny",
+        },
+    });
+    stage.api.create("/apis/taintward.io/v1alpha1/dedicatedpools", &pool).await.unwrap();
+    let smuggled = json!([{"key": "example.com/pool", "operator": "Exists"}]);
+    let refused = async || {
+        let (created, said) = create(stage, "smuggler", &smuggled);
+        if created {
+            // The webhook has not observed the pool yet.
+            stage.api.delete("/api/v1/namespaces/words/pods/smuggler", &json!({})).await?;
+        }
+        Ok((!created).then_some(said))
+    };
+    let said = wait::until("the pod to be refused", PATIENCE, refused).await.unwrap();
+    assert!(said.contains("denied the request") && said.contains("team-a"), "{said}");
+    assert!(said.contains("toleration 0") || said.contains("tolerations[0]"), "{said}");
+    println!("    {}", said.trim());
+}
+
+async fn a_pod_of_a_guarded_namespace_has_the_ceiling(stage: &Stage) {
+    const CREATION: &str = "/api/v1/namespaces/words/pods?dryRun=All";
+    let seconds = |pod: &Value| pod["spec"]["tolerations"][0]["tolerationSeconds"].as_i64();
+    let pod = stage.api.create(CREATION, &plain_pod("guarded")).await.unwrap();
+    assert_eq!(
+        (seconds(&pod), pod["metadata"]["annotations"]["taintward.io/guard"].as_str()),
+        (Some(300), None)
+    );
+    let label = json!({"metadata": {"labels": {"taintward.io/guard-ceiling-seconds": "7200"}}}).to_string();
+    stage.api.patch("/api/v1/namespaces/words", PatchType::Merge, &label).await.unwrap();
+    let guarded = wait::until("a pod with the ceiling", PATIENCE, async || {
+        let pod = stage.api.create(CREATION, &plain_pod("guarded")).await?;
+        Ok((seconds(&pod) == Some(7200)).then_some(pod))
+    });
+    let guarded = guarded.await.unwrap();
+    let record = guarded["metadata"]["annotations"]["taintward.io/guard"].as_str().unwrap();
+    let record: Value = serde_json::from_str(record).unwrap();
+    let own = record["guarded"].as_array().unwrap().iter().map(|one| &one["tolerationSeconds"]);
+    assert!(own.eq([&json!(300), &json!(300)]), "{record}");
+}

@@ -1,0 +1,97 @@
+//! Tests `taintward hold`, `release` and `guard` where no controller runs, with wrong names, and `hold status`.
+//!
+//! - See `managed_real` for what the controllers do with pods.
+
+use crate::cli::running::{Folder, Running, text};
+use serde_json::{Value, json};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+struct Stage {
+    folder: Folder,
+    _sandbox: Running,
+}
+
+impl Stage {
+    /// A sandbox with a node and pods on it, and without any Taintward.
+    fn set(test: &str) -> Self {
+        let folder = Folder::named(test);
+        let kubeconfig = folder.file("kubeconfig");
+        let flags = ["--plain", "--nodes", "1", "--without", "taintward", "--kubeconfig-out", &kubeconfig];
+        let mut sandbox = Running::start(&flags);
+        sandbox.until("is scheduled to n1");
+        Self { folder, _sandbox: sandbox }
+    }
+
+    /// Exit code, standard output, standard error.
+    fn says(&self, typed: &[&str]) -> (i32, String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(typed).env("KUBECONFIG", self.folder.file("kubeconfig")).env("TZ", "UTC");
+        let done = command.stdin(Stdio::null()).output().unwrap();
+        (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr))
+    }
+}
+
+const NO_LEASE: &str = "does not run: no process holds a lease named taintward";
+
+#[test]
+fn a_command_does_not_wait_for_a_controller_that_is_not_there() {
+    let stage = Stage::set("hold-absent");
+    for typed in [&["hold", "n1"][..], &["guard", "on", "shop"]] {
+        let began = Instant::now();
+        let (code, out, said) = stage.says(typed);
+        assert_eq!((code, out.as_str()), (1, ""), "{said}");
+        assert!(said.contains(NO_LEASE) && said.contains("stay, and the controller applies them"), "{said}");
+        assert!(began.elapsed() < Duration::from_secs(60), "{typed:?} waits for its --timeout");
+        let (code, _, said) = stage.says(&[typed, &["--no-wait"]].concat());
+        assert!(code == 0 && said.contains("warning: ") && said.contains(NO_LEASE), "{typed:?}: {said}");
+    }
+    // Nothing is held or guarded, so there is nothing to wait for.
+    let (code, out, said) = stage.says(&["release", "n1"]);
+    assert!(code == 0 && out.starts_with("1 node: 0 of ") && !said.contains(NO_LEASE), "{out}{said}");
+    let (code, _, said) = stage.says(&["guard", "off", "shop"]);
+    assert!(code == 0 && !said.contains(NO_LEASE), "{said}");
+}
+
+#[test]
+fn a_node_that_does_not_exist_is_named_before_anything_changes() {
+    let stage = Stage::set("hold-nope");
+    for typed in [&["hold", "n1", "nope"][..], &["release", "nope", "n1"], &["hold", "status", "nope"]] {
+        let (code, out, said) = stage.says(typed);
+        assert_eq!((code, out.as_str()), (1, ""), "{said}");
+        assert_eq!(said, "error: node nope does not exist; nothing was changed; check the name\n");
+    }
+    let (_, _, said) = stage.says(&["hold", "no", "nope"]);
+    assert!(said.contains("nodes no, nope do not exist"), "{said}");
+    let (code, out, said) = stage.says(&["hold", "status"]);
+    assert_eq!((code, out.as_str()), (0, ""));
+    assert_eq!(said, "note: no pod of these nodes is held, and no order to hold pods is in effect\n");
+}
+
+#[test]
+fn hold_status_lists_holds() {
+    let stage = Stage::set("hold-status");
+    let hold = ["hold", "n1", "--no-wait", "--for", "30m", "--reason", "switch replaced"];
+    assert_eq!(stage.says(&hold).0, 0);
+    let (code, out, said) = stage.says(&["hold", "status"]);
+    assert_eq!((code, said.as_str()), (0, ""));
+    let lines: Vec<Vec<&str>> = out.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["NODE", "HELD", "UNTIL", "(UTC)", "BY", "REASON"]);
+    assert_eq!(
+        (&lines[1][..2], lines[1].last(), lines.len()),
+        (&["n1", "0"][..], Some(&"replaced"), 2),
+        "{out}"
+    );
+    assert!(out.contains(" in 29m") || out.contains(" in 30m"), "{out}");
+    let (_, out, _) = stage.says(&["hold", "status", "n1", "-o", "json"]);
+    let status: Value = serde_json::from_str(&out).unwrap();
+    let row = &status["items"][0];
+    assert_eq!(
+        (&status["kind"], &row["node"], &row["held"]),
+        (&json!("HoldStatus"), &json!("n1"), &json!(0))
+    );
+    assert_eq!((&row["reason"], &row["origins"]), (&json!("switch replaced"), &json!(["Person"])));
+    assert_eq!(stage.says(&["release", "--all", "--no-wait"]).0, 0);
+    let (code, out, _) = stage.says(&["hold", "status"]);
+    assert_eq!((code, out.as_str()), (0, ""), "a release ends the order");
+}

@@ -1,0 +1,105 @@
+//! Tests what `taintward install --uninstall --apply` refuses and asks.
+//!
+//! - See `install_real.rs` and docs/install.md for what it deletes, and names as kept.
+
+use crate::cli::running::{Folder, Running, ask, text};
+use crate::cli::terminal::Terminal;
+use std::process::{Command, Stdio};
+
+const QUESTION: &str = "Continue? [y/N] ";
+
+struct Stage {
+    folder: Folder,
+    _sandbox: Running,
+}
+
+impl Stage {
+    fn set(test: &str) -> Self {
+        let folder = Folder::named(test);
+        let kubeconfig = folder.file("kubeconfig");
+        let mut sandbox =
+            Running::start(&["--plain", "--empty", "--nodes", "1", "--kubeconfig-out", &kubeconfig]);
+        sandbox.until("KUBECONFIG");
+        Self { folder, _sandbox: sandbox }
+    }
+
+    fn uninstall(&self, flags: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(["install", "--uninstall", "--apply"]).args(flags);
+        command.env("KUBECONFIG", self.folder.file("kubeconfig")).stdin(Stdio::null());
+        command
+    }
+
+    /// Exit code and both outputs.
+    fn says(&self, flags: &[&str]) -> (i32, String) {
+        let done = self.uninstall(flags).output().unwrap();
+        (done.status.code().unwrap(), text(&done.stdout) + &text(&done.stderr))
+    }
+
+    /// Creates a pod with an annotation.
+    fn pod(&self, name: &str, annotation: &str) {
+        let pod = serde_json::json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "annotations": {annotation: "{}"}},
+            "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]},
+        });
+        let path = "/api/v1/namespaces/default/pods";
+        let said = ask(&self.folder.file("kubeconfig"), "POST", path, &pod.to_string());
+        assert!(said.contains("\"uid\""), "{said}");
+    }
+
+    fn remove_pod(&self, name: &str) {
+        let path = format!("/api/v1/namespaces/default/pods/{name}?gracePeriodSeconds=0");
+        ask(&self.folder.file("kubeconfig"), "DELETE", &path, "");
+    }
+}
+
+#[test]
+fn it_refuses_while_pods_are_held_or_guarded_by_any_process() {
+    let stage = Stage::set("uninstall-held");
+    let (code, said) = stage.says(&[]);
+    assert_eq!(code, 0, "{said}");
+    for annotation in ["taintward.io/guard", "taintward.io/held"] {
+        stage.pod("db-0", annotation);
+        let (code, said) = stage.says(&[]);
+        assert_eq!(code, 1, "{said}");
+        assert!(said.starts_with("error: nothing was changed: "), "{said}");
+        for words in ["1 pod (default/db-0)", "`taintward guard off --all`", "`taintward release --all`"] {
+            assert!(said.contains(words), "{said}");
+        }
+        // The other ways out, and a part that does not restore seconds.
+        for flags in [&["--keep-seconds"][..], &["--parts=webhook"]] {
+            let (code, said) = stage.says(flags);
+            assert_eq!(code, 0, "{flags:?}: {said}");
+        }
+        stage.remove_pod("db-0");
+    }
+    stage.pod("other", "example.com/held");
+    let (code, said) = stage.says(&[]);
+    assert_eq!(code, 0, "{said}");
+}
+
+#[test]
+fn on_a_terminal_it_asks_before_it_deletes() {
+    let stage = Stage::set("uninstall-question");
+    for (answer, code) in [("n\n", 1), ("y\n", 0)] {
+        let mut terminal = Terminal::with(stage.uninstall(&[]));
+        let shown = terminal.until(QUESTION);
+        let asked = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            asked.starts_with(
+                "This deletes the installation of Taintward in namespace taintward-system of context"
+            ),
+            "{asked}"
+        );
+        terminal.types(answer);
+        let (ended, shown, _) = terminal.ends();
+        assert_eq!(ended, code, "{shown}");
+        assert_eq!(shown.contains("error: aborted: nothing was deleted"), code == 1, "{shown}");
+    }
+    for flags in [&["--yes"][..], &["--dry-run=client"]] {
+        let (code, shown, _) = Terminal::with(stage.uninstall(flags)).ends();
+        assert!(code == 0 && !shown.contains(QUESTION), "{flags:?}: {shown}");
+    }
+}
