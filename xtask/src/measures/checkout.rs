@@ -58,6 +58,13 @@ impl Checkout {
         u32::try_from(lines).unwrap_or(u32::MAX)
     }
 
+    /// The production lines without those of a crate, and those of the crate.
+    pub(crate) fn lines_without(&self, package: &str) -> (u32, u32) {
+        let its = self.sources.iter().filter(|source| source.package() == package);
+        let its = u32::try_from(its.map(Source::lines).sum::<usize>()).unwrap_or(u32::MAX);
+        (self.lines() - its, its)
+    }
+
     /// The production lines of each crate, the largest first.
     pub(crate) fn lines_by_crate(&self) -> Vec<(String, usize)> {
         let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
@@ -99,6 +106,7 @@ mod tests {
         let paths: Vec<&str> = checkout.sources().iter().map(|source| source.path()).collect();
         assert_eq!(paths, ["crates/core/src/lib.rs", "crates/core/src/a.rs", "crates/kube/src/harness.rs"]);
         assert_eq!(checkout.lines(), 4);
+        assert_eq!(checkout.lines_without("kube"), (2, 2));
         assert_eq!(checkout.lines_by_crate(), [("core".to_owned(), 2), ("kube".to_owned(), 2)]);
     }
 }
