@@ -9,6 +9,9 @@ use taintward_envtest::{Binaries, binaries};
 
 #[derive(clap::Args)]
 pub(crate) struct TestArgs {
+    /// Only build the programs of Go that the tests run
+    #[arg(long)]
+    programs_only: bool,
     /// Arguments for `cargo test`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
@@ -29,6 +32,9 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
             );
         }
         eprintln!("\nWARNING: no real API server; the tests that need one are skipped.\n  {why:#}\n");
+    }
+    if arguments.programs_only {
+        return Ok(());
     }
     let durations = env::temp_dir().join(format!("taintward-durations-{}", process::id()));
     let skipped = env::temp_dir().join(format!("taintward-skipped-{}", process::id()));
