@@ -1,4 +1,4 @@
-//! Gives tests what the commands `cargo xtask book`, `measures`, `observability` and `picture diagrams` make.
+//! Gives tests what the commands `cargo xtask book`, `measures`, `observability` and `picture diagrams` use.
 //!
 //! The other commands belong to the program (`main.rs`).
 

@@ -78,13 +78,13 @@ enum Command {
     ///
     /// Needs Go; without it, tests use the checked-in rows.
     Columns,
-    /// Regenerate the Helm chart and deploy/install.yaml with `taintward install`
+    /// Copy alerts and dashboards into the Helm chart, and regenerate deploy/install.yaml with `taintward install`
     ///
     /// Needs Rust only; Helm renders the result in tests.
     Chart,
-    /// Regenerate the alerts, their runbooks and the dashboards, or test them with a real Prometheus
+    /// Test the alerts and the dashboards of deploy/monitoring with a real Prometheus
     ///
-    /// Needs Rust only to regenerate them, and Go for the real Prometheus, once; promtool checks the result in tests.
+    /// Needs Go, once, to build Prometheus; without it, promtool checks the expressions in tests.
     Observability(observability_test::ObservabilityArgs),
     /// Draw the sandbox's tour, `plan` and `explain`, the board, the dashboards, or the diagrams of the book
     ///

@@ -1,69 +1,89 @@
-//! Writes the alerts with their runbooks, and the dashboards, from definitions.
+//! Reads the alerts and the dashboards of `deploy/monitoring`, for their tests and pictures.
 //!
-//! - See `alerts.rs` and `dashboards.rs` for the definitions; `xtask/tests/observability.rs` compares and tests them.
+//! - `xtask/tests/observability.rs` tests them; `cargo xtask chart` copies them into the Helm chart.
 
-mod alert;
-mod alert_rules;
-mod alerts;
-mod dashboard;
-mod dashboard_json;
-mod dashboards;
-mod runbook;
-
-pub use alert::{Alert, Runbook, Severity};
-pub use alert_rules::rule_group;
-pub use dashboard::{Dashboard, Panel, PanelForm, PanelQuery, PanelRow, PanelUnit};
-
+use crate::files::files_below;
 use anyhow::{Context as _, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The folder of the runbooks, from the root of the repository; it has no other files.
-pub const RUNBOOKS: &str = "docs/runbooks";
+/// The object with all alerts, from the root of the repository.
+pub const ALERTS: &str = "deploy/monitoring/alerts.yaml";
 
-/// The folder of the dashboards; it has no other files.
+/// The folder of the dashboards.
 pub const DASHBOARDS: &str = "deploy/monitoring/dashboards";
 
-/// The folder of the dashboards in the Helm chart, each in one line; it has no other files.
-pub const CHART_DASHBOARDS: &str = "deploy/chart/dashboards";
-
-/// All alerts.
-pub fn alerts() -> Vec<Alert> {
-    alerts::all()
+/// One alerting rule of Prometheus.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Alert {
+    /// The name, also that of the runbook page.
+    #[serde(rename = "alert")]
+    pub name: String,
+    /// The PromQL expression.
+    pub expr: String,
+    /// For how long the expression must hold before the alert fires, in seconds, as `60s`.
+    #[serde(rename = "for")]
+    pub hold: String,
+    /// Includes `severity`.
+    pub labels: BTreeMap<String, String>,
+    /// Includes `summary`, `description` and `runbook_url`.
+    pub annotations: BTreeMap<String, String>,
 }
 
-/// All dashboards.
-pub fn dashboards() -> [Dashboard; 4] {
-    dashboards::all()
-}
-
-/// Every file that the definitions generate: its text by its path from the root of the repository.
-pub fn files() -> BTreeMap<String, String> {
-    let alerts = alerts();
-    let pages = alerts.iter().map(|alert| (alert.page(), runbook::page(alert)));
-    let dashboards = dashboards();
-    let indented = dashboards
-        .iter()
-        .map(|dashboard| (format!("{DASHBOARDS}/{}.json", dashboard.uid), dashboard_json::file(dashboard)));
-    let compact = dashboards.iter().map(|dashboard| {
-        (format!("{CHART_DASHBOARDS}/{}.json", dashboard.uid), dashboard_json::line(dashboard))
-    });
-    let others = [
-        ("deploy/chart/templates/prometheusrule.yaml".to_owned(), alert_rules::chart_template(&alerts)),
-        ("deploy/monitoring/alerts.yaml".to_owned(), alert_rules::object(&alerts)),
-        (format!("{RUNBOOKS}/README.md"), runbook::index(&alerts)),
-    ];
-    pages.chain(indented).chain(compact).chain(others).collect()
-}
-
-/// Writes all files into the repository at `root`.
-pub fn run(root: &Path) -> Result<()> {
-    for (path, text) in files() {
-        let file = root.join(&path);
-        fs::create_dir_all(file.parent().context("a path with a folder")?)?;
-        fs::write(&file, text)?;
-        println!("{path}: written");
+impl Alert {
+    /// The seconds of `for`.
+    pub fn hold_seconds(&self) -> Result<u32> {
+        let seconds = self.hold.strip_suffix('s').and_then(|number| number.parse().ok());
+        seconds.with_context(|| format!("{}: `for: {}` is not in seconds, as in 60s", self.name, self.hold))
     }
-    Ok(())
+}
+
+#[derive(Deserialize)]
+struct PrometheusRule {
+    spec: RuleGroups,
+}
+
+#[derive(Deserialize)]
+struct RuleGroups {
+    groups: Vec<RuleGroup>,
+}
+
+#[derive(Deserialize)]
+struct RuleGroup {
+    rules: Vec<Alert>,
+}
+
+/// All alerts of the repository at `root`, in the order of the file.
+pub fn alerts(root: &Path) -> Result<Vec<Alert>> {
+    let text = fs::read_to_string(root.join(ALERTS)).with_context(|| format!("reading {ALERTS}"))?;
+    let object: PrometheusRule =
+        serde_saphyr::from_str(&text).with_context(|| format!("decoding {ALERTS}"))?;
+    Ok(object.spec.groups.into_iter().flat_map(|group| group.rules).collect())
+}
+
+/// A file of rules for Prometheus and promtool, in JSON, which is YAML.
+pub fn rule_file(alerts: &[Alert]) -> String {
+    json!({"groups": [{"name": "taintward", "rules": alerts}]}).to_string()
+}
+
+/// The JSON of each dashboard by the name of its file, sorted.
+pub fn dashboards(root: &Path) -> Result<BTreeMap<String, Value>> {
+    let read = |file: &Path| -> Result<(String, Value)> {
+        let name = file.file_stem().and_then(|name| name.to_str()).context("a file has a name")?;
+        Ok((name.to_owned(), serde_json::from_str(&fs::read_to_string(file)?)?))
+    };
+    let files = files_below(&root.join(DASHBOARDS), &["json"])?;
+    files.iter().map(|file| read(file).with_context(|| format!("reading {}", file.display()))).collect()
+}
+
+/// The expressions of a dashboard's panels, each with its panel.
+pub fn panel_queries(dashboard: &Value) -> impl Iterator<Item = (&Value, &Value)> {
+    let panels = dashboard["panels"].as_array().into_iter().flatten();
+    panels.flat_map(|panel| {
+        panel["targets"].as_array().into_iter().flatten().map(move |target| (panel, target))
+    })
 }

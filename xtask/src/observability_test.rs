@@ -1,6 +1,6 @@
 //! Runs `cargo xtask observability test`: a real Prometheus observes the cause of each alert, its end, and the series of each panel.
 //!
-//! - The expressions are those of the definitions. The test waits a tenth of each `for`, rounded up; Prometheus scrapes and
+//! - The expressions are those of `deploy/monitoring`. The test waits a tenth of each `for`, rounded up; Prometheus scrapes and
 //!   evaluates each second.
 
 mod alert_cause;
@@ -23,7 +23,7 @@ use futures::future;
 use std::path::Path;
 use std::time::Duration;
 use taintward_envtest::ProcessFolder;
-use xtask::observability::{self, alerts, rule_group};
+use xtask::observability::{alerts, rule_file};
 
 /// The divisor of the `for` of each alert.
 const HOLD_DIVISOR: u32 = 10;
@@ -31,7 +31,7 @@ const HOLD_DIVISOR: u32 = 10;
 #[derive(Args)]
 pub(crate) struct ObservabilityArgs {
     #[command(subcommand)]
-    action: Option<ObservabilityAction>,
+    action: ObservabilityAction,
 }
 
 #[derive(Subcommand)]
@@ -52,21 +52,19 @@ struct AlertRow {
 }
 
 pub(crate) async fn run(arguments: &ObservabilityArgs) -> Result<()> {
-    match &arguments.action {
-        None => observability::run(sources::root()),
-        Some(ObservabilityAction::Test { names }) => test(names).await,
-    }
+    let ObservabilityAction::Test { names } = &arguments.action;
+    test(names).await
 }
 
 /// Tests the alerts with these names, or all alerts and all panels.
 pub(crate) async fn test(names: &[String]) -> Result<()> {
     causes::expect_one_for_each_alert()?;
     for name in names {
-        ensure!(alerts().iter().any(|alert| alert.name == name), "there is no alert {name}");
+        ensure!(CAUSES.iter().any(|cause| cause.alerts.contains(&name.as_str())), "there is no alert {name}");
     }
     let folder = ProcessFolder::create("taintward-observability")?;
     let binary = sources::build_taintward(false)?;
-    let prometheus = PrometheusServer::start(&folder, &rules()).await?;
+    let prometheus = PrometheusServer::start(&folder, &rules()?).await?;
     let since = unix_now()?;
     let is_wanted = |cause: &&AlertCause| {
         names.is_empty() || names.iter().any(|name| cause.alerts.contains(&name.as_str()))
@@ -96,12 +94,12 @@ pub(crate) async fn test(names: &[String]) -> Result<()> {
 }
 
 /// All alerts with a part of their `for`.
-fn rules() -> String {
-    let mut alerts = alerts();
+fn rules() -> Result<String> {
+    let mut alerts = alerts(sources::root())?;
     for alert in &mut alerts {
-        alert.hold_seconds = alert.hold_seconds.div_ceil(HOLD_DIVISOR);
+        alert.hold = format!("{}s", alert.hold_seconds()?.div_ceil(HOLD_DIVISOR));
     }
-    rule_group(&alerts)
+    Ok(rule_file(&alerts))
 }
 
 async fn produce(

@@ -110,7 +110,7 @@ fn built_programs() -> Vec<Requirement> {
             name: "promtool",
             found: built(binaries::PROMTOOL.find()),
             needed_for: "tests of alerts and dashboards",
-            without: "these tests are skipped; `cargo xtask observability` works",
+            without: "these tests are skipped",
         },
         Requirement {
             name: "Prometheus",

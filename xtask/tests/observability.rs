@@ -1,4 +1,5 @@
-//! Tests that alerts, runbooks and dashboards are up to date, and that each alert fires exactly when it should.
+//! Tests that alerts and dashboards name metrics and labels that exist, that each alert has a runbook page, and that it fires
+//! exactly when it should.
 
 #![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 
@@ -6,113 +7,77 @@
 mod alert_case;
 #[path = "observability/dashboard_checks.rs"]
 mod dashboard_checks;
+#[path = "observability/exposed.rs"]
+mod exposed;
 
 use alert_case::AlertCase;
+use exposed::Exposed;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
-use taintward_admission::metrics::WebhookMetrics;
-use taintward_controller::metrics::{
-    BuildInfo, ControllerMetrics, Exposition, MonoClock, Registry, describe, register_client,
-};
-use taintward_core::node_lifecycle::{TaintRate, ZoneKey, ZoneLabels, ZoneReport, ZoneState};
-use taintward_core::time::{Mono, Wall};
 use taintward_envtest::binaries;
-use xtask::observability::{Alert, CHART_DASHBOARDS, DASHBOARDS, RUNBOOKS, alerts, files, rule_group};
-
-const REMEDY: &str = "run cargo xtask observability";
+use xtask::observability::{ALERTS, Alert, rule_file};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-#[test]
-fn the_files_match_the_definitions_and_there_are_no_others() {
-    let made = files();
-    for (path, text) in &made {
-        let kept = fs::read_to_string(root().join(path)).unwrap_or_default();
-        assert!(kept == *text, "{path} differs from its definition; {REMEDY}");
-    }
-    for folder in [RUNBOOKS, DASHBOARDS, CHART_DASHBOARDS] {
-        let there = fs::read_dir(root().join(folder)).unwrap();
-        let strangers: Vec<String> = there
-            .map(|file| format!("{folder}/{}", file.unwrap().file_name().to_str().unwrap()))
-            .filter(|path| !made.contains_key(path))
-            .collect();
-        assert_eq!(strangers, [""; 0], "files without a definition");
-    }
+fn alerts() -> Vec<Alert> {
+    xtask::observability::alerts(root()).unwrap()
 }
 
 #[test]
 fn each_alert_has_a_page_a_row_of_the_index_and_a_case() {
+    const RUNBOOKS: &str = "docs/runbooks";
     let alerts = alerts();
-    let names: BTreeSet<&str> = alerts.iter().map(|alert| alert.name).collect();
+    let names: BTreeSet<&str> = alerts.iter().map(|alert| &*alert.name).collect();
     assert_eq!(names.len(), alerts.len(), "two alerts have one name");
     let cases: Vec<AlertCase> = alert_case::all();
     assert_eq!(cases.iter().map(|case| case.alert).collect::<BTreeSet<_>>(), names);
     assert_eq!(cases.len(), alerts.len());
     let index = fs::read_to_string(root().join(RUNBOOKS).join("README.md")).unwrap();
-    for alert in &alerts {
-        assert!(root().join(alert.page()).is_file(), "{} has no page; {REMEDY}", alert.name);
-        assert!(index.contains(&format!("]({}.md)", alert.name)), "{} is not in the index", alert.name);
+    for Alert { name, expr, hold, labels, annotations } in &alerts {
+        let [severity, summary] = [&labels["severity"], &annotations["summary"]];
+        assert!(["critical", "warning"].contains(&severity.as_str()), "{name} has the severity {severity}");
+        let url = &annotations["runbook_url"];
+        assert_eq!(*url, format!("{RUNBOOKS}/{name}.md"));
+        let page = fs::read_to_string(root().join(url)).unwrap_or_default();
+        let hold = hold.trim_end_matches('s');
+        let opening = format!(
+            "# {name}\n\n{summary}\n\nSeverity: {severity}. It fires when this expression has held for {hold} s:\n\n\
+             ```promql\n{expr}\n```\n\n## Meaning\n"
+        );
+        assert!(
+            page.starts_with(&opening),
+            "{url} does not begin with the alert as {ALERTS} has it:\n{opening}"
+        );
+        for section in ["Impact", "Diagnosis", "What to do", "When to silence"] {
+            assert!(page.contains(&format!("\n## {section}\n")), "{url} has no section {section:?}");
+        }
+        let row = format!("| [{name}]({name}.md) | {severity} | {summary} |");
+        assert!(index.lines().any(|line| line == row), "{RUNBOOKS}/README.md has no row {row}");
     }
-}
-
-/// The names of all metrics of both programs, as samples and expressions have them.
-fn registered() -> BTreeSet<String> {
-    let (version, mode, started) = ("", "", Wall::from_secs(0));
-    let about = BuildInfo { version, mode, lease: String::new(), started, host: String::new() };
-    let clock: MonoClock = Arc::new(|| Mono::from_secs(0));
-    let run = ControllerMetrics::new(Arc::clone(&clock), &about);
-    // Series of zones begin with the first zone.
-    let zone = &ZoneKey::of(ZoneLabels::default());
-    let (state, rate) = (ZoneState::Normal, TaintRate::ZERO);
-    let empty = ZoneReport {
-        zone,
-        size: 0,
-        unhealthy: 0,
-        suspects: 0,
-        excluded: 0,
-        state,
-        rate,
-        waiting: 0,
-        evictions: 0,
-    };
-    run.node_health.zones([empty].into_iter());
-    let run = run.render(Exposition::Prometheus);
-    let mut registry = Registry::default();
-    register_client(&mut registry, &clock, "");
-    let webhook =
-        WebhookMetrics::new(registry, clock, version, started, &["brake"]).render(Exposition::Prometheus);
-    describe(&(run + &webhook)).into_iter().map(|metric| metric.name).collect()
-}
-
-/// The words of a text that have the form of names of metrics.
-fn metrics_in(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    words.filter(|word| {
-        let starts = [
-            "taintward_",
-            "leader_election_",
-            "rest_client_",
-            "taint_eviction_",
-            "node_collector_",
-            "workqueue_",
-        ];
-        starts.iter().any(|start| word.starts_with(start))
-    })
+    let pages = fs::read_dir(root().join(RUNBOOKS)).unwrap().count();
+    assert_eq!(pages, alerts.len() + 1, "a page in {RUNBOOKS} belongs to no alert");
 }
 
 #[test]
-fn expressions_and_pages_name_metrics_that_are_registered() {
-    let registered = registered();
-    for alert in alerts() {
-        assert_ne!(metrics_in(&alert.expr).count(), 0, "{} has an expression of no metric", alert.name);
-        let page = fs::read_to_string(root().join(alert.page())).unwrap();
-        for metric in metrics_in(&page) {
-            assert!(registered.contains(metric), "{} names {metric}, which is not registered", alert.name);
+fn alerts_and_their_pages_name_metrics_and_labels_that_exist() {
+    let exposed = Exposed::by_both_programs();
+    for Alert { name, expr, annotations, .. } in alerts() {
+        exposed.assert_names_exist(&name, &expr);
+        let described = &annotations["description"];
+        for rest in described.split("$labels.").skip(1) {
+            let label = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
+            assert!(exposed.has_label(&expr, label), "{name}: no series of {expr} has the label {label}");
+        }
+        let page = fs::read_to_string(root().join(&annotations["runbook_url"])).unwrap();
+        for metric in exposed::metrics_in(&page) {
+            assert!(
+                exposed.labels(metric).is_some(),
+                "the page of {name} names {metric}, which does not exist"
+            );
         }
     }
 }
@@ -125,14 +90,14 @@ fn unit_tests(alert: &Alert, case: &AlertCase) -> String {
         };
         all.iter().map(line).collect()
     };
-    let name = alert.name;
+    let name = &alert.name;
     let check = |seconds: u32, samples: &str| {
         format!(
             "      - expr: count(ALERTS{{alertname=\"{name}\",alertstate=\"firing\"}})\n        \
              eval_time: {seconds}s\n        exp_samples: {samples}\n"
         )
     };
-    let fires = check(alert.hold_seconds - STEP, "[]") + &check(END, "[{labels: '{}', value: 1}]");
+    let fires = check(alert.hold_seconds().unwrap() - STEP, "[]") + &check(END, "[{labels: '{}', value: 1}]");
     let (fires_with, quiet_with) = (series(&case.fires), series(&case.quiet));
     let quiet = check(END, "[]");
     format!(
@@ -156,7 +121,7 @@ fn promtool_accepts_the_rules_and_each_alert_fires_exactly_when_it_should() {
         .collect();
     let folder = std::env::temp_dir().join(format!("taintward-alerts-test-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("rules.yaml"), rule_group(&alerts)).unwrap();
+    fs::write(folder.join("rules.yaml"), rule_file(&alerts)).unwrap();
     let head = format!("rule_files: [rules.yaml]\nevaluation_interval: {STEP}s\ntests:\n");
     fs::write(folder.join("tests.yaml"), head + &tests).unwrap();
     for arguments in [["check", "rules", "rules.yaml"], ["test", "rules", "tests.yaml"]] {

@@ -1,15 +1,15 @@
-//! Takes pictures of the dashboards, drawn from their definitions and from the series of a real Prometheus, in docs/.
+//! Takes pictures of the dashboards, drawn from their JSON and from the series of a real Prometheus, in docs/.
 
 use crate::observability_test::{CertifiedWebhook, PrometheusServer, SandboxServer, ScrapeJob, unix_now};
 use crate::sources;
 use anyhow::{Context as _, Result, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs;
 use std::time::{Duration, Instant};
 use taintward_envtest::browser::Browser;
 use taintward_envtest::fixtures::{no_execute, pod, set_taints};
 use taintward_envtest::{ProcessFolder, TestApi};
-use xtask::observability::{DASHBOARDS, dashboards, files};
+use xtask::observability::{dashboards, panel_queries};
 
 /// Draws one dashboard from Grafana's JSON and from series.
 const PAGE: &str = include_str!("dashboard_page.html");
@@ -47,27 +47,21 @@ pub(super) async fn run() -> Result<()> {
     work(&job, &sandbox, &webhook).await?;
     let until = unix_now()?;
 
-    let files = files();
-    for dashboard in dashboards() {
-        let definition: Value =
-            serde_json::from_str(&files[&format!("{DASHBOARDS}/{}.json", dashboard.uid)])?;
+    for (uid, dashboard) in dashboards(sources::root())? {
         let mut series = serde_json::Map::new();
-        for panel in definition["panels"].as_array().into_iter().flatten() {
-            for target in panel["targets"].as_array().into_iter().flatten() {
-                let expr = target["expr"].as_str().context("a target without an expression")?;
-                let key = format!("{}{}", panel["id"], target["refId"].as_str().unwrap_or_default());
-                series.insert(key, prometheus.series(expr, since, STEP)?);
-            }
+        for (panel, target) in panel_queries(&dashboard) {
+            let expr = target["expr"].as_str().context("a target without an expression")?;
+            let key = format!("{}{}", panel["id"], target["refId"].as_str().unwrap_or_default());
+            series.insert(key, prometheus.series(expr, since, STEP)?);
         }
-        let data = json!({"dashboard": definition, "series": series, "since": since, "until": until});
+        let data = json!({"dashboard": dashboard, "series": series, "since": since, "until": until});
         let page = folder.path().join("page.html");
         fs::write(&page, PAGE.replace("DATA", &data.to_string().replace('<', "\\u003c")))?;
-        browser.open(&format!("file://{}?{}", page.display(), dashboard.uid))?;
-        let height =
-            browser.until("the dashboard", &format!("location.search === '?{}' && drawn", dashboard.uid))?;
+        browser.open(&format!("file://{}?{uid}", page.display()))?;
+        let height = browser.until("the dashboard", &format!("location.search === '?{uid}' && drawn"))?;
         let height = u32::try_from(height.as_u64().context("the page has no height")?)?;
         browser.resize(WIDTH, height)?;
-        let name = dashboard.uid.trim_start_matches("taintward-");
+        let name = uid.trim_start_matches("taintward-");
         let file = sources::root().join(format!("docs/dashboard-{name}.png"));
         browser.picture(&file)?;
         let length = fs::metadata(&file)?.len();

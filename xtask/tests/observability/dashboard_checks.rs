@@ -1,46 +1,48 @@
-//! Tests that dashboards name metrics that exist, that Grafana can lay them out, and that Prometheus accepts them.
+//! Tests that dashboards name metrics and labels that exist, that Grafana can lay them out, and that Prometheus accepts them.
 
-use super::{metrics_in, registered, root};
+use super::exposed::Exposed;
+use super::root;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use taintward_envtest::binaries;
-use xtask::observability::{DASHBOARDS, dashboards};
+use xtask::observability::{dashboards, panel_queries};
 
-/// The dashboards as the repository has them, by name.
-fn kept() -> Vec<(&'static str, Value)> {
-    let read = |uid| {
-        let text = fs::read_to_string(root().join(format!("{DASHBOARDS}/{uid}.json"))).unwrap();
-        (uid, serde_json::from_str(&text).unwrap())
-    };
-    dashboards().iter().map(|dashboard| read(dashboard.uid)).collect()
+/// The dashboards by name.
+fn kept() -> BTreeMap<String, Value> {
+    dashboards(root()).unwrap()
 }
 
 /// The expressions of a dashboard, including those of its variables.
 fn expressions(dashboard: &Value) -> Vec<&str> {
-    let panels = dashboard["panels"].as_array().unwrap().iter();
-    let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
     let variables = dashboard["templating"]["list"].as_array().unwrap().iter();
     let values = variables.filter_map(|variable| variable["definition"].as_str());
     let series = values.map(|query| {
         let inner = query.strip_prefix("label_values(").unwrap();
         inner.rsplit_once(", ").unwrap().0
     });
-    targets.map(|target| target["expr"].as_str().unwrap()).chain(series).collect()
+    panel_queries(dashboard).map(|(_, target)| target["expr"].as_str().unwrap()).chain(series).collect()
 }
 
 #[test]
-fn dashboards_name_metrics_that_are_registered() {
-    let registered = registered();
-    for (uid, dashboard) in kept() {
-        for expr in expressions(&dashboard) {
-            let metrics: Vec<&str> = metrics_in(expr).collect();
-            assert_ne!(metrics, [""; 0], "{uid} has an expression of no metric: {expr}");
-            for metric in metrics {
-                let name = metric.strip_suffix("_bucket").unwrap_or(metric);
-                assert!(registered.contains(name), "{uid} names {metric}, which is not registered");
+fn dashboards_name_metrics_and_labels_that_exist() {
+    let exposed = Exposed::by_both_programs();
+    let all = kept();
+    assert!(all.len() >= 4, "the dashboards were not found");
+    for (uid, dashboard) in &all {
+        for expr in expressions(dashboard) {
+            exposed.assert_names_exist(uid, expr);
+        }
+        for (panel, target) in panel_queries(dashboard) {
+            let [expr, legend] = ["expr", "legendFormat"].map(|key| target[key].as_str().unwrap());
+            for label in shown_labels(legend) {
+                assert!(
+                    exposed.has_label(expr, label),
+                    "{uid}, {}: no metric has the label {label}",
+                    panel["title"]
+                );
             }
         }
     }
@@ -78,10 +80,8 @@ fn panels_have_unique_ids_and_do_not_overlap() {
 
 #[test]
 fn dashboards_have_everything_that_grafana_needs_and_panels_have_descriptions() {
-    let mut uids = BTreeSet::new();
     for (uid, dashboard) in kept() {
-        assert!(uids.insert(uid), "two dashboards have the uid {uid}");
-        assert_eq!((dashboard["uid"].as_str(), dashboard["schemaVersion"].as_u64()), (Some(uid), Some(39)));
+        assert_eq!((dashboard["uid"].as_str(), dashboard["schemaVersion"].as_u64()), (Some(&*uid), Some(39)));
         let variables = dashboard["templating"]["list"].as_array().unwrap();
         let names: Vec<&str> = variables.iter().map(|variable| variable["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["datasource", "namespace", "job"]);
@@ -92,17 +92,21 @@ fn dashboards_have_everything_that_grafana_needs_and_panels_have_descriptions() 
             assert_ne!(panel["targets"].as_array().unwrap().len(), 0, "{uid}: {title} shows nothing");
             assert_eq!(panel["datasource"]["uid"], "${datasource}", "{uid}: {title}");
             for target in panel["targets"].as_array().unwrap() {
-                assert_by_shown_labels(uid, target);
+                assert_by_shown_labels(&uid, target);
             }
         }
     }
+}
+
+fn shown_labels(legend: &str) -> impl Iterator<Item = &str> {
+    legend.split("{{").skip(1).map(|rest| rest.split_once("}}").unwrap().0)
 }
 
 /// A legend shows labels that the expression keeps.
 fn assert_by_shown_labels(uid: &str, target: &Value) {
     let [expr, legend] = ["expr", "legendFormat"].map(|key| target[key].as_str().unwrap());
     let kept = expr.split_once("by (").map(|(_, rest)| rest.split_once(')').unwrap().0);
-    for label in legend.split("{{").skip(1).map(|rest| rest.split_once("}}").unwrap().0) {
+    for label in shown_labels(legend) {
         // An expression that aggregates nothing keeps all labels.
         let shown = kept.is_none_or(|kept| kept.split(", ").any(|name| name == label));
         assert!(shown, "{uid}: the legend shows {label}, which {expr} drops");
@@ -114,7 +118,7 @@ fn promtool_accepts_each_expression_of_the_dashboards() {
     const TEST: &str = "promtool_accepts_each_expression_of_the_dashboards";
     let Some(promtool) = binaries::PROMTOOL.for_test(TEST) else { return };
     let all = kept();
-    let expressions: Vec<&str> = all.iter().flat_map(|(_, dashboard)| expressions(dashboard)).collect();
+    let expressions: Vec<&str> = all.values().flat_map(expressions).collect();
     let rules: String = expressions.iter().enumerate().map(|(index, expr)| rule(index, expr)).collect();
     let accepted = check(&promtool, "all", &rules);
     let found = format!("{} rules found", expressions.len());

@@ -68,13 +68,14 @@ fn of_kind<'o>(objects: &'o [Value], kind: &str) -> Vec<&'o Value> {
 }
 
 #[test]
-fn alerts_and_dashboards_are_those_of_the_definitions_and_off_by_default() {
+fn installed_alerts_and_dashboards_are_those_of_deploy_monitoring_and_off_by_default() {
     for kind in ["PodMonitor", "PrometheusRule", "ConfigMap"] {
         assert_eq!(of_kind(&objects(&[]), kind), Vec::<&Value>::new());
     }
+    const REMEDY: &str = "run cargo xtask chart";
     let all = objects(&["--with-monitoring"]);
     let by_hand: Value = documents(&read(&deploy("monitoring/alerts.yaml"))).remove(0);
-    assert_eq!(of_kind(&all, "PrometheusRule")[0]["spec"], by_hand["spec"]);
+    assert_eq!(of_kind(&all, "PrometheusRule")[0]["spec"], by_hand["spec"], "{REMEDY}");
     let maps = of_kind(&all, "ConfigMap");
     let folder = fs::read_dir(deploy("monitoring/dashboards")).unwrap();
     assert_eq!(folder.count(), maps.len());
@@ -84,7 +85,7 @@ fn alerts_and_dashboards_are_those_of_the_definitions_and_off_by_default() {
         let kept = read(&deploy("monitoring/dashboards").join(name));
         let [installed, kept]: [Value; 2] =
             [text.as_str().unwrap(), &kept].map(|text| serde_json::from_str(text).unwrap());
-        assert_eq!(installed, kept, "{name}");
+        assert_eq!(installed, kept, "{name}: {REMEDY}");
     }
     let pods = of_kind(&all, "Deployment");
     for monitor in of_kind(&all, "PodMonitor") {
