@@ -17,12 +17,13 @@ use std::process::Command;
 /// The page that lists the pages of the book, from the root of the repository.
 pub const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// The version of mdBook, which is a tool and not a dependency.
-const MDBOOK: &str = "0.5.4";
+/// mdBook and what draws the pages' diagrams, which are tools and not dependencies: version and features.
+const MDBOOK: (&str, &str, &[&str]) = ("mdbook", "0.5.4", &["--no-default-features", "--features", "search"]);
+const MERMAID: (&str, &str, &[&str]) = ("mdbook-mermaid", "0.17.1", &[]);
 
 /// Builds `target/book` below `root`; fails if mdBook warns, or if a link of the book is broken.
 pub fn run(root: &Path) -> Result<()> {
-    let mdbook = mdbook()?;
+    let (mdbook, mermaid) = (tool(MDBOOK)?, tool(MERMAID)?);
     let (source, book) = (root.join("target/book-src"), root.join("target/book"));
     for folder in [&source, &book] {
         if folder.exists() {
@@ -30,7 +31,10 @@ pub fn run(root: &Path) -> Result<()> {
         }
     }
     stage(root, &source)?;
-    let done = Command::new(mdbook).arg("build").current_dir(root).output().context("starting mdbook")?;
+    write_scripts(root, &mermaid)?;
+    let mut build = Command::new(mdbook);
+    build.arg("build").current_dir(root).env("MDBOOK_PREPROCESSOR__MERMAID__COMMAND", &mermaid);
+    let done = build.output().context("starting mdbook")?;
     let said = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
     if !done.status.success() || ["WARN", "ERROR"].iter().any(|word| said.contains(word)) {
         bail!("mdbook warns:\n{said}");
@@ -41,6 +45,19 @@ pub fn run(root: &Path) -> Result<()> {
     }
     println!("the book: {}", book.join("index.html").display());
     Ok(())
+}
+
+/// Writes the scripts that draw diagrams in the reader's browser, without a network, where book.toml names them.
+fn write_scripts(root: &Path, mermaid: &Path) -> Result<()> {
+    let folder = root.join("target/book-scripts");
+    // It adds them to the book.toml next to them.
+    write(&folder.join("book.toml"), "")?;
+    let done = Command::new(mermaid).args(["install", "."]).current_dir(&folder).output();
+    let done = done.context("starting mdbook-mermaid")?;
+    match done.status.success() {
+        true => Ok(()),
+        false => bail!("mdbook-mermaid install failed:\n{}", String::from_utf8_lossy(&done.stderr)),
+    }
 }
 
 /// The pages of the book, by their paths from the root of the repository.
@@ -103,24 +120,24 @@ pub fn pages_of_docs(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(pages(root, Path::new("docs"))?.into_iter().filter(|page| !page.ends_with("SUMMARY.md")).collect())
 }
 
-/// mdBook of the pinned version: from `PATH`, or from the folder where `.ci/run` keeps its tools, where it is built if missing.
-fn mdbook() -> Result<PathBuf> {
+/// A tool of the pinned version: from `PATH`, or from the folder where `.ci/run` keeps its tools, where it is built if missing.
+fn tool((name, version, features): (&str, &str, &[&str])) -> Result<PathBuf> {
     let tools = cache_folder()?.join("ci");
-    let kept = tools.join("bin/mdbook");
-    for program in [PathBuf::from("mdbook"), kept.clone()] {
+    let kept = tools.join("bin").join(name);
+    for program in [PathBuf::from(name), kept.clone()] {
         let said = Command::new(&program).arg("--version").output();
-        if said.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).trim().ends_with(MDBOOK)) {
+        if said.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).trim().ends_with(version)) {
             return Ok(program);
         }
     }
     // Cargo starts there, so that it reads no configuration of this repository.
     fs::create_dir_all(&tools).with_context(|| format!("creating {}", tools.display()))?;
     let mut install = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    install.args(["install", "mdbook", "--version", MDBOOK, "--locked", "--debug"]);
-    install.args(["--no-default-features", "--features", "search", "--root"]).arg(&tools);
+    install.args(["install", name, "--version", version, "--locked", "--debug"]);
+    install.args(features).arg("--root").arg(&tools);
     install.arg("--target-dir").arg(tools.join("target")).current_dir(&tools);
     if !install.status().context("starting cargo install")?.success() {
-        bail!("cargo install mdbook --version {MDBOOK} failed; the first use needs a network");
+        bail!("cargo install {name} --version {version} failed; the first use needs a network");
     }
     Ok(kept)
 }

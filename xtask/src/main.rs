@@ -86,14 +86,14 @@ enum Command {
     ///
     /// Needs Go, once, to build Prometheus; without it, promtool checks the expressions in tests.
     Observability(observability_test::ObservabilityArgs),
-    /// Draw the sandbox's tour, `plan` and `explain`, the board, the dashboards, or the diagrams of the book
+    /// Draw the sandbox's tour, `plan` and `explain`, the board, or the dashboards
     ///
     /// Needs Chromium for the board and the dashboards only, and Go, once, for the Prometheus of the dashboards; the other pictures
     /// work without both.
     Picture(picture::PictureArgs),
     /// Build the book of docs/ with mdBook, in target/book, and check its links
     ///
-    /// Needs the network, once, for mdBook; without it, read the pages as they are.
+    /// Needs the network, once, for mdBook and mdbook-mermaid; without it, read the pages as they are.
     Book,
     /// Build the program as it ships, with its bill of materials, and without paths of this machine
     ///

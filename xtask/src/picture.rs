@@ -1,5 +1,4 @@
-//! Draws the output of the tour, `plan` and `explain` and the diagrams as SVG files in docs/, and takes pictures of the
-//! board and the dashboards.
+//! Draws the output of the tour, `plan` and `explain` as SVG files in docs/, and takes pictures of the board and the dashboards.
 
 mod board_page;
 mod dashboards;
@@ -26,8 +25,6 @@ enum PictureSubject {
     Board,
     /// The dashboards with the series of a real Prometheus, which needs Chromium and 5 minutes
     Dashboards,
-    /// The diagrams of the book, from the definitions in docs/diagrams
-    Diagrams,
 }
 
 /// Widths and heights of letters, in pixels.
@@ -53,7 +50,6 @@ pub(crate) async fn run(arguments: &PictureArgs) -> Result<()> {
         PictureSubject::Text => draw_text(),
         PictureSubject::Board => board_page::run(),
         PictureSubject::Dashboards => dashboards::run().await,
-        PictureSubject::Diagrams => xtask::diagrams::run(sources::root()),
     }
 }
 

@@ -179,10 +179,10 @@ fn cargo_programs() -> Vec<Requirement> {
     };
     vec![
         Requirement {
-            name: "mdBook",
-            found: kept(ci(&["mdbook"]), "cargo xtask book"),
+            name: "mdBook and mdbook-mermaid",
+            found: kept(ci(&["mdbook", "mdbook-mermaid"]), "cargo xtask book"),
             needed_for: "`cargo xtask book`, .ci/run",
-            without: "the first use builds it, with a network; the pages of docs can be read as they are",
+            without: "the first use builds them, with a network; the pages of docs can be read as they are",
         },
         Requirement {
             name: "cargo-deny and cargo-machete",

@@ -1,5 +1,4 @@
-//! Tests that the book has every page once, that readers find common topics quickly, and that drawings and numbers are
-//! right.
+//! Tests that the book has every page once, that readers find common topics quickly, and that numbers are right.
 //!
 //! - `cargo xtask book` builds it and checks the links of the built pages.
 
@@ -8,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use xtask::book::{SUMMARY, chapters, pages_of_docs};
-use xtask::diagrams;
 use xtask::files::files_below;
 use xtask::markdown::{Link, links};
 
@@ -58,7 +56,7 @@ fn every_picture_is_on_a_page_of_the_book() {
     let shown: BTreeSet<PathBuf> =
         pages.iter().flat_map(|page| links(page, &text(page))).map(|link| link.file).collect();
     let pictures = files_below(&root().join("docs"), &["png", "svg"]).unwrap();
-    assert!(pictures.len() > 10, "the pictures were not found");
+    assert!(pictures.len() > 5, "the pictures were not found");
     let missing: Vec<&Path> = pictures
         .iter()
         .map(|picture| picture.strip_prefix(root()).unwrap())
@@ -102,26 +100,6 @@ fn common_topics_are_within_two_clicks() {
         !reached.contains_key(&(PathBuf::from("docs/benchmarks-flood.md"), String::new())),
         "clicks are counted"
     );
-}
-
-#[test]
-fn drawings_match_their_definitions() {
-    let drawn = diagrams::files(root()).unwrap();
-    assert!(drawn.len() >= 4, "the definitions were not found");
-    for (file, svg) in &drawn {
-        let kept = fs::read_to_string(file).unwrap_or_default();
-        assert!(
-            kept == *svg,
-            "{} differs from its definition; run cargo xtask picture diagrams",
-            file.display()
-        );
-    }
-    let there = fs::read_dir(root().join(diagrams::FOLDER)).unwrap().map(|entry| entry.unwrap().path());
-    let strangers: Vec<PathBuf> = there
-        .filter(|file| file.extension().is_some_and(|end| end == "svg"))
-        .filter(|file| !drawn.iter().any(|(known, _)| known == file))
-        .collect();
-    assert!(strangers.is_empty(), "no definition draws {strangers:?}");
 }
 
 /// A number alongside a link to a benchmark is in that benchmark.
