@@ -1,11 +1,11 @@
-//! Reviews pods as the admission webhook does: an AdmissionReview goes in, a patch or a refusal comes out.
+//! Reviews pods as the admission webhook does: an AdmissionReview goes in, a patch or a rejection comes out.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use std::error::Error;
 use std::sync::Arc;
-use taintward_admission::review::{Half, judge};
+use taintward_admission::review::{ReviewPhase, judge};
 use taintward_admission::rules::{CacheUpdate, ClusterCache, RuleReviewer, UntilReady};
 use taintward_core::admission::LabelSelector;
 use taintward_core::admission::policy::DefaultTolerationSeconds;
@@ -29,7 +29,7 @@ fn pool() -> DedicatedPool {
 }
 
 /// The response that the API server gets for a new pod of the namespace `shop`.
-fn response(half: Half, pod: &Value, rules: &RuleReviewer) -> Result<Value, Box<dyn Error>> {
+fn response(phase: ReviewPhase, pod: &Value, rules: &RuleReviewer) -> Result<Value, Box<dyn Error>> {
     let review = json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
         "request": {
@@ -40,8 +40,8 @@ fn response(half: Half, pod: &Value, rules: &RuleReviewer) -> Result<Value, Box<
             "object": pod,
         },
     });
-    let answer: Value = serde_json::from_slice(&judge(half, review.to_string().as_bytes(), rules)?.answer)?;
-    Ok(answer["response"].clone())
+    let body: Value = serde_json::from_slice(&judge(phase, review.to_string().as_bytes(), rules)?.body)?;
+    Ok(body["response"].clone())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rules = RuleReviewer::new(settings, UntilReady::Allow, cluster);
 
     let plain = json!({"metadata": {"name": "web"}, "spec": {"containers": []}});
-    let mutated = response(Half::Mutate, &plain, &rules)?;
+    let mutated = response(ReviewPhase::Mutate, &plain, &rules)?;
     let patch = BASE64_STANDARD.decode(mutated["patch"].as_str().unwrap_or_default())?;
     let patch = String::from_utf8(patch)?;
     println!("the patch: {patch}");
@@ -66,10 +66,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         "metadata": {"name": "web"},
         "spec": {"containers": [], "tolerations": [{"key": "dedicated", "value": "ml"}]},
     });
-    let validated = response(Half::Validate, &intruder, &rules)?;
+    let validated = response(ReviewPhase::Validate, &intruder, &rules)?;
     println!("the refusal: {}", validated["status"]["message"]);
     assert_eq!(validated["allowed"], false);
-    assert_eq!(response(Half::Validate, &plain, &rules)?["allowed"], true);
+    assert_eq!(response(ReviewPhase::Validate, &plain, &rules)?["allowed"], true);
     Ok(())
 }
 

@@ -12,7 +12,7 @@ mod world;
 
 use std::sync::OnceLock;
 use taintward_admission::review::Outcome;
-use taintward_admission::review::{Half, fuzz_entry, judge};
+use taintward_admission::review::{ReviewPhase, fuzz_entry, judge};
 use taintward_admission::rules::RuleReviewer;
 
 /// A panicking rule admits the object; here it is detected.
@@ -20,11 +20,11 @@ fn ask_rules(bytes: &[u8]) -> usize {
     static RULES: OnceLock<RuleReviewer> = OnceLock::new();
     let rules = RULES.get_or_init(world::rules);
     let mut patches = 0;
-    for half in [Half::Mutate, Half::Validate] {
-        let Ok(judged) = judge(half, bytes, rules) else { continue };
+    for phase in [ReviewPhase::Mutate, ReviewPhase::Validate] {
+        let Ok(judged) = judge(phase, bytes, rules) else { continue };
         assert!(judged.outcome != Outcome::Panicked, "no rule panics");
-        let answer: serde_json::Value = serde_json::from_slice(&judged.answer).expect("an answer is JSON");
-        patches += usize::from(answer["response"]["patch"].is_string());
+        let body: serde_json::Value = serde_json::from_slice(&judged.body).expect("an answer is JSON");
+        patches += usize::from(body["response"]["patch"].is_string());
     }
     patches
 }

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 /// How long a message may take to come.
-const PATIENCE: Duration = Duration::from_secs(120);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A board, for a client that has its cookie.
 pub(crate) struct BoardSession {
@@ -40,7 +40,7 @@ impl BoardSession {
     pub(crate) fn events(&self) -> Result<BufReader<TcpStream>> {
         let Self { port, folder, cookie } = self;
         let mut stream = TcpStream::connect(("127.0.0.1", *port))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(STARTUP_TIMEOUT))?;
         let request =
             format!("GET {folder}events HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncookie: {cookie}\r\n\r\n");
         stream.write_all(request.as_bytes())?;

@@ -244,9 +244,9 @@ async fn keep(servers: usize, kwok: bool) -> Result<()> {
         "pid": std::process::id(),
         "kubeconfigs": {"admin": paths(Account::Admin), "taintward": paths(Account::Taintward)},
     });
-    let (file, half) = (state_file()?, binaries::cache_folder()?.join("cluster.json.new"));
-    fs::write(&half, state.to_string())?;
-    fs::rename(half, &file)?;
+    let (file, phase) = (state_file()?, binaries::cache_folder()?.join("cluster.json.new"));
+    fs::write(&phase, state.to_string())?;
+    fs::rename(phase, &file)?;
     end.recv().await;
     drop(kubelets);
     drop(cluster);

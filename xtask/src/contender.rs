@@ -12,7 +12,7 @@ use taintward_envtest::{Account, ChildProcess, Cluster, wait};
 const ORIGINAL: &str = "taint-eviction-controller,daemonset-controller";
 
 /// Longer than any sync of 100,000 pods takes on two busy cores.
-const PATIENCE: Duration = Duration::from_secs(300);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A program that evicts pods or manages the taints of nodes.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl Contender {
                     command.arg("--leader-elect=false");
                 }
                 let mut program = cluster.run("taintward", command)?;
-                wait::until("taintward to be ready", PATIENCE, async || {
+                wait::until("taintward to be ready", STARTUP_TIMEOUT, async || {
                     program.expect_running()?;
                     Ok(http::get(port, "/readyz").is_ok_and(|(status, _)| status == 200).then_some(()))
                 })
@@ -70,7 +70,7 @@ impl Contender {
                 // The last of two flags with the same name counts.
                 let flags = [&flags[..], &[kubeconfig]].concat();
                 let mut program = cluster.controller_manager(controllers, &flags).await?;
-                wait::until("kube-controller-manager's caches to be synced", PATIENCE, async || {
+                wait::until("kube-controller-manager's caches to be synced", STARTUP_TIMEOUT, async || {
                     program.expect_running()?;
                     let synced = program.output().matches("Caches are synced").count();
                     Ok((synced >= controllers.split(',').count()).then_some(()))

@@ -98,11 +98,11 @@ fn unit_tests(alert: &Alert, case: &AlertCase) -> String {
         )
     };
     let fires = check(alert.hold_seconds().unwrap() - STEP, "[]") + &check(END, "[{labels: '{}', value: 1}]");
-    let (fires_with, quiet_with) = (series(&case.fires), series(&case.quiet));
-    let quiet = check(END, "[]");
+    let (fires_with, quiet_with) = (series(&case.fires), series(&case.sanitized));
+    let sanitized = check(END, "[]");
     format!(
         "  - name: {name} fires\n    interval: {STEP}s\n    input_series:\n{fires_with}    promql_expr_test:\n{fires}  \
-         - name: {name} is quiet\n    interval: {STEP}s\n    input_series:\n{quiet_with}    promql_expr_test:\n{quiet}"
+         - name: {name} is quiet\n    interval: {STEP}s\n    input_series:\n{quiet_with}    promql_expr_test:\n{sanitized}"
     )
 }
 
@@ -126,8 +126,8 @@ fn promtool_accepts_the_rules_and_each_alert_fires_exactly_when_it_should() {
     fs::write(folder.join("tests.yaml"), head + &tests).unwrap();
     for arguments in [["check", "rules", "rules.yaml"], ["test", "rules", "tests.yaml"]] {
         let output = Command::new(&promtool).args(arguments).current_dir(&folder).output().unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        assert!(output.status.success(), "promtool {arguments:?}:\n{}", String::from_utf8_lossy(&said));
+        let message = [output.stdout, output.stderr].concat();
+        assert!(output.status.success(), "promtool {arguments:?}:\n{}", String::from_utf8_lossy(&message));
     }
     fs::remove_dir_all(&folder).unwrap();
 }

@@ -4,7 +4,7 @@
 //! `admission.k8s.io/v1`. A [`Reviewer`](review::Reviewer) decides; [`rules::RuleReviewer`] is the implementation that
 //! uses the core. Watches, requests to the API server and flags are in other crates.
 //!
-//! - Invariant: a malformed review gets a clear error; a rule that panics refuses nothing (fail open); memory, time and
+//! - Invariant: a malformed review gets a clear error; a rule that panics rejects nothing (fail open); memory, time and
 //!   connections are bounded for any client.
 
 #![forbid(unsafe_code)]

@@ -2,7 +2,7 @@
 
 pub mod names;
 
-use crate::review::{Did, Half, Outcome, RuleOutcome};
+use crate::review::{Outcome, ReviewPhase, RuleEffect, RuleOutcome};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -19,7 +19,7 @@ pub const MODE: &str = "webhook";
 
 closed_label! {
     /// Why a request was not reviewed.
-    Refused, "reason", {
+    UnreviewedReason, "reason", {
         /// 404: unknown path.
         Path => "path",
         /// 405: wrong method.
@@ -29,7 +29,7 @@ closed_label! {
         /// 413: the body is too long.
         TooLarge => "too_large",
         /// 408: the body did not arrive in time.
-        Late => "late",
+        TimedOut => "late",
         /// 503: too many bodies were incomplete, and this one was the oldest.
         Crowded => "crowded",
         /// 400: the body was interrupted.
@@ -39,16 +39,16 @@ closed_label! {
 
 closed_label! {
     /// Why the server closed a connection.
-    Ended, "reason", {
+    ConnectionEnd, "reason", {
         /// The TLS handshake failed, or took too long.
         Handshake => "handshake",
         /// There was no request for too long.
-        Mute => "mute",
+        Silent => "mute",
         /// There were too many connections and a new one arrived; this one had been silent for the longest, or its
         /// address had the most.
         Displaced => "displaced",
         /// It arrived when there were too many, its address had the most, and all of those had just arrived.
-        Refused => "refused",
+        UnreviewedReason => "refused",
         /// There is no certificate to serve yet.
         NoCertificate => "no_certificate",
     }
@@ -57,23 +57,23 @@ closed_label! {
 /// All metrics of the webhook. Handles inside are shared.
 #[derive(Debug)]
 pub struct WebhookMetrics {
-    reviews: ByLabel<(Half, Outcome), Counter>,
-    duration: ByLabel<Half, Histogram>,
+    reviews: ByLabel<(ReviewPhase, Outcome), Counter>,
+    duration: ByLabel<ReviewPhase, Histogram>,
     panics: Counter,
     /// Requests that were not reviewed.
-    pub refused: ByLabel<Refused, Counter>,
+    pub unreviewed: ByLabel<UnreviewedReason, Counter>,
     /// Connections that are open.
     pub connections: Gauge,
     /// Connections that were accepted.
     pub accepted: Counter,
     /// Connections that the server closed.
-    pub ended: ByLabel<Ended, Counter>,
+    pub ended: ByLabel<ConnectionEnd, Counter>,
     certificate_until: Gauge,
     /// Checks that found no usable certificate.
     pub reload_failures: Counter,
     /// Certificates that were loaded.
     pub reloads: Counter,
-    rules: Vec<(&'static str, Vec<(Did, Counter)>)>,
+    rules: Vec<(&'static str, Vec<(RuleEffect, Counter)>)>,
     registry: Registry,
 }
 
@@ -96,7 +96,7 @@ impl WebhookMetrics {
         );
         let panics =
             metrics.counter(names::WEBHOOK_PANICS, "Rules that failed; the objects were admitted unchanged");
-        let refused =
+        let unreviewed =
             metrics.counters(names::WEBHOOK_REFUSED_REQUESTS, "Requests that were not reviewed, by reason");
         let connections = metrics.gauge(names::WEBHOOK_CONNECTIONS, "Connections that are open");
         let accepted = metrics.counter(names::WEBHOOK_ACCEPTED_CONNECTIONS, "Connections that were accepted");
@@ -127,7 +127,7 @@ impl WebhookMetrics {
             reviews,
             duration,
             panics,
-            refused,
+            unreviewed,
             connections,
             accepted,
             ended,
@@ -139,17 +139,18 @@ impl WebhookMetrics {
         }
     }
 
-    /// A review was answered, or refused as invalid, after `took`.
-    pub fn reviewed(&self, half: Half, outcome: Outcome, notes: &[RuleOutcome], took: Duration) {
-        self.reviews.of((half, outcome)).inc();
-        self.duration.of(half).observe(took.as_secs_f64());
+    /// A review was answered, or rejected as invalid, after `took`.
+    pub fn reviewed(&self, phase: ReviewPhase, outcome: Outcome, notes: &[RuleOutcome], took: Duration) {
+        self.reviews.of((phase, outcome)).inc();
+        self.duration.of(phase).observe(took.as_secs_f64());
         if outcome == Outcome::Panicked {
             self.panics.inc();
         }
         for note in notes {
             let counters =
                 self.rules.iter().find(|(rule, _)| *rule == note.rule).map(|(_, counters)| counters);
-            if let Some((_, counter)) = counters.and_then(|all| all.iter().find(|(did, _)| *did == note.did))
+            if let Some((_, counter)) =
+                counters.and_then(|all| all.iter().find(|(effect, _)| *effect == note.effect))
             {
                 counter.inc();
             }
@@ -177,9 +178,10 @@ impl Render for WebhookMetrics {
 fn counters_of(
     all: &Family<Vec<(&'static str, &'static str)>, Counter>,
     rule: &'static str,
-) -> Vec<(Did, Counter)> {
-    let counter = |did: Did| all.get_or_create_owned(&vec![("rule", rule), ("did", did.as_str())]);
-    Did::all().into_iter().map(|did| (did, counter(did))).collect()
+) -> Vec<(RuleEffect, Counter)> {
+    let counter =
+        |effect: RuleEffect| all.get_or_create_owned(&vec![("rule", rule), ("did", effect.as_str())]);
+    RuleEffect::all().into_iter().map(|effect| (effect, counter(effect))).collect()
 }
 
 fn buckets() -> Histogram {

@@ -1,6 +1,6 @@
 //! Turns an AdmissionReview request into its response: filter, decode, decide ([`Reviewer`]), encode.
 //!
-//! - Invariant: the uid is echoed; patches touch few paths only ([`JsonPatchBuilder`]); a reviewer that panics refuses
+//! - Invariant: the uid is echoed; patches touch few paths only ([`JsonPatchBuilder`]); a reviewer that panics rejects
 //!   nothing.
 
 mod decode;
@@ -21,7 +21,7 @@ pub use patch::{
     AffinityShapeOfPod, JsonPatchBuilder, PatchedRequirement, PatchedTerm, PatchedToleration, TermExpressions,
 };
 pub use request::{AdmissionRequest, GroupVersionKind, GroupVersionResource, RequestOperation, UserInfo};
-pub use verdict::{Did, ReviewDenial, ReviewVerdict, RuleOutcome, WARNING_MAX, WARNINGS_MAX};
+pub use verdict::{ReviewDenial, ReviewVerdict, RuleEffect, RuleOutcome, WARNING_MAX, WARNINGS_MAX};
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +30,7 @@ use taintward_server::escape::escaped;
 
 closed_label! {
     /// The half of admission.
-    Half, "path", {
+    ReviewPhase, "path", {
         /// The object may still be changed.
         Mutate => "mutate",
         /// The object is final.
@@ -52,9 +52,9 @@ pub trait Reviewer: Send + Sync {
     /// As [`Reviewer::mutate`].
     fn validate(&self, request: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview>;
 
-    /// Returns why an object that cannot be judged is refused; `None`: it is allowed. The request has all fields except
+    /// Returns why an object that cannot be judged is rejected; `None`: it is allowed. The request has all fields except
     /// its objects.
-    fn keeps_out(&self, _: &AdmissionRequest<'_>) -> Option<&'static str> {
+    fn denial_if_unjudged(&self, _: &AdmissionRequest<'_>) -> Option<&'static str> {
         None
     }
 }
@@ -64,7 +64,7 @@ pub trait Reviewer: Send + Sync {
 pub enum RequestOrigin {
     /// Any client that can reach the address: what the request says about the cluster may be forged.
     #[default]
-    Anybody,
+    Unverified,
     /// A client with the certificate of an API server.
     ApiServer,
 }
@@ -73,7 +73,7 @@ pub enum RequestOrigin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReviewResponse {
     /// The AdmissionReview of the response, as JSON.
-    pub answer: Vec<u8>,
+    pub body: Vec<u8>,
     /// The outcome of the review.
     pub outcome: Outcome,
     /// What the rules have done.
@@ -126,30 +126,34 @@ pub struct ReviewResponse {
 ///
 /// # Errors
 /// If it is not a valid AdmissionReview of `admission.k8s.io/v1`; the reason is one line.
-pub fn judge(half: Half, body: &[u8], reviewer: &dyn Reviewer) -> Result<ReviewResponse, InvalidReview> {
-    judge_sifted(half, &sift(body)?, RequestOrigin::Anybody, reviewer)
+pub fn judge(
+    phase: ReviewPhase,
+    body: &[u8],
+    reviewer: &dyn Reviewer,
+) -> Result<ReviewResponse, InvalidReview> {
+    judge_filtered(phase, &filter_review(body)?, RequestOrigin::Unverified, reviewer)
 }
 
 /// The same for a review that passed the filter, with a known origin.
 ///
 /// # Errors
 /// As [`judge`].
-pub fn judge_sifted(
-    half: Half,
-    sifted: &FilteredReview,
+pub fn judge_filtered(
+    phase: ReviewPhase,
+    filtered: &FilteredReview,
     origin: RequestOrigin,
     reviewer: &dyn Reviewer,
 ) -> Result<ReviewResponse, InvalidReview> {
-    let request = AdmissionRequest { origin, ..decode::decode_sifted(sifted)? };
-    let result = catch_unwind(AssertUnwindSafe(|| match half {
-        _ if sifted.left_out => Err(too_much()),
-        Half::Mutate => reviewer.mutate(&request),
-        Half::Validate => reviewer
+    let request = AdmissionRequest { origin, ..decode::decode_filtered(filtered)? };
+    let result = catch_unwind(AssertUnwindSafe(|| match phase {
+        _ if filtered.left_out => Err(too_much()),
+        ReviewPhase::Mutate => reviewer.mutate(&request),
+        ReviewPhase::Validate => reviewer
             .validate(&request)
             .map(|verdict| ReviewVerdict { patch: JsonPatchBuilder::default(), ..verdict }),
     }));
     let (verdict, outcome) = match result {
-        Ok(Err(why)) if why.is_of_object() => (unjudged(half, &request, &why, reviewer), Outcome::Unjudged),
+        Ok(Err(why)) if why.is_of_object() => (unjudged(phase, &request, &why, reviewer), Outcome::Unjudged),
         Ok(verdict) => {
             let verdict = verdict?;
             let outcome = outcome(&verdict);
@@ -165,23 +169,23 @@ pub fn judge_sifted(
             (ReviewVerdict::allow(), Outcome::Panicked)
         }
     };
-    let answer = response::encode(&request.uid, &verdict);
+    let body = response::encode(&request.uid, &verdict);
     let ReviewVerdict { notes, is_early, .. } = verdict;
-    Ok(ReviewResponse { answer, outcome, notes, is_early })
+    Ok(ReviewResponse { body, outcome, notes, is_early })
 }
 
 /// The response that allows an object unchanged, if there is no memory for a longer one.
 ///
 /// # Errors
 /// As [`judge`].
-pub fn unchanged(sifted: &FilteredReview) -> Result<Vec<u8>, InvalidReview> {
-    Ok(response::encode(&decode::decode_sifted(sifted)?.uid, &ReviewVerdict::allow()))
+pub fn unchanged(filtered: &FilteredReview) -> Result<Vec<u8>, InvalidReview> {
+    Ok(response::encode(&decode::decode_filtered(filtered)?.uid, &ReviewVerdict::allow()))
 }
 
-fn sift(body: &[u8]) -> Result<FilteredReview, InvalidReview> {
-    let mut sieve = ReviewFilter::default();
-    sieve.push(body)?;
-    sieve.finish()
+fn filter_review(body: &[u8]) -> Result<FilteredReview, InvalidReview> {
+    let mut filter = ReviewFilter::default();
+    filter.push(body)?;
+    filter.finish()
 }
 
 fn too_much() -> InvalidReview {
@@ -193,12 +197,12 @@ fn too_much() -> InvalidReview {
 
 /// An error would allow the object where the API server ignores errors: so this is a response, whatever the object.
 fn unjudged(
-    half: Half,
+    phase: ReviewPhase,
     request: &AdmissionRequest<'_>,
     why: &InvalidReview,
     reviewer: &dyn Reviewer,
 ) -> ReviewVerdict {
-    match reviewer.keeps_out(request).filter(|_| half == Half::Validate) {
+    match reviewer.denial_if_unjudged(request).filter(|_| phase == ReviewPhase::Validate) {
         None => ReviewVerdict::allow(),
         Some(because) => {
             let kind = quoted(&request.kind.kind);
@@ -252,13 +256,13 @@ pub fn fuzz_entry(bytes: &[u8]) -> usize {
         }
     }
     let mut operations = 0;
-    for half in [Half::Mutate, Half::Validate] {
-        let Ok(judged) = judge(half, bytes, &ReviewerBusy) else { continue };
-        let answer: serde_json::Value = serde_json::from_slice(&judged.answer).expect("an answer is JSON");
-        let sifted = sift(bytes).expect("it was decoded before");
-        let uid = decode::decode_sifted(&sifted).expect("it was decoded before").uid;
-        assert_eq!(answer["response"]["uid"].as_str(), Some(&*uid), "the uid is echoed");
-        operations += usize::from(answer["response"]["patch"].is_string());
+    for phase in [ReviewPhase::Mutate, ReviewPhase::Validate] {
+        let Ok(judged) = judge(phase, bytes, &ReviewerBusy) else { continue };
+        let body: serde_json::Value = serde_json::from_slice(&judged.body).expect("an answer is JSON");
+        let filtered = filter_review(bytes).expect("it was decoded before");
+        let uid = decode::decode_filtered(&filtered).expect("it was decoded before").uid;
+        assert_eq!(body["response"]["uid"].as_str(), Some(&*uid), "the uid is echoed");
+        operations += usize::from(body["response"]["patch"].is_string());
     }
     operations
 }

@@ -1,8 +1,8 @@
 //! Applies the core's admission rules to the pods and nodes of reviews, with cached facts of the cluster
 //! ([`ClusterCache`]).
 //!
-//! - Invariant: missing facts refuse only a pod that is not known to belong to a pool which denies, unless
-//!   [`UntilReady::Refuse`] is set and no facts have arrived yet; other objects pass.
+//! - Invariant: missing facts reject only a pod that is not known to belong to a pool which denies, unless
+//!   [`UntilReady::Reject`] is set and no facts have arrived yet; other objects pass.
 
 mod cluster_cache;
 mod decode_objects;
@@ -28,8 +28,8 @@ pub enum UntilReady {
     /// Objects are allowed; a rule that lacks facts does nothing, and is counted.
     #[default]
     Allow,
-    /// Objects for which a rule lacks facts are refused, with 503 (AD-12).
-    Refuse,
+    /// Objects for which a rule lacks facts are rejected, with 503 (AD-12).
+    Reject,
 }
 
 /// All rules of a cluster.
@@ -65,7 +65,7 @@ impl RuleReviewer {
         };
         let first = unknown
             .iter()
-            .find(|one| self.until_ready == UntilReady::Refuse && waits(one))
+            .find(|one| self.until_ready == UntilReady::Reject && waits(one))
             .map(|one| (one.rule.name(), one.missing.name()))?;
         let message = format!(
             "not yet ready to handle request: the rule {} waits for the first list of {}; try again, or run the webhook \
@@ -172,7 +172,7 @@ impl Reviewer for RuleReviewer {
     }
 
     /// A pod that cannot be decoded may be about to enter a pool, a node to be tainted.
-    fn keeps_out(&self, request: &AdmissionRequest<'_>) -> Option<&'static str> {
+    fn denial_if_unjudged(&self, request: &AdmissionRequest<'_>) -> Option<&'static str> {
         match subject(request) {
             Ok(ReviewSubject::Pod(_)) if self.settings.pools && self.cluster.view().may_deny() => Some(
                 "while a DedicatedPool has `enforcement: Deny`, and before the pools are known, such pods are kept out",
@@ -240,7 +240,7 @@ fn pod_request<'a>(
     operation: core::Operation,
 ) -> Result<(ReviewedPod<'a>, PodRequest), InvalidReview> {
     let mut read = pod(demanded(request)?)?;
-    let mut pod_request = std::mem::take(&mut read.asked);
+    let mut pod_request = std::mem::take(&mut read.requested);
     pod_request.identity.namespace = request.namespace.as_ref().into();
     let old = match (operation, request.old_object) {
         (core::Operation::Update, Some(old)) => Some(pod_before(old)?),

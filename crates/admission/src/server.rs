@@ -13,7 +13,7 @@ pub use crate::open_error::OpenError;
 pub use crate::settings::WallClock;
 
 use crate::certificate::{CertificateFileReloader, LiveCertificate};
-use crate::metrics::{Ended, WebhookMetrics};
+use crate::metrics::{ConnectionEnd, WebhookMetrics};
 use crate::review::{RequestOrigin, Reviewer};
 use crate::settings::{CertificateSource, ClientCaSettings, ServerLimits, WebhookServerSettings};
 use memory_budget::BodyMemoryBudget;
@@ -70,7 +70,7 @@ struct ConnectionContext {
     /// For request bodies.
     budget: Arc<BodyMemoryBudget>,
     /// For long responses.
-    answers: Arc<BodyMemoryBudget>,
+    response_budget: Arc<BodyMemoryBudget>,
     /// Long reviews are judged one after the other, so that other reviews get a turn in between.
     long: Semaphore,
 }
@@ -88,7 +88,7 @@ impl WebhookListener {
             None => ClientAuthorities::everybody(),
         };
         let origin =
-            if settings.clients.is_some() { RequestOrigin::ApiServer } else { RequestOrigin::Anybody };
+            if settings.clients.is_some() { RequestOrigin::ApiServer } else { RequestOrigin::Unverified };
         let live_certificate = Arc::new(LiveCertificate::to(clients));
         let follow = match &settings.certificate {
             CertificateSource::SelfSigned { .. } => None,
@@ -149,12 +149,20 @@ impl WebhookListener {
             beside.spawn(async move { match follow.go_on(&metrics).await {} });
         }
         let (reviewer, metrics) = (service.reviewer, service.metrics);
-        let (budget, answers) =
-            (BodyMemoryBudget::new(limits.bodies_bytes), BodyMemoryBudget::new(limits.answers_bytes));
-        let (budget, answers) = (Arc::new(budget), Arc::new(answers));
+        let (budget, response_budget) =
+            (BodyMemoryBudget::new(limits.bodies_bytes), BodyMemoryBudget::new(limits.responses_bytes));
+        let (budget, response_budget) = (Arc::new(budget), Arc::new(response_budget));
         let long = Semaphore::new(1);
-        let common =
-            ConnectionContext { reviewer, metrics, admin: here, limits, origin, budget, answers, long };
+        let common = ConnectionContext {
+            reviewer,
+            metrics,
+            admin: here,
+            limits,
+            origin,
+            budget,
+            response_budget,
+            long,
+        };
         let ending = async {
             stop.await;
             stopping.store(true, Ordering::Relaxed);
@@ -182,7 +190,7 @@ async fn accept(
             (stream, from) = next(&listener, common.limits) => {
                 common.metrics.accepted.inc();
                 let Some(guard) = limit.admit(from) else {
-                    common.metrics.ended.of(Ended::Refused).inc();
+                    common.metrics.ended.of(ConnectionEnd::UnreviewedReason).inc();
                     continue;
                 };
                 let work = connection::serve(stream, live_certificate.acceptor(), guard, Arc::clone(common), closes.clone());

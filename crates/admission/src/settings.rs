@@ -67,7 +67,7 @@ pub struct ServerLimits {
     /// The memory of all incomplete bodies together, in bytes; beyond that, the oldest one is given up.
     pub bodies_bytes: usize,
     /// The memory of all unsent long responses together, in bytes; beyond that, pods are allowed without a patch.
-    pub answers_bytes: usize,
+    pub responses_bytes: usize,
     /// The timeout while a client does not receive what it is sent.
     pub stall: Duration,
     /// The timeout between requests of a client. Above the 90 s after which API servers close the connection
@@ -94,7 +94,7 @@ impl ServerLimits {
         // It is filtered as it arrives, and little of it is kept.
         body_bytes: 37 << 20,
         bodies_bytes: 16 << 20,
-        answers_bytes: 8 << 20,
+        responses_bytes: 8 << 20,
         stall: Duration::from_secs(10),
         idle: Duration::from_secs(120),
         silence: Duration::from_secs(30),

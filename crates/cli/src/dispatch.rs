@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use taintward_controller::logging;
 
 pub(crate) fn main() -> ExitCode {
-    logging::tell_panics(|sentence| say::error(sentence));
+    logging::report_panics(|sentence| say::error(sentence));
     if let Some(words) = complete::words() {
         return complete::run(words);
     }

@@ -134,7 +134,7 @@ async fn change(
     let absence = match report.total(|row| row.pending) {
         0 => None,
         _ => {
-            let limit = options.cluster.patience;
+            let limit = options.cluster.timeout;
             controller_presence::absence(&connected.client, TOLERATION_GUARD, limit).await
         }
     };

@@ -81,7 +81,7 @@ fn carry_out(options: &HoldOptions) -> Result<(), HoldError> {
     let targets = options.targets()?;
     let (runtime, connected) = open(&options.cluster.settings)?;
     runtime.block_on(async {
-        let names = node_requests::names(&connected.streams, &targets, options.cluster.patience).await?;
+        let names = node_requests::names(&connected.streams, &targets, options.cluster.timeout).await?;
         if names.is_empty() {
             return Err(HoldError::NoNode);
         }
@@ -95,7 +95,7 @@ fn carry_out(options: &HoldOptions) -> Result<(), HoldError> {
 
 /// The holds of these nodes.
 async fn status(connected: &Connected, names: &[String], options: &HoldOptions) -> Result<String, HoldError> {
-    let limit = options.cluster.patience;
+    let limit = options.cluster.timeout;
     let date = greet(&connected.client, limit.next()).await.ok().and_then(|server| server.date);
     let now = date.unwrap_or_else(|| Clock::system().now().wall);
     let status = HoldStatus::read(&connected.streams, names, now, limit).await?;
@@ -116,7 +116,7 @@ async fn change(
     action: &HoldAction,
     options: &HoldOptions,
 ) -> Result<String, HoldError> {
-    let limit = options.cluster.patience.only_each();
+    let limit = options.cluster.timeout.only_each();
     let nodes = NodeClient::new(connected.client.clone(), limit);
     let failures = node_requests::write(&nodes, names, action).await;
     if let Some(first) = failures.first() {

@@ -112,11 +112,11 @@ fn carry_out(options: &InstallOptions) -> Result<(), InstallError> {
         InstallAction::Apply(tried, conflicts) => with_client(options, async |server| {
             let found = if lacks_api_servers(values) { networks(server).await } else { Vec::new() };
             let all = chart::objects(&InstallValues { found, ..values.clone() });
-            apply::all(server, &values.namespace, &all, *tried, *conflicts, options.patience).await?;
+            apply::all(server, &values.namespace, &all, *tried, *conflicts, options.timeout).await?;
             Ok(prune::all(server, values, &all, *tried).await?)
         }),
         InstallAction::Remove(tried, leftovers) => with_client(options, async |server| {
-            uninstall::all(server, values, *tried, *leftovers, options.patience).await?;
+            uninstall::all(server, values, *tried, *leftovers, options.timeout).await?;
             Ok(uninstall::report_kept(server, values, *leftovers).await?)
         }),
     }
@@ -164,7 +164,7 @@ fn with_client(
 ) -> Result<(), InstallError> {
     Runtime::new().map_err(InstallError::Start)?.block_on(async {
         let connected = connect(&options.server.settings).await?;
-        let server = ObjectClient::new(connected.client.clone(), options.server.patience.only_each());
+        let server = ObjectClient::new(connected.client.clone(), options.server.timeout.only_each());
         changed_pods::check(&connected, &server, options).await?;
         confirm_removal(options, &connected.where_from)?;
         done(&server).await

@@ -95,7 +95,7 @@ pub(crate) fn leaves_because(
     match answer {
         TaintMatch::Untolerated => format!("does not tolerate {taint}"),
         TaintMatch::Tolerated(at) | TaintMatch::Unsupported(at) => {
-            format!("tolerates {taint} for {}", patience(tolerations[at].patience()))
+            format!("tolerates {taint} for {}", period(tolerations[at].period()))
         }
     }
 }
@@ -131,8 +131,8 @@ pub(crate) fn stays(snapshot: &ClusterSnapshot, node: &NodeForecast) -> Vec<(Str
 }
 
 /// `300s`, as written; more than a year in years.
-pub(crate) fn patience(patience: TolerationPeriod) -> String {
-    match patience {
+pub(crate) fn period(period: TolerationPeriod) -> String {
+    match period {
         TolerationPeriod::Forever => "an unlimited time".to_owned(),
         TolerationPeriod::For(span) => {
             let seconds = span.as_micros() / 1_000_000;
@@ -231,12 +231,8 @@ pub(crate) fn workload(workload: &Workload) -> Value {
 
 /// A toleration, for programs: its position in `spec.tolerations`, the toleration itself if it is known, and how long
 /// it lets the pod stay, `null` for indefinitely.
-pub(crate) fn toleration_object(
-    at: usize,
-    text: Option<String>,
-    patience: Option<TolerationPeriod>,
-) -> Value {
-    let seconds = match patience {
+pub(crate) fn toleration_object(at: usize, text: Option<String>, period: Option<TolerationPeriod>) -> Value {
+    let seconds = match period {
         Some(TolerationPeriod::For(span)) => Some(span.as_micros() / 1_000_000),
         Some(TolerationPeriod::Forever) | None => None,
     };

@@ -94,8 +94,8 @@ pub(crate) struct PendingRow {
 
 /// The toleration that counts, and for how long; `None`: no toleration matches.
 fn counting_toleration(reason: &TaintReason) -> Option<(usize, TolerationPeriod)> {
-    match (reason.taint_match, reason.patience) {
-        (TaintMatch::Tolerated(at), Some(patience @ TolerationPeriod::For(_))) => Some((at, patience)),
+    match (reason.taint_match, reason.period) {
+        (TaintMatch::Tolerated(at), Some(period @ TolerationPeriod::For(_))) => Some((at, period)),
         _ => None,
     }
 }
@@ -125,8 +125,8 @@ impl PendingRow {
             "remainingSeconds": (self.evicted_at.as_micros().saturating_sub(now.mono.as_micros())) / 1_000_000,
             "overdue": self.is_overdue(now),
             "taint": self.taint,
-            "toleration": self.toleration.map(|(at, patience)| {
-                messages::toleration_object(at, self.written.clone(), Some(patience))
+            "toleration": self.toleration.map(|(at, period)| {
+                messages::toleration_object(at, self.written.clone(), Some(period))
             }),
             "countdownStartedAt": stamp(self.countdown_started_at),
             "workload": self.workload.as_ref().map(messages::workload),

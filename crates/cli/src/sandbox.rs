@@ -37,7 +37,7 @@ use taintward_controller::run::run_on;
 use taintward_controller::settings::{ControllerSettings, ElectionSettings};
 use taintward_controller::shutdown::Shutdown;
 use taintward_core::time::{Mono, Now, Wall};
-use taintward_kube::clock::{Clock, RuntimePace};
+use taintward_kube::clock::{Clock, ClockRate};
 use taintward_kube::config::Connected;
 use taintward_sandbox::demo_workloads;
 use taintward_sandbox::webhook_plugin::taintward_account;
@@ -125,10 +125,10 @@ async fn start(options: SandboxOptions) -> Result<(), Box<dyn Error>> {
     let url = listening.url();
     let server = world.server().clone();
     files::write_kubeconfig(&path, chosen, &listening.kubeconfig(KUBECONFIG_CONTEXT, server.token()))?;
-    let pace = watch::Sender::new(pace(world.server(), options.world.speed));
-    let paced = Clock::of_runtime_paced(pace.subscribe());
+    let rate = watch::Sender::new(rate(world.server(), options.world.speed));
+    let paced = Clock::of_runtime_at_rate(rate.subscribe());
     let board_url = board.as_ref().map(BoardListener::url);
-    let source = board_source(world.server().clone(), &url, &path, pace);
+    let source = board_source(world.server().clone(), &url, &path, rate);
     let mut tasks = vec![
         tokio::spawn(async move { match listening.serve(server).await {} }),
         tokio::spawn({
@@ -242,9 +242,9 @@ async fn show(
 }
 
 /// Sets the speed of the cluster's time from now on.
-fn pace(server: &ApiServer, speed: f64) -> RuntimePace {
+fn rate(server: &ApiServer, speed: f64) -> ClockRate {
     let wall = Wall::from_micros(server.clock().now().as_microsecond());
-    RuntimePace { since: Instant::now(), wall, speed }
+    ClockRate { since: Instant::now(), wall, speed }
 }
 
 /// The data of the board, and the actions of its buttons.
@@ -252,7 +252,7 @@ fn board_source(
     server: ApiServer,
     url: &str,
     kubeconfig: &Path,
-    pace: watch::Sender<RuntimePace>,
+    rate: watch::Sender<ClockRate>,
 ) -> BoardSource {
     let commands = Arc::new(CommandRunner::new(vec![format!("--kubeconfig={}", kubeconfig.display())]));
     let (clock, speed) = (server.clock().clone(), server.clock().clone());
@@ -266,7 +266,7 @@ fn board_source(
         }),
         speed: Box::new(move || speed.speed()),
         commands: Arc::clone(&commands),
-        sandbox: Some(Arc::new(BoardButtons { server, commands, pace })),
+        sandbox: Some(Arc::new(BoardButtons { server, commands, rate })),
     }
 }
 

@@ -74,7 +74,7 @@ fn complain(text: &str) -> ExitCode {
 fn carry_out(options: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteError>, TaintCommandError> {
     let request = TaintRequest::read(options)?;
     let (runtime, connected) = open(&options.cluster.settings)?;
-    let names = match runtime.block_on(request.names(&connected.streams, options.cluster.patience)) {
+    let names = match runtime.block_on(request.names(&connected.streams, options.cluster.timeout)) {
         Ok(names) => names,
         Err(why) => {
             runtime.block_on(reached(options, &connected))?;
@@ -83,10 +83,10 @@ fn carry_out(options: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWri
     };
     // Outside of the runtime, because a preview may start its own.
     confirm::before(options, request.change(), &names, preview)?;
-    let patience = options.cluster.patience;
+    let timeout = options.cluster.timeout;
     // A person may have thought for long, and a limit for all writes would end them half-way.
-    let patience = if options.list { patience } else { patience.only_each() };
-    let nodes = NodeClient::new(connected.client.clone(), patience);
+    let timeout = if options.list { timeout } else { timeout.only_each() };
+    let nodes = NodeClient::new(connected.client.clone(), timeout);
     runtime.block_on(async {
         let failures = match options.list {
             true => list::show(options, &nodes, &names).await,
@@ -103,6 +103,6 @@ fn carry_out(options: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWri
 /// Fails if the API server does not respond at all, with its address and what to do.
 async fn reached(options: &TaintOptions, connected: &Connected) -> Result<(), ClusterStateError> {
     let unreachable = |why| ClusterStateError::Unreachable { place: connected.where_from.clone(), why };
-    let probed = probe(&connected.client, options.cluster.patience.only_each().next().min(PROBED_MAX)).await;
+    let probed = probe(&connected.client, options.cluster.timeout.only_each().next().min(PROBED_MAX)).await;
     probed.map(drop).map_err(unreachable)
 }

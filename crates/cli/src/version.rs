@@ -90,6 +90,6 @@ pub(crate) fn run(options: VersionOptions) -> ExitCode {
 }
 
 fn query(server: &ServerOptions) -> Result<String, ClusterStateError> {
-    let (_, greeting) = Runtime::new()?.block_on(greeted(&server.settings, server.patience))?;
+    let (_, greeting) = Runtime::new()?.block_on(greeted(&server.settings, server.timeout))?;
     Ok(greeting.version)
 }

@@ -54,7 +54,7 @@ use std::time::{Duration, Instant};
 use taintward_envtest::binaries;
 
 /// The timeout of one item; on an idle machine none takes more than 20 s.
-const PATIENCE: Duration = Duration::from_secs(240);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(240);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -113,10 +113,10 @@ async fn checklist(ground: &mut Ground, some: &[usize]) -> (Results, usize) {
 /// The result of an item, unless it takes too long.
 async fn tell(number: usize, check: impl Future<Output = Found>) -> Result<String, String> {
     let began = Instant::now();
-    let guarded = AssertUnwindSafe(tokio::time::timeout(PATIENCE, check)).catch_unwind();
+    let guarded = AssertUnwindSafe(tokio::time::timeout(STARTUP_TIMEOUT, check)).catch_unwind();
     let found = match guarded.await {
         Ok(Ok(found)) => found,
-        Ok(Err(_)) => Err(format!("not done within {PATIENCE:?}")),
+        Ok(Err(_)) => Err(format!("not done within {STARTUP_TIMEOUT:?}")),
         Err(_) => Err("it broke down; see above".into()),
     };
     let took = began.elapsed().as_secs_f64();
@@ -148,7 +148,7 @@ async fn check(number: usize, ground: &mut Ground) -> Found {
         16 => abuse::bodies(ground).await,
         17 => crowd::good_clients(ground).await,
         18 => corpus::senseless(ground).await,
-        19 => corpus::answers(ground).await,
+        19 => corpus::responses(ground).await,
         20 => corpus::nothing_is_lost(ground).await,
         25 => outside::metrics(ground).await,
         26 => outside::pages(ground).await,

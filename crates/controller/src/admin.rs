@@ -3,7 +3,7 @@
 mod liveness;
 
 pub use liveness::LoopHeartbeat;
-pub use taintward_server::admin::{Admin, AdminListener, Check, ListenError, Look, Scope};
+pub use taintward_server::admin::{Admin, AdminListener, Check, CheckFn, ListenError, Scope};
 
 #[cfg(test)]
 mod tests;

@@ -65,7 +65,7 @@ impl AimdLimit {
     }
 
     /// Records that a request ended.
-    pub(crate) fn answered(&mut self, end: RequestEnd) {
+    pub(crate) fn on_response(&mut self, end: RequestEnd) {
         let RequestEnd { overload, took, was_full, at } = end;
         let sent = at.minus(took);
         if overload {
@@ -100,22 +100,22 @@ mod tests {
     #[test]
     fn grows_only_when_used_and_is_cut_once_per_overload() {
         let mut limit = AimdLimit::new();
-        limit.answered(end(false, QUICKLY, false, 10));
+        limit.on_response(end(false, QUICKLY, false, 10));
         assert_eq!(limit.all(), 16);
         for _ in 0..20 {
-            limit.answered(end(false, QUICKLY, true, 10));
+            limit.on_response(end(false, QUICKLY, true, 10));
         }
         assert_eq!(limit.all(), 17);
         for _ in 0..16 {
-            limit.answered(end(true, QUICKLY, true, 10));
+            limit.on_response(end(true, QUICKLY, true, 10));
         }
         assert_eq!(limit.all(), 12);
         for later in 12..100 {
-            limit.answered(end(true, QUICKLY, true, later));
+            limit.on_response(end(true, QUICKLY, true, later));
         }
         assert_eq!((limit.all(), limit.retries()), (4, 1));
         for _ in 0..100_000 {
-            limit.answered(end(false, QUICKLY, true, 100));
+            limit.on_response(end(false, QUICKLY, true, 100));
         }
         assert_eq!((limit.all(), limit.retries()), (96, 24));
     }
@@ -124,7 +124,7 @@ mod tests {
     fn a_server_that_takes_its_time_gets_no_more_at_the_same_time() {
         let mut limit = AimdLimit::new();
         for _ in 0..10_000 {
-            limit.answered(end(false, Span::from_millis(251), true, 1));
+            limit.on_response(end(false, Span::from_millis(251), true, 1));
         }
         assert_eq!(limit.all(), 16);
     }
@@ -136,8 +136,8 @@ mod tests {
             let mut limit = AimdLimit::new();
             for second in [10, 20, 30, 40] {
                 let quick_at = if quick_meanwhile { second - 1 } else { second - 3 };
-                limit.answered(end(false, QUICKLY, false, quick_at));
-                limit.answered(end(true, Span::from_secs(2), false, second));
+                limit.on_response(end(false, QUICKLY, false, quick_at));
+                limit.on_response(end(true, Span::from_secs(2), false, second));
             }
             assert_eq!(limit.all() == 16, quick_meanwhile, "{}", limit.all());
         }

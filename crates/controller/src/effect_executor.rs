@@ -142,7 +142,7 @@ impl<I: Send + 'static> EffectExecutor<I> {
         if let Some((_, limit)) = &mut self.limit {
             let overload = result.error.as_ref().is_some_and(|error| error.overload);
             let was_full = counted >= limit.all() || result.is_retry && self.retries >= limit.retries();
-            limit.answered(RequestEnd { overload, took, was_full, at: now });
+            limit.on_response(RequestEnd { overload, took, was_full, at: now });
         }
         self.retries -= usize::from(result.is_retry);
         if let Some(at) = self.usual.iter().position(|sent| !result.is_slow && *sent == result.sent) {

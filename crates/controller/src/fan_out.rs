@@ -170,7 +170,7 @@ impl EventMeter {
     /// Counts a batch and converts it for the engines.
     fn receive<F>(&self, batch: Vec<WatchEvent<F>>) -> Vec<ObjectEvent<F>> {
         let now = self.clock.now().mono;
-        self.watches.heard(self.resource, now);
+        self.watches.active(self.resource, now);
         let undecodable = batch.iter().filter(|event| matches!(event, WatchEvent::Undecodable(_)));
         self.watches.undecodable.of(self.resource).inc_by(undecodable.count() as u64);
         batch.into_iter().filter_map(|event| event.into_object_event(now)).collect()

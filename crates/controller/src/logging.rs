@@ -85,11 +85,13 @@ pub fn log_panics() {
 }
 
 /// Turns the output of a panic into one sentence for a person, with a code for the report.
-pub fn tell_panics(tell: fn(&str)) {
+pub fn report_panics(report: fn(&str)) {
     std::panic::set_hook(Box::new(move |panic| {
         let (cause, code) = cause_and_code(panic);
         let version = env!("CARGO_PKG_VERSION");
-        tell(&format!("taintward {version} stops because of a bug, code {code}: {cause}; report this line"));
+        report(&format!(
+            "taintward {version} stops because of a bug, code {code}: {cause}; report this line"
+        ));
     }));
 }
 

@@ -25,7 +25,7 @@ const REMEMBERED_MAX: usize = 64;
 const AT_ONCE: usize = 2;
 
 /// The timeout of each of the two requests.
-const ANSWER_MAX: Duration = Duration::from_secs(3);
+const REVIEW_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The path that a token must be allowed to read.
 const PATH: &str = "/metrics";
@@ -36,7 +36,7 @@ type AccessQuery =
 
 /// Admits the tokens that the API server authenticates and authorizes.
 struct MetricsReaders {
-    ask: AccessQuery,
+    query: AccessQuery,
     /// Tokens that were allowed. They are checked again without waiting for unknown ones.
     allowed_until: Mutex<HashMap<String, Instant>>,
     denied: Mutex<HashMap<String, (AccessDenied, Instant)>>,
@@ -54,17 +54,17 @@ pub(crate) fn guard(listening: AdminListener, client: &kube::Client) -> AdminLis
 impl MetricsReaders {
     /// Checks tokens with the server of this client.
     fn of(client: kube::Client) -> Arc<Self> {
-        Self::asking(Box::new(move |token| {
+        Self::with_query(Box::new(move |token| {
             let client = client.clone();
-            Box::pin(
-                async move { may_get(&client, &token, PATH, ANSWER_MAX).await.map_err(|why| why.message) },
-            )
+            Box::pin(async move {
+                may_get(&client, &token, PATH, REVIEW_TIMEOUT).await.map_err(|why| why.message)
+            })
         }))
     }
 
-    fn asking(ask: AccessQuery) -> Arc<Self> {
+    fn with_query(query: AccessQuery) -> Arc<Self> {
         let (allowed_until, denied) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { ask, allowed_until, denied, strangers: Semaphore::new(AT_ONCE) })
+        Arc::new(Self { query, allowed_until, denied, strangers: Semaphore::new(AT_ONCE) })
     }
 
     async fn decide(&self, token: &str) -> Result<(), AccessDenied> {
@@ -82,7 +82,7 @@ impl MetricsReaders {
             Some(_) => None,
             None => Some(self.strangers.try_acquire().map_err(|_| AccessDenied::Unknown)?),
         };
-        let denied = match (self.ask)(token.to_owned()).await {
+        let denied = match (self.query)(token.to_owned()).await {
             Ok(TokenAccess::Allowed) => {
                 remember(&mut locked(&self.allowed_until), token, now + ALLOWED_FOR, |until| *until);
                 return Ok(());
@@ -138,7 +138,7 @@ mod tests {
     fn stage() -> (Arc<World>, Arc<MetricsReaders>) {
         let world = Arc::<World>::default();
         let of = Arc::clone(&world);
-        let readers = MetricsReaders::asking(Box::new(move |token| {
+        let readers = MetricsReaders::with_query(Box::new(move |token| {
             let of = Arc::clone(&of);
             Box::pin(async move {
                 of.reviews.fetch_add(1, Ordering::SeqCst);

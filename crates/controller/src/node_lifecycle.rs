@@ -29,7 +29,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// The minimum pause before a failed probe is repeated.
-const ASK_AGAIN: Span = Span::from_secs(1);
+const ASSIGNMENT_RETRY: Span = Span::from_secs(1);
 
 /// The adapter of the node lifecycle engine.
 pub(crate) struct NodeLifecycleController {
@@ -111,7 +111,7 @@ impl Controller for NodeLifecycleController {
         took: Span,
         context: &ControllerContext,
     ) -> Option<NodeLifecycleInput> {
-        context.metrics.node_health.looked_at_all(took);
+        context.metrics.node_health.checked_all(took);
         if context.mode == WriteMode::Observe {
             engine.observe(context.clock.now().mono);
         }
@@ -134,7 +134,7 @@ impl Controller for NodeLifecycleController {
         now: Mono,
     ) {
         if matches!(result.label.kind, Some(metrics::Effect::ConfirmHealth | metrics::Effect::Declare)) {
-            context.metrics.node_health.looked_at_one(now.since(result.sent));
+            context.metrics.node_health.checked_node(now.since(result.sent));
         }
     }
 
@@ -198,7 +198,7 @@ impl Controller for NodeLifecycleController {
 struct StreamObserver {
     stream: WatchedKind,
     health: watch::Receiver<StreamHealth>,
-    last_heard: Option<Instant>,
+    last_active: Option<Instant>,
     /// When this process noticed the latest message of the watch.
     last_activity: Option<Mono>,
     failures: u64,
@@ -207,7 +207,7 @@ struct StreamObserver {
 
 impl StreamObserver {
     fn new(stream: WatchedKind, health: watch::Receiver<StreamHealth>) -> Self {
-        Self { stream, health, last_heard: None, last_activity: None, failures: 0, lost: false }
+        Self { stream, health, last_active: None, last_activity: None, failures: 0, lost: false }
     }
 
     /// The inputs for changes of the watch's health. A watch that the server closed properly, and that was reopened
@@ -221,8 +221,8 @@ impl StreamObserver {
         // A failed relist alongside the watch has lost no event of the watch.
         let failures = health.counters.failures - health.counters.failures_beside;
         let failed = std::mem::replace(&mut self.failures, failures) < failures;
-        if health.last_heard != self.last_heard {
-            (self.last_heard, self.last_activity) = (health.last_heard, Some(now));
+        if health.last_active != self.last_active {
+            (self.last_active, self.last_activity) = (health.last_active, Some(now));
         }
         let mut inputs = Vec::new();
         if failed || (!in_step && !self.lost) {
@@ -275,16 +275,16 @@ impl ApiServerProbe {
     /// When the next probe is due; `None`: now.
     fn start_at(&self) -> Option<Mono> {
         let due = self.proof.map(|proof| proof.plus(self.interval));
-        let again = self.sent_at.map(|sent_at| sent_at.plus(ASK_AGAIN.min(self.interval)));
+        let again = self.sent_at.map(|sent_at| sent_at.plus(ASSIGNMENT_RETRY.min(self.interval)));
         due.max(again)
     }
 
     /// The result of the next probe; never returns while there is none.
     async fn result(&mut self) -> ProbeResult {
         let Some(in_flight) = &mut self.in_flight else { return std::future::pending().await };
-        let answer = in_flight.await;
+        let outcome = in_flight.await;
         self.in_flight = None;
-        answer
+        outcome
     }
 
     /// Reports a probe that succeeded.

@@ -374,13 +374,13 @@ fn api(
     rules: Option<ElectionTimings>,
 ) -> ApiClient {
     let host = std::env::var("POD_NAME").unwrap_or_default();
-    let mut patience = RequestTimeouts::default();
+    let mut timeouts = RequestTimeouts::default();
     if let Some(rules) = rules {
         let third = Duration::from_micros((rules.renew.as_micros() / 3).unsigned_abs());
-        patience.server = patience.server.min(Duration::from_secs(third.as_secs().max(1)));
-        patience.client = patience.client.min(third.max(Duration::from_millis(500)));
+        timeouts.server = timeouts.server.min(Duration::from_secs(third.as_secs().max(1)));
+        timeouts.client = timeouts.client.min(third.max(Duration::from_millis(500)));
     }
-    let api = ApiClient::new(client, &host).with_timeouts(patience);
+    let api = ApiClient::new(client, &host).with_timeouts(timeouts);
     match settings.cluster.limit {
         Some(limit) => api.with_rate_limiter(RateLimiter::new(clock.clone(), limit.qps as f32, limit.burst)),
         None => api,

@@ -81,7 +81,7 @@ pub(crate) enum EvictionScope {
 
 impl EnabledControllers {
     /// Whether an enabled controller needs pods and nodes.
-    pub(crate) fn look_at_pods(&self) -> bool {
+    pub(crate) fn watch_pods(&self) -> bool {
         self.eviction().is_some() || self.node_lifecycle.is_some() || self.change_seconds()
     }
 

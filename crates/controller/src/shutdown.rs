@@ -26,7 +26,7 @@ impl Shutdown {
     /// Listens for SIGTERM and SIGINT for the rest of the process's life.
     ///
     /// # Errors
-    /// If the operating system refuses a signal handler.
+    /// If the operating system rejects a signal handler.
     pub fn on_signals() -> io::Result<Self> {
         let signals =
             ShutdownSignals { term: signal(SignalKind::terminate())?, int: signal(SignalKind::interrupt())? };

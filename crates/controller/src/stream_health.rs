@@ -14,7 +14,7 @@ use tokio::time::Instant;
 pub(crate) const INTERRUPTED_MAX: Duration = Duration::from_secs(10);
 
 /// How often the log repeats the same reason for an interruption.
-const SAY_AGAIN: Duration = Duration::from_secs(30);
+const REPEAT_AFTER: Duration = Duration::from_secs(30);
 
 /// Creates a watcher for one kind, which relists at this interval and on request; equal seeds give equal jitter.
 pub fn listener<F: WatchedObject>(
@@ -88,7 +88,7 @@ pub(crate) async fn report(
                 "the API server has no such resource, retrying at least every 30 s"
             );
         }
-        if let Some(why) = complaints.news(&now) {
+        if let Some(why) = complaints.change_text(&now) {
             tracing::warn!(resource = resource.as_str(), err = why, "watch interrupted, resuming it");
         }
         if let Some(missing) = now.missing.filter(|_| before.missing.is_none()) {
@@ -109,12 +109,12 @@ pub struct StreamLog {
 
 impl StreamLog {
     /// Why the watch is interrupted, if the reason is new or was not logged for a while.
-    pub fn news<'h>(&mut self, health: &'h StreamHealth) -> Option<&'h str> {
+    pub fn change_text<'h>(&mut self, health: &'h StreamHealth) -> Option<&'h str> {
         if health.interrupted_since.is_none() {
             self.logged = None;
         }
         let StreamPhase::Waiting { why, .. } = &health.phase else { return None };
-        let old = |(logged, at): &(String, Instant)| logged == why && at.elapsed() < SAY_AGAIN;
+        let old = |(logged, at): &(String, Instant)| logged == why && at.elapsed() < REPEAT_AFTER;
         if health.absent || health.last_error.as_ref() != Some(why) || self.logged.as_ref().is_some_and(old) {
             return None;
         }
@@ -135,7 +135,7 @@ const fn phase(phase: &StreamPhase) -> metrics::Phase {
 fn count(resource: Resource, before: &StreamCounters, now: &StreamCounters, watches: &WatchMetrics) {
     let failed = |counters: &StreamCounters| {
         let named = counters.relists_410
-            + counters.watch_lists_refused
+            + counters.watch_lists_rejected
             + counters.throttled
             + counters.forbidden
             + counters.stalls;
@@ -143,7 +143,7 @@ fn count(resource: Resource, before: &StreamCounters, now: &StreamCounters, watc
     };
     for (reason, before, now) in [
         (Restart::Expired, before.relists_410, now.relists_410),
-        (Restart::Unsupported, before.watch_lists_refused, now.watch_lists_refused),
+        (Restart::Unsupported, before.watch_lists_rejected, now.watch_lists_rejected),
         (Restart::Throttled, before.throttled, now.throttled),
         (Restart::Forbidden, before.forbidden, now.forbidden),
         (Restart::Stalled, before.stalls, now.stalls),
@@ -173,7 +173,7 @@ mod tests {
     async fn a_synced_watch_is_ready_and_an_interrupted_one_says_why() {
         let ago = |seconds| Some(Instant::now() - Duration::from_secs(seconds));
         tokio::time::advance(Duration::from_secs(7200)).await;
-        assert_eq!(judged(|health| health.last_heard = ago(3600)), Ok(()), "silent, and in step");
+        assert_eq!(judged(|health| health.last_active = ago(3600)), Ok(()), "silent, and in step");
         assert_eq!(judged(|health| health.interrupted_since = ago(10)), Ok(()));
         let away = judged(|health| {
             health.interrupted_since = ago(11);
@@ -197,13 +197,13 @@ mod tests {
         };
         let mut lines = 0;
         for _ in 0..1800 {
-            lines += usize::from(complaints.news(&waiting("refused")).is_some());
+            lines += usize::from(complaints.change_text(&waiting("refused")).is_some());
             tokio::time::advance(Duration::from_secs(2)).await;
         }
         assert_eq!(lines, 120);
-        assert_eq!(complaints.news(&waiting("503")), Some("503"));
-        assert_eq!(complaints.news(&StreamHealth::default()), None);
-        assert_eq!(complaints.news(&waiting("503")), Some("503"), "it was synced in between");
+        assert_eq!(complaints.change_text(&waiting("503")), Some("503"));
+        assert_eq!(complaints.change_text(&StreamHealth::default()), None);
+        assert_eq!(complaints.change_text(&waiting("503")), Some("503"), "it was synced in between");
     }
 
     #[test]

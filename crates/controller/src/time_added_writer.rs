@@ -50,22 +50,22 @@ impl PendingTimestamp {
 }
 
 /// When a stamp was sent, which one, and the result.
-type StampResult = (Mono, PendingTimestamp, Result<(), RequestError>);
+type WriteResult = (Mono, PendingTimestamp, Result<(), RequestError>);
 
 /// Holds the taints that wait for their stamp, and the request in flight.
 #[derive(Default)]
 pub(crate) struct TimeAddedWriter {
     waiting: VecDeque<PendingTimestamp>,
-    in_flight: Option<BoxFuture<'static, StampResult>>,
+    in_flight: Option<BoxFuture<'static, WriteResult>>,
     /// The number of forbidden requests in a row, and when to try again.
     forbidden: u32,
     not_before: Option<Mono>,
 }
 
 impl TimeAddedWriter {
-    pub(crate) fn add(&mut self, stamp: PendingTimestamp) {
+    pub(crate) fn add(&mut self, timestamp: PendingTimestamp) {
         if self.waiting.len() < WAITING_MAX {
-            self.waiting.push_back(stamp);
+            self.waiting.push_back(timestamp);
         }
     }
 
@@ -78,7 +78,7 @@ impl TimeAddedWriter {
         context.metrics.effects.began();
         let (api, clock) = (context.api.clone(), context.clock.clone());
         self.in_flight = Some(Box::pin(async move {
-            let result = stamp(&api, &clock, &next).await;
+            let result = timestamp(&api, &clock, &next).await;
             (now, next, result)
         }));
     }
@@ -86,10 +86,10 @@ impl TimeAddedWriter {
     /// Waits for the stamp in flight; never returns while there is none. Cancel-safe.
     pub(crate) async fn finish(&mut self, context: &ControllerContext) {
         let Some(in_flight) = &mut self.in_flight else { return std::future::pending().await };
-        let (sent, stamp, result) = in_flight.await;
+        let (sent, timestamp, result) = in_flight.await;
         self.in_flight = None;
         let now = context.clock.now().mono;
-        self.answered(stamp, &result, now);
+        self.on_response(timestamp, &result, now);
         context.metrics.effects.ended(Effect::Stamp, result.map_err(|error| error.failure), now.since(sent));
     }
 
@@ -102,7 +102,7 @@ impl TimeAddedWriter {
         if self.not_before.is_some_and(|moment| now < moment) {
             return None;
         }
-        let position = self.waiting.iter().position(|stamp| stamp.not_before <= now)?;
+        let position = self.waiting.iter().position(|timestamp| timestamp.not_before <= now)?;
         self.waiting.remove(position)
     }
 
@@ -111,18 +111,20 @@ impl TimeAddedWriter {
         if self.is_in_flight() {
             return None;
         }
-        let earliest = self.waiting.iter().map(|stamp| stamp.not_before).min();
+        let earliest = self.waiting.iter().map(|timestamp| timestamp.not_before).min();
         earliest.map(|moment| self.not_before.map_or(moment, |not_before| moment.max(not_before)))
     }
 
     /// Handles the result of a stamp. If it is forbidden, logs one warning until a stamp is permitted again, and
     /// continues.
-    fn answered(&mut self, stamp: PendingTimestamp, result: &Result<(), RequestError>, now: Mono) {
+    fn on_response(&mut self, timestamp: PendingTimestamp, result: &Result<(), RequestError>, now: Mono) {
         if !matches!(result, Err(RequestError { failure: ApiFailure::Forbidden, .. })) {
             (self.forbidden, self.not_before) = (0, None);
         }
         match result {
-            Ok(()) => tracing::debug!(node = %stamp.node, taint = %stamp.key, "taint stamped with timeAdded"),
+            Ok(()) => {
+                tracing::debug!(node = %timestamp.node, taint = %timestamp.key, "taint stamped with timeAdded")
+            }
             Err(RequestError { failure: ApiFailure::Forbidden, message, .. }) => {
                 if self.forbidden == 0 {
                     tracing::warn!(
@@ -135,25 +137,25 @@ impl TimeAddedWriter {
                 let pause = Span::from_micros(FORBIDDEN_FIRST.as_micros() << self.forbidden.min(10));
                 self.forbidden = self.forbidden.saturating_add(1);
                 self.not_before = Some(now.plus(pause.min(FORBIDDEN_MAX)));
-                if stamp.tries + 1 < TRIES_MAX {
-                    self.again(stamp, now);
+                if timestamp.tries + 1 < TRIES_MAX {
+                    self.again(timestamp, now);
                 }
             }
-            Err(RequestError { failure: ApiFailure::Conflict, .. }) if stamp.tries + 1 < TRIES_MAX => {
-                self.again(stamp, now);
+            Err(RequestError { failure: ApiFailure::Conflict, .. }) if timestamp.tries + 1 < TRIES_MAX => {
+                self.again(timestamp, now);
             }
             Err(RequestError { message, .. }) => {
-                tracing::info!(node = %stamp.node, taint = %stamp.key, err = %message, "taint remains without timeAdded");
+                tracing::info!(node = %timestamp.node, taint = %timestamp.key, err = %message, "taint remains without timeAdded");
             }
         }
     }
 
     /// Retries after another writer's change. The next read may find another instance of the taint, so the retry's time
     /// is used: too late at worst, so that no pod leaves early (S3).
-    fn again(&mut self, stamp: PendingTimestamp, now: Mono) {
-        let pause = Span::from_millis(PAUSE_FIRST_MILLIS << stamp.tries.min(10)).min(PAUSE_MAX);
+    fn again(&mut self, timestamp: PendingTimestamp, now: Mono) {
+        let pause = Span::from_millis(PAUSE_FIRST_MILLIS << timestamp.tries.min(10)).min(PAUSE_MAX);
         let not_before = now.plus(pause);
-        self.add(PendingTimestamp { tries: stamp.tries + 1, at: not_before, not_before, ..stamp });
+        self.add(PendingTimestamp { tries: timestamp.tries + 1, at: not_before, not_before, ..timestamp });
     }
 }
 
@@ -161,23 +163,23 @@ impl TimeAddedWriter {
 ///
 /// The read and the patch share the timeout of one request, so that the permission to write that was checked before
 /// covers both (S5).
-async fn stamp(api: &ApiClient, clock: &Clock, stamp: &PendingTimestamp) -> Result<(), RequestError> {
+async fn timestamp(api: &ApiClient, clock: &Clock, timestamp: &PendingTimestamp) -> Result<(), RequestError> {
     let now = clock.now();
     let over = now.mono.plus(api.longest_request());
-    let LiveRead::Found(node) = api.read_node(&stamp.node).await? else { return Ok(()) };
+    let LiveRead::Found(node) = api.read_node(&timestamp.node).await? else { return Ok(()) };
     let is_meant = |taint: &taintward_core::taint::Taint| {
-        taint.effect == TaintEffect::NoExecute && taint.key == stamp.key && taint.time_added.is_none()
+        taint.effect == TaintEffect::NoExecute && taint.key == timestamp.key && taint.time_added.is_none()
     };
-    let Some(index) = node.taints.iter().position(is_meant).filter(|_| node.uid == stamp.uid) else {
+    let Some(index) = node.taints.iter().position(is_meant).filter(|_| node.uid == timestamp.uid) else {
         return Ok(());
     };
     let Some(hurried) = api.within(over.since(clock.now().mono)) else {
-        let message = format!("reading node {} took too long: no time is left for the patch", stamp.node);
+        let message = format!("reading node {} took too long: no time is left for the patch", timestamp.node);
         return Err(RequestError::ours(ApiFailure::Conflict, message));
     };
-    match hurried.add_time_added(&node, index, now.wall_of(stamp.at)).await? {
+    match hurried.add_time_added(&node, index, now.wall_of(timestamp.at)).await? {
         TimeAddedResult::Done(_) | TimeAddedResult::NotNeeded => {
-            tracing::debug!(node = %stamp.node, at = moment(stamp.at, now), "timeAdded written");
+            tracing::debug!(node = %timestamp.node, at = moment(timestamp.at, now), "timeAdded written");
             Ok(())
         }
     }
@@ -191,19 +193,19 @@ mod tests {
         Err(RequestError::ours(failure, "no".into()))
     }
 
-    fn stamp() -> PendingTimestamp {
+    fn timestamp() -> PendingTimestamp {
         PendingTimestamp::new(NodeName::new("n"), Uid::new("u"), "k".into(), Mono::from_secs(1))
     }
 
     #[test]
     fn a_conflict_is_tried_again_later_and_never_with_an_earlier_time() {
         let mut stamper = TimeAddedWriter::default();
-        stamper.add(stamp());
+        stamper.add(timestamp());
         let mut now = Mono::from_secs(2);
         for tries in 0..TRIES_MAX {
             let next = stamper.next(now).unwrap();
             assert_eq!((next.tries, stamper.next(now).is_none()), (tries, true));
-            stamper.answered(next, &refused(ApiFailure::Conflict), now);
+            stamper.on_response(next, &refused(ApiFailure::Conflict), now);
             assert!(stamper.next(now).is_none());
             if let Some(wake) = stamper.next_wakeup() {
                 assert!(wake > now && wake <= now.plus(PAUSE_MAX));
@@ -218,9 +220,9 @@ mod tests {
     fn what_is_done_or_refused_for_other_reasons_is_over() {
         for result in [Ok(()), refused(ApiFailure::Rejected), refused(ApiFailure::Unavailable)] {
             let mut stamper = TimeAddedWriter::default();
-            stamper.answered(stamp(), &result, Mono::from_secs(2));
+            stamper.on_response(timestamp(), &result, Mono::from_secs(2));
             assert!(stamper.waiting.is_empty());
-            stamper.add(stamp());
+            stamper.add(timestamp());
             assert!(stamper.next(Mono::from_secs(1)).is_some());
         }
     }
@@ -228,31 +230,31 @@ mod tests {
     #[test]
     fn without_permission_it_is_tried_again_after_growing_pauses() {
         let mut stamper = TimeAddedWriter::default();
-        stamper.add(stamp());
+        stamper.add(timestamp());
         let mut now = Mono::from_secs(2);
         for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
             let next = stamper.next(now).unwrap();
-            stamper.answered(next, &refused(ApiFailure::Forbidden), now);
+            stamper.on_response(next, &refused(ApiFailure::Forbidden), now);
             let until = now.plus(Span::from_secs(pause));
             assert_eq!(stamper.next_wakeup(), Some(until));
             assert!(stamper.next(until.minus(Span::from_micros(1))).is_none());
             now = until;
         }
         let next = stamper.next(now).unwrap();
-        stamper.add(stamp());
-        stamper.answered(next, &Ok(()), now);
+        stamper.add(timestamp());
+        stamper.on_response(next, &Ok(()), now);
         assert!(stamper.next(now).is_some(), "one success, and nothing waits any more");
-        stamper.answered(stamp(), &refused(ApiFailure::Forbidden), now);
+        stamper.on_response(timestamp(), &refused(ApiFailure::Forbidden), now);
         assert_eq!(stamper.next_wakeup(), Some(now.plus(FORBIDDEN_FIRST)));
     }
 
     #[test]
     fn without_the_permission_the_queue_does_not_grow() {
         let mut stamper = TimeAddedWriter::default();
-        stamper.add(stamp());
+        stamper.add(timestamp());
         let mut now = Mono::from_secs(2);
         while let Some(next) = stamper.next(now) {
-            stamper.answered(next, &refused(ApiFailure::Forbidden), now);
+            stamper.on_response(next, &refused(ApiFailure::Forbidden), now);
             now = now.plus(FORBIDDEN_MAX);
         }
         assert!(stamper.waiting.is_empty() && now < Mono::from_secs(3600));
@@ -276,7 +278,7 @@ mod tests {
         let api = ApiClient::new(kube::Client::new(service, "default"), "test");
         let clock = Clock::of_runtime(taintward_core::time::Wall::from_secs(1_800_000_000));
         let (longest, began) = (api.longest_request(), clock.now().mono);
-        let result = super::stamp(&api, &clock, &stamp()).await;
+        let result = super::timestamp(&api, &clock, &timestamp()).await;
         assert_eq!(result.unwrap_err().failure, ApiFailure::Unavailable);
         let took = clock.now().mono.since(began);
         // The server got a timeout of one second, and received the patch before the client gave up.

@@ -17,7 +17,7 @@ impl WriteLogLimits {
     pub(crate) fn admit(&mut self, message: &'static str, now: Mono) -> bool {
         let quota = self.0.entry(message).or_insert_with(|| LogRateLimit::per_second(SAME_MAX));
         let withheld = quota.take(now);
-        say_withheld(message, withheld.unwrap_or(0));
+        log_withheld(message, withheld.unwrap_or(0));
         withheld.is_some()
     }
 
@@ -25,12 +25,12 @@ impl WriteLogLimits {
     /// second counts as over.
     pub(crate) fn sum_up(&mut self, now: Option<Mono>) {
         for (message, quota) in &mut self.0 {
-            say_withheld(message, quota.take_withheld(now));
+            log_withheld(message, quota.take_withheld(now));
         }
     }
 }
 
-fn say_withheld(message: &'static str, withheld: u64) {
+fn log_withheld(message: &'static str, withheld: u64) {
     if withheld > 0 {
         tracing::info!(withheld, of = message, "more lines with the same message were withheld");
     }
@@ -44,8 +44,8 @@ mod tests {
     use taintward_core::time::Span;
 
     /// The log after the given calls.
-    fn log(say: impl FnOnce(&mut WriteLogLimits)) -> Vec<String> {
-        let log = logged(LogFormat::Text, 0, || say(&mut WriteLogLimits::default()));
+    fn log(write: impl FnOnce(&mut WriteLogLimits)) -> Vec<String> {
+        let log = logged(LogFormat::Text, 0, || write(&mut WriteLogLimits::default()));
         log.lines().map(|line| line["I1121 08:36:40.123456 ".len()..].to_owned()).collect()
     }
 
@@ -55,8 +55,8 @@ mod tests {
     fn what_is_withheld_is_one_line_when_its_second_is_over() {
         let (now, later) = (Mono::from_secs(7), Mono::from_secs(8));
         let many = |lines: &mut WriteLogLimits| {
-            let said = (0..150_000).filter(|_| lines.admit("a", now)).count();
-            assert_eq!((said, lines.admit("b", now)), (100, true));
+            let admitted = (0..150_000).filter(|_| lines.admit("a", now)).count();
+            assert_eq!((admitted, lines.admit("b", now)), (100, true));
             lines.sum_up(Some(now.plus(Span::from_millis(999))));
         };
         assert_eq!(log(many), [""; 0]);

@@ -164,7 +164,7 @@ fn snapshot(pods: usize, nodes: usize) -> ClusterSnapshot {
                 ..PodSchedulingSpec::default()
             },
             beyond: false,
-            standing: fact.standing,
+            life_phase: fact.life_phase,
             mirror: false,
             marked: false,
             ready: true,

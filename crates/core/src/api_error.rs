@@ -13,7 +13,7 @@ pub enum ApiFailure {
     Forbidden,
     /// 429: the server throttles requests, for this long if it said so.
     Throttled(Option<Span>),
-    /// Any other 4xx: an admission webhook or validation refuses.
+    /// Any other 4xx: an admission webhook or validation rejects.
     Rejected,
     /// 5xx, timeout, broken connection: whether the request was carried out is unknown.
     Unavailable,

@@ -14,11 +14,11 @@ pub(crate) fn backoff(pod: &str, uid: &Uid, failures: u32, failure: ApiFailure) 
     let doubled = RETRY_FIRST.as_micros().saturating_mul(1 << failures.saturating_sub(1).min(20));
     let base = doubled.min(RETRY_MAX.as_micros());
     let spread = base / 2 * i64::from(jitter(pod, uid, failures)) / 1024;
-    let asked = match failure {
-        ApiFailure::Throttled(Some(asked)) => asked.min(RETRY_MAX),
+    let retry_after = match failure {
+        ApiFailure::Throttled(Some(retry_after)) => retry_after.min(RETRY_MAX),
         _ => Span::ZERO,
     };
-    Span::from_micros(base - base / 4 + spread).max(asked)
+    Span::from_micros(base - base / 4 + spread).max(retry_after)
 }
 
 /// Returns a number below 1024 from identity and count; the core has no randomness.

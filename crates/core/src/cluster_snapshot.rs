@@ -72,7 +72,7 @@ pub struct SnapshotPod {
     /// When it was bound to its node.
     pub arrival: PodBinding,
     /// Whether it can still be evicted.
-    pub standing: PodLifePhase,
+    pub life_phase: PodLifePhase,
     /// Why it is exempt from eviction, if it is (D6).
     pub exemption: Option<EvictionExemption>,
     /// It has the condition of a taint eviction (TE-31).

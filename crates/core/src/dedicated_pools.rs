@@ -198,7 +198,7 @@ impl DedicatedPoolEngine {
             return Some(PoolEffect::RemoveGuardLabel(Box::new(pool)));
         }
         let (is_held, leaving, recorded) = (pool.has_finalizer(), pool.pool.leaving, &plan.recorded()[at]);
-        let wants_nodes = !leaving && plan.validity()[at] != PoolValidity::Refused;
+        let wants_nodes = !leaving && plan.validity()[at] != PoolValidity::Rejected;
         let is_settled =
             !self.in_flight.is_writing_nodes() && self.unsure_until.is_none_or(|until| now.mono >= until);
         if leaving && is_held && is_settled && recorded.is_empty && !plan.has_to_remove_marks(at) {

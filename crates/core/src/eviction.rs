@@ -21,6 +21,7 @@ mod effect;
 mod input;
 mod notice;
 mod order;
+mod responses;
 mod stats;
 mod work_queue;
 
@@ -167,7 +168,7 @@ enum NodeConfirmation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct ReadTimes {
     sent: Mono,
-    answered: Mono,
+    received: Mono,
 }
 
 /// How old the response of a read is at most when it has just arrived.
@@ -194,8 +195,8 @@ impl NodeConfirmation {
     /// since `since`: the read must be recent enough, and not from before. A pod that appeared or changed after the
     /// read may have done so because the taint had been removed (S2).
     fn fresh(self, since: Mono, now: Mono, config: &EvictionConfig) -> Option<Mono> {
-        let ReadTimes { sent, answered } = self.last_read()?;
-        (since <= sent && now <= config.confirmed_until(sent, answered)).then_some(sent)
+        let ReadTimes { sent, received } = self.last_read()?;
+        (since <= sent && now <= config.confirmed_until(sent, received)).then_some(sent)
     }
 
     /// The last read that succeeded, if none has failed since.
@@ -218,7 +219,7 @@ impl NodeConfirmation {
 
     /// Whether the response has just arrived.
     fn is_new(self, now: Mono) -> bool {
-        self.last_read().is_some_and(|times| now <= times.answered.plus(NEW_CONFIRMATION))
+        self.last_read().is_some_and(|times| now <= times.received.plus(NEW_CONFIRMATION))
     }
 }
 
@@ -269,7 +270,9 @@ impl EvictionEngine {
             }
             EvictionInput::Marked { pod, result } => (pod, InFlightRequest::Mark, result.as_ref().err()),
             EvictionInput::Deleted { pod, result } => (pod, InFlightRequest::Delete, result.as_ref().err()),
-            EvictionInput::Unmarked { pod, result } => (pod, InFlightRequest::Unmark, result.as_ref().err()),
+            EvictionInput::Unmarked { pod, result } => {
+                (pod, InFlightRequest::ClearMark, result.as_ref().err())
+            }
             EvictionInput::Nodes(_) | EvictionInput::Pods(_) | EvictionInput::CountdownHold(_) => return,
         };
         queue.request_ended(pod, request, failure.copied(), now);
@@ -293,7 +296,7 @@ impl Engine for EvictionEngine {
             EvictionInput::Marked { .. }
             | EvictionInput::Deleted { .. }
             | EvictionInput::PodRead { .. }
-            | EvictionInput::Unmarked { .. } => self.answered(input, now),
+            | EvictionInput::Unmarked { .. } => self.on_response(input, now),
         }
     }
 

@@ -47,7 +47,7 @@ pub struct PodFact {
     /// Which kind of controller owns it (`metadata.ownerReferences`, the one with `controller: true`).
     pub owner: PodOwnerKind,
     /// Whether it can still be evicted.
-    pub standing: PodLifePhase,
+    pub life_phase: PodLifePhase,
     /// The annotation `kubernetes.io/config.mirror` exists: a static pod's mirror pod.
     pub mirror: bool,
     /// The pod has the condition that a taint eviction sets (`DisruptionTarget`, True, `DeletionByTaintManager`)

@@ -11,7 +11,7 @@
 //!        the same facts ─────> engines: eviction, node_lifecycle, dedicated_pools,
 //!                              toleration_seconds ───> effects, notices, next wakeup
 //!        a cluster_snapshot ─> forecast: what would happen if nodes changed
-//!        an admission request > admission: what the webhook changes or refuses
+//!        an admission request > admission: what the webhook changes or rejects
 //! ```
 //!
 //! [`engine::Engine`] is the contract of the engines. This one evicts a pod as soon as its toleration has run out, and not

@@ -129,17 +129,20 @@ impl LintedWorkload {
     /// Whether it can only run on nodes of the control plane.
     fn wants_control_plane(&self) -> bool {
         let label = |key: &str| CONTROL_PLANE_LABELS.contains(&key);
-        let asks = |term: &NodeTerm| {
+        let requires_label = |term: &NodeTerm| {
             term.expressions
                 .iter()
                 .any(|one| label(&one.key) && matches!(one.operator, NodeOperator::Exists | NodeOperator::In))
         };
         self.node_selector.keys().any(|key| label(key))
-            || self.required.as_ref().is_some_and(|terms| !terms.is_empty() && terms.iter().all(asks))
+            || self
+                .required
+                .as_ref()
+                .is_some_and(|terms| !terms.is_empty() && terms.iter().all(requires_label))
     }
 
     /// Returns the scheduling spec with these tolerations.
-    fn wish(&self, tolerations: Vec<Toleration>) -> PodSchedulingSpec {
+    fn with_tolerations(&self, tolerations: Vec<Toleration>) -> PodSchedulingSpec {
         let mut node_selector = self.node_selector.clone();
         node_selector.extend(self.runtime.iter().flat_map(|runtime| runtime.node_selector.clone()));
         PodSchedulingSpec {
@@ -251,7 +254,7 @@ struct FindingSink<'f> {
 }
 
 impl FindingSink<'_> {
-    fn say(&mut self, rule: Rule, place: FindingPlace, reason: impl Into<String>, fix: impl Into<String>) {
+    fn report(&mut self, rule: Rule, place: FindingPlace, reason: impl Into<String>, fix: impl Into<String>) {
         let (reason, fix) = (reason.into(), fix.into());
         self.found.push(LintFinding { rule, subject: self.subject, place, reason, fix });
     }
@@ -264,7 +267,7 @@ impl FindingSink<'_> {
         reason: impl Into<String>,
         fix: impl Into<String>,
     ) {
-        self.say(rule, FindingPlace::Toleration(at.0, at.1), reason, fix);
+        self.report(rule, FindingPlace::Toleration(at.0, at.1), reason, fix);
     }
 }
 

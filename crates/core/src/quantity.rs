@@ -60,10 +60,10 @@ impl Quantity {
         Self { nanos: i128::from(units) * NANOS }
     }
 
-    /// Parses a quantity. Exponents that need more than 32 bits are refused here; an API server lets them overflow.
+    /// Parses a quantity. Exponents that need more than 32 bits are rejected here; an API server lets them overflow.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let written = ParsedNumber::read(text)?;
-        if written.is_empty() && written.is_refused_without_digits() {
+        if written.is_empty() && written.is_rejected_without_digits() {
             return Err(QuantityError::Number);
         }
         let magnitude = match written.suffix {
@@ -185,7 +185,7 @@ impl<'t> ParsedNumber<'t> {
     }
 
     /// Without any digit an API server reads zero, unless the suffix makes it use its slow parser.
-    fn is_refused_without_digits(&self) -> bool {
+    fn is_rejected_without_digits(&self) -> bool {
         match self.suffix {
             Suffix::Ten(exponent) => exponent < -9,
             Suffix::Two(bits) => bits > 40,

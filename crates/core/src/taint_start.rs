@@ -88,20 +88,20 @@ pub fn taint_start(taint: &Taint, node: &NodeFact, sighting: ObservedVia, now: N
 /// observed the start. A process that finds it in a list counts from the end of that second, so that no pod is evicted
 /// early (S3).
 pub fn taint_start_for_display(taint: &Taint, node: &NodeFact, now: Now) -> TaintStart {
-    listed(taint, node, None, as_told, now)
+    listed(taint, node, None, as_written, now)
 }
 
 /// Converts a time of an object to the local clock, if possible.
 type ClockReading = fn(Wall, Now) -> Option<Mono>;
 
 /// Returns the end of the second it lies in, on the slowest possible clock.
-pub(crate) fn latest(said: Wall, now: Now) -> Option<Mono> {
-    now.latest_mono_of(said.plus(RESOLUTION))
+pub(crate) fn latest(written: Wall, now: Now) -> Option<Mono> {
+    now.latest_mono_of(written.plus(RESOLUTION))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a Reading")]
-fn as_told(said: Wall, now: Now) -> Option<Mono> {
-    Some(now.mono_of(said))
+fn as_written(written: Wall, now: Now) -> Option<Mono> {
+    Some(now.mono_of(written))
 }
 
 fn listed(
@@ -113,13 +113,14 @@ fn listed(
 ) -> TaintStart {
     let added = taint.time_added.map(|added| (added, TaintStartSource::TimeAdded));
     let changed = node.taints_changed.map(|changed| (changed, TaintStartSource::ManagedFields));
-    let placed = added.or(changed).and_then(|(said, source)| Some((said, reading(said, now)?, source)));
-    let Some((said, placed, source)) = placed else {
+    let placed =
+        added.or(changed).and_then(|(written, source)| Some((written, reading(written, now)?, source)));
+    let Some((written, placed, source)) = placed else {
         return TaintStart { at: now.mono, source: TaintStartSource::FirstSight, clamped: false };
     };
     let at = within(placed, node.created, absent_until, reading, now);
     // A time in the future by no more than the resolution is due to rounding, and valid.
-    let is_future = now.earliest_mono_of(said).is_some_and(|said| said > now.mono.plus(RESOLUTION));
+    let is_future = now.earliest_mono_of(written).is_some_and(|written| written > now.mono.plus(RESOLUTION));
     TaintStart { at, source, clamped: at > placed || is_future }
 }
 
@@ -133,7 +134,7 @@ pub fn pod_binding(facts: &BindingTimes, sighting: ObservedVia, now: Now) -> Pod
 
 /// Returns the arrival of a pod for display: see [`taint_start_for_display`].
 pub fn pod_binding_for_display(facts: &BindingTimes, now: Now) -> PodBinding {
-    listed_pod(facts, None, as_told, now)
+    listed_pod(facts, None, as_written, now)
 }
 
 fn listed_pod(
@@ -142,13 +143,13 @@ fn listed_pod(
     reading: ClockReading,
     now: Now,
 ) -> PodBinding {
-    let said = match *facts {
+    let written = match *facts {
         BindingTimes { scheduled: Some(at), .. } => Some((at, BindingSource::PodScheduled)),
         BindingTimes { started: Some(at), .. } => Some((at, BindingSource::StartTime)),
         BindingTimes { created: Some(at), .. } => Some((at, BindingSource::Created)),
         _ => None,
     };
-    let placed = said.and_then(|(said, source)| Some((reading(said, now)?, source)));
+    let placed = written.and_then(|(written, source)| Some((reading(written, now)?, source)));
     placed.map_or(PodBinding { at: now.mono, source: BindingSource::FirstSight }, |(placed, source)| {
         PodBinding { at: within(placed, facts.created, absent_until, reading, now), source }
     })
@@ -268,16 +269,16 @@ mod tests {
                 let now = Now::new(mono, wall, Some(skew_max));
                 // The true time lies anywhere in the second that is named, some minutes ago or less.
                 for ago in [1, 2, 30, 499] {
-                    let said = Some(Wall::from_secs(1_800_000_000 - ago));
+                    let written = Some(Wall::from_secs(1_800_000_000 - ago));
                     let truth_latest = mono.minus(Span::from_micros(ago * 1_000_000 - 999_999));
                     let most = truth_latest.plus(RESOLUTION).plus(skew_max).plus(skew_max).min(mono);
-                    let arrived = BindingTimes { scheduled: said, started: None, created: None };
+                    let arrived = BindingTimes { scheduled: written, started: None, created: None };
                     for at in [
-                        start_by(now, said, None, LISTED).at,
-                        start_by(now, None, said, LISTED).at,
+                        start_by(now, written, None, LISTED).at,
+                        start_by(now, None, written, LISTED).at,
                         pod_binding(&arrived, LISTED, now).at,
                         pod_binding(
-                            &BindingTimes { scheduled: Some(YEAR_1), created: said, ..arrived },
+                            &BindingTimes { scheduled: Some(YEAR_1), created: written, ..arrived },
                             LISTED,
                             now,
                         )

@@ -199,14 +199,17 @@ mod tests {
     #[test]
     fn a_moment_lies_between_its_earliest_and_its_latest() {
         let (mono, wall) = (Mono::from_secs(10), Wall::from_secs(1_800_000_000));
-        let of = |skew_max, said| {
+        let of = |skew_max, written| {
             let now = Now::new(mono, wall, skew_max);
-            (now.earliest_mono_of(said), now.latest_mono_of(said))
+            (now.earliest_mono_of(written), now.latest_mono_of(written))
         };
-        let said = Wall::from_secs(1_799_999_997);
-        assert_eq!(of(Some(Span::ZERO), said), (Some(Mono::from_secs(7)), Some(Mono::from_secs(7))));
-        assert_eq!(of(Some(Span::from_secs(2)), said), (Some(Mono::from_secs(5)), Some(Mono::from_secs(9))));
-        assert_eq!(of(None, said), (None, None));
+        let written = Wall::from_secs(1_799_999_997);
+        assert_eq!(of(Some(Span::ZERO), written), (Some(Mono::from_secs(7)), Some(Mono::from_secs(7))));
+        assert_eq!(
+            of(Some(Span::from_secs(2)), written),
+            (Some(Mono::from_secs(5)), Some(Mono::from_secs(9)))
+        );
+        assert_eq!(of(None, written), (None, None));
         assert_eq!(of(Some(Span::from_secs(i64::MAX)), YEAR_9999).1, Some(Mono::NEVER));
     }
 

@@ -98,7 +98,7 @@ impl Toleration {
 
     /// How long this toleration lets the pod stay (TE-17b, TE-19): without seconds indefinitely, with zero and negative
     /// ones not at all; a value that would overflow upstream (TE-20) saturates (D7).
-    pub fn patience(&self) -> TolerationPeriod {
+    pub fn period(&self) -> TolerationPeriod {
         self.seconds
             .map_or(TolerationPeriod::Forever, |seconds| TolerationPeriod::For(Span::from_secs(seconds)))
     }
@@ -120,7 +120,7 @@ mod tests {
     fn seconds_become_a_toleration_period() {
         let of = |seconds| {
             let (key, value) = ("k".into(), "".into());
-            Toleration { key, operator: TolerationOperator::Exists, value, effect: None, seconds }.patience()
+            Toleration { key, operator: TolerationOperator::Exists, value, effect: None, seconds }.period()
         };
         assert_eq!(of(None), TolerationPeriod::Forever);
         for now in [0, -1, i64::MIN] {

@@ -318,7 +318,7 @@ impl Engine for TolerationSecondsEngine {
                     desired.apply(*event, now);
                 }
             }
-            TolerationSecondsInput::WrittenPods(pods) => self.unrecorded.hear(pods),
+            TolerationSecondsInput::WrittenPods(pods) => self.unrecorded.add(pods),
             TolerationSecondsInput::StatusDone { write, result } => {
                 if let Some(desired) = &mut self.desired {
                     desired.status_done(&write, result.is_ok());
@@ -369,7 +369,7 @@ impl Engine for TolerationSecondsEngine {
                     return Some(TolerationSecondsEffect::PatchPod(patch));
                 }
                 PodCheck::PatchPaced(patch) => {
-                    self.queue.pace(key, patch.purpose);
+                    self.queue.interval(key, patch.purpose);
                     continue;
                 }
                 PodCheck::Wait(at) => {

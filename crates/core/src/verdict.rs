@@ -37,8 +37,8 @@ pub enum EvictionExemption {
 
 impl EvictionExemption {
     /// Returns the exemption that follows from a pod's own facts (D6).
-    pub const fn of(standing: PodLifePhase, mirror: bool) -> Option<Self> {
-        match (standing, mirror) {
+    pub const fn of(life_phase: PodLifePhase, mirror: bool) -> Option<Self> {
+        match (life_phase, mirror) {
             (PodLifePhase::Terminating, _) => Some(Self::Terminating),
             (PodLifePhase::Finished, _) => Some(Self::Finished),
             (PodLifePhase::Live, true) => Some(Self::Mirror),
@@ -82,7 +82,7 @@ pub struct TaintReason {
     /// The toleration used, or that none matches.
     pub taint_match: TaintMatch,
     /// How long the pod tolerates this taint; `None` if that is not understood.
-    pub patience: Option<TolerationPeriod>,
+    pub period: Option<TolerationPeriod>,
     /// Since when the taint exists.
     pub start: TaintStart,
     /// Since when it counts for this pod: the later of its start and the pod's arrival (D1).
@@ -160,12 +160,12 @@ pub fn judge_held(
     numeric: NumericOperators,
     now: Now,
 ) -> Verdict {
-    let answers = toleration_matching::match_taints(
+    let matches = toleration_matching::match_taints(
         subject.tolerations,
         taints.iter().map(|instance| &instance.taint),
         numeric,
     );
-    let reasons: Vec<_> = reasons(subject, taints, holds, &answers).collect();
+    let reasons: Vec<_> = reasons(subject, taints, holds, &matches).collect();
     let (outcome, decisive) = earliest_deadline(subject, reasons.iter().copied(), now.mono);
     Verdict { outcome, reasons, decisive }
 }
@@ -176,10 +176,10 @@ pub fn outcome(
     subject: &PodInput<'_>,
     taints: &[TaintInstance],
     holds: &HoldHistory,
-    answers: &[TaintMatch],
+    matches: &[TaintMatch],
     now: Mono,
 ) -> Outcome {
-    outcome_with_cause(subject, taints, holds, answers, now).0
+    outcome_with_cause(subject, taints, holds, matches, now).0
 }
 
 /// [`outcome`], with the position of the taint that decides.
@@ -187,40 +187,32 @@ pub fn outcome_with_cause(
     subject: &PodInput<'_>,
     taints: &[TaintInstance],
     holds: &HoldHistory,
-    answers: &[TaintMatch],
+    matches: &[TaintMatch],
     now: Mono,
 ) -> (Outcome, Option<usize>) {
-    earliest_deadline(subject, reasons(subject, taints, holds, answers), now)
+    earliest_deadline(subject, reasons(subject, taints, holds, matches), now)
 }
 
 fn reasons<'a>(
     subject: &'a PodInput<'_>,
     taints: &'a [TaintInstance],
     holds: &'a HoldHistory,
-    answers: &'a [TaintMatch],
+    matches: &'a [TaintMatch],
 ) -> impl Iterator<Item = TaintReason> + 'a {
-    taints.iter().zip(answers).map(|(instance, &answer)| {
-        let patience = match answer {
+    taints.iter().zip(matches).map(|(instance, &taint_match)| {
+        let period = match taint_match {
             TaintMatch::Untolerated => Some(TolerationPeriod::For(Span::ZERO)),
-            TaintMatch::Tolerated(position) => Some(subject.tolerations[position].patience()),
+            TaintMatch::Tolerated(position) => Some(subject.tolerations[position].period()),
             TaintMatch::Unsupported(_) => None,
         };
         let counts_from = instance.start.at.max(subject.arrival.at);
         let spent = holds.held_time(&instance.taint, counts_from);
-        let (is_held, due) = match patience {
+        let (is_held, due) = match period {
             Some(TolerationPeriod::For(_)) if holds.is_on_hold(&instance.taint) => (true, None),
             Some(TolerationPeriod::For(span)) => (false, Some(counts_from.plus(span).plus(spent))),
             Some(TolerationPeriod::Forever) | None => (false, None),
         };
-        TaintReason {
-            taint_match: answer,
-            patience,
-            start: instance.start,
-            counts_from,
-            held: spent,
-            is_held,
-            due,
-        }
+        TaintReason { taint_match, period, start: instance.start, counts_from, held: spent, is_held, due }
     })
 }
 
@@ -234,7 +226,7 @@ fn earliest_deadline(
     let mut stay = StayReason::NoTaint;
     let mut earliest: Option<(Mono, usize)> = None;
     for (position, reason) in reasons.enumerate() {
-        match (reason.due, reason.patience) {
+        match (reason.due, reason.period) {
             (Some(due), _) if earliest.is_none_or(|(first, _)| due < first) => {
                 earliest = Some((due, position))
             }

@@ -75,8 +75,8 @@ fn ten_thousand_deadlines_of_one_node_are_cheap() {
     let taken = shortest(3, || {
         let mut engine = crowd::engine(1, 0, 300);
         let pods = (0..PODS).map(|at| {
-            let patience = Some(1 + (at * 7_919 % PODS) as i64);
-            let tolerations = vec![crowd::toleration(KEY, TolerationOperator::Exists, patience)];
+            let period = Some(1 + (at * 7_919 % PODS) as i64);
+            let tolerations = vec![crowd::toleration(KEY, TolerationOperator::Exists, period)];
             crowd::pod(at, crowd::node_name(0), tolerations)
         });
         let pods: Vec<_> =

@@ -53,7 +53,7 @@ fn main() {
 fn each_pod_keeps_to_its_budget(nodes: usize, pods: usize, [quiet_max, counting_max]: [f64; 2]) {
     let region = Region::new(HEAP);
     let mut engine = crowd::engine(nodes, pods / nodes, 300);
-    let quiet = live(&region) / pods as f64;
+    let sanitized = live(&region) / pods as f64;
     assert_eq!(engine.stats().pods, pods);
     for node in 0..nodes / 2 {
         engine.handle(
@@ -65,9 +65,9 @@ fn each_pod_keeps_to_its_budget(nodes: usize, pods: usize, [quiet_max, counting_
     assert_eq!(engine.stats().counting, pods / 2);
     let counting = live(&region) / pods as f64;
     eprintln!(
-        "{pods} pods on {nodes} nodes: {quiet:.1} bytes a pod; with half of them counting down {counting:.1}"
+        "{pods} pods on {nodes} nodes: {sanitized:.1} bytes a pod; with half of them counting down {counting:.1}"
     );
-    assert!(quiet <= quiet_max && counting <= counting_max, "{quiet:.1} {counting:.1}");
+    assert!(sanitized <= quiet_max && counting <= counting_max, "{sanitized:.1} {counting:.1}");
     drop(engine);
     let kept = live(&region);
     assert!(kept < 1_000.0, "everything is freed, not all but {kept} bytes");
@@ -127,7 +127,7 @@ fn at_most_200_bytes_for_each_pod_that_pools_count() {
         }
         assert!(all.end() == (list == 0) && all.len() == PODS);
     }
-    let quiet = live(&region) / PODS as f64;
+    let sanitized = live(&region) / PODS as f64;
     // The tolerations of all pods change, and a tenth of the pods are replaced.
     for pod in 0..PODS {
         all.put(resident(pod, pod % NODES, 30));
@@ -137,8 +137,8 @@ fn at_most_200_bytes_for_each_pod_that_pools_count() {
         assert!(all.remove(&uid, Some(&node)) && all.put(resident(PODS + pod, pod % NODES, 30)));
     }
     let changed = live(&region) / PODS as f64;
-    eprintln!("{quiet:.1} bytes a pod that pools count; after changes {changed:.1}");
-    assert!(quiet <= 200.0 && changed <= 200.0, "{quiet:.1} {changed:.1}");
+    eprintln!("{sanitized:.1} bytes a pod that pools count; after changes {changed:.1}");
+    assert!(sanitized <= 200.0 && changed <= 200.0, "{sanitized:.1} {changed:.1}");
     drop(all);
     let kept = live(&region);
     assert!(kept < 1_000.0, "everything is freed, not all but {kept} bytes");

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 const MANIFEST: &str = include_str!("../../../deploy/rbac.yaml");
-const STAMP_MANIFEST: &str = include_str!("../../../deploy/rbac-stamp-taints.yaml");
+const STAMP_TAINTS_MANIFEST: &str = include_str!("../../../deploy/rbac-stamp-taints.yaml");
 const NODE_LIFECYCLE_MANIFEST: &str = include_str!("../../../deploy/rbac-node-lifecycle.yaml");
 
 /// Limits which fields of an object Taintward's account may change, whatever it is granted.
@@ -27,7 +27,7 @@ pub async fn grant(admin: &TestApi) -> Result<()> {
 
 /// Additionally grants what `--stamp-taints` needs (deploy/rbac-stamp-taints.yaml).
 pub async fn grant_stamping(admin: &TestApi) -> Result<()> {
-    apply(admin, STAMP_MANIFEST).await
+    apply(admin, STAMP_TAINTS_MANIFEST).await
 }
 
 /// Additionally grants what node-lifecycle-controller needs (deploy/rbac-node-lifecycle.yaml).
@@ -69,7 +69,7 @@ async fn apply(admin: &TestApi, manifest: &str) -> Result<()> {
         wait::until("the namespace kube-system", Duration::from_secs(30), async || {
             match admin.patch(&path, PatchType::Apply, document).await {
                 Ok(_) => Ok(Some(())),
-                Err(TestApiError::Refused { code: 404, .. }) => Ok(None),
+                Err(TestApiError::Rejected { code: 404, .. }) => Ok(None),
                 Err(error) => Err(error).context(path.clone()),
             }
         })

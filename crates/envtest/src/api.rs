@@ -19,7 +19,7 @@ use tower::{BoxError, ServiceBuilder};
 pub enum TestApiError {
     /// The server answered with an error status.
     #[error("{code} {reason}: {message}")]
-    Refused {
+    Rejected {
         /// The HTTP status.
         code: u16,
         /// The machine-readable reason.
@@ -36,7 +36,7 @@ impl TestApiError {
     /// The HTTP status, if the server responded.
     pub fn code(&self) -> Option<u16> {
         match self {
-            Self::Refused { code, .. } => Some(*code),
+            Self::Rejected { code, .. } => Some(*code),
             Self::Unanswered(_) => None,
         }
     }
@@ -46,7 +46,7 @@ impl From<kube::Error> for TestApiError {
     fn from(error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => {
-                Self::Refused { code: status.code, reason: status.reason, message: status.message }
+                Self::Rejected { code: status.code, reason: status.reason, message: status.message }
             }
             other => Self::Unanswered(format!("{:#}", anyhow::Error::from(other))),
         }

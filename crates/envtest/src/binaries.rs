@@ -154,10 +154,11 @@ impl Binaries {
     /// The minor version of Kubernetes 1, as reported by the API server.
     pub fn minor(&self) -> Result<u32> {
         let output = Command::new(self.path("kube-apiserver")?).arg("--version").output()?;
-        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        let minor = said.strip_prefix("Kubernetes v1.").and_then(|rest| rest.split('.').next()?.parse().ok());
+        let output_text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let minor =
+            output_text.strip_prefix("Kubernetes v1.").and_then(|rest| rest.split('.').next()?.parse().ok());
         minor.with_context(|| {
-            format!("`kube-apiserver --version` says {said:?}, which is not a version of Kubernetes 1")
+            format!("`kube-apiserver --version` says {output_text:?}, which is not a version of Kubernetes 1")
         })
     }
 

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// On a busy machine everything that comes at all comes within this.
-const PATIENCE: Duration = Duration::from_secs(60);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The browser reads commands from descriptor 3 and answers on 4.
 const PIPES: &str = r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#;
@@ -96,14 +96,15 @@ impl Browser {
             .with_context(|| format!("starting {}", program.display()))?;
         watchdog.guard(child.id());
         let commands = child.stdin.take();
-        let mut answers = BufReader::new(child.stdout.take().context("the browser has no standard output")?);
-        let (tell, messages) = channel();
+        let mut output = BufReader::new(child.stdout.take().context("the browser has no standard output")?);
+        let (sender, messages) = channel();
         std::thread::spawn(move || {
             let mut message = Vec::new();
-            while answers.read_until(0, &mut message).is_ok_and(|length| length > 0) {
+            while output.read_until(0, &mut message).is_ok_and(|length| length > 0) {
                 message.pop();
-                let told = serde_json::from_slice(&message).is_ok_and(|message| tell.send(message).is_ok());
-                if !told {
+                let is_sent =
+                    serde_json::from_slice(&message).is_ok_and(|message| sender.send(message).is_ok());
+                if !is_sent {
                     break;
                 }
                 message.clear();
@@ -156,7 +157,7 @@ impl Browser {
         let commands = self.commands.as_mut().context("the browser has no standard input")?;
         commands.write_all(&bytes).with_context(|| format!("sending {method} to the browser"))?;
         loop {
-            let message = self.messages.recv_timeout(PATIENCE);
+            let message = self.messages.recv_timeout(RESPONSE_TIMEOUT);
             let message = message.with_context(|| format!("the browser does not answer {method}"))?;
             if message["id"] == self.last_id {
                 ensure!(message["error"].is_null(), "the browser refuses {method}: {}", message["error"]);
@@ -181,7 +182,7 @@ impl Browser {
         }
     }
 
-    /// Errors of scripts and refusals by the content security policy so far.
+    /// Errors of scripts and rejections by the content security policy so far.
     pub fn complaints(&self) -> &[String] {
         &self.complaints
     }
@@ -210,9 +211,9 @@ impl Browser {
             if !matches!(&found, Value::Null | Value::Bool(false)) && found != "" && found != 0 {
                 return Ok(found);
             }
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > RESPONSE_TIMEOUT {
                 let text = self.evaluate("document.body.innerText")?;
-                bail!("waited {PATIENCE:?} for {what}, in vain: {expression} in {text}");
+                bail!("waited {RESPONSE_TIMEOUT:?} for {what}, in vain: {expression} in {text}");
             }
             std::thread::sleep(Duration::from_millis(20));
         }

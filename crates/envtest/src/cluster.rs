@@ -7,7 +7,7 @@ use crate::api::TestApi;
 use crate::audit::{AuditEntry, AuditTail};
 use crate::binaries::{self, Binaries};
 use crate::certificates::{self, SignedIdentity, TestAuthority};
-use crate::cluster_config::{Account, ClusterConfig, PATIENCE};
+use crate::cluster_config::{Account, ClusterConfig, STARTUP_TIMEOUT};
 use crate::etcd::EtcdStore;
 use crate::kubeconfig;
 use crate::kwok;
@@ -125,11 +125,11 @@ impl Cluster {
     pub async fn ready(&mut self, index: usize) -> Result<()> {
         let api = TestApi::from_kubeconfig(&self.kubeconfig(Account::Admin, index)).await?;
         let (etcd, server) = (self.store.program(), &mut self.servers[index].program);
-        wait::until("the API server to be ready", PATIENCE, async || {
+        wait::until("the API server to be ready", STARTUP_TIMEOUT, async || {
             etcd.expect_running()?;
             server.expect_running()?;
-            let asked = tokio::time::timeout(Duration::from_secs(5), api.text("/readyz")).await;
-            Ok(matches!(asked, Ok(Ok(_))).then_some(()))
+            let ready = tokio::time::timeout(Duration::from_secs(5), api.text("/readyz")).await;
+            Ok(matches!(ready, Ok(Ok(_))).then_some(()))
         })
         .await
     }
@@ -254,7 +254,7 @@ impl Cluster {
         let controllers = format!("taint-eviction-controller,{beside}");
         let flags: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
         let mut program = self.controller_manager(&controllers, &flags).await?;
-        wait::until("kube-controller-manager's caches", PATIENCE, async || {
+        wait::until("kube-controller-manager's caches", STARTUP_TIMEOUT, async || {
             program.expect_running()?;
             Ok((program.output().matches("Caches are synced").count() >= 2).then_some(()))
         })
@@ -272,7 +272,7 @@ impl Cluster {
 
     async fn run_until_listening(&self, name: &str, command: Command, port: u16) -> Result<ChildProcess> {
         let mut program = self.run(name, command)?;
-        wait::until(&format!("{name} to listen"), PATIENCE, async || {
+        wait::until(&format!("{name} to listen"), STARTUP_TIMEOUT, async || {
             program.expect_running()?;
             Ok(std::net::TcpStream::connect(("127.0.0.1", port)).ok())
         })

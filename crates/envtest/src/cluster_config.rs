@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// A server on a busy machine responds well within this.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The kind of cluster.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Runs the etcd of a cluster, and saves and restores its data.
 
-use crate::cluster_config::{DiskSync, PATIENCE};
+use crate::cluster_config::{DiskSync, STARTUP_TIMEOUT};
 use crate::process::ChildProcess;
 use crate::servers;
 use crate::wait;
@@ -71,10 +71,10 @@ impl EtcdStore {
             let (head, length) =
                 ("HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json", body.len());
             write!(stream, "POST {path} {head}\r\nContent-Length: {length}\r\n\r\n{body}")?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer)?;
-            let (head, body) = answer.split_once("\r\n\r\n").context("no answer from etcd")?;
-            anyhow::ensure!(head.split(' ').nth(1) == Some("200"), "etcd: {answer}");
+            let mut line = String::new();
+            stream.read_to_string(&mut line)?;
+            let (head, body) = line.split_once("\r\n\r\n").context("no answer from etcd")?;
+            anyhow::ensure!(head.split(' ').nth(1) == Some("200"), "etcd: {line}");
             Ok(serde_json::from_str(body)?)
         };
         let status = etcd("/v3/maintenance/status", "{}".into())?;
@@ -94,7 +94,7 @@ impl EtcdStore {
     }
 
     async fn listening(&mut self) -> Result<()> {
-        wait::until("etcd to listen", PATIENCE, async || {
+        wait::until("etcd to listen", STARTUP_TIMEOUT, async || {
             self.program.expect_running()?;
             Ok(std::net::TcpStream::connect(("127.0.0.1", self.client_port)).ok())
         })

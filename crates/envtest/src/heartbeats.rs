@@ -110,7 +110,7 @@ impl Heartbeats {
         let uid = node.pointer("/metadata/uid").and_then(Value::as_str).context("a node without UID")?;
         let lease = objects::lease(name, uid, skew);
         match api.create(objects::LEASES, &lease).await {
-            Err(TestApiError::Refused { code: 409, .. }) => {
+            Err(TestApiError::Rejected { code: 409, .. }) => {
                 // The lease of a deleted predecessor, because no garbage collector runs here.
                 let body = json!({"metadata": lease["metadata"], "spec": lease["spec"]}).to_string();
                 api.patch(&objects::lease_path(name), PatchType::Merge, &body).await?;
@@ -151,7 +151,7 @@ impl Heartbeats {
         let names: Vec<String> = names.into_iter().map(|name| name.as_ref().to_owned()).collect();
         let all = stream::iter(&names).map(async |name| {
             self.renew(api, name).await?;
-            say(api, name, &objects::HEALTHY).await?;
+            set_conditions(api, name, &objects::HEALTHY).await?;
             self.turn(name, true)
         });
         all.buffer_unordered(CREATING).try_for_each(async |()| Ok(())).await
@@ -268,7 +268,7 @@ pub fn plans(count: usize, zones: usize, images: usize) -> Vec<FakeNode> {
 }
 
 /// Writes conditions, each (type, status), as the kubelet does, with the current heartbeat time.
-pub async fn say(api: &TestApi, node: &str, conditions: &[(&str, &str)]) -> Result<()> {
+pub async fn set_conditions(api: &TestApi, node: &str, conditions: &[(&str, &str)]) -> Result<()> {
     let path = format!("/api/v1/nodes/{node}/status");
     let body = json!({"status": {"conditions": objects::conditions(conditions)}}).to_string();
     Ok(api.patch(&path, PatchType::Strategic, &body).await.map(drop)?)

@@ -130,13 +130,13 @@ fn minor_version(version: &str) -> Option<u32> {
 }
 
 fn build_one(name: &str, package: &str, flags: &[String], (source, bin): (&Path, &Path)) -> Result<()> {
-    let half = bin.join(format!("{name}.building"));
+    let partial = bin.join(format!("{name}.building"));
     let errors = source.join(format!("{name}.log"));
     let mut child = Command::new("go")
         .args(["build", "-mod=readonly"])
         .args(flags)
         .arg("-o")
-        .arg(&half)
+        .arg(&partial)
         .arg(package)
         .current_dir(source)
         .env("CGO_ENABLED", "0")
@@ -146,7 +146,7 @@ fn build_one(name: &str, package: &str, flags: &[String], (source, bin): (&Path,
         .spawn()
         .context("starting go build")?;
     let (start, live) = (Instant::now(), std::io::stderr().is_terminal());
-    let mut said = Duration::ZERO;
+    let mut reported = Duration::ZERO;
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
@@ -154,9 +154,9 @@ fn build_one(name: &str, package: &str, flags: &[String], (source, bin): (&Path,
         let elapsed = start.elapsed();
         if live {
             eprint!("\r  {name:<24} building, {:>4} s", elapsed.as_secs());
-        } else if elapsed - said >= Duration::from_secs(30) {
+        } else if elapsed - reported >= Duration::from_secs(30) {
             eprintln!("  {name:<24} building, {:>4} s", elapsed.as_secs());
-            said = elapsed;
+            reported = elapsed;
         }
         std::thread::sleep(Duration::from_millis(200));
     };
@@ -167,7 +167,7 @@ fn build_one(name: &str, package: &str, flags: &[String], (source, bin): (&Path,
         );
     }
     eprintln!("{}  {name:<24} built in {:>3} s ", if live { "\r" } else { "" }, start.elapsed().as_secs());
-    fs::rename(half, bin.join(name))?;
+    fs::rename(partial, bin.join(name))?;
     Ok(())
 }
 

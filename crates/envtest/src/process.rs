@@ -79,8 +79,8 @@ impl ChildProcess {
     pub fn pause(&self) -> Result<()> {
         self.signal(Signal::STOP)?;
         // The state stays waitable, so that pausing a paused process does not wait indefinitely.
-        let news = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        let found = waitid(WaitId::Pid(self.id()?), news)
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let found = waitid(WaitId::Pid(self.id()?), options)
             .with_context(|| format!("waiting until {} stands still", self.name))?;
         if !found.is_some_and(|status| status.stopped()) {
             bail!("{} ended instead of standing still", self.name);
@@ -99,18 +99,18 @@ impl ChildProcess {
         Ok(self.child.wait()?)
     }
 
-    /// Requests its end (SIGTERM) and waits; fails, and kills it, if it has not ended within `patience`.
-    pub fn stop(&mut self, patience: Duration) -> Result<ExitStatus> {
+    /// Requests its end (SIGTERM) and waits; fails, and kills it, if it has not ended within `timeout`.
+    pub fn stop(&mut self, timeout: Duration) -> Result<ExitStatus> {
         self.signal(Signal::TERM)?;
         let start = Instant::now();
-        while start.elapsed() < patience {
+        while start.elapsed() < timeout {
             if let Some(status) = self.ended() {
                 return Ok(status);
             }
             std::thread::sleep(Duration::from_millis(5));
         }
         self.kill()?;
-        bail!("{} did not end within {patience:?} after SIGTERM", self.name)
+        bail!("{} did not end within {timeout:?} after SIGTERM", self.name)
     }
 
     fn signal(&self, signal: Signal) -> Result<()> {

@@ -44,35 +44,35 @@ impl Tmux {
         first.env("HOME", home).env("ENV", tmux.folder.join("shell")).env("TZ", "UTC");
         first.env_remove("KUBECONFIG").env_remove("CI");
         finish(&mut first)?;
-        tmux.pid = tmux.tell(&["display-message", "-p", "#{pid}"])?.trim().parse()?;
+        tmux.pid = tmux.run(&["display-message", "-p", "#{pid}"])?.trim().parse()?;
         tmux.watchdog.guard(tmux.pid);
         Ok(tmux)
     }
 
     /// Opens a second terminal, and shows it.
     pub fn open(&self, home: &str) -> Result<()> {
-        self.tell(&["new-window", "-c", home]).map(drop)
+        self.run(&["new-window", "-c", home]).map(drop)
     }
 
     /// Shows the terminal of this number; the first is 0.
     pub fn show(&self, window: u8) -> Result<()> {
-        self.tell(&["select-window", "-t", &format!(":{window}")]).map(drop)
+        self.run(&["select-window", "-t", &format!(":{window}")]).map(drop)
     }
 
     /// Types these characters.
     pub fn types(&self, keys: &str) -> Result<()> {
-        self.tell(&["send-keys", "-l", keys]).map(drop)
+        self.run(&["send-keys", "-l", keys]).map(drop)
     }
 
     /// Types a line and Return.
     pub fn enters(&self, line: &str) -> Result<()> {
         self.types(line)?;
-        self.tell(&["send-keys", "Enter"]).map(drop)
+        self.run(&["send-keys", "Enter"]).map(drop)
     }
 
     /// The lines on the screen, without spaces at their ends; a line that the terminal has wrapped is one line.
     pub fn screen(&self) -> Result<String> {
-        let screen = self.tell(&["capture-pane", "-p", "-J"])?;
+        let screen = self.run(&["capture-pane", "-p", "-J"])?;
         let lines: Vec<&str> = screen.lines().map(str::trim_end).collect();
         Ok(lines.join("\n").trim_end().to_owned() + "\n")
     }
@@ -85,14 +85,14 @@ impl Tmux {
         command
     }
 
-    fn tell(&self, arguments: &[&str]) -> Result<String> {
+    fn run(&self, arguments: &[&str]) -> Result<String> {
         Ok(String::from_utf8(finish(&mut self.command(arguments))?.stdout)?)
     }
 }
 
 impl Drop for Tmux {
     fn drop(&mut self) {
-        let _ = self.tell(&["kill-server"]);
+        let _ = self.run(&["kill-server"]);
         if self.pid > 0 {
             self.watchdog.release(self.pid);
         }

@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 /// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Repeats a check until it returns `Some`, or fails after `patience`. `what` completes "waited for …".
+/// Repeats a check until it returns `Some`, or fails after `timeout`. `what` completes "waited for …".
 pub async fn until<T>(
     what: &str,
-    patience: Duration,
-    mut question: impl AsyncFnMut() -> Result<Option<T>>,
+    timeout: Duration,
+    mut probe: impl AsyncFnMut() -> Result<Option<T>>,
 ) -> Result<T> {
     let start = Instant::now();
     loop {
-        if let Some(answer) = question().await? {
-            return Ok(answer);
+        if let Some(value) = probe().await? {
+            return Ok(value);
         }
-        if start.elapsed() >= patience {
-            bail!("waited {patience:?} for {what}, in vain");
+        if start.elapsed() >= timeout {
+            bail!("waited {timeout:?} for {what}, in vain");
         }
         tokio::time::sleep(PAUSE).await;
     }

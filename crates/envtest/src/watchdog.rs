@@ -45,15 +45,15 @@ impl Watchdog {
     }
 
     pub(crate) fn guard(&self, pid: u32) {
-        self.tell(&format!("+ {pid}\n"));
+        self.report(&format!("+ {pid}\n"));
     }
 
     pub(crate) fn release(&self, pid: u32) {
-        self.tell(&format!("- {pid}\n"));
+        self.report(&format!("- {pid}\n"));
     }
 
     /// If the watchdog is gone, the processes' own `Drop` still ends them.
-    fn tell(&self, line: &str) {
+    fn report(&self, line: &str) {
         if let Ok(mut pipe) = self.pipe.lock()
             && let Some(pipe) = pipe.as_mut()
         {

@@ -44,8 +44,8 @@ async fn objects_accounts_and_audit_log_are_real() {
     assert!(find_pod(&ours, "slow").await.unwrap().is_none());
 
     // … and no more.
-    let refused = ours.patch("/api/v1/nodes/n1", PatchType::Merge, "{}").await.unwrap_err();
-    assert_eq!(refused.code(), Some(403));
+    let rejected = ours.patch("/api/v1/nodes/n1", PatchType::Merge, "{}").await.unwrap_err();
+    assert_eq!(rejected.code(), Some(403));
     assert_eq!(pod("x", "n1").create(&ours).await.unwrap_err().to_string().split(' ').next(), Some("403"));
     access::revoke(&admin, "delete", "pods").await.unwrap();
     wait::until("the permission to be removed", Duration::from_secs(10), async || {
@@ -84,8 +84,8 @@ async fn two_servers_share_one_truth_and_one_can_fall() {
     assert!(second.find("/api/v1/nodes/n1").await.unwrap().is_some());
 
     cluster.server(0).pause().unwrap();
-    let asked = tokio::time::timeout(Duration::from_secs(1), first.get("/api/v1/nodes/n1")).await;
-    assert!(asked.is_err(), "a paused server answers nothing");
+    let requested = tokio::time::timeout(Duration::from_secs(1), first.get("/api/v1/nodes/n1")).await;
+    assert!(requested.is_err(), "a paused server answers nothing");
     assert!(second.get("/api/v1/nodes/n1").await.is_ok());
     cluster.server(0).resume().unwrap();
     assert!(first.get("/api/v1/nodes/n1").await.is_ok());
@@ -167,12 +167,12 @@ async fn rules(api: &TestApi) -> BTreeSet<String> {
     let question = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": "kube-system"},
     });
-    let answer =
+    let response =
         api.create("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", &question).await.unwrap();
     let words = |list: &serde_json::Value| -> String {
         list.as_array().into_iter().flatten().map(|word| word.as_str().unwrap()).collect::<Vec<_>>().join(" ")
     };
-    let all = answer["status"]["resourceRules"].as_array().unwrap().iter();
+    let all = response["status"]["resourceRules"].as_array().unwrap().iter();
     let line = |rule: &serde_json::Value| {
         let parts = ["resources", "resourceNames", "verbs"].map(|part| words(&rule[part]));
         format!("{} {}: {}", parts[0], parts[1], parts[2])

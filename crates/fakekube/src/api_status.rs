@@ -120,13 +120,13 @@ impl StatusError {
     /// 422, with the causes.
     pub fn invalid(group: &str, kind: &str, name: &str, messages: &[String], causes: Vec<Value>) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-        let said = match messages {
+        let summary = match messages {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
         let mut details = about(group, kind, name);
         details["causes"] = Value::Array(causes);
-        Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {said}")).with(details)
+        Self::new(422, "Invalid", format!("{qualified} {name:?} is invalid: {summary}")).with(details)
     }
 
     /// 410, with a token to continue.

@@ -9,12 +9,12 @@ use tokio::time::Instant;
 /// The cluster's clock; clones show the same time.
 #[derive(Clone, Debug)]
 pub struct VirtualClock {
-    pace: Arc<watch::Sender<VirtualPace>>,
+    rate: Arc<watch::Sender<VirtualClockRate>>,
 }
 
 /// The clock's course since its speed was last set.
 #[derive(Clone, Copy, Debug)]
-pub struct VirtualPace {
+pub struct VirtualClockRate {
     /// The start on tokio's clock.
     pub began: Instant,
     /// The start on this clock.
@@ -23,7 +23,7 @@ pub struct VirtualPace {
     pub speed: f64,
 }
 
-impl VirtualPace {
+impl VirtualClockRate {
     /// The time of this clock at an instant of tokio's.
     fn shows(&self, now: Instant) -> Timestamp {
         let passed = now.saturating_duration_since(self.began).mul_f64(self.speed);
@@ -39,62 +39,62 @@ impl VirtualClock {
     /// If `speed` is not a positive number.
     pub fn starting(at: Timestamp, speed: f64) -> Self {
         assert!(speed.is_finite() && speed > 0.0, "the speed is not positive");
-        let (pace, _) = watch::channel(VirtualPace { began: Instant::now(), at, speed });
-        Self { pace: Arc::new(pace) }
+        let (rate, _) = watch::channel(VirtualClockRate { began: Instant::now(), at, speed });
+        Self { rate: Arc::new(rate) }
     }
 
     /// Continues from now at another speed, for all clones and all waiting tasks.
     ///
     /// # Panics
     /// If `speed` is not a positive number.
-    pub fn set_speed(&self, speed: f64) -> VirtualPace {
+    pub fn set_speed(&self, speed: f64) -> VirtualClockRate {
         assert!(speed.is_finite() && speed > 0.0, "the speed is not positive");
-        self.pace.send_modify(|pace| {
+        self.rate.send_modify(|rate| {
             let began = Instant::now();
-            *pace = VirtualPace { began, at: pace.shows(began), speed };
+            *rate = VirtualClockRate { began, at: rate.shows(began), speed };
         });
-        *self.pace.borrow()
+        *self.rate.borrow()
     }
 
     /// Seconds of the cluster in one second.
     pub fn speed(&self) -> f64 {
-        self.pace.borrow().speed
+        self.rate.borrow().speed
     }
 
     /// The present time.
     pub fn now(&self) -> Timestamp {
-        self.pace.borrow().shows(Instant::now())
+        self.rate.borrow().shows(Instant::now())
     }
 
     /// The present time as objects have it: RFC 3339, whole seconds.
-    pub fn stamp(&self) -> String {
-        stamp(self.now())
+    pub fn time_text(&self) -> String {
+        time_text(self.now())
     }
 
     /// The present time as leases and events have it: RFC 3339, microseconds.
-    pub fn micro_stamp(&self) -> String {
+    pub fn micro_time(&self) -> String {
         format!("{:.6}", self.now())
     }
 
     /// Waits for a duration of the cluster's time.
     pub async fn sleep(&self, length: Duration) {
-        let mut pace = self.pace.subscribe();
+        let mut rate = self.rate.subscribe();
         let until = self.now().checked_add(SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX));
         let until = until.unwrap_or(Timestamp::MAX);
         loop {
             let left = Duration::try_from(until.duration_since(self.now())).unwrap_or_default();
-            let speed = pace.borrow_and_update().speed;
+            let speed = rate.borrow_and_update().speed;
             tokio::select! {
                 () = tokio::time::sleep(left.div_f64(speed)) => return,
                 // The speed has changed, so the rest takes a different time.
-                Ok(()) = pace.changed() => {}
+                Ok(()) = rate.changed() => {}
             }
         }
     }
 }
 
 /// RFC 3339 in whole seconds.
-pub fn stamp(at: Timestamp) -> String {
+pub fn time_text(at: Timestamp) -> String {
     format!("{at:.0}")
 }
 

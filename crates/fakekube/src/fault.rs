@@ -231,19 +231,19 @@ where
                 Some(InjectedFault::Slow) => arrive(Duration::from_millis(faults.below(20_000))).await?,
                 _ => {}
             }
-            if let Some(answer) = fault.and_then(|fault| refusal(fault, &faults)) {
-                return Ok(answer);
+            if let Some(response) = fault.and_then(|fault| injected_response(fault, &faults)) {
+                return Ok(response);
             }
-            let answer = match inner.call(request).await {
-                Ok(answer) => answer,
+            let response = match inner.call(request).await {
+                Ok(response) => response,
                 Err(never) => match never {},
             };
-            let answer = match fault {
+            let response = match fault {
                 Some(InjectedFault::LostAfter) => return Err(BrokenConnection(InjectedFault::LostAfter)),
-                Some(fault) if fault.is_of_streams() => cut(answer, fault, &faults),
-                _ => answer.map(|body| body.map_err(|never| match never {}).boxed_unsync()),
+                Some(fault) if fault.is_of_streams() => cut(response, fault, &faults),
+                _ => response.map(|body| body.map_err(|never| match never {}).boxed_unsync()),
             };
-            Ok(if is_watch { mortal(answer, faults.shared.outage.subscribe()) } else { answer })
+            Ok(if is_watch { mortal(response, faults.shared.outage.subscribe()) } else { response })
         })
     }
 }
@@ -261,10 +261,10 @@ async fn arrive(after: Duration) -> Result<(), BrokenConnection> {
 
 /// Wraps a stream that an outage ends.
 fn mortal(
-    answer: Response<FaultyBody>,
+    response: Response<FaultyBody>,
     outage: watch::Receiver<Option<InjectedFault>>,
 ) -> Response<FaultyBody> {
-    answer.map(|body| {
+    response.map(|body| {
         let stream = futures::StreamExt::boxed(BodyStream::new(body));
         let mortal = futures::stream::unfold(Some((stream, outage)), |open| async move {
             let (mut stream, mut outage) = open?;
@@ -291,7 +291,7 @@ async fn struck(outage: &mut watch::Receiver<Option<InjectedFault>>) -> Injected
 }
 
 /// A response that the server never gave.
-fn refusal(fault: InjectedFault, faults: &FaultInjector) -> Option<Response<FaultyBody>> {
+fn injected_response(fault: InjectedFault, faults: &FaultInjector) -> Option<Response<FaultyBody>> {
     let (code, reason) = match fault {
         InjectedFault::TooMany => (429, "TooManyRequests"),
         InjectedFault::Conflict => (409, "Conflict"),
@@ -307,28 +307,32 @@ fn refusal(fault: InjectedFault, faults: &FaultInjector) -> Option<Response<Faul
         "message": "a fault was injected",
     });
     let body = Full::new(Bytes::from(status.to_string())).map_err(|never| match never {}).boxed_unsync();
-    let mut answer = Response::new(body);
-    *answer.status_mut() = StatusCode::from_u16(code).unwrap_or_default();
-    answer.headers_mut().insert("content-type", HeaderValue::from_static("application/json"));
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or_default();
+    response.headers_mut().insert("content-type", HeaderValue::from_static("application/json"));
     if fault == InjectedFault::TooMany {
         // No `Retry-After`, a short one, or an absurdly long one.
         match faults.below(4) {
             0 => {}
-            1 => _ = answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("31536000")),
-            _ => _ = answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1")),
+            1 => _ = response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("31536000")),
+            _ => _ = response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1")),
         }
     }
-    Some(answer)
+    Some(response)
 }
 
 /// Makes a stream fail after a while.
-fn cut(answer: Response<ResponseBody>, fault: InjectedFault, faults: &FaultInjector) -> Response<FaultyBody> {
-    let json = answer
+fn cut(
+    response: Response<ResponseBody>,
+    fault: InjectedFault,
+    faults: &FaultInjector,
+) -> Response<FaultyBody> {
+    let json = response
         .headers()
         .get("content-type")
         .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
     let until = Instant::now() + Duration::from_millis(faults.below(90_000));
-    answer.map(|body| {
+    response.map(|body| {
         let stream = futures::StreamExt::boxed(BodyStream::new(body));
         let cut = futures::stream::unfold((stream, false), move |(mut stream, over)| async move {
             if over {

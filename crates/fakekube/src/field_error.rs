@@ -104,7 +104,7 @@ impl FieldErrors {
     }
 
     /// The error for an object with these faults.
-    pub(crate) fn refusal(&self, group: &str, kind: &str, name: &str) -> StatusError {
+    pub(crate) fn status_error(&self, group: &str, kind: &str, name: &str) -> StatusError {
         invalid(group, kind, name, &self.0)
     }
 

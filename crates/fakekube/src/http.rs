@@ -62,9 +62,9 @@ struct Accept {
     encoding: ResponseEncoding,
     view: Representation,
     /// The encoding of errors.
-    refusals: ResponseEncoding,
+    error_encoding: ResponseEncoding,
     /// Whether none of the accepted forms is available.
-    refused: bool,
+    is_rejected: bool,
 }
 
 impl<B> tower::Service<Request<B>> for ApiServer
@@ -85,8 +85,8 @@ where
         Box::pin(async move {
             let (head, body) = request.into_parts();
             let writes = !matches!(head.method, Method::GET | Method::HEAD);
-            let answer = match Limited::new(body, BODY_MAX).collect().await {
-                Ok(body) => server.answer(HttpRequest::new(&head, body.to_bytes(), server.user())),
+            let respond_to = match Limited::new(body, BODY_MAX).collect().await {
+                Ok(body) => server.respond_to(HttpRequest::new(&head, body.to_bytes(), server.user())),
                 Err(why) if why.is::<http_body_util::LengthLimitError>() => {
                     Err(StatusError::too_large(BODY_MAX))
                 }
@@ -100,7 +100,7 @@ where
                 // its event.
                 tokio::task::yield_now().await;
             }
-            Ok(server.respond(&head, answer))
+            Ok(server.respond(&head, respond_to))
         })
     }
 }
@@ -115,21 +115,21 @@ impl ApiServer {
     }
 
     /// The response to a request whose body is not read.
-    pub(crate) fn refuse(&self, head: &Parts, failure: StatusError) -> Response<ResponseBody> {
+    pub(crate) fn reject(&self, head: &Parts, failure: StatusError) -> Response<ResponseBody> {
         self.respond(head, Err(failure))
     }
 
     /// A response in the requested form.
-    fn respond(&self, head: &Parts, answer: Result<HttpAnswer, StatusError>) -> Response<ResponseBody> {
+    fn respond(&self, head: &Parts, respond_to: Result<HttpResponse, StatusError>) -> Response<ResponseBody> {
         let accept = Accept::of(head);
-        let answer = answer.unwrap_or_else(|failure| HttpAnswer::refusal(failure, accept));
-        let mut answer = answer.into_response();
-        answer.headers_mut().insert(DATE, self.date());
-        answer
+        let respond_to = respond_to.unwrap_or_else(|failure| HttpResponse::error(failure, accept));
+        let mut respond_to = respond_to.into_response();
+        respond_to.headers_mut().insert(DATE, self.date());
+        respond_to
     }
 
     /// Answers a request whose body has arrived.
-    fn answer(&self, request: HttpRequest) -> Result<HttpAnswer, StatusError> {
+    fn respond_to(&self, request: HttpRequest) -> Result<HttpResponse, StatusError> {
         let route = Route::of(&request.path);
         if matches!(route, Some(Route::Object(_) | Route::Collection(_))) && request.method == Method::HEAD {
             return Err(StatusError::not_allowed());
@@ -140,29 +140,29 @@ impl ApiServer {
             Some(Route::Nothing(why)) => Err(why),
             Some(Route::Fixed) => self.fixed(&request),
             None if discovery::is_known(&request.path) => Err(StatusError::no_such_path()),
-            None => Ok(HttpAnswer::no_page()),
+            None => Ok(HttpResponse::no_page()),
         }
     }
 
     /// Paths that are not resources.
-    fn fixed(&self, request: &HttpRequest) -> Result<HttpAnswer, StatusError> {
+    fn fixed(&self, request: &HttpRequest) -> Result<HttpResponse, StatusError> {
         let path = request.path.as_str();
-        if let Some(answer) = discovery::health(path, &request.query) {
-            return Ok(answer);
+        if let Some(respond_to) = discovery::health(path, &request.query) {
+            return Ok(respond_to);
         }
         if path.starts_with("/openapi/") {
-            return Ok(openapi::answer(path, request.packed).unwrap_or_else(HttpAnswer::no_page));
+            return Ok(openapi::respond_to(path, request.packed).unwrap_or_else(HttpResponse::no_page));
         }
         let short = path.strip_suffix('/').unwrap_or(path);
         let found = match short {
-            "/version" => Some(HttpAnswer::json(&discovery::version(self.version_suffix()))),
-            short => discovery::answer(short, request)?,
+            "/version" => Some(HttpResponse::json(&discovery::version(self.version_suffix()))),
+            short => discovery::respond_to(short, request)?,
         };
         match found {
             Some(_) if request.method != Method::GET => Err(StatusError::not_allowed()),
-            Some(answer) => Ok(answer),
+            Some(respond_to) => Ok(respond_to),
             None if discovery::is_known(path) => Err(StatusError::no_such_path()),
-            None => Ok(HttpAnswer::no_page()),
+            None => Ok(HttpResponse::no_page()),
         }
     }
 }
@@ -284,7 +284,7 @@ fn decoded(text: &str) -> String {
 pub type ResponseBody = UnsyncBoxBody<Bytes, Infallible>;
 
 /// An answer.
-struct HttpAnswer {
+struct HttpResponse {
     code: u16,
     content_type: &'static str,
     body: ResponseContent,
@@ -313,7 +313,7 @@ const PROTOBUF_STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch"
 const PACKED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-impl HttpAnswer {
+impl HttpResponse {
     fn new(code: u16, content_type: &'static str, body: Bytes) -> Self {
         Self {
             code,

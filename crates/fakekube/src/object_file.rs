@@ -68,15 +68,15 @@ impl fmt::Display for DocumentPosition {
     }
 }
 
-/// Passes each object of a text to `tell`. Objects before a fault have been passed on already when it is found.
+/// Passes each object of a text to `on_document`. Objects before a fault have been passed on already when it is found.
 ///
 /// # Errors
 /// [`FileReadError`].
-pub fn each(text: &[u8], mut tell: impl FnMut(DocumentPosition, Value)) -> Result<(), FileReadError> {
+pub fn each(text: &[u8], mut on_document: impl FnMut(DocumentPosition, Value)) -> Result<(), FileReadError> {
     check_text(text)?;
     let mut any = false;
     for (index, (line, document)) in documents(text).enumerate() {
-        any |= one(DocumentPosition { document: index + 1, line, item: None }, document, &mut tell)?;
+        any |= one(DocumentPosition { document: index + 1, line, item: None }, document, &mut on_document)?;
     }
     if any { Ok(()) } else { Err(FileReadError::NoObjects) }
 }
@@ -101,10 +101,10 @@ fn check_text(text: &[u8]) -> Result<(), FileReadError> {
 fn one(
     place: DocumentPosition,
     text: &[u8],
-    tell: &mut dyn FnMut(DocumentPosition, Value),
+    on_document: &mut dyn FnMut(DocumentPosition, Value),
 ) -> Result<bool, FileReadError> {
     let failed = |why: String| FileReadError::Syntax { line: place.line, why: sentence(&why) };
-    let mut document = DocumentReader { place, tell, list: String::new(), version: String::new() };
+    let mut document = DocumentReader { place, on_document, list: String::new(), version: String::new() };
     let json = text.trim_ascii_start().starts_with(b"{");
     let found = match serde_json::from_slice::<IgnoredAny>(text) {
         Ok(_) => {
@@ -141,7 +141,7 @@ enum DocumentContent {
 /// Deserializes a document: the items of a list one by one, or one object.
 struct DocumentReader<'t> {
     place: DocumentPosition,
-    tell: &'t mut dyn FnMut(DocumentPosition, Value),
+    on_document: &'t mut dyn FnMut(DocumentPosition, Value),
     /// The kind of a list's items, if the list names it before them and the items do not.
     list: String,
     version: String,
@@ -156,7 +156,7 @@ impl DocumentReader<'_> {
             object.entry("kind").or_insert_with(|| kind.into());
             object.entry("apiVersion").or_insert_with(|| self.version.as_str().into());
         }
-        (self.tell)(DocumentPosition { item: Some(index), ..self.place }, item);
+        (self.on_document)(DocumentPosition { item: Some(index), ..self.place }, item);
     }
 }
 
@@ -208,7 +208,7 @@ impl<'de> Visitor<'de> for &mut DocumentReader<'_> {
         }
         let mut object = Value::Object(rest);
         whole_numbers(&mut object);
-        (self.tell)(self.place, object);
+        (self.on_document)(self.place, object);
         Ok(DocumentContent::Objects)
     }
 }

@@ -206,7 +206,7 @@ where
         self.begun.store(true, Ordering::Relaxed);
         if let Err(failure) = self.guard.check(&request) {
             let (head, _) = request.into_parts();
-            return Box::pin(ready(Ok(self.server.refuse(&head, failure))));
+            return Box::pin(ready(Ok(self.server.reject(&head, failure))));
         }
         self.server.call(request.map(|body| TimedBody::new(body, self.limits.body, &self.large)))
     }

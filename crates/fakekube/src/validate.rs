@@ -68,7 +68,7 @@ pub fn without_version(resource: &ResourceType, new: &Value) -> Option<StatusErr
     (unnamed && strict).then(|| {
         let mut faults = FieldErrors::default();
         faults.invalid("metadata.resourceVersion", 0, "must be specified for an update");
-        faults.refusal(resource.group, resource.plural, text(&new["metadata"], "name"))
+        faults.status_error(resource.group, resource.plural, text(&new["metadata"], "name"))
     })
 }
 

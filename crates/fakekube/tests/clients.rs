@@ -72,16 +72,16 @@ impl Stage {
     }
 
     /// Sends a request of another client. Returns how long it took.
-    async fn answers(&self) -> Duration {
+    async fn responses(&self) -> Duration {
         let began = Instant::now();
         let mut stream =
             self.send(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
-        let mut answer = String::new();
-        timeout(PATIENCE, stream.read_to_string(&mut answer))
+        let mut response = String::new();
+        timeout(PATIENCE, stream.read_to_string(&mut response))
             .await
             .expect("the server does not respond")
             .unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(response.starts_with("HTTP/1.1 200"), "{response}");
         began.elapsed()
     }
 
@@ -130,12 +130,12 @@ async fn a_body_sent_byte_by_byte_times_out_and_blocks_no_other_client() {
         }
     });
     let began = Instant::now();
-    assert!(stage.answers().await < PATIENCE);
-    let mut answer = vec![0; 4096];
-    let count = timeout(PATIENCE, from.read(&mut answer)).await.expect("there is no timeout").unwrap();
-    let answer = String::from_utf8_lossy(&answer[..count]);
-    assert!(answer.starts_with("HTTP/1.1 504"), "{answer}");
-    assert!(answer.contains("\"reason\":\"Timeout\""), "{answer}");
+    assert!(stage.responses().await < PATIENCE);
+    let mut response = vec![0; 4096];
+    let count = timeout(PATIENCE, from.read(&mut response)).await.expect("there is no timeout").unwrap();
+    let response = String::from_utf8_lossy(&response[..count]);
+    assert!(response.starts_with("HTTP/1.1 504"), "{response}");
+    assert!(response.contains("\"reason\":\"Timeout\""), "{response}");
     assert!(began.elapsed() >= SHORT / 2, "too early: {:?}", began.elapsed());
     timeout(PATIENCE, dripping).await.expect("the connection stays open").unwrap();
 }
@@ -157,12 +157,12 @@ async fn large_bodies_that_do_not_come_hold_up_large_ones_for_a_while_and_small_
 #[tokio::test]
 async fn a_connection_without_a_complete_request_is_closed() {
     let tried: [&[u8]; 4] = [b"", b"P", b"PRI * HTTP/2.0\r\n", b"GET /readyz HTTP/1.1\r\nhost:"];
-    for said in tried {
+    for message in tried {
         let stage = Stage::set(ListenerLimits { head: SHORT, connections: 1, ..limits() }).await;
-        let mut mute = stage.send(said).await;
-        let waited = stage.answers().await;
-        assert!(waited >= SHORT / 2, "{said:?}: too early: {waited:?}");
-        assert!(ends(&mut mute).await, "{said:?}");
+        let mut mute = stage.send(message).await;
+        let waited = stage.responses().await;
+        assert!(waited >= SHORT / 2, "{message:?}: too early: {waited:?}");
+        assert!(ends(&mut mute).await, "{message:?}");
     }
 }
 
@@ -177,7 +177,7 @@ async fn a_connection_that_never_reads_is_closed() {
     let stage = Stage::set(ListenerLimits { stall: SHORT, connections: 1, ..limits() }).await;
     stage.write(30, "c");
     let _held = stage.get("/api/v1/configmaps").await;
-    let waited = stage.answers().await;
+    let waited = stage.responses().await;
     assert!(waited >= SHORT / 2, "too early: {waited:?}");
 }
 
@@ -187,7 +187,7 @@ async fn a_watcher_that_does_not_read_is_ended() {
     let mut watcher = stage.get("/api/v1/configmaps?watch=true").await;
     assert!(status(&mut watcher).await.contains("200"));
     stage.write(30, "c");
-    let waited = stage.answers().await;
+    let waited = stage.responses().await;
     assert!(waited >= SHORT / 2, "too early: {waited:?}");
 }
 
@@ -197,18 +197,18 @@ async fn a_watcher_that_reads_stays_however_long_nothing_happens() {
     let mut watcher = stage.get("/api/v1/configmaps?watch=true&fieldSelector=metadata.name%3Dlast").await;
     assert!(status(&mut watcher).await.contains("200"));
     let mut bytes = vec![0; 2 << 20];
-    let quiet = timeout(SHORT * 4, watcher.read(&mut bytes)).await;
-    let told = quiet.map_or(0, |read| read.unwrap());
-    assert!(!String::from_utf8_lossy(&bytes[..told]).contains("ADDED"));
+    let sanitized = timeout(SHORT * 4, watcher.read(&mut bytes)).await;
+    let reported = sanitized.map_or(0, |read| read.unwrap());
+    assert!(!String::from_utf8_lossy(&bytes[..reported]).contains("ADDED"));
     stage.write(3, "other");
     let last = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "last"}});
     let on = ResourcePath::object(known("", "configmaps"), "default", "");
     stage.server.create(&on, last, &WriteOptions::by("test")).unwrap();
-    let mut said = String::new();
-    while !said.contains("\"last\"") {
+    let mut message = String::new();
+    while !message.contains("\"last\"") {
         let count = timeout(PATIENCE, watcher.read(&mut bytes)).await.expect("no event").unwrap();
         assert!(count > 0, "it ended");
-        said += &String::from_utf8_lossy(&bytes[..count]);
+        message += &String::from_utf8_lossy(&bytes[..count]);
     }
 }
 
@@ -234,14 +234,15 @@ async fn a_client_that_vanishes_without_closing_is_detected() {
             .await;
     let bearer = format!("Bearer {}", stage.server.token().text());
     let mut gone = stage.send(&http2_get("/api/v1/nodes?watch=1", &bearer)).await;
-    let mut said = vec![0; 4096];
-    let mut told = Vec::new();
-    while !String::from_utf8_lossy(&told).contains("ADDED") {
-        let count = timeout(PATIENCE, gone.read(&mut said)).await.expect("the watch does not begin").unwrap();
+    let mut message = vec![0; 4096];
+    let mut reported = Vec::new();
+    while !String::from_utf8_lossy(&reported).contains("ADDED") {
+        let count =
+            timeout(PATIENCE, gone.read(&mut message)).await.expect("the watch does not begin").unwrap();
         assert!(count > 0, "it ended immediately");
-        told.extend_from_slice(&said[..count]);
+        reported.extend_from_slice(&message[..count]);
     }
-    let waited = stage.answers().await;
+    let waited = stage.responses().await;
     assert!(waited >= SHORT / 2, "too early: {waited:?}");
 }
 
@@ -255,7 +256,7 @@ async fn watchers_that_disconnect_free_their_places() {
         }
         assert!(status(&mut watchers[49]).await.contains("200"));
     }
-    stage.answers().await;
+    stage.responses().await;
 }
 
 /// The resident memory of this process.
@@ -286,7 +287,7 @@ async fn a_thousand_idle_watches_on_sockets_stay_cheap_and_receive_the_one_chang
     let each = resident().saturating_sub(before) / 1000;
     // Both ends are in this process.
     assert!(each < 64 << 10, "{each} bytes for each watch");
-    assert!(stage.answers().await < Duration::from_secs(5), "they block other clients");
+    assert!(stage.responses().await < Duration::from_secs(5), "they block other clients");
     let on = ResourcePath::object(known("", "nodes"), "", "n1");
     stage.server.change(&on, "test", |node| node["metadata"]["labels"]["a"] = json!("b")).unwrap();
     for watcher in &mut watchers {

@@ -28,13 +28,13 @@ pub use request_timeouts::RequestTimeouts;
 pub use time_added::TimeAddedResult;
 
 pub(crate) use path::{InvalidPath, ResourcePath, push_encoded};
-pub(crate) use request_error::{ErrorHints, seconds_asked};
+pub(crate) use request_error::{ErrorHints, retry_after_seconds};
 pub(crate) use response::{RawResponse, RequestSpec, Response, exchange, send_request};
 pub(crate) use time_added::JSON_PATCH;
 
 use crate::clock::Clock;
 use crate::decode::{Decoded, DecodedPod, ObjectBody, TerminatingPod, WatchedObject, object_from_body};
-use crate::error_text::quiet;
+use crate::error_text::sanitized;
 use crate::events::{Event, EventsApiGroup};
 use bodies::{ACCEPT_METADATA, ACCEPT_PROTOBUF, STRATEGIC};
 use bytes::Bytes;
@@ -53,7 +53,7 @@ use taintward_core::time::{Mono, Span, Wall};
 pub struct ApiClient {
     client: Client,
     timeouts: RequestTimeouts,
-    pace: Option<RateLimiter>,
+    rate_limiter: Option<RateLimiter>,
     instance: Arc<str>,
     shared: Arc<ApiClientShared>,
 }
@@ -71,7 +71,7 @@ impl ApiClient {
     pub fn new(client: Client, instance: &str) -> Self {
         let instance = if instance.is_empty() { FIELD_MANAGER } else { instance };
         let timeouts = RequestTimeouts::default();
-        Self { client, timeouts, pace: None, instance: instance.into(), shared: Arc::default() }
+        Self { client, timeouts, rate_limiter: None, instance: instance.into(), shared: Arc::default() }
     }
 
     /// The same with other timeouts.
@@ -81,10 +81,10 @@ impl ApiClient {
         self
     }
 
-    /// The same, sending no faster than `pace` (`--kube-api-qps`, `--kube-api-burst`).
+    /// The same, sending no faster than `rate_limiter` (`--kube-api-qps`, `--kube-api-burst`).
     #[must_use]
-    pub fn with_rate_limiter(mut self, pace: RateLimiter) -> Self {
-        self.pace = Some(pace);
+    pub fn with_rate_limiter(mut self, rate_limiter: RateLimiter) -> Self {
+        self.rate_limiter = Some(rate_limiter);
         self
     }
 
@@ -126,7 +126,7 @@ impl ApiClient {
         let turn = async { self.in_turn(&Method::GET, &ResourcePath::node(name, "")?).await };
         match turn.await {
             Ok(actor) => (clock.now().mono, actor.read_node(name).await),
-            Err(refusal) => (clock.now().mono, Err(refusal)),
+            Err(error) => (clock.now().mono, Err(error)),
         }
     }
 
@@ -180,7 +180,8 @@ impl ApiClient {
                 let seen =
                     bodies::marking(&response.body).map_err(|why| RequestError::unreadable(&read, &why))?;
                 if Uid::new(&seen.uid) != *uid {
-                    let message = format!("{read} was replaced: its UID is {}, not {uid}", quiet(&seen.uid));
+                    let message =
+                        format!("{read} was replaced: its UID is {}, not {uid}", sanitized(&seen.uid));
                     return Err(RequestError::ours(ApiFailure::Conflict, message));
                 }
                 if !seen.ours {
@@ -225,16 +226,16 @@ impl ApiClient {
         if self.shared.core_events.load(Ordering::Relaxed) {
             return self.post_event_to(EventsApiGroup::Core, note, serial).await;
         }
-        let Err(refusal) = self.post_event_to(EventsApiGroup::Events, note, serial).await else {
+        let Err(error) = self.post_event_to(EventsApiGroup::Events, note, serial).await else {
             return Ok(());
         };
-        if !matches!(refusal.failure, ApiFailure::NotFound | ApiFailure::Forbidden) {
-            return Err(refusal);
+        if !matches!(error.failure, ApiFailure::NotFound | ApiFailure::Forbidden) {
+            return Err(error);
         }
-        // A missing or terminating namespace is refused by both APIs, which proves nothing.
+        // A missing or terminating namespace is rejected by both APIs, which proves nothing.
         match self.post_event_to(EventsApiGroup::Core, note, serial).await {
             Ok(()) => self.shared.core_events.store(true, Ordering::Relaxed),
-            Err(again) if again.failure == refusal.failure => return Err(refusal),
+            Err(second) if second.failure == error.failure => return Err(error),
             Err(other) => return Err(other),
         }
         Ok(())
@@ -293,8 +294,8 @@ impl ApiClient {
         requests: impl Future<Output = Result<T, RequestError>>,
     ) -> Result<T, RequestError> {
         let limit = self.timeouts.client;
-        let answered = tokio::time::timeout(limit, requests).await;
-        answered.unwrap_or_else(|_| Err(RequestError::silence(&Method::PATCH, resource, limit)))
+        let result = tokio::time::timeout(limit, requests).await;
+        result.unwrap_or_else(|_| Err(RequestError::silence(&Method::PATCH, resource, limit)))
     }
 
     async fn send(
@@ -311,23 +312,23 @@ impl ApiClient {
             send_request(&self.client, &method, resource, uri, spec).await
         };
         match tokio::time::timeout(limit, turn_and_request).await {
-            Ok(answered) => answered,
+            Ok(result) => result,
             Err(_) => Err(RequestError::silence(&method, resource, limit)),
         }
     }
 
     /// Waits until the rate limit permits another request (`--kube-api-qps`), within the timeout.
     async fn take_turn(&self, method: &Method, resource: &ResourcePath<'_>) -> Result<(), RequestError> {
-        let Some(pace) = &self.pace else { return Ok(()) };
+        let Some(rate_limiter) = &self.rate_limiter else { return Ok(()) };
         let wait_max = i64::try_from(self.timeouts.client.as_micros()).unwrap_or(i64::MAX);
-        let turn = pace.turn(Span::from_micros(wait_max)).await;
+        let turn = rate_limiter.turn(Span::from_micros(wait_max)).await;
         turn.map_err(|wait| RequestError::paced(method, resource, wait))
     }
 
     /// The same request, after the wait for the rate limit.
     async fn in_turn(&self, method: &Method, resource: &ResourcePath<'_>) -> Result<Self, RequestError> {
         self.take_turn(method, resource).await?;
-        Ok(Self { pace: None, ..self.clone() })
+        Ok(Self { rate_limiter: None, ..self.clone() })
     }
 }
 

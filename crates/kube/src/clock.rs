@@ -49,7 +49,7 @@ enum ClockSource {
     Runtime {
         /// The wall time at the origin of the monotonic clock.
         origin: Wall,
-        pace: watch::Receiver<RuntimePace>,
+        rate: watch::Receiver<ClockRate>,
         /// By how many microseconds the wall clock was set forward since.
         steps: Arc<AtomicI64>,
     },
@@ -57,7 +57,7 @@ enum ClockSource {
 
 /// The pace of a clock that follows the runtime's, since its speed was last set.
 #[derive(Clone, Copy, Debug)]
-pub struct RuntimePace {
+pub struct ClockRate {
     /// When that was, on the runtime's clock.
     pub since: Instant,
     /// When that was, on this clock.
@@ -66,7 +66,7 @@ pub struct RuntimePace {
     pub speed: f64,
 }
 
-impl RuntimePace {
+impl ClockRate {
     fn shows(&self) -> Wall {
         self.wall.plus(Span::from_micros(micros(self.since.elapsed().mul_f64(self.speed))))
     }
@@ -99,13 +99,13 @@ impl Clock {
     pub fn of_runtime_at(wall: Wall, speed: f64) -> Self {
         assert!(speed.is_finite() && speed > 0.0, "a clock that stands still");
         // Without its sender, the pace never changes.
-        Self::of_runtime_paced(watch::channel(RuntimePace { since: Instant::now(), wall, speed }).1)
+        Self::of_runtime_at_rate(watch::channel(ClockRate { since: Instant::now(), wall, speed }).1)
     }
 
     /// The same, at a pace that its sender changes.
-    pub fn of_runtime_paced(pace: watch::Receiver<RuntimePace>) -> Self {
-        let origin = pace.borrow().shows();
-        Self { source: ClockSource::Runtime { origin, pace, steps: Arc::default() }, server: None }
+    pub fn of_runtime_at_rate(rate: watch::Receiver<ClockRate>) -> Self {
+        let origin = rate.borrow().shows();
+        Self { source: ClockSource::Runtime { origin, rate, steps: Arc::default() }, server: None }
     }
 
     /// The same, with the API server's time as wall time, from the dates of its responses: of all clients that are
@@ -151,7 +151,7 @@ impl Clock {
     }
 
     /// Records the date of a response that has just arrived, to a request sent at `sent`.
-    pub(crate) fn heard_date(&self, date: Wall, sent: Mono) -> Result<(), IgnoredDate> {
+    pub(crate) fn observe_date(&self, date: Wall, sent: Mono) -> Result<(), IgnoredDate> {
         let received = self.own().0;
         self.server().map_or(Ok(()), |mut server| server.observe(date, sent, received))
     }
@@ -160,8 +160,8 @@ impl Clock {
     pub(crate) fn own(&self) -> (Mono, Wall) {
         match &self.source {
             ClockSource::System => (since_boot(), wall()),
-            ClockSource::Runtime { origin, pace, steps } => {
-                let wall = pace.borrow().shows();
+            ClockSource::Runtime { origin, rate, steps } => {
+                let wall = rate.borrow().shows();
                 let passed = wall.as_micros().saturating_sub(origin.as_micros());
                 let shown = wall.as_micros().saturating_add(steps.load(Ordering::Relaxed));
                 (Mono::from_micros(passed), Wall::from_micros(shown))
@@ -184,14 +184,14 @@ impl Clock {
             let left = Duration::from_micros(left.as_micros().unsigned_abs());
             match &self.source {
                 ClockSource::System => tokio::time::sleep(left.min(NAP_MAX)).await,
-                ClockSource::Runtime { pace, .. } => {
-                    let mut pace = pace.clone();
-                    let speed = pace.borrow_and_update().speed;
+                ClockSource::Runtime { rate, .. } => {
+                    let mut rate = rate.clone();
+                    let speed = rate.borrow_and_update().speed;
                     let left = left.div_f64(speed).clamp(Duration::from_micros(1), NAP_MAX);
                     tokio::select! {
                         () = tokio::time::sleep(left) => {}
                         // The pace changed: the remaining wait is computed again.
-                        Ok(()) = pace.changed() => {}
+                        Ok(()) = rate.changed() => {}
                     }
                 }
             }
@@ -274,7 +274,7 @@ mod tests {
         let server = |seconds: i64| Wall::from_secs(1_800_000_000 + seconds);
         for _ in 0..3 {
             assert_eq!((clock.now().skew_max, clock.offset()), (None, None));
-            clock.heard_date(server(0), clock.now().mono).unwrap();
+            clock.observe_date(server(0), clock.now().mono).unwrap();
         }
         let is_near = |now: Now| {
             let off = now.wall.as_micros() - server(0).as_micros() - now.mono.as_micros();
@@ -301,7 +301,7 @@ mod tests {
                     tokio::time::advance(Duration::from_millis(before)).await;
                     let date = Wall::from_secs(shows(clock.now().mono).div_euclid(1_000_000));
                     tokio::time::advance(Duration::from_millis(after)).await;
-                    clock.heard_date(date, sent).unwrap();
+                    clock.observe_date(date, sent).unwrap();
                 }
                 tokio::time::advance(Duration::from_secs(20)).await;
                 let named = Wall::from_secs(1_800_000_005);

@@ -21,7 +21,7 @@ pub(crate) use credentials::NoCredentials;
 pub(crate) use observe::date as response_date;
 
 use crate::clock::Clock;
-use crate::error_text::quiet;
+use crate::error_text::sanitized;
 use credentials::Credentials;
 use kube::{Client, Config};
 use std::path::PathBuf;
@@ -247,7 +247,7 @@ struct ConfigSource {
 fn names<'n>(of: impl ExactSizeIterator<Item = &'n String>) -> String {
     const SHOWN_MAX: usize = 20;
     let count = of.len();
-    let mut names: Vec<_> = of.take(SHOWN_MAX).map(|name| format!("\"{}\"", quiet(name))).collect();
+    let mut names: Vec<_> = of.take(SHOWN_MAX).map(|name| format!("\"{}\"", sanitized(name))).collect();
     match count {
         0 => return "none".to_owned(),
         many if many > SHOWN_MAX => names.push(format!("and {} more", many - SHOWN_MAX)),

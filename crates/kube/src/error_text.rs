@@ -69,7 +69,7 @@ fn redacted(text: &str) -> Cow<'_, str> {
 
 /// Makes untrusted text fit for a message: bounded, and without characters that move the cursor, break lines or change
 /// the reading direction. URLs are redacted.
-pub(crate) fn quiet(text: &str) -> String {
+pub(crate) fn sanitized(text: &str) -> String {
     bounded(text, |_, bytes| bytes >= QUOTED_MAX)
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn sanitize(text: &str, limit: usize) -> String {
 
 /// Makes a reason fit for a message, on one line.
 pub(crate) fn one_line(text: &str) -> String {
-    quiet(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+    sanitized(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Text up to where the number of its characters, or of the bytes made from them, is large enough.
@@ -121,22 +121,22 @@ mod tests {
             if url.contains("://") {
                 for (before, after) in [("", ""), ("cannot reach \"", "\": no"), ("ü", " "), ("a, ", "\n")] {
                     let expected = format!("{before}{shown}{after}").replace('\n', "\\n");
-                    assert_eq!(quiet(&format!("{before}{url}{after}")), expected);
+                    assert_eq!(sanitized(&format!("{before}{url}{after}")), expected);
                 }
             }
         }
-        assert_eq!(quiet("a@b http://c d@e https://u:PW@f"), "a@b http://c d@e https://xxxxx@f");
+        assert_eq!(sanitized("a@b http://c d@e https://u:PW@f"), "a@b http://c d@e https://xxxxx@f");
     }
 
     #[test]
     fn quoted_text_is_harmless_and_bounded() {
-        assert_eq!(quiet("a\nb\u{1b}[31mc\u{202e}d"), "a\\nb\\u{1b}[31mc\\u{202e}d");
-        assert_eq!(quiet("grüße"), "grüße");
+        assert_eq!(sanitized("a\nb\u{1b}[31mc\u{202e}d"), "a\\nb\\u{1b}[31mc\\u{202e}d");
+        assert_eq!(sanitized("grüße"), "grüße");
         for c in ('\0'..=char::MAX).filter(|&c| is_hazard(c)) {
-            assert!(!quiet(&c.to_string()).contains(is_hazard), "{c:?}");
+            assert!(!sanitized(&c.to_string()).contains(is_hazard), "{c:?}");
             assert!(!sanitize(&c.to_string(), 9).contains(is_hazard), "{c:?}");
         }
-        assert!(quiet(&"x".repeat(100_000)).len() < 1010);
-        assert!(quiet(&"\n".repeat(100_000)).len() < 1010);
+        assert!(sanitized(&"x".repeat(100_000)).len() < 1010);
+        assert!(sanitized(&"\n".repeat(100_000)).len() < 1010);
     }
 }

@@ -48,7 +48,7 @@ pub fn decode_records(held: Option<&str>, guard: Option<&str>) -> (RecordState, 
 }
 
 /// Whether a record has no tolerations but those whose seconds Taintward may change: a pod's author can forge others, and
-/// the API server's policy would refuse each patch for them.
+/// the API server's policy would reject each patch for them.
 fn is_about_silence(record: &RecordState) -> bool {
     let tolerations = match record {
         RecordState::Known(record) => record.tolerations(),

@@ -113,7 +113,7 @@ pub struct Leadership {
     /// When the renewing loop last ran.
     pub loop_alive_at: Mono,
     /// Why the last read or write of the lease failed, until one succeeds.
-    pub trouble: Option<String>,
+    pub last_error: Option<String>,
 }
 
 impl Leadership {
@@ -126,7 +126,7 @@ impl Leadership {
             transitions: 0,
             last_renew_ok: None,
             loop_alive_at: now,
-            trouble: None,
+            last_error: None,
         }
     }
 
@@ -139,7 +139,7 @@ impl Leadership {
 
 /// Returns an identity that no other process has: host name and a random UUID, as client-go does.
 pub fn identity() -> String {
-    let host = crate::error_text::quiet(&rustix::system::uname().nodename().to_string_lossy());
+    let host = crate::error_text::sanitized(&rustix::system::uname().nodename().to_string_lossy());
     let mut random = [0; 16];
     // Without randomness the process id distinguishes the processes of one host.
     if getrandom(&mut random, GetRandomFlags::empty()).is_err() {
@@ -191,7 +191,7 @@ enum LeaseResponse {
     Absent,
     /// The write was done.
     Written,
-    /// The write was refused: the lease is not as last observed.
+    /// The write was rejected: the lease is not as last observed.
     Conflict,
     /// No response, or no useful one: a write may have been done or not (P31).
     Unknown,
@@ -215,7 +215,7 @@ pub async fn run(
 ) {
     let election = Election::new(settings.rules, &settings.identity, fnv1a(&settings.identity));
     let store = LeaseStore::new(client, settings, relist_now);
-    let mut candidate = LeaderElector { store, clock, election, out, trouble: None };
+    let mut candidate = LeaderElector { store, clock, election, out, last_error: None };
     let mut stop = pin!(stop);
     loop {
         let stopped = tokio::select! {
@@ -242,7 +242,7 @@ struct LeaderElector {
     clock: Clock,
     election: Election,
     out: watch::Sender<Leadership>,
-    trouble: Option<String>,
+    last_error: Option<String>,
 }
 
 impl LeaderElector {
@@ -273,28 +273,28 @@ impl LeaderElector {
 
     /// One request. Leadership that ends meanwhile is published when it ends.
     async fn exchange(&mut self, request: ElectionAction) {
-        let Self { store, clock, election, out, trouble } = self;
-        let mut answered = pin!(store.carry_out(request));
-        let answered = loop {
+        let Self { store, clock, election, out, last_error } = self;
+        let mut result = pin!(store.carry_out(request));
+        let result = loop {
             let lapse = election.valid_until();
             tokio::select! {
                 biased;
-                answered = &mut answered => break answered,
+                result = &mut result => break result,
                 () = clock.sleep_until(lapse.unwrap_or(Mono::NEVER)), if lapse.is_some() => {
                     election.lapse(clock.now().mono);
-                    publish(clock, election, trouble.as_deref(), out);
+                    publish(clock, election, last_error.as_deref(), out);
                 }
             }
         };
-        let response = match answered {
+        let response = match result {
             Ok(response) => {
-                *trouble = None;
+                *last_error = None;
                 response
             }
             Err(why) => {
-                if trouble.as_ref() != Some(&why) {
+                if last_error.as_ref() != Some(&why) {
                     tracing::warn!(err = %why, "a request for the lease failed, retrying");
-                    *trouble = Some(why);
+                    *last_error = Some(why);
                 }
                 LeaseResponse::Unknown
             }
@@ -303,24 +303,24 @@ impl LeaderElector {
     }
 
     fn publish(&self) {
-        publish(&self.clock, &self.election, self.trouble.as_deref(), &self.out);
+        publish(&self.clock, &self.election, self.last_error.as_deref(), &self.out);
     }
 }
 
-fn publish(clock: &Clock, election: &Election, trouble: Option<&str>, out: &watch::Sender<Leadership>) {
+fn publish(clock: &Clock, election: &Election, last_error: Option<&str>, out: &watch::Sender<Leadership>) {
     let now = clock.now().mono;
     out.send_modify(|leadership| {
         let led = leadership.leading;
         election.report(now, leadership);
         leadership.loop_alive_at = now;
-        leadership.trouble = trouble.map(str::to_owned);
+        leadership.last_error = last_error.map(str::to_owned);
         match (led, leadership.leading) {
             (false, true) => {
                 tracing::info!(transitions = leadership.transitions, "leading: this process holds the lease")
             }
             (true, false) if election.is_stopping() => tracing::info!("releasing the lease"),
             (true, false) => {
-                tracing::warn!(holder = %crate::error_text::quiet(&leadership.holder), "no longer leading")
+                tracing::warn!(holder = %crate::error_text::sanitized(&leadership.holder), "no longer leading")
             }
             _ => {}
         }

@@ -34,7 +34,7 @@ pub async fn may_get(
     let review = json!({
         "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token},
     });
-    let status = asked(client, ("authentication.k8s.io", "tokenreviews"), &review, limit).await?;
+    let status = post_review(client, ("authentication.k8s.io", "tokenreviews"), &review, limit).await?;
     let user = &status["user"];
     // A user without a name is invalid: such a response does not come from an API server that understood the request.
     if status["authenticated"] != json!(true) || user["username"].as_str().is_none_or(str::is_empty) {
@@ -46,13 +46,14 @@ pub async fn may_get(
             "nonResourceAttributes": {"path": path, "verb": "get"},
         },
     });
-    let status = asked(client, ("authorization.k8s.io", "subjectaccessreviews"), &review, limit).await?;
+    let status =
+        post_review(client, ("authorization.k8s.io", "subjectaccessreviews"), &review, limit).await?;
     let allowed = status["allowed"] == json!(true) && status["denied"] != json!(true);
     Ok(if allowed { TokenAccess::Allowed } else { TokenAccess::Forbidden })
 }
 
 /// Returns the status of a review.
-async fn asked(
+async fn post_review(
     client: &Client,
     (group, plural): (&'static str, &'static str),
     review: &Value,

@@ -7,7 +7,7 @@ use crate::api::{
     InvalidPath, JSON_PATCH, RawResponse, RequestError, RequestSpec, ResourcePath, exchange, push_encoded,
 };
 use crate::config::response_date;
-use crate::error_text::quiet;
+use crate::error_text::sanitized;
 use bytes::Bytes;
 use http::Method;
 use kube::Client;
@@ -66,17 +66,17 @@ pub struct PatchResponse {
 /// Why a node was not read or not changed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NodeRequestError {
-    /// The server refused the request.
+    /// The server rejected the request.
     #[error("{}", .0.message)]
     Status(Box<ApiFailureStatus>),
     /// There is no response, or an invalid one; for a write it is then unknown whether it was carried out.
     #[error(transparent)]
-    NoAnswer(RequestError),
+    NoResponse(RequestError),
 }
 
 impl From<InvalidPath> for NodeRequestError {
     fn from(why: InvalidPath) -> Self {
-        Self::NoAnswer(why.into())
+        Self::NoResponse(why.into())
     }
 }
 
@@ -103,7 +103,7 @@ impl NodeRequestError {
     pub fn is_conflict(&self) -> bool {
         match self {
             Self::Status(status) => status.code == 409 || status.code == 422 && status.causes.is_empty(),
-            Self::NoAnswer(_) => false,
+            Self::NoResponse(_) => false,
         }
     }
 }
@@ -187,7 +187,7 @@ pub(crate) async fn successful(
     limit: RequestBudget,
     response: impl Future<Output = Result<RawResponse, RequestError>>,
 ) -> Result<PatchResponse, NodeRequestError> {
-    let response = limit.bound(method, resource, response).await.map_err(NodeRequestError::NoAnswer)?;
+    let response = limit.bound(method, resource, response).await.map_err(NodeRequestError::NoResponse)?;
     match response.head.status.is_success() {
         true => {
             let date = response_date(&response.head.headers).ok();
@@ -203,13 +203,13 @@ fn failure_status(response: &RawResponse) -> ApiFailureStatus {
     let status: NodeStatusBody = serde_json::from_slice(&response.body).unwrap_or_default();
     let details = status.details.unwrap_or_default();
     let message = if status.message.is_empty() { response.head.status.to_string() } else { status.message };
-    let causes = details.causes.iter().map(|cause| (quiet(&cause.field), quiet(&cause.message)));
+    let causes = details.causes.iter().map(|cause| (sanitized(&cause.field), sanitized(&cause.message)));
     ApiFailureStatus {
         code,
-        reason: quiet(&status.reason),
-        message: quiet(&message),
-        kind: quiet(&details.kind),
-        name: quiet(&details.name),
+        reason: sanitized(&status.reason),
+        message: sanitized(&message),
+        kind: sanitized(&details.kind),
+        name: sanitized(&details.name),
         causes: causes.collect(),
     }
 }
@@ -227,7 +227,7 @@ fn warnings(response: &RawResponse) -> Vec<String> {
             let mut text = String::new();
             loop {
                 match characters.next()? {
-                    '"' => return Some(quiet(&text)),
+                    '"' => return Some(sanitized(&text)),
                     '\\' => text.extend(characters.next()),
                     other => text.push(other),
                 }

@@ -33,8 +33,8 @@ use taintward_core::toleration_seconds::RecordState;
 
 /// The error, without the position: the JSON is generated, not written by a user.
 fn broken(why: DecodeError) -> String {
-    let told = why.to_string();
-    told.split(" at line ").next().unwrap_or(&told).to_owned()
+    let text = why.to_string();
+    text.split(" at line ").next().unwrap_or(&text).to_owned()
 }
 
 fn amounts(QuantitiesJson(written): &QuantitiesJson<'_>) -> Result<BTreeMap<Box<str>, Quantity>, String> {
@@ -145,7 +145,7 @@ pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, 
         job_index,
         spec: scheduling_spec(spec)?,
         beyond,
-        standing: PodLifePhase::Live,
+        life_phase: PodLifePhase::Live,
         mirror: false,
         marked: false,
         ready: false,
@@ -156,7 +156,7 @@ pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, 
         Decoded::Object(decoded) => into.pod(PodRecord {
             record: decoded.records().0,
             node: decoded.pod.node.as_str(),
-            standing: decoded.pod.standing,
+            life_phase: decoded.pod.life_phase,
             mirror: decoded.pod.mirror,
             marked: decoded.pod.marked,
             ready: decoded.ready == Some(ConditionStatus::True),

@@ -145,7 +145,7 @@ enum WatchError {
     )]
     ResourceVersionWentBack { from: u64, to: u64 },
     #[error("the server refuses the request: {0}")]
-    Refused(ApiStatus),
+    Rejected(ApiStatus),
     #[error(
         "the server does not accept the credentials for {verb} {resource}: {status}; check the account or its token",
         verb = .0.verb, resource = .0.resource, status = .1
@@ -187,13 +187,13 @@ impl WatchError {
             (403, _) => Self::Forbidden(missing, status),
             (429, _) => Self::Throttled(status),
             (500.., _) => Self::Unavailable(status),
-            _ => Self::Refused(status),
+            _ => Self::Rejected(status),
         }
     }
 
     /// Whether the server does not know the resource.
     fn is_absence(&self) -> bool {
-        matches!(self, Self::Refused(status) if status.code == 404)
+        matches!(self, Self::Rejected(status) if status.code == 404)
     }
 
     /// The longest interval between attempts if no API server accepted the request, or none that could; one may be
@@ -214,7 +214,7 @@ impl WatchError {
             Self::Throttled(status) => {
                 Some(Duration::from_secs(status.retry_after_seconds.unwrap_or(1).into()))
             }
-            Self::Unavailable(status) | Self::Expired(status) | Self::Refused(status) => {
+            Self::Unavailable(status) | Self::Expired(status) | Self::Rejected(status) => {
                 status.retry_after_seconds.map(|seconds| Duration::from_secs(seconds.into()))
             }
             _ => None,

@@ -185,8 +185,8 @@ impl WebhookConfigClient {
                 Ok(object) => Ok(Some(object)),
                 Err(why) => Err(RequestError::unreadable(resource, &why.to_string())),
             },
-            Err(refusal) if refusal.failure == ApiFailure::NotFound => Ok(None),
-            Err(refusal) => Err(refusal),
+            Err(error) if error.failure == ApiFailure::NotFound => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

@@ -62,7 +62,7 @@ pub fn load(pod: &Value) -> ResourceRequests {
 }
 
 /// The scheduling spec of a pending pod.
-pub fn wish(pod: &Value) -> PodSchedulingSpec {
+pub fn pod_scheduling_spec(pod: &Value) -> PodSchedulingSpec {
     let Fields(spec) = read::<Fields<PodSpecJson<'_, Whole>>>(&pod["spec"]);
     scheduling_spec(spec).unwrap_or_default()
 }

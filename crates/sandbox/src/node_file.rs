@@ -45,7 +45,7 @@ pub enum NodeFileError {
     },
     /// The API server rejected the Node.
     #[error("{place}: {why}; correct it there")]
-    Refused {
+    Rejected {
         /// Its position.
         place: DocumentPosition,
         /// The server's message.
@@ -83,9 +83,9 @@ fn one(world: &World, place: DocumentPosition, index: usize, node: Value) -> Res
         return Err(NodeFileError::NoNode { place, what: what(&node) });
     }
     let on = ResourcePath::object(known("", "nodes"), "", "");
-    let wish = WriteOptions { strictness: FieldValidation::Strict, ..WriteOptions::by(NAME) };
-    let made = world.server().create(&on, complete(index, node), &wish);
-    made.map(drop).map_err(|failure| NodeFileError::Refused { place, why: failure.message })
+    let options = WriteOptions { strictness: FieldValidation::Strict, ..WriteOptions::by(NAME) };
+    let made = world.server().create(&on, complete(index, node), &options);
+    made.map(drop).map_err(|failure| NodeFileError::Rejected { place, why: failure.message })
 }
 
 /// The kind of an object that is not a Node.

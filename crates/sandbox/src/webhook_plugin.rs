@@ -15,7 +15,7 @@ use fakekube::patch;
 use fakekube::resource::ResourceType;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
-use taintward_admission::review::{Half, judge};
+use taintward_admission::review::{ReviewPhase, judge};
 use taintward_admission::rules::{ClusterCache, RuleReviewer, UntilReady};
 use taintward_core::admission::no_execute_guard::NoExecuteGuard;
 use taintward_core::admission::pod_toleration_restriction::PodTolerationRestriction;
@@ -64,7 +64,7 @@ impl AdmissionPlugin for WebhookPlugin {
         object: &mut Value,
         warnings: &mut Vec<String>,
     ) -> Result<(), StatusError> {
-        let patch = self.review(Half::Mutate, attributes, object, warnings)?;
+        let patch = self.review(ReviewPhase::Mutate, attributes, object, warnings)?;
         let patch = patch.and_then(|text| STANDARD.decode(text).ok());
         if let Some(patch) = patch.and_then(|json| serde_json::from_slice::<Value>(&json).ok()) {
             let failed = |why: StatusError| StatusError::new(500, "InternalError", why.message);
@@ -79,7 +79,7 @@ impl AdmissionPlugin for WebhookPlugin {
         object: &Value,
         warnings: &mut Vec<String>,
     ) -> Result<(), StatusError> {
-        self.review(Half::Validate, attributes, object, warnings).map(drop)
+        self.review(ReviewPhase::Validate, attributes, object, warnings).map(drop)
     }
 }
 
@@ -87,20 +87,20 @@ impl WebhookPlugin {
     /// Sends one review. Returns the patch.
     fn review(
         &self,
-        half: Half,
+        phase: ReviewPhase,
         attributes: &AdmissionAttributes<'_>,
         object: &Value,
         warnings: &mut Vec<String>,
     ) -> Result<Option<String>, StatusError> {
-        let Some(name) = webhook_name(half, attributes) else { return Ok(None) };
+        let Some(name) = webhook_name(phase, attributes) else { return Ok(None) };
         self.synced.lock().unwrap_or_else(PoisonError::into_inner).catch_up(attributes.objects, &self.cache);
         let review = admission_review(attributes, object).to_string();
-        let Ok(judged) = judge(half, review.as_bytes(), &self.rules) else { return Ok(None) };
-        let answer: Value = serde_json::from_slice(&judged.answer).unwrap_or_default();
-        let response = &answer["response"];
-        let told = response["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let Ok(judged) = judge(phase, review.as_bytes(), &self.rules) else { return Ok(None) };
+        let review: Value = serde_json::from_slice(&judged.body).unwrap_or_default();
+        let response = &review["response"];
+        let warnings_of = response["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str);
         for warning in
-            told.filter(|warning| !warnings.iter().any(|before| before == warning)).collect::<Vec<_>>()
+            warnings_of.filter(|warning| !warnings.iter().any(|before| before == warning)).collect::<Vec<_>>()
         {
             warnings.push(warning.to_owned());
         }
@@ -112,16 +112,16 @@ impl WebhookPlugin {
 }
 
 /// The name of the webhook that an installation's configurations would call for an object, if any.
-fn webhook_name(half: Half, attributes: &AdmissionAttributes<'_>) -> Option<&'static str> {
+fn webhook_name(phase: ReviewPhase, attributes: &AdmissionAttributes<'_>) -> Option<&'static str> {
     let path = attributes.path;
     let resource = path.number.get();
     if path.sub.is_some() || UNASKED.contains(&&*path.namespace) {
         return None;
     }
-    match (resource.group, resource.plural, half) {
-        ("", "pods", Half::Mutate) => Some("pods.mutate.taintward.io"),
-        ("", "pods", Half::Validate) => Some("pods.validate.taintward.io"),
-        ("", "nodes", Half::Validate) => Some("nodes.validate.taintward.io"),
+    match (resource.group, resource.plural, phase) {
+        ("", "pods", ReviewPhase::Mutate) => Some("pods.mutate.taintward.io"),
+        ("", "pods", ReviewPhase::Validate) => Some("pods.validate.taintward.io"),
+        ("", "nodes", ReviewPhase::Validate) => Some("nodes.validate.taintward.io"),
         _ => None,
     }
 }
@@ -159,9 +159,9 @@ fn denied(webhook: &str, status: &Value) -> StatusError {
 /// Rejects admission policies. Controllers watch them, so the list exists; a policy in it that has no effect would be
 /// misleading. Those of `taintward install` are accepted: they limit accounts whose pods do nothing here, because
 /// Taintward runs in this process.
-pub struct PolicyRefusal;
+pub struct PolicyRejection;
 
-impl AdmissionPlugin for PolicyRefusal {
+impl AdmissionPlugin for PolicyRejection {
     fn admit(
         &self,
         attributes: &AdmissionAttributes<'_>,

@@ -4,7 +4,7 @@
 
 use crate::controllers::{Component, ReconcileLoop};
 use crate::custom_resources;
-use crate::webhook_plugin::{PolicyRefusal, WebhookPlugin};
+use crate::webhook_plugin::{PolicyRejection, WebhookPlugin};
 use fakekube::api::{AdmissionPlugin, ApiServer, ApiServerSettings, ResourcePath, WriteOptions};
 use fakekube::clock::VirtualClock;
 use fakekube::defaults::AdmissionDefaults;
@@ -72,7 +72,7 @@ impl World {
         // Started first: the rest takes time, by which the cluster's clock would lag.
         let clock = VirtualClock::starting(settings.start, settings.speed);
         custom_resources::register();
-        let mut plugins: Vec<Arc<dyn AdmissionPlugin>> = vec![Arc::new(PolicyRefusal)];
+        let mut plugins: Vec<Arc<dyn AdmissionPlugin>> = vec![Arc::new(PolicyRejection)];
         if settings.webhook {
             plugins.push(Arc::new(WebhookPlugin::default()));
         }

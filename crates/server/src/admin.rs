@@ -3,14 +3,14 @@
 //! - Invariant: connections are bounded in number, time and bytes; a request body is never read.
 
 mod access;
-mod answer;
 mod listen;
 mod reloading_tls;
+mod response;
 
 pub use crate::certificate::CertificateError;
 pub use access::{AccessCheck, AccessDecision, AccessDenied};
-pub use answer::{Answer, respond};
 pub use listen::{AdminListener, ListenError, bind};
+pub use response::{AdminResponse, respond};
 
 use crate::metrics::Render;
 use std::fmt;
@@ -26,7 +26,7 @@ pub enum Scope {
 }
 
 /// Performs the check: success, or the reason why not.
-pub type Look = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+pub type CheckFn = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// One named check.
 pub struct Check {
@@ -35,7 +35,7 @@ pub struct Check {
     /// Which endpoints it belongs to.
     pub scope: Scope,
     /// The check itself.
-    pub look: Look,
+    pub run: CheckFn,
 }
 
 impl Check {
@@ -43,9 +43,9 @@ impl Check {
     pub fn new(
         name: &'static str,
         scope: Scope,
-        look: impl Fn() -> Result<(), String> + Send + Sync + 'static,
+        run: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
-        Self { name, scope, look: Box::new(look) }
+        Self { name, scope, run: Box::new(run) }
     }
 }
 

@@ -78,7 +78,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
 /// Makes the system probe a client that has been silent for `silence`.
 ///
 /// # Errors
-/// If the system refuses the option.
+/// If the system rejects the option.
 pub fn keep_alive(stream: &TcpStream, silence: Duration) -> rustix::io::Result<()> {
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, silence)?;

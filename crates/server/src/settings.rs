@@ -31,7 +31,7 @@ pub struct SecureServing {
 pub enum MetricsReadersSetting {
     /// Any client that can reach a port.
     #[default]
-    Anybody,
+    Anyone,
     /// Clients that the API server authenticates by a token and authorizes; only on the secure port.
     Delegated,
 }

@@ -1,6 +1,6 @@
 //! Proves that the core needs no standard library: it links the core without std.
 //!
-//! The program has the panic handler that std also has, so if any dependency uses std, the compiler finds two and refuses.
+//! The program has the panic handler that std also has, so if any dependency uses std, the compiler finds two and rejects.
 //! CI builds it and never runs it. It cannot forbid `unsafe`: an allocator and unmangled names need it.
 
 #![no_std]
@@ -13,7 +13,7 @@ use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{self, PodInput};
 
-/// An allocator that always refuses.
+/// An allocator that always rejects.
 struct Nothing;
 
 // SAFETY: an allocator may always refuse, and memory that it never allocated is never freed.

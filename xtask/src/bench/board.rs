@@ -12,7 +12,7 @@ use crate::board_session::read_state;
 use crate::http;
 use crate::sources::{self, ChildGuard};
 use anyhow::{Context as _, Result, ensure};
-use board_process::{BoardProcess, PATIENCE};
+use board_process::{BoardProcess, STARTUP_TIMEOUT};
 use board_report::{BoardReading, BoardReport};
 use serde_json::{Value, json};
 use std::io::Read as _;
@@ -262,7 +262,7 @@ async fn metrics_page(scale: &Scale, report: &mut BoardReport) -> Result<()> {
     let wanted = format!("taintward_nodes {}", scale.nodes);
     let began = Instant::now();
     while !http::get(port, "/metrics").is_ok_and(|(_, page)| page.contains(&wanted)) {
-        ensure!(began.elapsed() < PATIENCE, "the controller does not observe the nodes");
+        ensure!(began.elapsed() < STARTUP_TIMEOUT, "the controller does not observe the nodes");
         thread::sleep(Duration::from_millis(200));
     }
     let timed = |path: &str| -> Result<(f64, usize)> {

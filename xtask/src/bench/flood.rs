@@ -49,7 +49,7 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
     let confined = CgroupLimit::to(MEMORY);
     let mut hook = webhook::WebhookProcess::within(&binary, &cluster, &confined).await?;
     webhook::register(&hook, &api, "*", "Ignore").await?;
-    ensure!(policies::keeps_out(&api).await?, "the policies do not refuse a forbidden pod");
+    ensure!(policies::denial_if_unjudged(&api).await?, "the policies do not refuse a forbidden pod");
 
     let calm = measure(&hook, &api, lasts / 4).await?;
     let attack = FloodAttack::begin(&hook)?;

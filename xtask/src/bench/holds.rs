@@ -19,7 +19,7 @@ const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 const PODS_PER_NODE: usize = 50;
 /// The number of patches in flight, the same as for Taintward.
 const AT_ONCE: usize = 64;
-const PATIENCE: Duration = Duration::from_secs(300);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(300);
 /// The goal for the time until all pods are held.
 const GOAL: Duration = Duration::from_secs(120);
 /// The goal for the rate, as a share of the bare loop's.
@@ -168,7 +168,7 @@ impl Holder {
             .arg(format!("--kubeconfig={}", cluster.kubeconfig(Account::Admin, 0).display()))
             .arg(format!("--metrics-port={port}"));
         let mut process = cluster.run("taintward", command)?;
-        wait::until("taintward to be ready", PATIENCE, async || {
+        wait::until("taintward to be ready", STARTUP_TIMEOUT, async || {
             process.expect_running()?;
             Ok(http::get(port, "/readyz").is_ok_and(|(status, _)| status == 200).then_some(()))
         })
@@ -203,7 +203,7 @@ impl Holder {
         let metric = |text: &str, name: &str| {
             text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok())
         };
-        wait::until("the pods to be held or released", PATIENCE, async || {
+        wait::until("the pods to be held or released", STARTUP_TIMEOUT, async || {
             let (_, text) = http::get(self.port, "/metrics")?;
             let is = |name, wanted: usize| metric(&text, name) == Some(wanted as f64);
             Ok((is("taintward_hold_pods ", number) && is("taintward_hold_pods_waiting ", 0)).then_some(()))

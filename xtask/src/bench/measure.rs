@@ -52,7 +52,7 @@ impl BenchResults {
 }
 
 /// Longer than any working contender needs.
-const PATIENCE: Duration = Duration::from_secs(600);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A program that uses less processor time than this in a second is at rest.
 const REST: Duration = Duration::from_millis(30);
@@ -69,8 +69,8 @@ async fn settled(cluster: &Cluster, contender: &Contender) -> Result<(ChildProce
     let mut before = usage::of(program.pid())?.cpu;
     let mut still = 0;
     while still < 3 {
-        if start.elapsed() > PATIENCE {
-            bail!("{contender:?} is not at rest after {} s", PATIENCE.as_secs());
+        if start.elapsed() > STARTUP_TIMEOUT {
+            bail!("{contender:?} is not at rest after {} s", STARTUP_TIMEOUT.as_secs());
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
         program.expect_running()?;
@@ -140,7 +140,7 @@ async fn time_to_gone(
             Some(event) => gone += usize::from(event?.starts_with("{\"type\":\"DELETED\"")),
             // A busy server drops watchers that do not keep up.
             None => {
-                fleet.wait_empty(PATIENCE).await?;
+                fleet.wait_empty(STARTUP_TIMEOUT).await?;
                 break;
             }
         }
@@ -231,7 +231,7 @@ async fn emptied(
     let before = usage::of(program.pid())?.cpu;
     let start = Instant::now();
     fleet.taint(nodes).await?;
-    fleet.wait_empty(PATIENCE).await.with_context(|| program.last_words())?;
+    fleet.wait_empty(STARTUP_TIMEOUT).await.with_context(|| program.last_words())?;
     let took = start.elapsed();
     drop(hog);
     let cpu = usage::of(program.pid())?.cpu.saturating_sub(before);

@@ -19,7 +19,7 @@ const POOLS: [usize; 4] = [0, 1, 10, 100];
 /// Kinds of objects that must exist before the others.
 const FIRST: [&str; 5] =
     ["Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"];
-const PATIENCE: Duration = Duration::from_secs(120);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(120);
 /// Namespaces whose pods the policies judge, and do not judge.
 const NAMESPACES: [&str; 2] = [EXEMPT, "ns-7"];
 const EXEMPT: &str = "ns-exempt";
@@ -51,7 +51,7 @@ pub(crate) async fn run(quick: bool) -> Result<()> {
         hand_over(&cluster, &api).await?;
         tokio::time::sleep(LEARNS).await;
         ensure!(
-            keeps_out(&api).await? == (pools > 0),
+            denial_if_unjudged(&api).await? == (pools > 0),
             "the API server has not observed the pools within {LEARNS:?}"
         );
         for (what, key) in TOLERATIONS {
@@ -119,7 +119,7 @@ async fn hand_over(cluster: &Cluster, api: &TestApi) -> Result<()> {
     ]);
     command.args(["--controllers=dedicated-pool-controller", &format!("--kubeconfig={}", account.display())]);
     let mut controller = cluster.run("taintward", command)?;
-    wait::until("the guard to contain all pools", PATIENCE, async || {
+    wait::until("the guard to contain all pools", STARTUP_TIMEOUT, async || {
         controller.expect_running()?;
         let all = api.get("/apis/taintward.io/v1alpha1/dedicatedpools").await?;
         let labels = |pool: &Value| !pool["metadata"]["labels"]["taintward.io/pool-guard"].is_null();
@@ -148,8 +148,8 @@ pub(super) async fn bind(api: &TestApi, bindings: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Whether the API server refuses a pod that the first pool forbids: if not, there is nothing to measure.
-pub(super) async fn keeps_out(api: &TestApi) -> Result<bool> {
+/// Whether the API server rejects a pod that the first pool forbids: if not, there is nothing to measure.
+pub(super) async fn denial_if_unjudged(api: &TestApi) -> Result<bool> {
     let mut pod = review_client::pod("intruder");
     pod["spec"]["tolerations"] = json!([{"key": "dedicated", "value": "team-0", "effect": "NoSchedule"}]);
     match api.create(&format!("{}?dryRun=All", pods(NAMESPACES[1])), &pod).await {

@@ -13,7 +13,7 @@ const WITHOUT: &str =
     "taintward,kubelets,nodes,scheduler,deployments,replicasets,daemonsets,jobs,budgets,garbage,namespaces";
 
 /// How long it may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A sandbox process, ended when dropped.
 pub(crate) struct SandboxProcess {
@@ -35,7 +35,7 @@ impl SandboxProcess {
         let sandbox = Self { child: ChildGuard(child), kubeconfig };
         let began = Instant::now();
         loop {
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > STARTUP_TIMEOUT {
                 bail!("the sandbox does not answer");
             }
             if let Ok(api) = sandbox.api().await

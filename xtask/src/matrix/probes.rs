@@ -41,7 +41,7 @@ const KINDS: [&str; 11] = [
     "admissionregistration.v1.ValidatingAdmissionPolicySpec",
 ];
 
-/// A streamed list, which an API server without the gate WatchList refuses.
+/// A streamed list, which an API server without the gate WatchList rejects.
 const WATCH_LIST: &str = "/api/v1/nodes?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan\
                           &allowWatchBookmarks=true&timeoutSeconds=1";
 

@@ -55,9 +55,9 @@ impl Record {
 
     pub(crate) fn write(&self, release: &Release) -> Result<()> {
         let file = file(release);
-        let half = file.with_extension("new");
-        fs::write(&half, serde_json::to_string_pretty(self)? + "\n")?;
-        fs::rename(half, file)?;
+        let phase = file.with_extension("new");
+        fs::write(&phase, serde_json::to_string_pretty(self)? + "\n")?;
+        fs::rename(phase, file)?;
         Ok(())
     }
 }

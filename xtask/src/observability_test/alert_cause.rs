@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use taintward_envtest::wait;
 
 /// The longest windows and holds are ten minutes.
-const PATIENCE: Duration = Duration::from_secs(900);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// The pause between two queries of Prometheus.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -50,7 +50,7 @@ impl<'a> CauseRun<'a> {
 
     /// Waits until all of its alerts fire.
     pub(crate) async fn fires(&mut self) -> Result<()> {
-        wait::until(&format!("{} to fire", self.alerts.join(", ")), PATIENCE, async || {
+        wait::until(&format!("{} to fire", self.alerts.join(", ")), STARTUP_TIMEOUT, async || {
             for alert in self.alerts {
                 if self.state(alert)?.as_deref() == Some("firing") {
                     self.fired.entry(alert).or_insert_with(|| self.began.elapsed());
@@ -66,7 +66,7 @@ impl<'a> CauseRun<'a> {
 
     /// Waits until all of them are resolved.
     pub(crate) async fn resolves(&mut self) -> Result<()> {
-        wait::until(&format!("{} to resolve", self.alerts.join(", ")), PATIENCE, async || {
+        wait::until(&format!("{} to resolve", self.alerts.join(", ")), STARTUP_TIMEOUT, async || {
             for alert in self.alerts {
                 if self.state(alert)?.is_none() {
                     self.resolved.entry(alert).or_insert_with(|| self.began.elapsed());

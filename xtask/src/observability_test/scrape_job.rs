@@ -10,7 +10,7 @@ use std::time::Duration;
 use taintward_envtest::{ChildProcess, ProcessFolder, TestApi, wait};
 
 /// Longer than a start takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// One installation; the label `job` distinguishes installations.
 #[derive(Clone, Copy)]
@@ -49,7 +49,7 @@ impl ScrapeJob<'_> {
             command.args(flags);
             command
         })?;
-        let api = wait::until("the sandbox to answer", PATIENCE, async || {
+        let api = wait::until("the sandbox to answer", STARTUP_TIMEOUT, async || {
             process.expect_running()?;
             let Ok(api) = TestApi::from_kubeconfig(&kubeconfig).await else { return Ok(None) };
             Ok(api.text("/readyz").await.is_ok().then_some(api))
@@ -74,7 +74,7 @@ impl ScrapeJob<'_> {
         command.args([word, "--bind-address=127.0.0.1", &format!("--metrics-port={port}"), "--kubeconfig"]);
         command.arg(kubeconfig).args(flags);
         let mut process = self.folder.run(&format!("taintward-{word}"), command)?;
-        wait::until(&format!("taintward {word} of {} to be ready", self.name), PATIENCE, async || {
+        wait::until(&format!("taintward {word} of {} to be ready", self.name), STARTUP_TIMEOUT, async || {
             process.expect_running()?;
             Ok(http::get(port, "/readyz").is_ok_and(|(status, _)| status == 200).then_some(()))
         })

@@ -9,7 +9,7 @@ pub(crate) struct AlertCase {
     /// The expression holds from the second scrape on, at the latest.
     pub(crate) fires: Vec<(String, &'static str)>,
     /// The expression never holds; the values are as close to the limit as possible.
-    pub(crate) quiet: Vec<(String, &'static str)>,
+    pub(crate) sanitized: Vec<(String, &'static str)>,
 }
 
 /// Labels of a scrape.
@@ -43,7 +43,7 @@ fn leads(instance: &str) -> String {
 
 /// One series above a limit, and the same at the limit.
 fn limit(alert: &'static str, series: &str, above: &'static str, at: &'static str) -> AlertCase {
-    AlertCase { alert, fires: vec![(series.to_owned(), above)], quiet: vec![(series.to_owned(), at)] }
+    AlertCase { alert, fires: vec![(series.to_owned(), above)], sanitized: vec![(series.to_owned(), at)] }
 }
 
 pub(crate) fn all() -> Vec<AlertCase> {
@@ -62,7 +62,7 @@ fn evictions() -> Vec<AlertCase> {
         AlertCase {
             alert: "TaintwardEvictionsRefused",
             fires: vec![(effects("delete", "rejected"), "0+1x120")],
-            quiet: vec![
+            sanitized: vec![
                 (effects("delete", "done"), "0+1x120"),
                 (effects("delete", "conflict"), "0+1x120"),
                 (effects("taint", "rejected"), "0+1x120"),
@@ -78,7 +78,7 @@ fn leadership() -> Vec<AlertCase> {
         AlertCase {
             alert: "TaintwardControllerAbsent",
             fires: vec![(about(A, MODE), "1x120")],
-            quiet: vec![(about(A, "observe"), "1x120")],
+            sanitized: vec![(about(A, "observe"), "1x120")],
         },
         AlertCase {
             alert: "TaintwardNoLeader",
@@ -88,7 +88,7 @@ fn leadership() -> Vec<AlertCase> {
                 (leads(A), "0x120"),
                 (leads(B), "0x120"),
             ],
-            quiet: vec![
+            sanitized: vec![
                 (about(A, "enforce"), "1x120"),
                 (about(B, "enforce"), "1x120"),
                 (leads(A), "0x120"),
@@ -105,12 +105,12 @@ fn leadership() -> Vec<AlertCase> {
                 (of(B, names::LEADER_ELECTION_MASTER_STATUS, ""), "1x120"),
             ],
             // The second belongs to another component.
-            quiet: vec![(about(A, "enforce"), "1x120"), (leads(A), "1x120"), (leads(B), "1x120")],
+            sanitized: vec![(about(A, "enforce"), "1x120"), (leads(A), "1x120"), (leads(B), "1x120")],
         },
         AlertCase {
             alert: "TaintwardOtherEvictor",
             fires: vec![(signs("condition"), "0+1x120")],
-            quiet: vec![(signs("condition"), "3x120"), (signs("deletion"), "0x120")],
+            sanitized: vec![(signs("condition"), "3x120"), (signs("deletion"), "0x120")],
         },
     ]
 }
@@ -127,7 +127,7 @@ fn nodes_and_connection() -> Vec<AlertCase> {
             alert: "TaintwardWatchStale",
             fires: vec![(age.clone(), "181x120"), (phase("watching"), "1x120")],
             // A stream that was never opened.
-            quiet: vec![(age, "181x120"), (phase("connecting"), "1x120"), (phase("watching"), "0x120")],
+            sanitized: vec![(age, "181x120"), (phase("connecting"), "1x120"), (phase("watching"), "0x120")],
         },
         AlertCase {
             alert: "TaintwardClockOffset",
@@ -135,7 +135,7 @@ fn nodes_and_connection() -> Vec<AlertCase> {
                 (seconds(names::CLOCK_OFFSET), "-7x120"),
                 (seconds(names::CLOCK_UNCERTAINTY), "1x120"),
             ],
-            quiet: vec![
+            sanitized: vec![
                 (seconds(names::CLOCK_OFFSET), "-7x120"),
                 (seconds(names::CLOCK_UNCERTAINTY), "2x120"),
             ],
@@ -146,24 +146,25 @@ fn nodes_and_connection() -> Vec<AlertCase> {
 fn webhook_answers() -> Vec<AlertCase> {
     let reviews =
         |outcome: &str| counter(webhook::WEBHOOK_REVIEWS, &format!("path=\"mutate\",outcome=\"{outcome}\""));
-    let rules =
-        |rule: &str, did: &str| counter(webhook::WEBHOOK_RULES, &format!("rule=\"{rule}\",did=\"{did}\""));
+    let rules = |rule: &str, effect: &str| {
+        counter(webhook::WEBHOOK_RULES, &format!("rule=\"{rule}\",did=\"{effect}\""))
+    };
     let certificate = seconds(webhook::WEBHOOK_CERTIFICATE_EXPIRATION_TIMESTAMP);
     vec![
         AlertCase {
             alert: "TaintwardWebhookAbsent",
             fires: vec![(about(A, "enforce"), "1x120")],
-            quiet: vec![(about(A, MODE), "1x120")],
+            sanitized: vec![(about(A, MODE), "1x120")],
         },
         AlertCase {
             alert: "TaintwardWebhookFailsOpen",
             fires: vec![(reviews("unjudged"), "0+1x120")],
-            quiet: vec![(reviews("denied"), "0+1x120"), (reviews("panicked"), "1x120")],
+            sanitized: vec![(reviews("denied"), "0+1x120"), (reviews("panicked"), "1x120")],
         },
         AlertCase {
             alert: "TaintwardBrakeRefuses",
             fires: vec![(rules("brake", "denied"), "0+1x120")],
-            quiet: vec![
+            sanitized: vec![
                 (rules("brake", "exempted"), "0+1x120"),
                 (rules("dedicated-pools", "denied"), "0+1x120"),
             ],
@@ -182,7 +183,7 @@ fn managed_clusters() -> Vec<AlertCase> {
                 (seconds(names::OLDEST_DUE_POD), "301x120"),
                 (gauge(names::GUARD_PODS_GUARDED), "1x120"),
             ],
-            quiet: vec![
+            sanitized: vec![
                 (seconds(names::OLDEST_DUE_POD), "301x120"),
                 (gauge(names::GUARD_PODS_GUARDED), "0x120"),
             ],

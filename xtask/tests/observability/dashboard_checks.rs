@@ -140,6 +140,6 @@ fn check(promtool: &Path, name: &str, rules: &str) -> (bool, String) {
     fs::write(&file, format!("groups:\n- name: dashboards\n  rules:\n{rules}")).unwrap();
     let output = Command::new(promtool).args(["check", "rules"]).arg(&file).output().unwrap();
     fs::remove_file(&file).unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    let message = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&message).into_owned())
 }

@@ -55,7 +55,8 @@ fn fault(subject: &str) -> Option<String> {
 
 /// Fails if a command can fetch the history, and in CI.
 fn without_history(why: &str) {
-    let is_shallow = git(&["rev-parse", "--is-shallow-repository"]).is_ok_and(|said| said.trim() == "true");
+    let is_shallow =
+        git(&["rev-parse", "--is-shallow-repository"]).is_ok_and(|message| message.trim() == "true");
     assert!(
         !is_shallow,
         "this clone is shallow and does not include {SINCE}; `git fetch --unshallow` fetches the history"

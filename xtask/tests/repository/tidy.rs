@@ -46,25 +46,25 @@ fn is_test(file: &Path) -> bool {
 fn untidy(check: impl Fn(&Path, &str) -> Option<String>) -> String {
     let files = sources();
     assert!(files.len() > 20, "the sources were not found");
-    let said = files.iter().filter_map(|file| {
-        let said = check(file, &fs::read_to_string(file).unwrap())?;
-        Some(format!("{}: {said}\n", file.strip_prefix(root()).unwrap().display()))
+    let message = files.iter().filter_map(|file| {
+        let message = check(file, &fs::read_to_string(file).unwrap())?;
+        Some(format!("{}: {message}\n", file.strip_prefix(root()).unwrap().display()))
     });
-    said.collect()
+    message.collect()
 }
 
 #[test]
 fn every_file_is_a_page() {
-    let said = untidy(|_, text| {
+    let message = untidy(|_, text| {
         let lines = text.lines().count();
         (lines > LINES_MAX).then(|| format!("{lines} lines; split it, {LINES_MAX} are a page"))
     });
-    assert_eq!(said, "");
+    assert_eq!(message, "");
 }
 
 #[test]
 fn every_file_opens_with_a_summary() {
-    let said = untidy(|file, text| {
+    let message = untidy(|file, text| {
         let head: Vec<&str> =
             text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
         let summary = head.iter().take_while(|line| !line.is_empty()).copied().collect::<Vec<_>>().join(" ");
@@ -82,24 +82,24 @@ fn every_file_opens_with_a_summary() {
         };
         (text.lines().count() > SUMMARY_FROM).then(|| format!("the head comment {fault}"))
     });
-    assert_eq!(said, "");
+    assert_eq!(message, "");
 }
 
 /// The word for an upper limit is MAX, and for a lower one MIN.
 #[test]
 fn limits_are_named_max_and_min() {
-    let said = untidy(|_, text| {
+    let message = untidy(|_, text| {
         let mut words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         let name = words
             .find(|word| word.ends_with(concat!("_", "MOST")) || word.ends_with(concat!("_", "LEAST")))?;
         Some(format!("{name}; end it with _MAX or _MIN"))
     });
-    assert_eq!(said, "");
+    assert_eq!(message, "");
 }
 
 #[test]
 fn names_say_what_a_thing_is() {
-    let said = untidy(|_, text| {
+    let message = untidy(|_, text| {
         let declared = text.lines().filter_map(|line| {
             let line = line.trim_start().trim_start_matches("pub ").trim_start_matches("pub(crate) ");
             let rest =
@@ -110,7 +110,7 @@ fn names_say_what_a_thing_is() {
             declared.filter(|name| EMPTY_NAMES.iter().any(|empty| name.ends_with(empty))).collect();
         (!empty.is_empty()).then(|| format!("{} says nothing", empty.join(", ")))
     });
-    assert_eq!(said, "");
+    assert_eq!(message, "");
 }
 
 /// A head comment names other files; after a rename, the name would be wrong.
@@ -118,13 +118,13 @@ fn names_say_what_a_thing_is() {
 fn files_that_comments_name_exist() {
     let files = sources();
     let exists = |name: &str| files.iter().any(|file| file.ends_with(name));
-    let said = untidy(|_, text| {
+    let message = untidy(|_, text| {
         let comments = text.lines().filter_map(|line| Some(line.split_once("//")?.1));
         let named = comments.flat_map(|comment| comment.split('`').skip(1).step_by(2));
         let missing: Vec<&str> = named.filter(|name| is_file_name(name) && !exists(name)).collect();
         (!missing.is_empty()).then(|| format!("no file is called {}", missing.join(", ")))
     });
-    assert_eq!(said, "");
+    assert_eq!(message, "");
 }
 
 fn is_file_name(text: &str) -> bool {
@@ -143,18 +143,18 @@ fn ships(file: &Path) -> bool {
 
 #[test]
 fn what_ships_reads_the_wall_clock_in_known_places() {
-    let said = untidy(|file, text| {
+    let message = untidy(|file, text| {
         let clock = CLOCKS.iter().any(|name| file.ends_with(name));
         let reads = ["SystemTime::now", "Timestamp::now"].iter().find(|call| text.contains(**call))?;
         (ships(file) && !clock).then(|| format!("{reads}; ask kube::clock"))
     });
-    assert_eq!(said, "");
+    assert_eq!(message, "");
 }
 
 /// Tests with virtual time control the clock of the runtime, and no other.
 #[test]
 fn what_ships_measures_time_by_the_clock_of_the_runtime() {
-    let said = untidy(|file, text| {
+    let message = untidy(|file, text| {
         let exempt =
             file.starts_with(root().join("crates/server")) || file.ends_with("crates/kube/src/clock.rs");
         let mut lines = text.lines().filter(|line| line.contains("std::time::"));
@@ -162,14 +162,14 @@ fn what_ships_measures_time_by_the_clock_of_the_runtime() {
             lines.find(|line| line.split(|c: char| !c.is_alphanumeric()).any(|word| word == "Instant"))?;
         (ships(file) && !exempt).then(|| format!("{line}; use tokio::time::Instant"))
     });
-    assert_eq!(said, "");
+    assert_eq!(message, "");
 }
 
 /// Operators search logs for messages, and log pipelines group by them: a message is one short constant sentence, and
 /// its values are fields.
 #[test]
 fn log_messages_are_short_and_constant() {
-    let said = untidy(|file, text| {
+    let message = untidy(|file, text| {
         if is_test(file) || !LOG_MACROS.iter().any(|name| text.contains(&format!("{name}!"))) {
             return None;
         }
@@ -188,7 +188,7 @@ fn log_messages_are_short_and_constant() {
         });
         (!faults.is_empty()).then(|| faults.join(", "))
     });
-    assert_eq!(said, "");
+    assert_eq!(message, "");
 }
 
 /// Finds the literals that are messages of log records: in calls of the macros, and in constants.
@@ -279,7 +279,7 @@ fn every_rule_is_named_where_docs_say_it_is() {
         .map(|line| line.split('|').map(str::trim).collect())
         .collect();
     assert!(rows.len() > 40, "the table is there");
-    let mut said = String::new();
+    let mut message = String::new();
     for row in rows {
         let [_, rules, _, also, code, test, _] = row[..] else { panic!("a row has five cells: {row:?}") };
         // A test of a difference from the rule tests the rule.
@@ -300,11 +300,11 @@ fn every_rule_is_named_where_docs_say_it_is() {
                 is_rule && name.len() > 1 && (in_code(&name) || in_code(&name.replace('-', "_")))
             };
             if !names.iter().any(mentions) {
-                said += &format!("{file} does not mention {rules}\n");
+                message += &format!("{file} does not mention {rules}\n");
             }
         }
     }
-    assert_eq!(said, "");
+    assert_eq!(message, "");
 }
 
 /// A user who copies a whole value of kube-controller-manager's `--controllers` switches off the controllers that the
@@ -326,14 +326,14 @@ fn documentation_never_replaces_the_list_of_controllers() {
     let read =
         files.iter().filter(|file| !(is_test(file) && file.extension().is_some_and(|end| end == "rs")));
     let bare = ["--controllers=*,-taint-", "--controllers=*,-node-lifecycle"];
-    let mut said = String::new();
+    let mut message = String::new();
     for file in read {
         let Ok(text) = fs::read_to_string(file) else { continue };
         let words: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
         if !file.ends_with("xtask/tests/repository/tidy.rs") && bare.iter().any(|line| words.contains(line)) {
-            said +=
+            message +=
                 &format!("{}: show what to add, not a whole value; see docs/switch-off.md\n", file.display());
         }
     }
-    assert_eq!(said, "");
+    assert_eq!(message, "");
 }

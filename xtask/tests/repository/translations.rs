@@ -30,7 +30,7 @@ fn translations_have_everything_that_the_english_pages_have() {
     let is_missing = |page: &&str| !all.iter().any(|translation| translation.page == Path::new(page));
     let missing: Vec<&str> = PAGES.into_iter().filter(is_missing).collect();
     assert!(missing.is_empty(), "{missing:?}");
-    if env::var_os("TRANSLATIONS").is_some_and(|wish| wish == "record") {
+    if env::var_os("TRANSLATIONS").is_some_and(|requested| requested == "record") {
         all.iter_mut().for_each(Translation::take_blocks);
         for translation in all.iter().filter(|translation| translation.faults(&all).is_empty()) {
             fs::write(root.join(&translation.page), translation.recorded()).unwrap();

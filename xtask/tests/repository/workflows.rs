@@ -46,9 +46,9 @@ fn actionlint_finds_nothing_in_the_workflows() {
     let broken = std::env::temp_dir().join(format!("taintward-workflow-{}.yml", std::process::id()));
     let text = fs::read_to_string(github().join("workflows/ci.yml")).unwrap();
     fs::write(&broken, text.replace("github.ref }}", "github.reff }}")).unwrap();
-    let (accepted, said) = check(std::slice::from_ref(&broken));
+    let (accepted, message) = check(std::slice::from_ref(&broken));
     fs::remove_file(broken).unwrap();
-    assert!(!accepted && said.contains("reff"), "actionlint accepts anything:\n{said}");
+    assert!(!accepted && message.contains("reff"), "actionlint accepts anything:\n{message}");
 }
 
 #[test]

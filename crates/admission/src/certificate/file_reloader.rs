@@ -50,11 +50,11 @@ impl CertificateFileReloader {
         ticks.tick().await;
         loop {
             ticks.tick().await;
-            self.look(metrics).await;
+            self.reload(metrics).await;
         }
     }
 
-    async fn look(&mut self, metrics: &WebhookMetrics) {
+    async fn reload(&mut self, metrics: &WebhookMetrics) {
         let (certificate, key) = (self.certificate.clone(), self.key.clone());
         // A disk may be slow, and must not block other tasks.
         let read = spawn_blocking(move || CertificatePair::from_files(&certificate, &key)).await;

@@ -50,29 +50,29 @@ impl LiveCertificate {
 
     /// The validity of the current certificate; `None` if there is none, or if it has no times.
     pub fn validity(&self) -> Option<Validity> {
-        self.look(|now| now.pair.validity()).flatten()
+        self.with(|now| now.pair.validity()).flatten()
     }
 
     /// The current certificate, in DER.
     pub fn certificate(&self) -> Option<Vec<u8>> {
-        self.look(|now| now.pair.certificate().map(|certificate| certificate.to_vec())).flatten()
+        self.with(|now| now.pair.certificate().map(|certificate| certificate.to_vec())).flatten()
     }
 
     /// The acceptor of the next connection.
     pub(crate) fn acceptor(&self) -> Option<TlsAcceptor> {
-        self.look(|now| now.acceptor.clone())
+        self.with(|now| now.acceptor.clone())
     }
 
     /// Reports to these metrics from now on; the first ones stay.
     pub(crate) fn report_to(&self, metrics: &Arc<WebhookMetrics>) {
         if self.metrics.set(Arc::clone(metrics)).is_ok()
-            && let Some(validity) = self.look(|now| now.pair.validity())
+            && let Some(validity) = self.with(|now| now.pair.validity())
         {
             metrics.shown(validity.map(|validity| validity.until));
         }
     }
 
-    fn look<T>(&self, at: impl FnOnce(&ActiveCertificate) -> T) -> Option<T> {
+    fn with<T>(&self, at: impl FnOnce(&ActiveCertificate) -> T) -> Option<T> {
         self.now.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(at)
     }
 }

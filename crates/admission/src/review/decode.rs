@@ -30,8 +30,8 @@ pub fn decode(body: &[u8]) -> Result<AdmissionRequest<'_>, InvalidReview> {
 }
 
 /// The same from the output of the filter; objects that were left out are missing.
-pub(super) fn decode_sifted(sifted: &FilteredReview) -> Result<AdmissionRequest<'_>, InvalidReview> {
-    parse_request(&sifted.text)?.check(!sifted.left_out)
+pub(super) fn decode_filtered(filtered: &FilteredReview) -> Result<AdmissionRequest<'_>, InvalidReview> {
+    parse_request(&filtered.text)?.check(!filtered.left_out)
 }
 
 fn parse_request(body: &[u8]) -> Result<RequestJson<'_>, InvalidReview> {
@@ -166,7 +166,7 @@ impl<'a> RequestJson<'a> {
             name: self.name.0,
             user: self.user_info.0.user(),
             dry_run: self.dry_run.unwrap_or(false),
-            origin: RequestOrigin::Anybody,
+            origin: RequestOrigin::Unverified,
             object,
             old_object,
         })

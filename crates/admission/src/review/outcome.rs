@@ -9,11 +9,11 @@ closed_label! {
         Allowed => "allowed",
         /// The object was allowed with a patch.
         Patched => "patched",
-        /// The object was refused.
+        /// The object was rejected.
         Denied => "denied",
         /// A rule panicked; the object was allowed unchanged.
         Panicked => "panicked",
-        /// The object could not be judged: it was refused if a pool or the NoExecute guard requires that, else allowed
+        /// The object could not be judged: it was rejected if a pool or the NoExecute guard requires that, else allowed
         /// unchanged.
         Unjudged => "unjudged",
         /// It was not a valid review.

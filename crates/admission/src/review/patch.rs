@@ -168,7 +168,7 @@ impl JsonPatchBuilder {
             _ if annotations.is_empty() => {}
             true => annotations
                 .iter()
-                .for_each(|(name, says)| self.push("add", &PatchPath::Annotation(name), &json(says))),
+                .for_each(|(name, value)| self.push("add", &PatchPath::Annotation(name), &json(value))),
             false => self.push("add", &PatchPath::Annotations, &json(annotations)),
         }
     }

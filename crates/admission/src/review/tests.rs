@@ -43,9 +43,9 @@ fn question() -> Value {
     })
 }
 
-fn judged(verdict: ReviewVerdict, half: Half) -> (Value, Outcome) {
-    let judged = judge(half, question().to_string().as_bytes(), &Says(verdict)).unwrap();
-    (serde_json::from_slice(&judged.answer).unwrap(), judged.outcome)
+fn judged(verdict: ReviewVerdict, phase: ReviewPhase) -> (Value, Outcome) {
+    let judged = judge(phase, question().to_string().as_bytes(), &Says(verdict)).unwrap();
+    (serde_json::from_slice(&judged.body).unwrap(), judged.outcome)
 }
 
 #[test]
@@ -63,12 +63,12 @@ fn a_review_is_decoded() {
 
 #[test]
 fn a_response_has_the_required_fields_and_no_more() {
-    let (answer, outcome) = judged(ReviewVerdict::allow(), Half::Mutate);
+    let (response, outcome) = judged(ReviewVerdict::allow(), ReviewPhase::Mutate);
     let expected = json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
         "response": {"uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "allowed": true},
     });
-    assert_eq!((answer, outcome), (expected, Outcome::Allowed));
+    assert_eq!((response, outcome), (expected, Outcome::Allowed));
 }
 
 #[test]
@@ -76,36 +76,36 @@ fn a_denial_has_a_reason_and_no_patch() {
     let mut verdict = ReviewVerdict::deny("not\nfor you").warn("look");
     verdict.patch.add_tolerations(None, &[PatchedToleration::default()]);
     verdict.audit.push(("pool", "gpu".into()));
-    let (answer, outcome) = judged(verdict, Half::Mutate);
+    let (response, outcome) = judged(verdict, ReviewPhase::Mutate);
     let expected = json!({
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "allowed": false, "warnings": ["look"],
         "status": {"status": "Failure", "message": "not for you", "reason": "Forbidden", "code": 403},
         "auditAnnotations": {"pool": "gpu"},
     });
-    assert_eq!((&answer["response"], outcome), (&expected, Outcome::Denied));
+    assert_eq!((&response["response"], outcome), (&expected, Outcome::Denied));
 }
 
 #[test]
 fn only_an_object_that_may_still_change_is_patched() {
     let mut verdict = ReviewVerdict::allow();
     verdict.patch.add_tolerations(Some(1), &[PatchedToleration { key: "k", ..PatchedToleration::default() }]);
-    let (answer, outcome) = judged(verdict.clone(), Half::Mutate);
+    let (response, outcome) = judged(verdict.clone(), ReviewPhase::Mutate);
     assert_eq!(outcome, Outcome::Patched);
-    assert_eq!(answer["response"]["patchType"], "JSONPatch");
-    let (answer, outcome) = judged(verdict, Half::Validate);
+    assert_eq!(response["response"]["patchType"], "JSONPatch");
+    let (response, outcome) = judged(verdict, ReviewPhase::Validate);
     assert_eq!(outcome, Outcome::Allowed);
-    assert_eq!(answer["response"].get("patch"), None);
-    assert_eq!(answer["response"].get("patchType"), None);
+    assert_eq!(response["response"].get("patch"), None);
+    assert_eq!(response["response"].get("patchType"), None);
 }
 
 #[test]
 fn a_rule_that_panics_refuses_nothing() {
-    for half in [Half::Mutate, Half::Validate] {
-        let judged = judge(half, question().to_string().as_bytes(), &Breaks).unwrap();
+    for phase in [ReviewPhase::Mutate, ReviewPhase::Validate] {
+        let judged = judge(phase, question().to_string().as_bytes(), &Breaks).unwrap();
         assert_eq!(judged.outcome, Outcome::Panicked);
-        let answer: Value = serde_json::from_slice(&judged.answer).unwrap();
+        let response: Value = serde_json::from_slice(&judged.body).unwrap();
         let uid = "705ab4f5-6393-11e8-b7cc-42010a800002";
-        assert_eq!(answer["response"], json!({"uid": uid, "allowed": true}));
+        assert_eq!(response["response"], json!({"uid": uid, "allowed": true}));
     }
 }
 
@@ -113,5 +113,5 @@ fn a_rule_that_panics_refuses_nothing() {
 fn a_status_that_is_not_an_error_becomes_one() {
     let mut verdict = ReviewVerdict::deny("x");
     verdict.denial = Some(ReviewDenial { code: 200, ..ReviewDenial::forbidden("x") });
-    assert_eq!(judged(verdict, Half::Validate).0["response"]["status"]["code"], 403);
+    assert_eq!(judged(verdict, ReviewPhase::Validate).0["response"]["status"]["code"], 403);
 }

@@ -18,7 +18,7 @@ const MESSAGE_MAX: usize = 4096;
 /// The decision of a reviewer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReviewVerdict {
-    /// Why the object is refused; `None`: it is allowed.
+    /// Why the object is rejected; `None`: it is allowed.
     pub denial: Option<ReviewDenial>,
     /// Warnings for the requester; one line each, they are sanitized and truncated.
     pub warnings: Vec<String>,
@@ -38,7 +38,7 @@ impl ReviewVerdict {
         Self::default()
     }
 
-    /// The object is refused: 403, `Forbidden`.
+    /// The object is rejected: 403, `Forbidden`.
     pub fn deny(message: impl Into<String>) -> Self {
         Self { denial: Some(ReviewDenial::forbidden(message)), ..Self::default() }
     }
@@ -69,7 +69,7 @@ impl ReviewVerdict {
     }
 }
 
-/// Why an object is refused.
+/// Why an object is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReviewDenial {
     /// The HTTP status for the requester; anything but 4xx and 5xx becomes 403.
@@ -93,14 +93,14 @@ impl ReviewDenial {
 
 closed_label! {
     /// What a rule did.
-    Did, "did", {
+    RuleEffect, "did", {
         /// It added something to the object.
         Changed => "changed",
         /// It warned the requester.
         Warned => "warned",
-        /// It refused the object.
+        /// It rejected the object.
         Denied => "denied",
-        /// It would have refused the object, which is exempt.
+        /// It would have rejected the object, which is exempt.
         Exempted => "exempted",
         /// It could not decide, because facts were missing, and did nothing.
         Unknown => "unknown",
@@ -113,7 +113,7 @@ pub struct RuleOutcome {
     /// The rule.
     pub rule: &'static str,
     /// What it did.
-    pub did: Did,
+    pub effect: RuleEffect,
 }
 
 /// Text for people: one line without anything that controls a terminal, at most `most` characters.

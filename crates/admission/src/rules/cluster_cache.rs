@@ -60,8 +60,8 @@ struct CacheContents {
 struct CachedPools {
     /// Sorted by name.
     all: Vec<DedicatedPool>,
-    standing: Vec<PoolValidity>,
-    /// Those that are not refused, in the same order.
+    validity: Vec<PoolValidity>,
+    /// Those that are not rejected, in the same order.
     valid: Vec<DedicatedPool>,
     /// The taints of these.
     dedicated: Vec<Taint>,
@@ -166,18 +166,18 @@ fn update_list<T>(all: &mut Vec<T>, update: CacheUpdate<T>, name: impl Fn(&T) ->
 
 impl CachedPools {
     fn weigh(&mut self) {
-        self.standing =
-            assess(&self.all, None, RecordTrust::Pools).into_iter().map(|found| found.standing).collect();
-        let valid = |(_, standing): &(&DedicatedPool, &PoolValidity)| **standing != PoolValidity::Refused;
+        self.validity =
+            assess(&self.all, None, RecordTrust::Pools).into_iter().map(|found| found.validity).collect();
+        let valid = |(_, validity): &(&DedicatedPool, &PoolValidity)| **validity != PoolValidity::Rejected;
         self.valid =
-            self.all.iter().zip(&self.standing).filter(valid).map(|(pool, _)| pool.clone()).collect();
+            self.all.iter().zip(&self.validity).filter(valid).map(|(pool, _)| pool.clone()).collect();
         self.valid.retain(|pool| !pool.leaving);
         self.dedicated = self.valid.iter().flat_map(DedicatedPool::taints).collect();
     }
 
     /// The position of the pool that owns this node.
     fn of(&self, cached: &CachedNode) -> Option<usize> {
-        reconcile(&self.all, &self.standing, &cached.node, RecordTrust::Pools).pool
+        reconcile(&self.all, &self.validity, &cached.node, RecordTrust::Pools).pool
     }
 }
 

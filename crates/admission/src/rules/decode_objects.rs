@@ -30,7 +30,7 @@ const REASON_MAX: usize = 200;
 #[derive(Debug)]
 pub(super) struct ReviewedPod<'a> {
     /// The input of the rules; its namespace is that of the request.
-    pub(super) asked: AdmittedPod,
+    pub(super) requested: AdmittedPod,
     /// Which of the fields that a patch may change exist.
     pub(super) shape: PresentFields<'a>,
 }
@@ -95,7 +95,7 @@ pub(super) fn pod(raw: &RawValue) -> Result<ReviewedPod<'_>, InvalidReview> {
     };
     let annotations = metadata.annotations.as_ref();
     let text = |text: &Option<Text<'_>>| text.as_ref().map(Box::from);
-    let mut asked = AdmittedPod {
+    let mut requested = AdmittedPod {
         identity: PodIdentity {
             namespace: Box::default(),
             service_account: (&spec.service_account_name).into(),
@@ -104,7 +104,7 @@ pub(super) fn pod(raw: &RawValue) -> Result<ReviewedPod<'_>, InvalidReview> {
             mirror: annotations.is_some_and(|annotations| annotations.mirror),
             made_for: annotations.map(|annotations| (&annotations.made_for).into()).unwrap_or_default(),
         },
-        asked: annotations.map_or_else(RequestedSeconds::default, |annotations| RequestedSeconds {
+        requested: annotations.map_or_else(RequestedSeconds::default, |annotations| RequestedSeconds {
             not_ready: text(&annotations.not_ready),
             unreachable: text(&annotations.unreachable),
         }),
@@ -117,26 +117,26 @@ pub(super) fn pod(raw: &RawValue) -> Result<ReviewedPod<'_>, InvalidReview> {
         node_selector: spec.node_selector.labels(),
         ..AdmittedPod::default()
     };
-    containers(&spec, &mut asked);
+    containers(&spec, &mut requested);
     if let Some(Fields(AffinityJson { node_affinity, .. })) = spec.affinity.0 {
         shape.affinity = true;
         shape.node_affinity = node_affinity.is_some();
         let Fields(nodes) = node_affinity.unwrap_or_default();
-        asked.prefers = !nodes.preferred.is_empty();
+        requested.prefers = !nodes.preferred.is_empty();
         let terms = |terms: Vec<_>| terms.into_iter().map(NodeTerm::from).collect();
-        asked.required = nodes.required.map(|Fields(required)| terms(required.node_selector_terms.0));
+        requested.required = nodes.required.map(|Fields(required)| terms(required.node_selector_terms.0));
     }
-    Ok(ReviewedPod { asked, shape })
+    Ok(ReviewedPod { requested, shape })
 }
 
-fn containers(spec: &PodSpecJson<'_, Whole>, asked: &mut AdmittedPod) {
+fn containers(spec: &PodSpecJson<'_, Whole>, requested: &mut AdmittedPod) {
     let all = spec.containers.iter().chain(&**spec.init_containers);
-    asked.best_effort = !has_a_class(&spec.resources);
+    requested.best_effort = !has_a_class(&spec.resources);
     for container in all {
-        asked.best_effort &= !has_a_class(&container.resources);
+        requested.best_effort &= !has_a_class(&container.resources);
         // Names with a domain: extended resources may be among them.
         let names = container.resources.requests.0.iter().map(|(name, _)| name);
-        asked.resources.extend(names.filter(|name| name.contains('/')).map(Box::from));
+        requested.resources.extend(names.filter(|name| name.contains('/')).map(Box::from));
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn patch(
     if made.required != pod.required {
         nodes(&mut patch, shape, pod.required.as_deref(), made.required.as_deref().unwrap_or_default());
     }
-    let made_for = made.made_for.iter().map(|says| (MADE_FOR, says.clone()));
+    let made_for = made.made_for.iter().map(|value| (MADE_FOR, value.clone()));
     let guard = made.guard.iter().map(|record| (GUARD, encode_guard(record)));
     patch.annotate(shape.annotations, &made_for.chain(guard).collect());
     Ok(patch)

@@ -3,7 +3,7 @@
 //! - Invariant: memory follows what is kept, not what was received or announced.
 
 use super::memory_budget::{BodyMemoryBudget, BodyReservation, BudgetExceeded};
-use crate::metrics::Refused;
+use crate::metrics::UnreviewedReason;
 use crate::review::{FilteredReview, InvalidReview, ReviewFilter};
 use crate::settings::ServerLimits;
 use bytes::Bytes;
@@ -22,7 +22,7 @@ const UNWANTED_MAX: u64 = 16 << 20;
 #[derive(Debug)]
 pub(super) enum BodyError {
     TooLarge(Option<FilteredReview>),
-    Late(Option<FilteredReview>),
+    TimedOut(Option<FilteredReview>),
     Crowded(Option<FilteredReview>),
     Broken,
     Malformed(InvalidReview),
@@ -40,11 +40,11 @@ impl From<InvalidReview> for BodyError {
     }
 }
 
-impl From<&BodyError> for Refused {
-    fn from(lacking: &BodyError) -> Self {
-        match lacking {
+impl From<&BodyError> for UnreviewedReason {
+    fn from(unread_body_response: &BodyError) -> Self {
+        match unread_body_response {
             BodyError::TooLarge(_) => Self::TooLarge,
-            BodyError::Late(_) => Self::Late,
+            BodyError::TimedOut(_) => Self::TimedOut,
             BodyError::Crowded(_) => Self::Crowded,
             BodyError::Broken | BodyError::Malformed(_) => Self::Broken,
         }
@@ -76,35 +76,35 @@ pub(super) async fn read<B>(
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let mut reading = BodyReader { sieve: ReviewFilter::default(), read: 0, most: limits.body_bytes };
+    let mut reading = BodyReader { filter: ReviewFilter::default(), read: 0, most: limits.body_bytes };
     // Most bodies are available as soon as their head is.
     if let Poll::Ready(frame) = poll_fn(|cx| Poll::Ready(Pin::new(&mut *body).poll_frame(cx))).await {
         match frame {
-            None => return Ok(ReviewBody { filtered: reading.sieve.finish()?, share: None }),
+            None => return Ok(ReviewBody { filtered: reading.filter.finish()?, share: None }),
             Some(Err(_)) => return Err(BodyError::Broken),
             Some(Ok(frame)) => {
                 reading.goes_on(&frame.into_data().unwrap_or_default())?;
                 if body.is_end_stream() {
-                    return Ok(ReviewBody { filtered: reading.sieve.finish()?, share: None });
+                    return Ok(ReviewBody { filtered: reading.filter.finish()?, share: None });
                 }
             }
         }
     }
     let share = budget.begin()?;
     let ended = tokio::select! {
-        ended = timeout(limits.body, reading.until_the_end(body, &share)) => ended.unwrap_or(Err(BodyError::Late(None))),
+        ended = timeout(limits.body, reading.until_the_end(body, &share)) => ended.unwrap_or(Err(BodyError::TimedOut(None))),
         () = share.is_given_up() => Err(BodyError::Crowded(None)),
     };
     match ended {
-        Ok(()) => Ok(ReviewBody { filtered: reading.sieve.finish()?, share: Some(share) }),
-        Err(BodyError::Late(_)) => Err(BodyError::Late(reading.sieve.broken_off())),
-        Err(BodyError::Crowded(_)) => Err(BodyError::Crowded(reading.sieve.broken_off())),
+        Ok(()) => Ok(ReviewBody { filtered: reading.filter.finish()?, share: Some(share) }),
+        Err(BodyError::TimedOut(_)) => Err(BodyError::TimedOut(reading.filter.broken_off())),
+        Err(BodyError::Crowded(_)) => Err(BodyError::Crowded(reading.filter.broken_off())),
         Err(other) => Err(other),
     }
 }
 
 struct BodyReader {
-    sieve: ReviewFilter,
+    filter: ReviewFilter,
     read: usize,
     most: usize,
 }
@@ -113,10 +113,10 @@ impl BodyReader {
     fn goes_on(&mut self, data: &[u8]) -> Result<(), BodyError> {
         self.read += data.len();
         if self.read > self.most {
-            let sieve = std::mem::take(&mut self.sieve);
-            return Err(BodyError::TooLarge(sieve.broken_off()));
+            let filter = std::mem::take(&mut self.filter);
+            return Err(BodyError::TooLarge(filter.broken_off()));
         }
-        Ok(self.sieve.push(data)?)
+        Ok(self.filter.push(data)?)
     }
 
     async fn until_the_end<B>(&mut self, body: &mut B, share: &BodyReservation) -> Result<(), BodyError>
@@ -126,7 +126,7 @@ impl BodyReader {
         while let Some(frame) = body.frame().await {
             let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
             self.goes_on(&data)?;
-            share.hold(self.sieve.memory())?;
+            share.hold(self.filter.memory())?;
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl BodyReader {
 
 /// Reads and discards an unneeded body. A client that gets a response while it still sends may never receive it,
 /// because the connection has to be closed.
-pub(super) async fn throw_away<B>(body: &mut B, limits: &ServerLimits)
+pub(super) async fn discard_body<B>(body: &mut B, limits: &ServerLimits)
 where
     B: Body<Data = Bytes> + Unpin,
 {

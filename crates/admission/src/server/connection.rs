@@ -6,7 +6,7 @@
 use super::ConnectionContext;
 use super::memory_budget::BUFFER;
 use super::route;
-use crate::metrics::Ended;
+use crate::metrics::ConnectionEnd;
 use crate::settings::ServerLimits;
 use bytes::Bytes;
 use http_body_util::Full;
@@ -60,15 +60,15 @@ async fn serve_requests(
     guard: ConnectionGuard,
     common: &Arc<ConnectionContext>,
     closes: watch::Receiver<bool>,
-) -> Result<(), Ended> {
+) -> Result<(), ConnectionEnd> {
     let limits = common.limits;
-    let acceptor = acceptor.ok_or(Ended::NoCertificate)?;
+    let acceptor = acceptor.ok_or(ConnectionEnd::NoCertificate)?;
     let stream = TimeoutStream::new(stream, limits.stall);
     let narrow = |tls: &mut rustls::ServerConnection| tls.set_buffer_limit(Some(BUFFER));
     let handshake = timeout(limits.head, acceptor.accept_with(stream, narrow));
     let stream = tokio::select! {
-        done = handshake => done.ok().and_then(Result::ok).ok_or(Ended::Handshake)?,
-        () = guard.closed_by_limit() => return Err(Ended::Displaced),
+        done = handshake => done.ok().and_then(Result::ok).ok_or(ConnectionEnd::Handshake)?,
+        () = guard.closed_by_limit() => return Err(ConnectionEnd::Displaced),
     };
     guard.on_handshake_done();
     let (stream, connection) =
@@ -78,7 +78,7 @@ async fn serve_requests(
         let (connection, common) = (Arc::clone(&connection_ref), Arc::clone(&context));
         async move {
             connection.has_request.store(true, Ordering::Relaxed);
-            Ok::<_, Infallible>(route::answer(request, &common, &connection.guard).await)
+            Ok::<_, Infallible>(route::response(request, &common, &connection.guard).await)
         }
     });
     serve_until_closed(http_of(&limits).serve_connection(stream, service), &connection, limits, closes).await
@@ -90,7 +90,7 @@ async fn serve_until_closed<S>(
     connection: &ActiveConnection,
     limits: ServerLimits,
     mut closes: watch::Receiver<bool>,
-) -> Result<(), Ended>
+) -> Result<(), ConnectionEnd>
 where
     S: HttpService<Incoming, ResBody = Full<Bytes>, Error = Infallible>,
 {
@@ -104,8 +104,8 @@ where
     let reason = tokio::select! {
         // How it ends does not matter here.
         _ = &mut serving => return Ok(()),
-        () = no_request => return Err(Ended::Mute),
-        () = connection.guard.closed_by_limit() => Err(Ended::Displaced),
+        () = no_request => return Err(ConnectionEnd::Silent),
+        () = connection.guard.closed_by_limit() => Err(ConnectionEnd::Displaced),
         // An error means that the server is gone, which is the same.
         _ = closes.wait_for(|&closes| closes) => Ok(()),
     };

@@ -30,8 +30,8 @@ const IDLE: usize = 24 << 20;
 
 /// Asserts that clients cannot use more memory than the container has.
 const _: () = {
-    let ServerLimits { connections, bodies_bytes, answers_bytes, .. } = ServerLimits::STANDARD;
-    assert!(IDLE + connections * CONNECTION + bodies_bytes + answers_bytes + JUDGING < CONTAINER);
+    let ServerLimits { connections, bodies_bytes, responses_bytes, .. } = ServerLimits::STANDARD;
+    assert!(IDLE + connections * CONNECTION + bodies_bytes + responses_bytes + JUDGING < CONTAINER);
 };
 
 /// The memory budget.

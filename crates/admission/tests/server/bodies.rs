@@ -41,15 +41,15 @@ async fn the_longest_possible_body_is_answered_and_a_longer_one_refused_by_its_h
     }
     assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"too_large\"}"), 2.0);
     let nothing = format!("[{}", " ".repeat(LONGEST));
-    let (status, said) = Client::connect(&stage).await.post("/validate", nothing).await;
-    assert_eq!((status, &*said), (413, "the body has more than 38797312 bytes\n"));
+    let (status, message) = Client::connect(&stage).await.post("/validate", nothing).await;
+    assert_eq!((status, &*message), (413, "the body has more than 38797312 bytes\n"));
 }
 
 #[tokio::test]
 async fn a_long_body_is_not_stored_with_or_without_an_announced_length() {
     // The memory of all incomplete bodies is counted as it grows; a thousandth of one of these would be too much.
     let stage = Stage::set(ServerLimits { bodies_bytes: 32 << 10, ..limits() }).await;
-    stage.answers().await;
+    stage.response_budget().await;
     let (head, tail) =
         question("unjudged", 0).split_once("}}}}").map(|(head, _)| (head.to_owned(), "}}}}")).unwrap();
     let chunk = |bytes: &[u8]| [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
@@ -69,9 +69,9 @@ async fn a_long_body_is_not_stored_with_or_without_an_announced_length() {
         streams.push(stream);
     }
     for stream in &mut streams {
-        let mut answer = [0; 12];
-        timeout(PATIENCE, stream.read_exact(&mut answer)).await.expect("no answer").unwrap();
-        assert_eq!(&answer, b"HTTP/1.1 200");
+        let mut response = [0; 12];
+        timeout(PATIENCE, stream.read_exact(&mut response)).await.expect("no answer").unwrap();
+        assert_eq!(&response, b"HTTP/1.1 200");
     }
     assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"crowded\"}"), 0.0);
     // A client that sends `Expect: 100-continue` does not have to send the body at all.
@@ -90,19 +90,19 @@ async fn a_body_that_arrives_byte_by_byte_is_given_up_in_time_and_delays_no_othe
     let mut stream = stage.tls().await;
     stream.write_all(&head(1000)).await.unwrap();
     let began = std::time::Instant::now();
-    let mut answer = vec![0; 4096];
+    let mut response = vec![0; 4096];
     let count = loop {
         let _ = stream.write_all(b" ").await;
-        if let Ok(read) = timeout(Duration::from_millis(10), stream.read(&mut answer)).await {
+        if let Ok(read) = timeout(Duration::from_millis(10), stream.read(&mut response)).await {
             break read.unwrap();
         }
         assert!(began.elapsed() < PATIENCE, "the server waits without end");
     };
-    let answer = String::from_utf8_lossy(&answer[..count]);
-    assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
-    assert!(answer.ends_with("the body did not arrive within 400ms\n"), "{answer}");
+    let response = String::from_utf8_lossy(&response[..count]);
+    assert!(response.starts_with("HTTP/1.1 408"), "{response}");
+    assert!(response.ends_with("the body did not arrive within 400ms\n"), "{response}");
     assert!(began.elapsed() >= SHORT / 2, "too early: {:?}", began.elapsed());
-    assert!(stage.answers().await < PATIENCE);
+    assert!(stage.response_budget().await < PATIENCE);
     assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"late\"}"), 1.0);
 }
 
@@ -122,15 +122,15 @@ async fn too_many_incomplete_bodies_cost_only_the_slowest() {
     }
     stage.reaches("taintward_webhook_refused_requests_total{reason=\"crowded\"}", 4.0).await;
     // Its uid has arrived, and it gets a response.
-    let mut answer = [0; 1000];
-    let length = timeout(PATIENCE, slow[0].read(&mut answer)).await.expect("no answer").unwrap();
-    let answer = String::from_utf8_lossy(&answer[..length]);
-    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"allowed\":false"), "{answer}");
+    let mut response = [0; 1000];
+    let length = timeout(PATIENCE, slow[0].read(&mut response)).await.expect("no answer").unwrap();
+    let response = String::from_utf8_lossy(&response[..length]);
+    assert!(response.starts_with("HTTP/1.1 200") && response.contains("\"allowed\":false"), "{response}");
     // A good one as large succeeds, as do small ones, and long ones of which little is kept.
     let mut client = Client::connect(&stage).await;
     assert_eq!(client.post("/mutate", kept(500_000)).await.0, 200);
     assert_eq!(client.post("/mutate", question("a", 3_000_000)).await.0, 200);
-    assert!(stage.answers().await < PATIENCE);
+    assert!(stage.response_budget().await < PATIENCE);
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn interrupted_bodies_and_vanished_clients_leave_nothing_behind() {
         drop(stream);
     }
     stage.becomes("taintward_webhook_connections", 0.0).await;
-    assert!(stage.answers().await < PATIENCE);
+    assert!(stage.response_budget().await < PATIENCE);
 }
 
 #[tokio::test]
@@ -155,19 +155,19 @@ async fn a_client_that_does_not_read_is_cut_off() {
     let flood = async { while stream.write_all(&many).await.is_ok() {} };
     timeout(PATIENCE, flood).await.expect("the server waits without end");
     stage.becomes("taintward_webhook_connections", 0.0).await;
-    assert!(stage.answers().await < PATIENCE);
+    assert!(stage.response_budget().await < PATIENCE);
 }
 
 #[tokio::test]
 async fn reviews_of_many_clients_at_the_same_time_are_all_answered() {
     let stage = Arc::new(Stage::set(limits()).await);
-    let asked = (0..200).map(|_| {
+    let requested = (0..200).map(|_| {
         let stage = Arc::clone(&stage);
         tokio::spawn(
             async move { Client::connect(&stage).await.post("/mutate", question("a", 30_000)).await.0 },
         )
     });
-    for answered in asked.collect::<Vec<_>>() {
-        assert_eq!(answered.await.unwrap(), 200);
+    for responded in requested.collect::<Vec<_>>() {
+        assert_eq!(responded.await.unwrap(), 200);
     }
 }

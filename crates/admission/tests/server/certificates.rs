@@ -22,28 +22,28 @@ async fn is_shown(stage: &Stage, root: &[u8]) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_renewal_under_load_loses_no_response() {
     let stage = Arc::new(Stage::set(limits()).await);
-    let (done, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let (done, responded) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let load: Vec<_> = (0..4)
         .map(|_| {
-            let (stage, done, answered) = (stage.clone(), done.clone(), answered.clone());
+            let (stage, done, responded) = (stage.clone(), done.clone(), responded.clone());
             tokio::spawn(async move {
                 let mut client = Client::connect(&stage).await;
                 while !done.load(Ordering::Relaxed) {
                     assert_eq!(client.post("/mutate", question("a", 2000)).await.0, 200);
-                    answered.fetch_add(1, Ordering::Relaxed);
+                    responded.fetch_add(1, Ordering::Relaxed);
                 }
             })
         })
         .collect();
     let mut before = stage.root.clone();
     for _ in 0..3 {
-        let so_far = answered.load(Ordering::Relaxed);
+        let so_far = responded.load(Ordering::Relaxed);
         let root = stage.files.renew(1, 90);
         is_shown(&stage, &root).await;
         assert!(connect(stage.address, &before).await.is_err(), "the old one is no longer served");
         before = root;
         let goes_on = async {
-            while answered.load(Ordering::Relaxed) < so_far + 20 {
+            while responded.load(Ordering::Relaxed) < so_far + 20 {
                 sleep(Duration::from_millis(1)).await;
             }
         };
@@ -112,13 +112,13 @@ async fn a_server_does_not_start_with_an_unusable_certificate() {
         };
         WebhookListener::open(&settings, clock).await.map(drop).map_err(|error| error.to_string())
     };
-    let said = open().await.unwrap_err();
-    assert!(said.ends_with("--tls-cert-file must name a PEM file"), "{said}");
+    let message = open().await.unwrap_err();
+    assert!(message.ends_with("--tls-cert-file must name a PEM file"), "{message}");
     files.renew(90, -1);
-    let said = open().await.unwrap_err();
+    let message = open().await.unwrap_err();
     let (cause, remedy) = ("it has expired", "replace it, or correct the clock of this machine");
     assert_eq!(
-        said,
+        message,
         format!("the certificate given with --tls-cert-file is not valid now: {cause}; {remedy}")
     );
     files.renew(1, 1);

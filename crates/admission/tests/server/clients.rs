@@ -36,16 +36,16 @@ fn signed_for(
 }
 
 /// The response to a health request; empty from a server that closes the connection. With TLS 1.3 a client learns only
-/// by reading that it is refused.
-async fn asked(stage: &Stage, identity: Option<&Identity>) -> String {
-    let answer = async {
+/// by reading that it is rejected.
+async fn requested(stage: &Stage, identity: Option<&Identity>) -> String {
+    let response = async {
         let mut stream = connect_as(stage.address, &stage.root, &BOTH, identity).await?;
         stream.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await?;
-        std::io::Result::Ok(String::from_utf8_lossy(&answer).into_owned())
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).await?;
+        std::io::Result::Ok(String::from_utf8_lossy(&response).into_owned())
     };
-    timeout(PATIENCE, answer).await.expect("an end").unwrap_or_default()
+    timeout(PATIENCE, response).await.expect("an end").unwrap_or_default()
 }
 
 #[tokio::test]
@@ -57,20 +57,20 @@ async fn only_clients_with_a_certificate_of_the_authority_are_accepted() {
     let mut stage = Stage::demanding(limits(), ClientCaSettings { file, names: Vec::new() }).await;
     let client = rcgen::ExtendedKeyUsagePurpose::ClientAuth;
     let known = signed(&ours, client.clone());
-    let answer = asked(&stage, Some(&known)).await;
-    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    let response = requested(&stage, Some(&known)).await;
+    assert!(response.starts_with("HTTP/1.1 200 OK"), "{response}");
     let server = signed(&ours, rcgen::ExtendedKeyUsagePurpose::ServerAuth);
     for (who, identity) in
         [("nobody", None), ("a stranger", Some(&signed(&theirs, client))), ("a server", Some(&server))]
     {
-        assert_eq!(asked(&stage, identity).await, "", "{who}");
+        assert_eq!(requested(&stage, identity).await, "", "{who}");
     }
     stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 3.0).await;
     // Another serving certificate makes the same demand.
     stage.root = stage.files.renew(1, 90);
     stage.reaches("taintward_webhook_certificate_reloads_total", 2.0).await;
-    assert_eq!(asked(&stage, None).await, "");
-    assert!(asked(&stage, Some(&known)).await.starts_with("HTTP/1.1 200 OK"));
+    assert_eq!(requested(&stage, None).await, "");
+    assert!(requested(&stage, Some(&known)).await.starts_with("HTTP/1.1 200 OK"));
 }
 
 #[tokio::test]
@@ -91,16 +91,16 @@ async fn of_these_only_clients_with_an_allowed_name() {
         (&[], false),
     ] {
         let who = signed_for(names, &ours, client.clone());
-        let answer = asked(&stage, Some(&who)).await;
-        assert_eq!(answer.starts_with("HTTP/1.1 200 OK"), is_let_in, "{names:?}: {answer}");
+        let response = requested(&stage, Some(&who)).await;
+        assert_eq!(response.starts_with("HTTP/1.1 200 OK"), is_let_in, "{names:?}: {response}");
     }
-    assert_eq!(asked(&stage, None).await, "");
+    assert_eq!(requested(&stage, None).await, "");
 }
 
 #[tokio::test]
 async fn without_a_file_all_clients_are_accepted_and_an_unusable_file_is_an_error() {
     let stage = Stage::set(limits()).await;
-    assert!(asked(&stage, None).await.starts_with("HTTP/1.1 200 OK"));
+    assert!(requested(&stage, None).await.starts_with("HTTP/1.1 200 OK"));
     let files = Files::new("no-authorities");
     files.renew(1, 90);
     for content in [None, Some(""), Some("garbage")] {
@@ -120,8 +120,8 @@ async fn without_a_file_all_clients_are_accepted_and_an_unusable_file_is_an_erro
             limits: limits(),
         };
         let clock = std::sync::Arc::new(|| taintward_core::time::Wall::from_secs(1_800_000_000));
-        let said = WebhookListener::open(&settings, clock).await.err().map(|error| error.to_string());
-        let said = said.unwrap_or_default();
-        assert!(said.contains("--client-ca-file must name"), "{content:?}: {said}");
+        let message = WebhookListener::open(&settings, clock).await.err().map(|error| error.to_string());
+        let message = message.unwrap_or_default();
+        assert!(message.contains("--client-ca-file must name"), "{content:?}: {message}");
     }
 }

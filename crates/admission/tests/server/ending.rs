@@ -26,9 +26,9 @@ async fn requests_in_flight_complete_and_idle_connections_are_closed() {
     assert!(ended.is_ok() && rest.is_empty(), "an idle connection stays open");
     assert!(!stage.served.is_finished(), "a request is in flight");
     busy.write_all(&body.as_bytes()[50_000..]).await.unwrap();
-    let mut answer = String::new();
-    timeout(PATIENCE, busy.read_to_string(&mut answer)).await.expect("no end").unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("connection: close"), "{answer}");
+    let mut response = String::new();
+    timeout(PATIENCE, busy.read_to_string(&mut response)).await.expect("no end").unwrap();
+    assert!(response.starts_with("HTTP/1.1 200") && response.contains("connection: close"), "{response}");
     timeout(PATIENCE, &mut stage.served).await.expect("it does not end").unwrap();
     assert!(tokio::net::TcpStream::connect(stage.address).await.is_err(), "the port is closed");
 }
@@ -39,12 +39,12 @@ async fn new_connections_are_taken_for_a_while_after_the_request_to_stop() {
     stage.ask_to_stop();
     let mut client = Client::connect(&stage).await;
     assert_eq!(client.post("/mutate", question("a", 1)).await.0, 200);
-    let told = async {
+    let reported = async {
         while client.get("/readyz").await.0 == 200 {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(PATIENCE, told).await.expect("readiness does not change");
+    timeout(PATIENCE, reported).await.expect("readiness does not change");
     drop(client);
     timeout(PATIENCE, &mut stage.served).await.expect("it does not end").unwrap();
 }

@@ -131,14 +131,14 @@ async fn good_reviews_are_answered_under_all_attacks_at_the_same_time() {
         }
     };
     tokio::time::timeout(PATIENCE, begun).await.unwrap();
-    let mut said = Vec::new();
+    let mut message = Vec::new();
     for _ in 0..TRIES {
         let mut took = round(&stage).await;
         took.sort();
-        let (asked, median, late) = (took.len(), took[took.len() / 2], took[took.len() * 99 / 100]);
+        let (requested, median, late) = (took.len(), took[took.len() / 2], took[took.len() * 99 / 100]);
         let (churned, healthy) = (on.churned.load(Ordering::Relaxed), on.healthy.load(Ordering::Relaxed));
-        said.push(format!(
-            "{asked} good questions, p50 {median:?}, p99 {late:?}; {churned} new connections, {healthy} answers about health"
+        message.push(format!(
+            "{requested} good questions, p50 {median:?}, p99 {late:?}; {churned} new connections, {healthy} answers about health"
         ));
         if late < LIMIT {
             break;
@@ -146,8 +146,8 @@ async fn good_reviews_are_answered_under_all_attacks_at_the_same_time() {
     }
     let _ = enough.send(());
     attackers.join().unwrap();
-    println!("{said:#?}");
-    assert!(said.len() < TRIES, "{said:#?}");
+    println!("{message:#?}");
+    assert!(message.len() < TRIES, "{message:#?}");
 }
 
 /// How long good reviews take, every second one on a connection of its own.
@@ -155,13 +155,13 @@ async fn round(stage: &Stage) -> Vec<Duration> {
     let mut kept = Client::connect(stage).await;
     let (mut took, began) = (Vec::new(), Instant::now());
     while began.elapsed() < LASTS {
-        let asked = Instant::now();
+        let requested = Instant::now();
         if took.len() % 2 == 0 {
-            stage.answers().await;
+            stage.response_budget().await;
         } else {
             assert_eq!(kept.post("/validate", question("a", 2000)).await.0, 200);
         }
-        took.push(asked.elapsed());
+        took.push(requested.elapsed());
         sleep(Duration::from_millis(10)).await;
     }
     took

@@ -16,7 +16,7 @@ const SOON: Duration = Duration::from_secs(1);
 async fn soon(stage: &Stage) {
     let mut took = Vec::new();
     for _ in 0..5 {
-        took.push(stage.answers().await);
+        took.push(stage.response_budget().await);
     }
     assert!(took.iter().any(|took| *took < SOON), "{took:?}");
 }
@@ -33,11 +33,11 @@ async fn silent_clients_are_closed_before_and_after_the_handshake() {
     let began = Instant::now();
     let mut mute = TcpStream::connect(stage.address).await.unwrap();
     let mut shaken = stage.tls().await;
-    let mut half = stage.tls().await;
-    half.write_all(b"POST /mutate HTTP/1.1\r\nhost:").await.unwrap();
+    let mut phase = stage.tls().await;
+    phase.write_all(b"POST /mutate HTTP/1.1\r\nhost:").await.unwrap();
     let mut good = Client::connect(&stage).await;
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
-    assert!(ends(&mut mute).await && ends(&mut shaken).await && ends(&mut half).await);
+    assert!(ends(&mut mute).await && ends(&mut shaken).await && ends(&mut phase).await);
     assert!(began.elapsed() >= SHORT, "too early: {:?}", began.elapsed());
     stage.becomes("taintward_webhook_ended_connections_total{reason=\"mute\"}", 2.0).await;
     stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 1.0).await;

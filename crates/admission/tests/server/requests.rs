@@ -50,9 +50,9 @@ async fn a_clients_error_is_reported_in_one_line() {
         (json(Method::POST, "/mutate", "application/jsonx", "{}"), 415),
     ] {
         let what = format!("{} {}", request.method(), request.uri());
-        let (is, said) = client.send(request).await.unwrap();
-        assert_eq!(is, status, "{what}: {said}");
-        assert_eq!(said.matches('\n').count(), 1, "{what}: {said}");
+        let (is, message) = client.send(request).await.unwrap();
+        assert_eq!(is, status, "{what}: {message}");
+        assert_eq!(message.matches('\n').count(), 1, "{what}: {message}");
     }
     let mut packed = post("/mutate", "{}".into());
     packed.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
@@ -82,14 +82,21 @@ async fn health_and_metrics_have_a_port_of_their_own_or_share_that_of_the_review
         assert!(text.contains(&until), "{text}");
         // The certificate expires: the server is not ready, but a restart would not help.
         stage.now.store(1_800_000_000 + 91 * 86_400, std::sync::atomic::Ordering::Relaxed);
-        let (status, said) = get("/readyz").await;
+        let (status, message) = get("/readyz").await;
         assert_eq!(status, 500);
-        assert!(said.contains("[-]certificate failed: the current certificate is not valid now\n"), "{said}");
+        assert!(
+            message.contains("[-]certificate failed: the current certificate is not valid now\n"),
+            "{message}"
+        );
         assert_eq!(get("/livez").await.0, 200);
         if own {
             for path in ["/healthz", "/livez", "/readyz", "/metrics"] {
-                let (status, said) = client.get(path).await;
-                assert_eq!((status, said.matches("--metrics-port").count()), (404, 1), "{path}: {said}");
+                let (status, message) = client.get(path).await;
+                assert_eq!(
+                    (status, message.matches("--metrics-port").count()),
+                    (404, 1),
+                    "{path}: {message}"
+                );
             }
             assert_eq!(client.post("/mutate", question("a", 1)).await.0, 200);
         }
@@ -102,22 +109,22 @@ async fn health_and_metrics_have_a_port_of_their_own_or_share_that_of_the_review
 async fn a_review_ahead_of_the_watch_waits_for_it_and_not_indefinitely() {
     let mut stage = Stage::set(limits()).await;
     let mut client = Client::connect(&stage).await;
-    let asked = client.send(post("/mutate", question("young-3", 0)));
-    let (status, said) = asked.await.unwrap();
-    assert!(status == 200 && said.contains("patch"), "{said}");
-    let (status, said) = client.send(post("/mutate", question("young-for-ever", 0))).await.unwrap();
-    assert!(status == 200 && !said.contains("patch"), "{said}");
-    let answers = stage.value("taintward_webhook_reviews_total{path=\"mutate\",outcome=\"patched\"}");
-    assert_eq!(answers, 1.0, "one review, one response");
+    let requested = client.send(post("/mutate", question("young-3", 0)));
+    let (status, message) = requested.await.unwrap();
+    assert!(status == 200 && message.contains("patch"), "{message}");
+    let (status, message) = client.send(post("/mutate", question("young-for-ever", 0))).await.unwrap();
+    assert!(status == 200 && !message.contains("patch"), "{message}");
+    let response_budget = stage.value("taintward_webhook_reviews_total{path=\"mutate\",outcome=\"patched\"}");
+    assert_eq!(response_budget, 1.0, "one review, one response");
     stage.ask_to_stop();
 }
 
 async fn plain(address: SocketAddr, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
     (head[9..12].parse().unwrap(), body.to_owned())
 }
 
@@ -141,14 +148,14 @@ async fn old_tls_no_tls_and_invalid_data_get_no_response() {
     let length = u8::try_from(hello.len()).unwrap();
     let hello = [&[1, 0, 0, length][..], &hello].concat();
     let record = [&[22, 3, 1, 0, u8::try_from(hello.len()).unwrap()][..], &hello].concat();
-    let answer = said(stage.address, &record).await;
-    assert_eq!(answer.first(), Some(&21), "an alert: {answer:?}");
-    assert_eq!(answer.last(), Some(&70), "protocol_version: {answer:?}");
+    let response = message(stage.address, &record).await;
+    assert_eq!(response.first(), Some(&21), "an alert: {response:?}");
+    assert_eq!(response.last(), Some(&70), "protocol_version: {response:?}");
     for nonsense in [&b"POST /mutate HTTP/1.1\r\nhost: x\r\n\r\n"[..], &[0; 100], &[22, 3, 1, 0xff, 0xff]] {
-        assert!(!String::from_utf8_lossy(&said(stage.address, nonsense).await).contains("HTTP"));
+        assert!(!String::from_utf8_lossy(&message(stage.address, nonsense).await).contains("HTTP"));
     }
     stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 4.0).await;
-    assert!(stage.answers().await < Duration::from_secs(20));
+    assert!(stage.response_budget().await < Duration::from_secs(20));
     for other in [&b"spdy/3"[..], b"h2"] {
         assert!(connect_as(stage.address, &stage.root, &[other], None).await.is_err(), "no common protocol");
     }
@@ -156,11 +163,11 @@ async fn old_tls_no_tls_and_invalid_data_get_no_response() {
     assert_eq!(both.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]), "a supported protocol is accepted");
 }
 
-async fn said(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+async fn message(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(bytes).await.unwrap();
     let _ = stream.shutdown().await;
-    let mut answer = Vec::new();
-    let _ = tokio::time::timeout(SHORT * 20, stream.read_to_end(&mut answer)).await.expect("no end");
-    answer
+    let mut response = Vec::new();
+    let _ = tokio::time::timeout(SHORT * 20, stream.read_to_end(&mut response)).await.expect("no end");
+    response
 }

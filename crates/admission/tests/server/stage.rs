@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use taintward_admission::metrics::WebhookMetrics;
 use taintward_admission::review::{
-    AdmissionRequest, Did, InvalidReview, JsonPatchBuilder, PatchedToleration, ReviewVerdict, Reviewer,
-    RuleOutcome,
+    AdmissionRequest, InvalidReview, JsonPatchBuilder, PatchedToleration, ReviewVerdict, Reviewer,
+    RuleEffect, RuleOutcome,
 };
 use taintward_admission::server::{WallClock, WebhookListener, WebhookService};
 use taintward_admission::settings::*;
@@ -49,18 +49,18 @@ pub(crate) fn limits() -> ServerLimits {
     }
 }
 
-/// Adds a toleration, and reports a rule as unknown; panics for the pod `breaks`, refuses the pod `refused`, and
+/// Adds a toleration, and reports a rule as unknown; panics for the pod `breaks`, rejects the pod `unreviewed`, and
 /// `unjudged` if it cannot be judged. It knows `young-3` at the third call, and `young-for-ever` never.
 #[derive(Default)]
 struct Rules {
-    asked: AtomicUsize,
+    requested: AtomicUsize,
 }
 
 impl Reviewer for Rules {
     fn mutate(&self, request: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
         assert_ne!(request.name, "breaks", "told to");
-        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
-        if request.name == "young-for-ever" || (request.name == "young-3" && asked < 3) {
+        let requested = self.requested.fetch_add(1, Ordering::Relaxed) + 1;
+        if request.name == "young-for-ever" || (request.name == "young-3" && requested < 3) {
             return Ok(ReviewVerdict { is_early: true, ..ReviewVerdict::allow() });
         }
         let mut patch = JsonPatchBuilder::default();
@@ -70,12 +70,12 @@ impl Reviewer for Rules {
         );
         Ok(ReviewVerdict {
             patch,
-            notes: vec![RuleOutcome { rule: "pool", did: Did::Unknown }],
+            notes: vec![RuleOutcome { rule: "pool", effect: RuleEffect::Unknown }],
             ..ReviewVerdict::default()
         })
     }
 
-    fn keeps_out(&self, request: &AdmissionRequest<'_>) -> Option<&'static str> {
+    fn denial_if_unjudged(&self, request: &AdmissionRequest<'_>) -> Option<&'static str> {
         (request.name == "unjudged").then_some("told to")
     }
 
@@ -227,13 +227,13 @@ impl Stage {
     pub(crate) async fn raw(&self, bytes: &[u8]) -> String {
         let mut stream = self.tls().await;
         stream.write_all(bytes).await.unwrap();
-        let mut answer = Vec::new();
-        let _ = timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("no end");
-        String::from_utf8_lossy(&answer).into_owned()
+        let mut response = Vec::new();
+        let _ = timeout(PATIENCE, stream.read_to_end(&mut response)).await.expect("no end");
+        String::from_utf8_lossy(&response).into_owned()
     }
 
     /// How long a review of another client takes, from connecting to the response.
-    pub(crate) async fn answers(&self) -> Duration {
+    pub(crate) async fn response_budget(&self) -> Duration {
         let began = Instant::now();
         let mut client = Client::connect(self).await;
         let (status, body) = client.post("/mutate", question("a", 100)).await;
@@ -362,14 +362,14 @@ impl Client {
         &mut self,
         request: http::Request<Full<Bytes>>,
     ) -> Result<(u16, String), hyper::Error> {
-        let answered = async {
+        let responded = async {
             self.0.ready().await?;
-            let answer = self.0.send_request(request).await?;
-            let status = answer.status().as_u16();
-            let body = answer.into_body().collect().await?.to_bytes();
+            let response = self.0.send_request(request).await?;
+            let status = response.status().as_u16();
+            let body = response.into_body().collect().await?.to_bytes();
             Ok((status, String::from_utf8_lossy(&body).into_owned()))
         };
-        timeout(PATIENCE, answered).await.expect("no answer")
+        timeout(PATIENCE, responded).await.expect("no answer")
     }
 
     pub(crate) async fn post(&mut self, path: &str, body: String) -> (u16, String) {

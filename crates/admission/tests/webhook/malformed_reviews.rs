@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use taintward_admission::review::{
-    AdmissionRequest, Half, InvalidReview, RequestOperation, ReviewVerdict, Reviewer, decode, judge,
+    AdmissionRequest, InvalidReview, RequestOperation, ReviewPhase, ReviewVerdict, Reviewer, decode, judge,
 };
 
 struct Allows;
@@ -33,23 +33,23 @@ fn with(pointer: &str, value: Value) -> String {
     whole.to_string()
 }
 
-fn refused(body: &[u8]) -> String {
-    let said = judge(Half::Mutate, body, &Allows).expect_err("it is invalid").to_string();
-    assert!(!said.chars().any(char::is_control), "{said:?}");
-    assert!(said.len() < 1000, "{said}");
-    said
+fn unreviewed(body: &[u8]) -> String {
+    let message = judge(ReviewPhase::Mutate, body, &Allows).expect_err("it is invalid").to_string();
+    assert!(!message.chars().any(char::is_control), "{message:?}");
+    assert!(message.len() < 1000, "{message}");
+    message
 }
 
 #[test]
 fn a_valid_review_is_answered() {
-    for half in [Half::Mutate, Half::Validate] {
-        assert!(judge(half, question("{}").as_bytes(), &Allows).is_ok());
+    for phase in [ReviewPhase::Mutate, ReviewPhase::Validate] {
+        assert!(judge(phase, question("{}").as_bytes(), &Allows).is_ok());
     }
 }
 
 #[test]
 fn a_missing_or_wrong_field_is_named() {
-    for (pointer, value, said) in [
+    for (pointer, value, message) in [
         (
             "/apiVersion",
             json!("admission.k8s.io/v1beta1"),
@@ -88,7 +88,7 @@ fn a_missing_or_wrong_field_is_named() {
         ("/request/object", json!("x"), "request.object must be an object"),
         ("/request/oldObject", json!(7), "request.oldObject must be an object"),
     ] {
-        assert_eq!(refused(with(pointer, value).as_bytes()), said);
+        assert_eq!(unreviewed(with(pointer, value).as_bytes()), message);
     }
 }
 
@@ -106,9 +106,12 @@ fn values_of_the_wrong_type_are_named_with_their_position() {
         ("/request/userInfo", json!({"groups": "all"})),
         ("/request/namespace", json!(1e300)),
     ] {
-        let said = refused(with(pointer, value).as_bytes());
-        assert!(said.starts_with("no AdmissionReview of admission.k8s.io/v1: invalid type: "), "{said}");
-        assert!(said.contains(" at line 1 column "), "{said}");
+        let message = unreviewed(with(pointer, value).as_bytes());
+        assert!(
+            message.starts_with("no AdmissionReview of admission.k8s.io/v1: invalid type: "),
+            "{message}"
+        );
+        assert!(message.contains(" at line 1 column "), "{message}");
     }
 }
 
@@ -143,17 +146,17 @@ fn bytes_that_are_not_json_are_refused() {
         &format!("{}x", question("{}")),
         &question("{}")[..50],
     ] {
-        refused(body.as_bytes());
+        unreviewed(body.as_bytes());
     }
-    assert_eq!(refused(b"{\"kind\":\"\xff\"}"), "not UTF-8 at byte 9");
+    assert_eq!(unreviewed(b"{\"kind\":\"\xff\"}"), "not UTF-8 at byte 9");
 }
 
 #[test]
 fn a_duplicate_field_is_refused() {
     let twice = question("{}").replace(r#""uid":"u""#, r#""uid":"u","uid":"v""#);
-    assert!(refused(twice.as_bytes()).contains("duplicate field `uid`"));
+    assert!(unreviewed(twice.as_bytes()).contains("duplicate field `uid`"));
     let twice = question("{}").replace(r#""request":{"#, r#""request":null,"request":{"#);
-    assert!(refused(twice.as_bytes()).contains("duplicate field `request`"));
+    assert!(unreviewed(twice.as_bytes()).contains("duplicate field `request`"));
 }
 
 #[test]
@@ -162,9 +165,9 @@ fn depth_does_not_matter_and_costs_no_stack() {
     for depth in [110, 300, 10_000, 100_000] {
         let object = question(&nested(depth));
         assert!(decode(object.as_bytes()).is_ok(), "{depth}");
-        assert!(judge(Half::Mutate, object.as_bytes(), &Allows).is_ok(), "{depth}");
+        assert!(judge(ReviewPhase::Mutate, object.as_bytes(), &Allows).is_ok(), "{depth}");
         let elsewhere = question("{}").replace(r#""uid""#, &format!(r#""options":{},"uid""#, nested(depth)));
-        assert!(judge(Half::Mutate, elsewhere.as_bytes(), &Allows).is_ok(), "{depth}");
+        assert!(judge(ReviewPhase::Mutate, elsewhere.as_bytes(), &Allows).is_ok(), "{depth}");
     }
 }
 
@@ -202,7 +205,7 @@ fn a_large_object_takes_negligible_time_and_is_not_copied() {
 fn every_piece_of_a_review_is_refused_or_answered() {
     let body = question(r#"{"spec":{"tolerations":[{"key":"k\u00e9"}]}}"#);
     for end in 0..body.len() {
-        refused(&body.as_bytes()[..end]);
+        unreviewed(&body.as_bytes()[..end]);
     }
     for (at, with) in (0..body.len()).flat_map(|at| b"\0\"{}[],:x\xff1".map(|with| (at, with))) {
         let mut bytes = body.clone().into_bytes();

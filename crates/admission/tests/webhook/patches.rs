@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use taintward_admission::review::{
-    AdmissionRequest, AffinityShapeOfPod, Half, InvalidReview, JsonPatchBuilder, PatchedRequirement,
-    PatchedToleration, ReviewVerdict, Reviewer, TermExpressions, judge,
+    AdmissionRequest, AffinityShapeOfPod, InvalidReview, JsonPatchBuilder, PatchedRequirement,
+    PatchedToleration, ReviewPhase, ReviewVerdict, Reviewer, TermExpressions, judge,
 };
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -209,9 +209,9 @@ proptest! {
                 "resource": {"group": "", "version": "v1", "resource": "pods"},
             },
         });
-        let judged = judge(Half::Mutate, question.to_string().as_bytes(), &adds).unwrap();
-        let answer: Value = serde_json::from_slice(&judged.answer).unwrap();
-        let response = &answer["response"];
+        let judged = judge(ReviewPhase::Mutate, question.to_string().as_bytes(), &adds).unwrap();
+        let response: Value = serde_json::from_slice(&judged.body).unwrap();
+        let response = &response["response"];
         prop_assert_eq!(&response["uid"], &json!(uid));
         prop_assert_eq!(&response["allowed"], &json!(true));
         let mut patched = pod.clone();

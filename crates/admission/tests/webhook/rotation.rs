@@ -163,9 +163,9 @@ impl World {
                 let seen =
                     ObservedState { stored: secret.as_ref(), configured: std::slice::from_ref(&bundle) };
                 let mut mint = Names(self.minted);
-                let decided = step(seen, at(self.now), &plan(self.rules), &mut mint).unwrap();
+                let review_response = step(seen, at(self.now), &plan(self.rules), &mut mint).unwrap();
                 next.minted = mint.0;
-                let step = match decided {
+                let step = match review_response {
                     RotationStep::Write(stored) => Decision::Write(*stored),
                     RotationStep::Keep { trust, show, .. } => Decision::Keep { trust, show },
                 };

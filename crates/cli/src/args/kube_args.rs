@@ -82,7 +82,7 @@ pub(crate) struct KubeArgs {
 #[derive(Clone, Debug)]
 pub(crate) struct ServerOptions {
     pub(crate) settings: config::ConnectSettings,
-    pub(crate) patience: RequestBudget,
+    pub(crate) timeout: RequestBudget,
 }
 
 /// A cluster, and the selection of its objects.
@@ -95,7 +95,7 @@ pub(crate) struct ClusterOptions {
     all_namespaces: bool,
     pub(crate) selector: String,
     pub(crate) fields: String,
-    pub(crate) patience: RequestBudget,
+    pub(crate) timeout: RequestBudget,
 }
 
 impl ServerArgs {
@@ -135,8 +135,8 @@ impl ServerArgs {
             ..config::ConnectSettings::default()
         };
         let each = self.request_timeout.map_or_else(RequestBudget::default, RequestBudget::from);
-        let patience = each.and_all(self.request_timeout.unwrap_or(REQUESTS_MAX));
-        ServerOptions { settings, patience }
+        let timeout = each.and_all(self.request_timeout.unwrap_or(REQUESTS_MAX));
+        ServerOptions { settings, timeout }
     }
 }
 
@@ -155,7 +155,7 @@ impl KubeArgs {
 
     pub(crate) fn resolve(self) -> ClusterOptions {
         let is_named = self.names_a_cluster();
-        let ServerOptions { settings, patience } = self.server.resolve();
+        let ServerOptions { settings, timeout } = self.server.resolve();
         ClusterOptions {
             settings,
             is_named,
@@ -163,7 +163,7 @@ impl KubeArgs {
             all_namespaces: self.all_namespaces,
             selector: self.selector.unwrap_or_default(),
             fields: self.field_selector.unwrap_or_default(),
-            patience,
+            timeout,
         }
     }
 }
@@ -171,8 +171,8 @@ impl KubeArgs {
 impl ClusterOptions {
     /// All objects in the cluster of a server.
     pub(crate) fn all_of(server: ServerOptions) -> Self {
-        let ServerOptions { settings, patience } = server;
-        Self { settings, patience, all_namespaces: true, ..Self::default() }
+        let ServerOptions { settings, timeout } = server;
+        Self { settings, timeout, all_namespaces: true, ..Self::default() }
     }
 
     /// The selected namespace; all if empty.
@@ -186,10 +186,10 @@ impl ClusterOptions {
 
     /// The same cluster with all its objects.
     pub(crate) fn whole(&self) -> Self {
-        let (settings, patience) = (self.settings.clone(), self.patience);
+        let (settings, timeout) = (self.settings.clone(), self.timeout);
         let (selector, fields) = (String::new(), String::new());
         let is_named = self.is_named;
-        Self { settings, is_named, namespace: None, all_namespaces: true, selector, fields, patience }
+        Self { settings, is_named, namespace: None, all_namespaces: true, selector, fields, timeout }
     }
 
     /// The namespace in the flags; all if empty, which is also the default.

@@ -72,7 +72,7 @@ impl BackfillPreview {
             selector: &cluster.selector,
             fields: &cluster.fields,
         };
-        pages(client, pods, cluster.patience, &mut |body| {
+        pages(client, pods, cluster.timeout, &mut |body| {
             if let Decoded::Object(pod) = DecodedPod::from_json(body)
                 && let Some(pod) = pod.for_holds()
             {
@@ -93,10 +93,10 @@ impl BackfillPreview {
         let namespaces =
             ListRequest { group: "", plural: "namespaces", namespace: "", selector: "", fields: "" };
         let upstream = self.upstream();
-        pages(client, namespaces, options.cluster.patience, &mut |body| {
+        pages(client, namespaces, options.cluster.timeout, &mut |body| {
             if let Decoded::Object(NamespaceObject { name, facts, .. }) = NamespaceObject::from_json(body) {
                 let policy = policy_for(&self.policies, &facts.labels);
-                let decision = decide(&RequestedSeconds::default(), &facts.asked, policy, upstream);
+                let decision = decide(&RequestedSeconds::default(), &facts.requested, policy, upstream);
                 let policy =
                     policy.and_then(|policy| self.policies.iter().position(|one| one.name == policy.name));
                 let seconds = [decision.not_ready.stay, decision.unreachable.stay];
@@ -126,9 +126,9 @@ impl BackfillPreview {
             }
         };
         let tolerations = own_tolerations(&pod.tolerations, record);
-        let asked = pod.asked.as_deref().cloned().unwrap_or_default();
+        let requested = pod.requested.as_deref().cloned().unwrap_or_default();
         let policy = row.policy.map(|at| &policies[at]);
-        let wanted = decide(&asked, &row.facts.asked, policy, upstream).durations();
+        let wanted = decide(&requested, &row.facts.requested, policy, upstream).durations();
         let defaults = match &row.facts.lists.defaults {
             TolerationListAnnotation::Present(defaults) => &defaults[..],
             TolerationListAnnotation::Absent | TolerationListAnnotation::Unreadable(_) => &[],
@@ -212,7 +212,7 @@ async fn policies(
         fields: "",
     };
     let (mut policies, mut odd) = (Vec::new(), None);
-    let listed = pages(client, listing, options.cluster.patience, &mut |body| {
+    let listed = pages(client, listing, options.cluster.timeout, &mut |body| {
         match PolicyObject::from_json(body) {
             Decoded::Object(object) => policies.push(object.policy),
             Decoded::Undecodable(object) => odd = Some(object),

@@ -43,10 +43,10 @@ struct ReadScope<'e> {
 /// Connects, and waits for the server's version and time.
 pub(crate) async fn greeted(
     settings: &ConnectSettings,
-    patience: RequestBudget,
+    timeout: RequestBudget,
 ) -> Result<(Connected, ServerInfo), ClusterStateError> {
     let connected = connect(settings).await?;
-    let greeting = greet(&connected.client, patience.next()).await;
+    let greeting = greet(&connected.client, timeout.next()).await;
     let unreachable = |why| ClusterStateError::Unreachable { place: connected.where_from.clone(), why };
     let greeting = greeting.map_err(unreachable)?;
     Ok((connected, greeting))
@@ -64,7 +64,7 @@ impl<'c> ClusterReader<'c> {
     pub(crate) async fn of(cluster: &'c ClusterOptions) -> Result<Self, ClusterStateError> {
         let local = ServerClock::local();
         let asked = local.now().wall;
-        let (connected, greeting) = greeted(&cluster.settings, cluster.patience).await?;
+        let (connected, greeting) = greeted(&cluster.settings, cluster.timeout).await?;
         let clock = ServerClock::of(asked, local.now().wall, greeting.date);
         Ok(Self { cluster, connected, version: greeting.version, clock })
     }
@@ -75,7 +75,7 @@ impl<'c> ClusterReader<'c> {
         listing: ListRequest<'_>,
         add: &mut dyn FnMut(&[u8]) -> Result<(), String>,
     ) -> Result<(), RequestError> {
-        pages(&self.connected.streams, listing, self.cluster.patience, add).await
+        pages(&self.connected.streams, listing, self.cluster.timeout, add).await
     }
 
     /// The state, as far as it can be read. Pods of all namespaces are read, whichever are selected, because the
@@ -126,7 +126,7 @@ impl<'c> ClusterReader<'c> {
 
     /// Whether a namespace does not exist, if the user may know.
     pub(crate) async fn lacks_namespace(&self, name: &str) -> bool {
-        let (client, limit) = (&self.connected.client, self.cluster.patience);
+        let (client, limit) = (&self.connected.client, self.cluster.timeout);
         matches!(paged_list::object(client, ("", "namespaces"), "", name, limit).await, Ok(None))
     }
 
@@ -146,7 +146,7 @@ impl<'c> ClusterReader<'c> {
         let (mut gaps, mut progress) = (Vec::new(), Progress::default());
         let mut node = |json: &[u8]| {
             builder.node(snapshot::node(json)?);
-            progress.at(builder.nodes_told(), "nodes");
+            progress.at(builder.node_count(), "nodes");
             Ok(())
         };
         if let Err(why) = self.each(listing("", "nodes"), &mut node).await {
@@ -168,7 +168,7 @@ impl<'c> ClusterReader<'c> {
         let mut pod = |json: &[u8]| {
             selected.add(json, "");
             snapshot::pod(json, "", &mut builder)?;
-            progress.at(builder.pods_told(), "pods");
+            progress.at(builder.pod_count(), "pods");
             Ok(())
         };
         for fields in fields {
@@ -229,7 +229,7 @@ impl<'c> ClusterReader<'c> {
             }
             return;
         }
-        let (client, limit) = (&self.connected.client, self.cluster.patience);
+        let (client, limit) = (&self.connected.client, self.cluster.timeout);
         for name in missing {
             let lacking = |why: &dyn std::fmt::Display| {
                 ReadError::plain(format!("{why}; the pods of node {name} are not judged"))

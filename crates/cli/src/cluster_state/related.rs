@@ -171,7 +171,7 @@ impl RelatedReader<'_, '_> {
         namespace: &str,
         name: &str,
     ) -> Result<Option<Vec<u8>>, RequestError> {
-        let (client, limit) = (&self.reader.connected.client, self.reader.cluster.patience);
+        let (client, limit) = (&self.reader.connected.client, self.reader.cluster.timeout);
         let body = paged_list::object(client, (group, plural), namespace, name, limit).await?;
         Ok(body.map(|body| body.to_vec()))
     }

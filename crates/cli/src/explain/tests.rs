@@ -128,7 +128,7 @@ fn taint(server: &ApiServer, node: &str, taints: &[(&str, Option<Timestamp>)]) {
 /// Outcome and deadline, as in `-o json`.
 async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
     let mut cluster = KubeArgs::default().resolve();
-    cluster.patience = Duration::from_secs(30).into();
+    cluster.timeout = Duration::from_secs(30).into();
     let reader = ClusterReader {
         cluster: &cluster,
         connected: connected(server),

@@ -113,7 +113,7 @@ impl GuardCommandArgs {
         let mut cluster = self.kube.resolve();
         if action != GuardAction::Status {
             // It waits for the pods.
-            cluster.patience = cluster.patience.only_each();
+            cluster.timeout = cluster.timeout.only_each();
         }
         Ok(GuardOptions {
             action,

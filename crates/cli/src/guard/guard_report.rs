@@ -147,7 +147,7 @@ impl GuardReport {
     ) -> Result<Self, RequestError> {
         let context = ClusterContext::read(client, options).await?;
         let mut all = ceilings(client, options, "").await?;
-        let limit = options.cluster.patience;
+        let limit = options.cluster.timeout;
         let fields = "spec.nodeName!=";
         let pods = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields };
         pages(client, pods, limit, &mut |body| {
@@ -199,7 +199,7 @@ impl ClusterContext {
     async fn read(client: &kube::Client, options: &GuardOptions) -> Result<Self, RequestError> {
         let nodes = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
         let mut found = Self::default();
-        pages(client, nodes, options.cluster.patience, &mut |body| {
+        pages(client, nodes, options.cluster.timeout, &mut |body| {
             if let Decoded::Object(node) = DecodedNode::from_json(body) {
                 found.add(&node);
             }
@@ -209,7 +209,7 @@ impl ClusterContext {
         let group = "taintward.io";
         let policies =
             ListRequest { group, plural: "taintwardpolicies", namespace: "", selector: "", fields: "" };
-        let policies = pages(client, policies, options.cluster.patience, &mut |body| {
+        let policies = pages(client, policies, options.cluster.timeout, &mut |body| {
             let policy = match PolicyObject::from_json(body) {
                 Decoded::Object(object) => object.policy,
                 Decoded::Unbound(_) | Decoded::Undecodable(_) => return Err("unknown".to_owned()),
@@ -244,7 +244,7 @@ async fn ceilings(
 ) -> Result<BTreeMap<String, GuardRow>, RequestError> {
     let namespaces = ListRequest { group: "", plural: "namespaces", namespace: "", selector, fields: "" };
     let mut rows = BTreeMap::new();
-    pages(client, namespaces, options.cluster.patience, &mut |body| {
+    pages(client, namespaces, options.cluster.timeout, &mut |body| {
         if let Decoded::Object(NamespaceObject { name, facts, .. }) = NamespaceObject::from_json(body) {
             let ceiling = GuardCeiling::of(&facts.labels);
             rows.insert(name.into(), GuardRow { ceiling, ..GuardRow::default() });

@@ -82,7 +82,7 @@ pub(super) async fn all(
     objects: &[RenderedObject],
     tried: DryRunKind,
     conflicts: ConflictPolicy,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(), ApplyError> {
     let missing = missing_kinds(server, objects).await?;
     if !missing.is_empty() {
@@ -118,7 +118,7 @@ pub(super) async fn all(
         };
         output::print(&format!("{} {word}{suffix}\n", called(value)))?;
         if tried == DryRunKind::No && value["kind"] == DEFINITION {
-            established(server, value, patience).await?;
+            established(server, value, timeout).await?;
         }
     }
     Ok(())
@@ -215,11 +215,7 @@ fn meaning(body: &[u8]) -> Value {
 }
 
 /// Waits until the API server serves the kind.
-async fn established(
-    server: &ObjectClient,
-    definition: &Value,
-    patience: Duration,
-) -> Result<(), ApplyError> {
+async fn established(server: &ObjectClient, definition: &Value, timeout: Duration) -> Result<(), ApplyError> {
     let mut said = "the API server reports no condition".to_owned();
     let until = async {
         loop {
@@ -236,9 +232,9 @@ async fn established(
             tokio::time::sleep(PAUSE).await;
         }
     };
-    match tokio::time::timeout(patience, until).await {
+    match tokio::time::timeout(timeout, until).await {
         Ok(done) => done,
-        Err(_) => Err(ApplyError::NotEstablished { object: called(definition), waited: patience, said }),
+        Err(_) => Err(ApplyError::NotEstablished { object: called(definition), waited: timeout, said }),
     }
 }
 

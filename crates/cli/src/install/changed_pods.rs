@@ -97,7 +97,7 @@ async fn changed(
     let fields = "spec.nodeName!=";
     let request = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields };
     let mut found = Vec::new();
-    pages(&connected.streams, request, options.server.patience, &mut |body| {
+    pages(&connected.streams, request, options.server.timeout, &mut |body| {
         if let Decoded::Object(pod) = DecodedPod::from_json(body)
             && let Some(pod) = pod.for_holds()
             && ((hold && pod.records.hold) || (guard && pod.records.guard))

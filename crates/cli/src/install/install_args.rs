@@ -207,7 +207,7 @@ impl InstallArgs {
         if matches!(what, InstallAction::Apply(..)) && self.installed.image.is_none() {
             return Err(InstallArgsError::NoImage);
         }
-        let (json, patience) = (self.output == InstallOutputArg::Json, self.timeout);
+        let (json, timeout) = (self.output == InstallOutputArg::Json, self.timeout);
         let Self { keep_seconds, yes, installed, controller, webhook, monitoring, server, .. } = self;
         let has = |part| installed.parts.contains(&part);
         let parts = Components {
@@ -245,15 +245,7 @@ impl InstallArgs {
             found: Vec::new(),
             monitoring: monitoring.resolve(),
         };
-        Ok(InstallOptions {
-            values,
-            what,
-            json,
-            server: server.resolve(),
-            patience,
-            keep_seconds,
-            asks: !yes,
-        })
+        Ok(InstallOptions { values, what, json, server: server.resolve(), timeout, keep_seconds, asks: !yes })
     }
 
     fn what(&self) -> InstallAction {
@@ -265,9 +257,9 @@ impl InstallArgs {
         let leftovers = match (self.crds, self.keep_pools) {
             (true, _) => PoolRemoval::Delete,
             (false, true) => PoolRemoval::Keep,
-            (false, false) => PoolRemoval::Refuse,
+            (false, false) => PoolRemoval::Reject,
         };
-        let conflicts = if self.force_conflicts { ConflictPolicy::Take } else { ConflictPolicy::Refuse };
+        let conflicts = if self.force_conflicts { ConflictPolicy::Take } else { ConflictPolicy::Reject };
         match (&self.chart, self.uninstall, self.apply) {
             (Some(folder), ..) => InstallAction::Chart(folder.clone()),
             (None, false, false) => InstallAction::Print,

@@ -14,7 +14,7 @@ pub(crate) struct InstallOptions {
     pub(crate) json: bool,
     pub(crate) server: ServerOptions,
     /// How long the command waits for definitions, and for deleted pools.
-    pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
     /// Continues although pods are held or have a ceiling.
     pub(crate) keep_seconds: bool,
     /// Asks on a terminal before it deletes.
@@ -46,7 +46,7 @@ pub(crate) enum DryRunKind {
 /// What the command does with fields that another client manages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConflictPolicy {
-    Refuse,
+    Reject,
     Take,
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum ConflictPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PoolRemoval {
     /// Removes nothing while pools exist.
-    Refuse,
+    Reject,
     /// Keeps them, and the taints of their nodes.
     Keep,
     /// Deletes them first, then their definitions.

@@ -65,7 +65,7 @@ fn remedy(why: &NodeRequestError) -> &'static str {
             "; use an account that may delete these objects"
         }
         NodeRequestError::Status(_) => "",
-        NodeRequestError::NoAnswer(_) => "; run the command again",
+        NodeRequestError::NoResponse(_) => "; run the command again",
     }
 }
 
@@ -158,11 +158,11 @@ pub(super) async fn all(
     values: &InstallValues,
     tried: DryRunKind,
     leftovers: PoolRemoval,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(), UninstallError> {
     let values = &InstallValues { monitoring: Some(MonitoringValues::everything()), ..values.clone() };
     let pools = names(server, POOLS).await?;
-    if leftovers == PoolRemoval::Refuse && values.parts.controller && !pools.is_empty() {
+    if leftovers == PoolRemoval::Reject && values.parts.controller && !pools.is_empty() {
         return Err(UninstallError::Pools { pools: pools.join(", ") });
     }
     let (first, rest): (Vec<Value>, Vec<Value>) = doomed(values, leftovers)
@@ -173,7 +173,7 @@ pub(super) async fn all(
         delete_own(server, &object, tried).await?;
     }
     if leftovers == PoolRemoval::Delete && is_all(values.parts) {
-        custom(server, values, tried, patience).await?;
+        custom(server, values, tried, timeout).await?;
     }
     for object in rest {
         delete_own(server, &object, tried).await?;
@@ -211,11 +211,11 @@ async fn custom(
     server: &ObjectClient,
     values: &InstallValues,
     tried: DryRunKind,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(), UninstallError> {
     delete_all(server, "dedicatedpool", POOLS, tried).await?;
     if tried == DryRunKind::No {
-        gone(server, values, patience).await?;
+        gone(server, values, timeout).await?;
     }
     delete_all(server, "taintwardpolicy", POLICIES, tried).await
 }
@@ -237,7 +237,7 @@ async fn delete_all(
 async fn gone(
     server: &ObjectClient,
     values: &InstallValues,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(), UninstallError> {
     let mut left = Vec::new();
     let until = async {
@@ -249,10 +249,10 @@ async fn gone(
             tokio::time::sleep(PAUSE).await;
         }
     };
-    let ended = tokio::time::timeout(patience, until).await;
+    let ended = tokio::time::timeout(timeout, until).await;
     ended.unwrap_or_else(|_| {
         let namespace = values.namespace.clone();
-        Err(UninstallError::Lingering { pools: left.join(", "), waited: patience, namespace })
+        Err(UninstallError::Lingering { pools: left.join(", "), waited: timeout, namespace })
     })
 }
 

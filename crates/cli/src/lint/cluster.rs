@@ -67,7 +67,7 @@ fn with(
     look: impl AsyncFnOnce(ClusterLint<'_>) -> CollectedObjects,
 ) -> Result<CollectedObjects, ClusterStateError> {
     Runtime::new()?.block_on(async {
-        let (connected, _) = greeted(&cluster.settings, cluster.patience).await?;
+        let (connected, _) = greeted(&cluster.settings, cluster.timeout).await?;
         Ok(look(ClusterLint { cluster, connected: &connected }).await)
     })
 }
@@ -178,6 +178,6 @@ impl ClusterLint<'_> {
             put(&item.called(&version, kind));
             Ok(())
         };
-        pages(&self.connected.streams, listing, self.cluster.patience, add).await
+        pages(&self.connected.streams, listing, self.cluster.timeout, add).await
     }
 }

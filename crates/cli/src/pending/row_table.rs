@@ -74,7 +74,7 @@ fn shaped_table<'r>(
         if shape.namespace {
             cells.push(row.namespace.as_str().into());
         }
-        let held = |(at, patience)| format!("spec.tolerations[{at}] for {}", messages::patience(patience));
+        let held = |(at, period)| format!("spec.tolerations[{at}] for {}", messages::period(period));
         let workload = row.workload.as_ref().map(ToString::to_string);
         cells.extend([
             row.pod.as_str().into(),

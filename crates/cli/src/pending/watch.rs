@@ -79,7 +79,7 @@ async fn understood(reader: &ClusterReader<'_>, scope: &WatchScope) -> Result<()
         return Ok(());
     }
     let listing = ListRequest { group: "", plural: "pods", namespace, selector: labels, fields };
-    match paged_list::one(&reader.connected.client, listing, reader.cluster.patience).await {
+    match paged_list::one(&reader.connected.client, listing, reader.cluster.timeout).await {
         Err(refusal) if refusal.failure == ApiFailure::Rejected => {
             Err(PendingError::Rejected(refusal.message))
         }

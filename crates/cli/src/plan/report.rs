@@ -89,7 +89,7 @@ impl<'p> PlanReport<'p> {
         match fail_on {
             PlanFailOn::Evicted => forecast.totals.going + forecast.totals.later > 0,
             PlanFailOn::Budget => {
-                forecast.budgets.iter().any(|impact| impact.is_broken() || impact.refuses() > 0)
+                forecast.budgets.iter().any(|impact| impact.is_broken() || impact.blocked() > 0)
             }
             PlanFailOn::Unschedulable => {
                 let is_nowhere = |home: &PlacedPod| matches!(home.place, Placement::Nowhere(_));

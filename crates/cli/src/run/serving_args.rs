@@ -65,15 +65,14 @@ impl ServingArgs {
             return Err(RunArgsError::IdleCertificate);
         }
         let readers = match self.metrics_authentication {
-            MetricsAuthentication::None => MetricsReadersSetting::Anybody,
+            MetricsAuthentication::None => MetricsReadersSetting::Anyone,
             MetricsAuthentication::Delegated if secure_port.is_none() => {
                 return Err(RunArgsError::TokensInClear);
             }
             MetricsAuthentication::Delegated => MetricsReadersSetting::Delegated,
         };
         if !self.bind_address.is_loopback() && (metrics_port.is_some() || secure_port.is_some()) {
-            let what =
-                if readers == MetricsReadersSetting::Anybody { "metrics and health" } else { "health" };
+            let what = if readers == MetricsReadersSetting::Anyone { "metrics and health" } else { "health" };
             let text = format!(
                 "every client that can connect to {} can read {what}; limit the clients with a NetworkPolicy",
                 self.bind_address

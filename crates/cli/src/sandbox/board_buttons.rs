@@ -10,7 +10,7 @@ use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use taintward_core::time::Wall;
-use taintward_kube::clock::RuntimePace;
+use taintward_kube::clock::ClockRate;
 use taintward_sandbox::snapshot;
 use tokio::sync::watch;
 
@@ -25,7 +25,7 @@ pub(super) struct BoardButtons {
     pub(super) server: ApiServer,
     pub(super) commands: Arc<CommandRunner>,
     /// The speed of Taintward's clock.
-    pub(super) pace: watch::Sender<RuntimePace>,
+    pub(super) rate: watch::Sender<ClockRate>,
 }
 
 impl SandboxControls for BoardButtons {
@@ -140,9 +140,9 @@ impl BoardButtons {
         if !SPEEDS.contains(&speed) {
             return Err(format!("{speed} is not a speed; expected {} to {}", SPEEDS.start(), SPEEDS.end()));
         }
-        let pace = self.server.clock().set_speed(speed);
-        let wall = Wall::from_micros(pace.at.as_microsecond());
-        self.pace.send_replace(RuntimePace { since: pace.began, wall, speed });
+        let rate = self.server.clock().set_speed(speed);
+        let wall = Wall::from_micros(rate.at.as_microsecond());
+        self.rate.send_replace(ClockRate { since: rate.began, wall, speed });
         Ok(format!("the cluster's time runs at {speed} times the speed of real time"))
     }
 }

@@ -19,7 +19,7 @@ impl From<NodeRequestError> for NodeWriteError {
     fn from(complaint: NodeRequestError) -> Self {
         match complaint {
             NodeRequestError::Status(said) => Self::Said(said),
-            NodeRequestError::NoAnswer(refusal) => Self::Silent(refusal.message),
+            NodeRequestError::NoResponse(refusal) => Self::Silent(refusal.message),
         }
     }
 }

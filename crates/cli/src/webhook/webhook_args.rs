@@ -199,7 +199,7 @@ struct CertificateArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum UntilReadyArg {
     Allow,
-    Refuse,
+    Reject,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -282,7 +282,7 @@ impl WebhookArgs {
         let logging = self.logging.resolve();
         let until_ready = match self.rules.until_ready {
             UntilReadyArg::Allow => UntilReady::Allow,
-            UntilReadyArg::Refuse => UntilReady::Refuse,
+            UntilReadyArg::Reject => UntilReady::Reject,
         };
         let rules = self.rules.resolve()?;
         let address = SocketAddr::new(self.serving.bind_address, self.serving.secure_port);

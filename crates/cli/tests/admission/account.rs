@@ -1,6 +1,6 @@
 //! Creates the webhook's service account with the rights and limits that `taintward install` grants.
 
-use super::hook::PATIENCE;
+use super::hook::STARTUP_TIMEOUT;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::Command;
@@ -87,14 +87,14 @@ pub(crate) async fn make(cluster: &Cluster) -> PathBuf {
     for object in manifests(&["--parts=webhook"]).iter().filter(|object| of_account(object)) {
         apply(&admin, object).await;
     }
-    let asked = json!({"spec": {"expirationSeconds": 3600}});
+    let requested = json!({"spec": {"expirationSeconds": 3600}});
     let token = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{NAME}/token");
-    let token = admin.create(&token, &asked).await.unwrap();
+    let token = admin.create(&token, &requested).await.unwrap();
     let kubeconfig = cluster.folder().join("webhook.kubeconfig");
     std::fs::write(&kubeconfig, with_token(cluster, token["status"]["token"].as_str().unwrap())).unwrap();
     let own = TestApi::from_kubeconfig(&kubeconfig).await.unwrap();
     let knows = async || Ok(own.get("/api/v1/nodes").await.ok());
-    wait::until("the webhook's account to be known", PATIENCE, knows).await.unwrap();
+    wait::until("the webhook's account to be known", STARTUP_TIMEOUT, knows).await.unwrap();
     kubeconfig
 }
 

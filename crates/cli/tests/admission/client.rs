@@ -1,6 +1,6 @@
 //! Sends AdmissionReviews to a webhook over TLS, with chosen trust and client certificates.
 
-use super::hook::PATIENCE;
+use super::hook::STARTUP_TIMEOUT;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
@@ -53,7 +53,7 @@ pub(crate) async fn connect(port: u16, as_who: &TlsConnector) -> io::Result<TlsS
         stream.set_nodelay(true)?;
         as_who.connect(ServerName::try_from("127.0.0.1").unwrap(), stream).await
     };
-    timeout(PATIENCE, shaken).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    timeout(STARTUP_TIMEOUT, shaken).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 /// A connection that sends one request after the other.
@@ -86,23 +86,23 @@ impl Client {
     }
 
     async fn send(&mut self, request: Request<Full<Bytes>>) -> io::Result<(u16, String)> {
-        let answered = async {
+        let responded = async {
             self.sender.ready().await.map_err(io::Error::other)?;
-            let answer = self.sender.send_request(request).await.map_err(io::Error::other)?;
-            let status = answer.status().as_u16();
-            let body = answer.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
+            let response = self.sender.send_request(request).await.map_err(io::Error::other)?;
+            let status = response.status().as_u16();
+            let body = response.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
             Ok((status, String::from_utf8_lossy(&body).into_owned()))
         };
-        timeout(PATIENCE, answered).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        timeout(STARTUP_TIMEOUT, responded).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 
     /// Sends a review. Returns the `response` of its result.
-    pub(crate) async fn ask(&mut self, half: &str, question: &Value) -> Value {
-        let (status, text) = self.post(&format!("/{half}"), question.to_string()).await.unwrap();
+    pub(crate) async fn request(&mut self, phase: &str, question: &Value) -> Value {
+        let (status, text) = self.post(&format!("/{phase}"), question.to_string()).await.unwrap();
         assert_eq!(status, 200, "{text}");
-        let answer: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(answer["kind"], "AdmissionReview", "{text}");
-        answer["response"].clone()
+        let response: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(response["kind"], "AdmissionReview", "{text}");
+        response["response"].clone()
     }
 }
 

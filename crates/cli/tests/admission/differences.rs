@@ -21,7 +21,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         why: "what a whitelist does not allow is a 403 with the remedy, not an internal error (AD-11)",
         only_on: &[],
         holds: |pair| {
-            matches!(refused(pair), Some((500, theirs, 403, ours))
+            matches!(rejected(pair), Some((500, theirs, 403, ours))
                 if theirs.contains("conflict with its") && ours.contains("conflict with its"))
         },
     },
@@ -30,7 +30,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         why: "an annotation that is not a list is a 403 that names it, not an internal error (AD-8)",
         only_on: &[],
         holds: |pair| {
-            matches!(refused(pair), Some((500, theirs, 403, ours))
+            matches!(rejected(pair), Some((500, theirs, 403, ours))
                 if of_lists(theirs) && ours.contains("of the namespace is not a JSON list of tolerations"))
         },
     },
@@ -38,7 +38,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         name: "validation first",
         why: "if a pod is invalid as well, that error comes first: the lists are applied to the complete pod",
         only_on: &[],
-        holds: |pair| matches!(refused(pair), Some((500, theirs, 422, _)) if of_lists(theirs)),
+        holds: |pair| matches!(rejected(pair), Some((500, theirs, 422, _)) if of_lists(theirs)),
     },
     Difference {
         name: "old pods stay",
@@ -48,7 +48,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         holds: |pair| {
             pair.updated
                 && matches!((pair.upstream, pair.other),
-                (Outcome::Refused { code: 500, message }, Outcome::Pod(_)) if of_lists(message))
+                (Outcome::Rejected { code: 500, message }, Outcome::Pod(_)) if of_lists(message))
         },
     },
     Difference {
@@ -59,7 +59,7 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         holds: |pair| {
             pair.updated
                 && matches!((pair.upstream, pair.other),
-                (Outcome::Refused { code: 422, message }, Outcome::Pod(_)) if message.contains("existing toleration"))
+                (Outcome::Rejected { code: 422, message }, Outcome::Pod(_)) if message.contains("existing toleration"))
         },
     },
     Difference {
@@ -95,10 +95,10 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
               merged it away, or moved it (AD-10)",
         only_on: &[],
         holds: |pair| {
-            let Outcome::Refused { code: 422, message } = pair.other else { return false };
+            let Outcome::Rejected { code: 422, message } = pair.other else { return false };
             let same = |theirs: &Outcome| match theirs {
                 Outcome::Pod(_) => true,
-                Outcome::Refused { code, message: theirs } => {
+                Outcome::Rejected { code, message: theirs } => {
                     *code == 422 && no_places(theirs) == no_places(message)
                 }
             };
@@ -148,11 +148,11 @@ fn no_places(message: &str) -> String {
 }
 
 /// The codes and messages of both sides, if only the webhook decides on the second.
-fn refused<'p>(pair: &Pair<'p>) -> Option<(u16, &'p str, u16, &'p str)> {
+fn rejected<'p>(pair: &Pair<'p>) -> Option<(u16, &'p str, u16, &'p str)> {
     match (pair.upstream, pair.other) {
         (
-            Outcome::Refused { code: theirs, message: words },
-            Outcome::Refused { code: ours, message: own },
+            Outcome::Rejected { code: theirs, message: words },
+            Outcome::Rejected { code: ours, message: own },
         ) if pair.side == Side::Ours => Some((*theirs, words, *ours, own)),
         _ => None,
     }

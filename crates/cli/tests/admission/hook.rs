@@ -11,7 +11,7 @@ use taintward_envtest::usage::{self, ProcessUsage};
 use taintward_envtest::{ChildProcess, Cluster, wait};
 
 /// On a busy machine, everything arrives within this if it arrives at all.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One process.
 pub(crate) struct Hook {
@@ -49,7 +49,7 @@ impl Hook {
 
     /// Waits until it reports ready.
     pub(crate) async fn ready(mut self) -> Self {
-        wait::until("the webhook to be ready", PATIENCE, async || {
+        wait::until("the webhook to be ready", STARTUP_TIMEOUT, async || {
             self.program.expect_running()?;
             Ok(self.get("/readyz").filter(|(status, _)| *status == 200))
         })
@@ -63,9 +63,9 @@ impl Hook {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.metrics)).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
         write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let mut response = String::new();
+        stream.read_to_string(&mut response).ok()?;
+        let (head, body) = response.split_once("\r\n\r\n")?;
         Some((head.split(' ').nth(1)?.parse().ok()?, body.into()))
     }
 
@@ -81,11 +81,11 @@ impl Hook {
     /// Waits until a metric is at least this.
     pub(crate) async fn reaches(&self, name: &str, label: &str, least: f64) {
         let reached = async || Ok((self.metric(name, label) >= least).then_some(()));
-        wait::until(&format!("{name} {label} to reach {least}"), PATIENCE, reached).await.unwrap();
+        wait::until(&format!("{name} {label} to reach {least}"), STARTUP_TIMEOUT, reached).await.unwrap();
     }
 
     /// The log records that contain these words.
-    pub(crate) fn said(&self, words: &str) -> Vec<Value> {
+    pub(crate) fn message(&self, words: &str) -> Vec<Value> {
         let output = self.program.output();
         let records = output.lines().filter(|line| line.contains(words));
         records.filter_map(|line| serde_json::from_str(line).ok()).collect()
@@ -126,7 +126,7 @@ impl Hook {
 
     /// Sends SIGTERM and waits for a graceful end.
     pub(crate) fn stop(&mut self) -> ExitStatus {
-        self.program.stop(PATIENCE).unwrap()
+        self.program.stop(STARTUP_TIMEOUT).unwrap()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Creates pods continuously as dry runs and collects all errors.
 
-use super::hook::PATIENCE;
+use super::hook::STARTUP_TIMEOUT;
 use super::register::{plain_pod, pods, tolerations};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
@@ -15,7 +15,7 @@ pub(crate) struct Load {
     stops: Cell<bool>,
     created: Cell<usize>,
     without: Cell<usize>,
-    refused: RefCell<Vec<String>>,
+    rejected: RefCell<Vec<String>>,
 }
 
 impl Load {
@@ -26,7 +26,7 @@ impl Load {
             while !self.stops.get() {
                 match api.create(&path, &plain_pod("load")).await {
                     Ok(pod) => self.note(&pod),
-                    Err(why) => self.refused.borrow_mut().push(why.to_string()),
+                    Err(why) => self.rejected.borrow_mut().push(why.to_string()),
                 }
             }
         };
@@ -42,7 +42,7 @@ impl Load {
     pub(crate) async fn goes_on(&self, more: usize) {
         let until = self.created.get() + more;
         let reached = async || Ok((self.created.get() >= until).then_some(()));
-        wait::until(&format!("{more} more pods"), PATIENCE, reached).await.unwrap();
+        wait::until(&format!("{more} more pods"), STARTUP_TIMEOUT, reached).await.unwrap();
     }
 
     pub(crate) fn stop(&self) {
@@ -60,13 +60,13 @@ impl Load {
 
     /// Fails if any pod was rejected.
     pub(crate) fn expect_none_refused(&self) {
-        let refused = self.refused.borrow();
+        let rejected = self.rejected.borrow();
         assert!(
-            refused.is_empty(),
+            rejected.is_empty(),
             "{} of {} were rejected, such as {:?}",
-            refused.len(),
+            rejected.len(),
             self.created(),
-            refused.first()
+            rejected.first()
         );
     }
 }

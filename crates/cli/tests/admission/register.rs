@@ -1,6 +1,6 @@
 //! Registers a webhook at API servers: configurations, custom resources, and waiting until they apply.
 
-use super::hook::{Hook, PATIENCE};
+use super::hook::{Hook, STARTUP_TIMEOUT};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub(crate) const ASKED: &str = "asked";
 pub(crate) struct Registered<'a> {
     pub(crate) port: u16,
     /// The value of [`ASKED`].
-    pub(crate) asked: &'a str,
+    pub(crate) requested: &'a str,
     /// The CA bundle, PEM; empty if the webhook fills it in.
     pub(crate) authorities: &'a str,
     /// `Fail` or `Ignore`.
@@ -32,34 +32,34 @@ pub(crate) struct Registered<'a> {
 
 impl<'a> Registered<'a> {
     /// A webhook whose failure rejects requests.
-    pub(crate) fn strict(hook: &Hook, asked: &'a str, authorities: &'a str) -> Self {
-        Self { port: hook.port, asked, authorities, policy: "Fail", seconds: 20, nodes: false }
+    pub(crate) fn strict(hook: &Hook, requested: &'a str, authorities: &'a str) -> Self {
+        Self { port: hook.port, requested, authorities, policy: "Fail", seconds: 20, nodes: false }
     }
 
-    fn webhook(&self, half: &str) -> Value {
+    fn webhook(&self, phase: &str) -> Value {
         let on = |resource: &str| {
             json!({"apiGroups": [""], "apiVersions": ["v1"], "resources": [resource], "scope": "*",
                 "operations": ["CREATE", "UPDATE"]})
         };
         let mut rules = vec![on("pods")];
-        if self.nodes && half == "validate" {
+        if self.nodes && phase == "validate" {
             rules.push(on("nodes"));
         }
         let mut webhook = json!({
-            "name": format!("{}.{half}.taintward.io", self.asked),
-            "clientConfig": {"url": format!("https://127.0.0.1:{}/{half}", self.port)},
+            "name": format!("{}.{phase}.taintward.io", self.requested),
+            "clientConfig": {"url": format!("https://127.0.0.1:{}/{phase}", self.port)},
             "rules": rules,
             "failurePolicy": self.policy,
             "timeoutSeconds": self.seconds,
             "sideEffects": "None",
             "matchPolicy": "Equivalent",
             "admissionReviewVersions": ["v1"],
-            "namespaceSelector": {"matchLabels": {ASKED: self.asked}},
+            "namespaceSelector": {"matchLabels": {ASKED: self.requested}},
         });
         if !self.authorities.is_empty() {
             webhook["clientConfig"]["caBundle"] = json!(STANDARD.encode(self.authorities));
         }
-        if half == "mutate" {
+        if phase == "mutate" {
             webhook["reinvocationPolicy"] = json!("IfNeeded");
         }
         webhook
@@ -73,11 +73,11 @@ pub(crate) async fn register(api: &TestApi, hooks: &[Registered<'_>]) {
 
 /// Replaces all webhooks under another configuration name by these.
 pub(crate) async fn register_as(api: &TestApi, name: &str, hooks: &[Registered<'_>]) {
-    for (plural, kind, half) in [
+    for (plural, kind, phase) in [
         ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "mutate"),
         ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "validate"),
     ] {
-        let webhooks: Vec<Value> = hooks.iter().map(|hook| hook.webhook(half)).collect();
+        let webhooks: Vec<Value> = hooks.iter().map(|hook| hook.webhook(phase)).collect();
         let object = json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
             "metadata": {"name": name}, "webhooks": webhooks,
@@ -100,9 +100,9 @@ pub(crate) async fn bundles(api: &TestApi, name: &str) -> Vec<String> {
     found
 }
 
-/// Creates a namespace for whose pods a webhook is called; if `asked` is empty, no webhook is.
-pub(crate) async fn namespace(api: &TestApi, name: &str, asked: &str, annotations: Value) {
-    let labels = if asked.is_empty() { json!({}) } else { json!({ASKED: asked}) };
+/// Creates a namespace for whose pods a webhook is called; if `requested` is empty, no webhook is.
+pub(crate) async fn namespace(api: &TestApi, name: &str, requested: &str, annotations: Value) {
+    let labels = if requested.is_empty() { json!({}) } else { json!({ASKED: requested}) };
     let metadata = json!({"name": name, "labels": labels, "annotations": annotations});
     api.create("/api/v1/namespaces", &json!({"metadata": metadata})).await.unwrap();
 }
@@ -127,10 +127,10 @@ pub(crate) fn pods(namespace: &str) -> String {
 /// Waits until an API server calls this webhook for pods of a namespace, at both paths.
 pub(crate) async fn asks(api: &TestApi, hook: &Hook, namespace: &str) {
     let path = format!("{}?dryRun=All", pods(namespace));
-    for half in ["mutate", "validate"] {
-        let label = format!("path=\"{half}\"");
+    for phase in ["mutate", "validate"] {
+        let label = format!("path=\"{phase}\"");
         let before = hook.metric("taintward_webhook_reviews_total", &label);
-        wait::until(&format!("the API server to ask at /{half}"), PATIENCE, async || {
+        wait::until(&format!("the API server to ask at /{phase}"), STARTUP_TIMEOUT, async || {
             let _ = api.create(&path, &plain_pod("probe")).await;
             Ok((hook.metric("taintward_webhook_reviews_total", &label) > before).then_some(()))
         })
@@ -148,7 +148,7 @@ pub(crate) async fn define(cluster: &Cluster) {
         let path = format!("/apis/taintward.io/v1alpha1/{name}");
         // Until its storage is there, a server answers 404, then 429.
         let served = async || Ok(api.get(&path).await.ok());
-        wait::until("the resource to be served", PATIENCE, served).await.unwrap();
+        wait::until("the resource to be served", STARTUP_TIMEOUT, served).await.unwrap();
     }
 }
 
@@ -158,9 +158,9 @@ pub(crate) fn tolerations(pod: &Value) -> Vec<Value> {
 }
 
 /// The code and the message of a rejection.
-pub(crate) fn refusal(error: TestApiError) -> (u16, String) {
+pub(crate) fn rejection(error: TestApiError) -> (u16, String) {
     match error {
-        TestApiError::Refused { code, message, .. } => (code, message),
+        TestApiError::Rejected { code, message, .. } => (code, message),
         TestApiError::Unanswered(why) => panic!("{why}"),
     }
 }

@@ -39,18 +39,18 @@ pub(crate) async fn listen(
             let (acceptor, respond) = (acceptor.clone(), Rc::clone(&respond));
             tokio::task::spawn_local(async move {
                 let Ok(stream) = acceptor.accept(stream).await else { return };
-                let answer = service_fn(move |request| {
+                let response = service_fn(move |request| {
                     let respond = Rc::clone(&respond);
-                    async move { Ok::<_, Infallible>(answer(request, &*respond).await) }
+                    async move { Ok::<_, Infallible>(response(request, &*respond).await) }
                 });
                 // An API server that has timed out closes the connection.
-                let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+                let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), response).await;
             });
         }
     });
 }
 
-async fn answer(
+async fn response(
     request: Request<Incoming>,
     respond: &impl AsyncFn(&str, &Value) -> Value,
 ) -> Response<Full<Bytes>> {
@@ -59,7 +59,7 @@ async fn answer(
     let review: Value = serde_json::from_slice(&body.to_bytes()).unwrap();
     let mut response = respond(&path, &review["request"]).await;
     response["uid"] = review["request"]["uid"].clone();
-    let answer =
+    let response =
         json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
-    Response::new(answer.to_string().into())
+    Response::new(response.to_string().into())
 }

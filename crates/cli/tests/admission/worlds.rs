@@ -2,7 +2,7 @@
 
 use super::hook::{Files, Hook, all};
 use super::pods::{Case, LISTS, Update, annotations};
-use super::register::{ASKED, Registered, asks, define, namespace, pods, refusal, register, tolerations};
+use super::register::{ASKED, Registered, asks, define, namespace, pods, register, rejection, tolerations};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -57,7 +57,7 @@ impl World {
 pub(crate) enum Outcome {
     /// The tolerations of the admitted pod.
     Pod(Vec<Value>),
-    Refused {
+    Rejected {
         code: u16,
         message: String,
     },
@@ -84,7 +84,7 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pod(list) => write!(f, "{}", Value::Array(list.clone())),
-            Self::Refused { code, message } => write!(f, "{code} {message}"),
+            Self::Rejected { code, message } => write!(f, "{code} {message}"),
         }
     }
 }
@@ -148,9 +148,9 @@ impl Worlds {
         let api = &self.servers[2];
         for world in [World::Plain, World::Listed] {
             for side in Side::ALL {
-                let asked = if side == Side::Upstream { "" } else { world.name() };
+                let requested = if side == Side::Upstream { "" } else { world.name() };
                 let one = |lists: (&'static str, _, _)| async move {
-                    namespace(api, &namespace_of(world, side, lists.0), asked, annotations(lists)).await;
+                    namespace(api, &namespace_of(world, side, lists.0), requested, annotations(lists)).await;
                 };
                 futures::stream::iter(LISTS).for_each_concurrent(8, one).await;
             }
@@ -289,9 +289,9 @@ fn change(update: &Update, pod: &Value) -> Value {
 }
 
 /// Removes the names of namespaces, which differ between the sides, from messages.
-fn outcome(answer: Result<Value, TestApiError>) -> Outcome {
-    match answer.map_err(refusal) {
+fn outcome(response: Result<Value, TestApiError>) -> Outcome {
+    match response.map_err(rejection) {
         Ok(pod) => Outcome::Pod(tolerations(&pod)),
-        Err((code, message)) => Outcome::Refused { code, message },
+        Err((code, message)) => Outcome::Rejected { code, message },
     }
 }

@@ -18,20 +18,20 @@ pub(crate) async fn bodies(ground: &Ground) -> Found {
     let escaped =
         escaped.replacen("\"spec\":{", &format!("\"spec\":{{\"x\":\"{}\",", "\\u003c".repeat(6 << 20)), 1);
     let huge = format!("[{}", " ".repeat(40 << 20));
-    let ask = async |body: &str| {
-        let answer = ground.client().await.post("/mutate", body.to_owned()).await;
-        answer.map(|(status, _)| status).map_err(|why| why.to_string())
+    let request = async |body: &str| {
+        let response = ground.client().await.post("/mutate", body.to_owned()).await;
+        response.map(|(status, _)| status).map_err(|why| why.to_string())
     };
     let idle = ground.resident();
     for _ in 0..BODIES {
-        let status = ask(&big).await?;
+        let status = request(&big).await?;
         demand(status == 200, format!("a pod of 3 MiB: {status}"))?;
     }
     let before = ground.resident();
     for _ in 0..BODIES {
-        let status = ask(&escaped).await?;
+        let status = request(&escaped).await?;
         demand(status == 200, format!("36 MiB: {status}"))?;
-        let status = ask(&huge).await?;
+        let status = request(&huge).await?;
         demand(status == 413, format!("40 MiB: {status}"))?;
     }
     let after = ground.resident();

@@ -72,25 +72,25 @@ pub(crate) async fn senseless(ground: &mut Ground) -> Found {
     let (all, pid) = (bad(), ground.hook.pid());
     for (what, body) in &all {
         for path in ["/mutate", "/validate"] {
-            let (status, said) = ground
+            let (status, message) = ground
                 .client()
                 .await
                 .post(path, body.clone())
                 .await
                 .map_err(|why| format!("{what}: {why}"))?;
-            demand(status == 400, format!("{what} at {path}: {status} {said}"))?;
-            let plain = said.lines().count() == 1 && !said.trim_end().chars().any(char::is_control);
-            demand(plain, format!("{what}: {said:?}"))?;
+            demand(status == 400, format!("{what} at {path}: {status} {message}"))?;
+            let plain = message.lines().count() == 1 && !message.trim_end().chars().any(char::is_control);
+            demand(plain, format!("{what}: {message:?}"))?;
         }
     }
     let odd = odd();
     for (what, body) in &odd {
         for path in ["/mutate", "/validate"] {
-            let answer = ground.client().await.post(path, body.clone()).await;
-            let (status, said) = answer.map_err(|why| format!("{what}: {why}"))?;
+            let response = ground.client().await.post(path, body.clone()).await;
+            let (status, message) = response.map_err(|why| format!("{what}: {why}"))?;
             demand(
-                status == 200 && said.contains("\"uid\":\"u\""),
-                format!("{what} at {path}: {status} {said}"),
+                status == 200 && message.contains("\"uid\":\"u\""),
+                format!("{what} at {path}: {status} {message}"),
             )?;
         }
     }
@@ -108,14 +108,17 @@ pub(crate) async fn senseless(ground: &mut Ground) -> Found {
 const WRITTEN: [&str; 3] =
     ["/spec/tolerations", "/spec/affinity", "/metadata/annotations/taintward.io~1made-for"];
 
-pub(crate) async fn answers(ground: &Ground) -> Found {
+pub(crate) async fn responses(ground: &Ground) -> Found {
     let (mut client, mut steps) = (ground.client().await, 0);
     for (number, case) in cases(PODS).iter().enumerate() {
         let uid = format!("uid-{number}-\u{fc}\"\\");
-        let answer = client.ask("mutate", &question(&uid, "main", &case.pod)).await;
-        demand(answer["uid"] == uid.as_str(), format!("the answer to {uid} has the uid {}", answer["uid"]))?;
-        let Some(patch) = answer["patch"].as_str() else { continue };
-        demand(answer["patchType"] == "JSONPatch", &answer)?;
+        let response = client.request("mutate", &question(&uid, "main", &case.pod)).await;
+        demand(
+            response["uid"] == uid.as_str(),
+            format!("the answer to {uid} has the uid {}", response["uid"]),
+        )?;
+        let Some(patch) = response["patch"].as_str() else { continue };
+        demand(response["patchType"] == "JSONPatch", &response)?;
         let patch: Value = serde_json::from_slice(&STANDARD.decode(patch).unwrap()).unwrap();
         for step in patch.as_array().unwrap() {
             let (op, path) = (step["op"].as_str().unwrap(), step["path"].as_str().unwrap());
@@ -143,7 +146,7 @@ fn without_own(pod: &Value) -> Value {
 
 pub(crate) async fn nothing_is_lost(ground: &Ground) -> Found {
     namespace(&ground.api, "unasked", "", json!({})).await;
-    let (mut compared, mut refused) = (0, 0);
+    let (mut compared, mut rejected) = (0, 0);
     for case in cases(PODS) {
         let create = async |namespace: &str| {
             let path = format!("{}?dryRun=All", pods(namespace));
@@ -161,16 +164,16 @@ pub(crate) async fn nothing_is_lost(ground: &Ground) -> Found {
                 demand(without_own(&plain) == without_own(&made), format!("{plain} became {made}"))?;
                 compared += 1;
             }
-            (Err(_), Err(_)) => refused += 1,
+            (Err(_), Err(_)) => rejected += 1,
             (plain, made) => {
                 return Err(format!("{}: {plain:?} without, {made:?} with the webhook", case.pod));
             }
         }
     }
-    demand(compared > PODS / 2 && refused > 5, format!("{compared} and {refused}"))?;
+    demand(compared > PODS / 2 && rejected > 5, format!("{compared} and {rejected}"))?;
     Ok(Shown::with(
         "a real API server creates each pod with and without the webhook: all pods keep what they had, in the same place; the \
          webhook admits no pod that the API server rejects without it",
-        format!("{compared} kept, {refused} refused"),
+        format!("{compared} kept, {rejected} refused"),
     ))
 }

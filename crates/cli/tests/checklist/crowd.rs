@@ -26,7 +26,7 @@ const STREAMS: u32 = 5_000;
 const FLOODS: usize = 4;
 const LIMIT: Duration = Duration::from_secs(1);
 const QUESTIONS: usize = 200;
-const PATIENCE: Duration = Duration::from_secs(60);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) async fn good_clients(ground: &Ground) -> Found {
     let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -38,9 +38,9 @@ pub(crate) async fn good_clients(ground: &Ground) -> Found {
         over.set(true);
         held
     };
-    let (took, held) = futures::join!(ask(ground, &over), bad);
+    let (took, held) = futures::join!(request(ground, &over), bad);
     let stall = yardstick.worst();
-    let (asked, late) = (took.len(), at_most(took, 990));
+    let (requested, late) = (took.len(), at_most(took, 990));
     demand(held.len() as u64 == connections, format!("only {} connections", held.len()))?;
     demand(
         late < LIMIT + 2 * stall,
@@ -50,7 +50,7 @@ pub(crate) async fn good_clients(ground: &Ground) -> Found {
     let open = ground.hook.metric("taintward_webhook_connections", "");
     demand(open <= 600.0, format!("{open} connections are open"))?;
     let figures = format!(
-        "{connections} connections, {open} of them open, {} displaced, {} refused; {asked} questions of good clients, p99 {:.0} ms; {} KiB resident",
+        "{connections} connections, {open} of them open, {} displaced, {} refused; {requested} questions of good clients, p99 {:.0} ms; {} KiB resident",
         metric("displaced"),
         metric("refused"),
         late.as_secs_f64() * 1000.0,
@@ -64,17 +64,17 @@ pub(crate) async fn good_clients(ground: &Ground) -> Found {
 }
 
 /// A client that sends requests repeatedly, on the same connection and on new ones.
-async fn ask(ground: &Ground, over: &Cell<bool>) -> Vec<Duration> {
+async fn request(ground: &Ground, over: &Cell<bool>) -> Vec<Duration> {
     let body = question("u", "main", &plain_pod("p")).to_string();
     let (mut took, mut keeps) = (Vec::new(), ground.client().await);
     while took.len() < QUESTIONS || !over.get() {
         let began = Instant::now();
-        let answer = if took.len() % 4 == 0 {
+        let response = if took.len() % 4 == 0 {
             ground.client().await.post("/mutate", body.clone()).await
         } else {
             keeps.post("/mutate", body.clone()).await
         };
-        assert_eq!(answer.unwrap().0, 200);
+        assert_eq!(response.unwrap().0, 200);
         took.push(began.elapsed());
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -141,7 +141,7 @@ async fn flood(ground: &Ground) {
         bytes.extend(frame(3, 0, 2 * number + 1, &8_u32.to_be_bytes()));
     }
     // The webhook closes the connection long before everything is sent.
-    let _ = timeout(PATIENCE, stream.write_all(&bytes)).await;
+    let _ = timeout(STARTUP_TIMEOUT, stream.write_all(&bytes)).await;
 }
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {

@@ -124,8 +124,8 @@ impl Ground {
         let hook = Hook::start(&cluster, &account, &all(&files.flags(), &[rules])).ready().await;
         let ground = Self { cluster, api, account, authority, clients, files, hook, own };
         namespace(&ground.api, "main", "main", json!({})).await;
-        let told = Registered::strict(&ground.hook, "main", &ground.authority.certificate);
-        register_as(&ground.api, "main", &[told]).await;
+        let reported = Registered::strict(&ground.hook, "main", &ground.authority.certificate);
+        register_as(&ground.api, "main", &[reported]).await;
         asks(&ground.api, &ground.hook, "main").await;
         ground
     }
@@ -160,9 +160,9 @@ impl Yardstick {
             let (moment, mut worst) = (Duration::from_millis(1), Duration::ZERO);
             loop {
                 let began = Instant::now();
-                let told = stopped.recv_timeout(moment);
+                let reported = stopped.recv_timeout(moment);
                 worst = worst.max(began.elapsed().saturating_sub(moment));
-                if told != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                if reported != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                     return worst;
                 }
             }

@@ -3,7 +3,7 @@
 //! - Compares with `golden/rbac-*.txt`; `GOLDEN=overwrite` writes them.
 
 use super::ground::{Found, Ground, demand};
-use crate::admission::hook::PATIENCE;
+use crate::admission::hook::STARTUP_TIMEOUT;
 use crate::install::cluster::{Installed, RULES_OF};
 use std::path::Path;
 use taintward_envtest::{Account, wait};
@@ -20,15 +20,15 @@ pub(crate) fn on(ground: &Ground) -> Installed<'_> {
 pub(crate) fn golden(there: &Installed<'_>) -> Found {
     for (account, namespace, name) in RULES_OF {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
-        let said = there.may(account, namespace);
-        assert!(!said.contains('*'), "no wildcards: {said}");
+        let message = there.may(account, namespace);
+        assert!(!message.contains('*'), "no wildcards: {message}");
         if std::env::var("GOLDEN").as_deref() == Ok("overwrite") {
-            std::fs::write(&path, &said).unwrap();
+            std::fs::write(&path, &message).unwrap();
         }
         let kept = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(
-            said == kept,
-            "the permissions of {account} in {namespace:?} differ from {}:\n{said}",
+            message == kept,
+            "the permissions of {account} in {namespace:?} differ from {}:\n{message}",
             path.display()
         );
     }
@@ -100,9 +100,9 @@ pub(crate) fn escalation(there: &Installed<'_>) -> Found {
 
 pub(crate) fn restricted(there: &Installed<'_>) -> Found {
     let level = "pod-security.kubernetes.io/enforce=restricted";
-    let (said, warned) =
+    let (message, warned) =
         there.kubectl(&format!("label --dry-run=server --overwrite ns taintward-system {level}"));
-    assert!(said.contains("namespace/taintward-system") && warned.is_empty(), "{said}{warned}");
+    assert!(message.contains("namespace/taintward-system") && warned.is_empty(), "{message}{warned}");
     let namespace = there.json("get namespace taintward-system");
     assert_eq!(namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"], "restricted");
     for name in ["taintward", "taintward-webhook"] {
@@ -117,12 +117,15 @@ pub(crate) fn restricted(there: &Installed<'_>) -> Found {
         assert_eq!(preferred["matchExpressions"][0], serde_json::json!({"key": role, "operator": "Exists"}));
         let borne = template["spec"]["tolerations"].as_array().unwrap().iter();
         assert!(borne.clone().any(|one| one["key"] == role && one["effect"] == "NoSchedule"), "{template:#}");
-        let (said, warned) = there.pod(&template);
-        assert!(said.contains("created (server dry run)") && warned.is_empty(), "{name}: {said}{warned}");
+        let (message, warned) = there.pod(&template);
+        assert!(
+            message.contains("created (server dry run)") && warned.is_empty(),
+            "{name}: {message}{warned}"
+        );
         let mut loose = template.clone();
         loose["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = true.into();
-        let (_, refused) = there.pod(&loose);
-        assert!(refused.contains("violates PodSecurity \"restricted"), "the level holds: {refused}");
+        let (_, rejected) = there.pod(&loose);
+        assert!(rejected.contains("violates PodSecurity \"restricted"), "the level holds: {rejected}");
         let sources = &template["spec"]["volumes"][0]["projected"]["sources"];
         let hour = &sources[0]["serviceAccountToken"]["expirationSeconds"];
         assert!(hour.as_i64().is_some_and(|seconds| seconds <= 3600), "{template:#}");
@@ -142,15 +145,16 @@ const FLOWS: [(&str, &str, &str); 3] = [
 
 /// A response names the FlowSchema of its request.
 pub(crate) async fn fairness(there: &Installed<'_>) -> Found {
-    for (account, asked, schema) in FLOWS {
+    for (account, requested, schema) in FLOWS {
         let found = there.json(&format!("get flowschema {schema}"));
         let level = found["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or_default();
         let own = if schema.ends_with("election") { "leader-election" } else { "workload-high" };
         demand(level == own, format!("{schema} has the level {level:?}"))?;
         let uid = found["metadata"]["uid"].as_str().ok_or("it has no uid")?.to_owned();
-        let line = format!("{asked} -v=8 --as=system:serviceaccount:taintward-system:{account}");
+        let line = format!("{requested} -v=8 --as=system:serviceaccount:taintward-system:{account}");
         let counted = async || Ok(there.kubectl(&line).1.contains(&uid).then_some(()));
-        let waited = wait::until(&format!("{asked} to be counted to {schema}"), PATIENCE, counted).await;
+        let waited =
+            wait::until(&format!("{requested} to be counted to {schema}"), STARTUP_TIMEOUT, counted).await;
         waited.map_err(|why| why.to_string())?;
     }
     Ok("according to its responses, the API server gives requests for the lease the level `leader-election`, and all other \

@@ -141,9 +141,9 @@ pub(crate) async fn network() -> Found {
         }
         Ok(())
     })?;
-    let said = "by manifest, with --api-server-cidr: a NetworkPolicy admits only these networks; without the flag, or if the \
+    let message = "by manifest, with --api-server-cidr: a NetworkPolicy admits only these networks; without the flag, or if the \
             network does not support policies, the pod network reaches the webhook, and install says so";
-    Ok(Shown::with(said, found))
+    Ok(Shown::with(message, found))
 }
 
 /// As an API server stores them, with all defaults.

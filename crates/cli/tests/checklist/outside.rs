@@ -24,7 +24,7 @@ pub(crate) async fn metrics(ground: &Ground) -> Found {
     let mut client = ground.client().await;
     for number in 0..300 {
         let pod = plain_pod(&format!("counted-{number}"));
-        client.ask("mutate", &question(&format!("counted-{number}"), "main", &pod)).await;
+        client.request("mutate", &question(&format!("counted-{number}"), "main", &pod)).await;
     }
     let after = series(ground);
     demand(before.len() > 20 && before == after, format!("new series: {:?}", after.difference(&before)))?;
@@ -59,11 +59,12 @@ pub(crate) async fn pages(ground: &Ground) -> Found {
     for path in NO_PAGES {
         let status = ground.hook.get(path).map(|(status, _)| status);
         demand(status == Some(404), format!("{path} at the port of metrics: {status:?}"))?;
-        let answer = ground.client().await.get(path).await.map_err(|why| why.to_string())?;
-        demand(answer.0 == 404, format!("{path} at the port of requests: {}", answer.0))?;
+        let response = ground.client().await.get(path).await.map_err(|why| why.to_string())?;
+        demand(response.0 == 404, format!("{path} at the port of requests: {}", response.0))?;
     }
-    let (mine, told) = (listening(ground.hook.pid()).map_err(|why| why.to_string())?, ground.hook.ports());
-    demand(mine == BTreeSet::from(told), format!("it listens at {mine:?}, not at {told:?}"))?;
+    let (mine, reported) =
+        (listening(ground.hook.pid()).map_err(|why| why.to_string())?, ground.hook.ports());
+    demand(mine == BTreeSet::from(reported), format!("it listens at {mine:?}, not at {reported:?}"))?;
     Ok("both ports answer 404 for `/debug`, pprof, `/flagz`, `/admin` and others; the webhook listens only on the two ports of \
             its flags".into())
 }
@@ -106,15 +107,17 @@ pub(crate) async fn log(ground: &Ground) -> Found {
     pod["spec"]["nodeName"] = HOSTILE.into();
     pod["spec"]["tolerations"] =
         json!([{"key": HOSTILE, "operator": HOSTILE, "value": HOSTILE, "effect": HOSTILE}]);
-    let mut asked = question(HOSTILE, "main", &pod);
-    asked["request"]["userInfo"] = json!({"username": HOSTILE, "groups": [HOSTILE]});
+    let mut requested = question(HOSTILE, "main", &pod);
+    requested["request"]["userInfo"] = json!({"username": HOSTILE, "groups": [HOSTILE]});
     for path in ["/mutate", "/validate"] {
-        for body in [asked.to_string(), asked.to_string().replace("\"spec\":{", "\"spec\":{\"x\":NaN,")] {
+        for body in
+            [requested.to_string(), requested.to_string().replace("\"spec\":{", "\"spec\":{\"x\":NaN,")]
+        {
             let _ = client.post(path, body).await;
         }
-        asked["request"]["namespace"] = HOSTILE.into();
-        asked["request"]["operation"] = HOSTILE.into();
-        let _ = client.post(path, asked.to_string()).await;
+        requested["request"]["namespace"] = HOSTILE.into();
+        requested["request"]["operation"] = HOSTILE.into();
+        let _ = client.post(path, requested.to_string()).await;
     }
     let output = hook.output();
     for line in output.lines() {

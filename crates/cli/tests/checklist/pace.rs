@@ -17,14 +17,14 @@ const SAID: &str =
 const TRIES: usize = 3;
 
 pub(crate) async fn at_a_thousand_a_second(ground: &Ground) -> Found {
-    let mut said = Vec::new();
+    let mut message = Vec::new();
     for _ in 0..TRIES {
         let yardstick = Yardstick::lay();
         let took = round(ground).await;
-        let (stall, asked) = (yardstick.worst(), took.len());
+        let (stall, requested) = (yardstick.worst(), took.len());
         let (median, late) = (at_most(took.clone(), 500), at_most(took, 999));
         let figures = format!(
-            "{asked} questions, p50 {:.1} ms, p99.9 {:.1} ms, while the machine held up a sleeper for {:.1} ms; {} KiB resident",
+            "{requested} questions, p50 {:.1} ms, p99.9 {:.1} ms, while the machine held up a sleeper for {:.1} ms; {} KiB resident",
             millis(median),
             millis(late),
             millis(stall),
@@ -34,9 +34,9 @@ pub(crate) async fn at_a_thousand_a_second(ground: &Ground) -> Found {
         if late < LIMIT + 2 * stall {
             return Ok(Shown::with(SAID, figures));
         }
-        said.push(figures);
+        message.push(figures);
     }
-    Err(said.join("; "))
+    Err(message.join("; "))
 }
 
 fn millis(time: Duration) -> f64 {
@@ -57,8 +57,8 @@ async fn round(ground: &Ground) -> Vec<Duration> {
             let mut due = start + PAUSE * number / CONNECTIONS;
             while due < start + LASTS {
                 tokio::time::sleep_until(due).await;
-                let (status, said) = client.post("/mutate", body.clone()).await.unwrap();
-                assert_eq!(status, 200, "{said}");
+                let (status, message) = client.post("/mutate", body.clone()).await.unwrap();
+                assert_eq!(status, 200, "{message}");
                 took.push(due.elapsed());
                 due += PAUSE;
             }

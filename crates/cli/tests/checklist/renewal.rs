@@ -2,7 +2,7 @@
 
 use super::ground::{Found, Ground, Shown, demand};
 use crate::admission::client::{Client, believing, question};
-use crate::admission::hook::PATIENCE;
+use crate::admission::hook::STARTUP_TIMEOUT;
 use crate::admission::register::plain_pod;
 use std::cell::{Cell, RefCell};
 use taintward_envtest::wait;
@@ -14,18 +14,18 @@ const ON_ONE: usize = 50;
 
 pub(crate) async fn under_load(ground: &mut Ground) -> Found {
     let (pid, before) = (ground.hook.pid(), ground.client().await.shown);
-    let (stops, asked, failed) = (Cell::new(false), Cell::new(0_usize), RefCell::new(Vec::new()));
+    let (stops, requested, failed) = (Cell::new(false), Cell::new(0_usize), RefCell::new(Vec::new()));
     let body = question("u", "main", &plain_pod("p")).to_string();
     let connector = believing(&ground.authority.certificate, None);
     let port = ground.hook.port;
     let on_one = async || -> std::io::Result<()> {
         let mut client = Client::connect(port, &connector).await?;
         for _ in 0..ON_ONE {
-            let (status, said) = client.post("/mutate", body.clone()).await?;
+            let (status, message) = client.post("/mutate", body.clone()).await?;
             if status != 200 {
-                return Err(std::io::Error::other(format!("{status} {said}")));
+                return Err(std::io::Error::other(format!("{status} {message}")));
             }
-            asked.set(asked.get() + 1);
+            requested.set(requested.get() + 1);
         }
         Ok(())
     };
@@ -42,10 +42,10 @@ pub(crate) async fn under_load(ground: &mut Ground) -> Found {
             let shown = ground.client().await.shown;
             Ok((shown != before).then_some(()))
         };
-        wait::until("the new certificate to be shown", PATIENCE, renewed).await.unwrap();
-        let from = asked.get();
-        let enough = async || Ok((asked.get() >= QUESTIONS.max(from + 500)).then_some(()));
-        wait::until("enough questions", PATIENCE * 2, enough).await.unwrap();
+        wait::until("the new certificate to be shown", STARTUP_TIMEOUT, renewed).await.unwrap();
+        let from = requested.get();
+        let enough = async || Ok((requested.get() >= QUESTIONS.max(from + 500)).then_some(()));
+        wait::until("enough questions", STARTUP_TIMEOUT * 2, enough).await.unwrap();
         stops.set(true);
     };
     futures::join!(futures::future::join_all((0..CLIENTS).map(one)), renewal);
@@ -54,7 +54,7 @@ pub(crate) async fn under_load(ground: &mut Ground) -> Found {
     demand(ground.hook.is_running() && ground.hook.pid() == pid, "it is not the same process")?;
     Ok(Shown::with(
         "renewed during 10,000 requests: 0 failures, the webhook serves the new certificate, in the same process",
-        format!("{} questions", asked.get()),
+        format!("{} questions", requested.get()),
     ))
 }
 
@@ -65,8 +65,8 @@ pub(crate) async fn garbage(ground: &mut Ground) -> Found {
     ground.hook.reaches(failures, "", before + 1.0).await;
     let mut client = ground.client().await;
     demand(client.shown == shown, "another certificate is shown")?;
-    let answer = client.ask("mutate", &question("u", "main", &plain_pod("p"))).await;
-    demand(answer["allowed"] == true, &answer)?;
+    let response = client.request("mutate", &question("u", "main", &plain_pod("p"))).await;
+    demand(response["allowed"] == true, &response)?;
     ground.files.renew(&ground.authority);
     Ok("with garbage in both files, the webhook serves the last good certificate; the metric of failures rises".into())
 }

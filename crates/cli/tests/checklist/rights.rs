@@ -40,7 +40,7 @@ const QUESTIONS: &[(&str, &str, &str, &str, &str, bool)] = &[
 pub(crate) async fn what_the_account_may_do(ground: &Ground) -> Found {
     for (verb, group, resource, namespace, name, granted) in QUESTIONS {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-        let asked = json!({"spec": {
+        let requested = json!({"spec": {
             "user": USER, "groups": ["system:serviceaccounts", "system:authenticated"],
             "resourceAttributes": {
                 "verb": verb, "group": group, "resource": resource, "subresource": subresource,
@@ -48,8 +48,8 @@ pub(crate) async fn what_the_account_may_do(ground: &Ground) -> Found {
             },
         }});
         let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let answer = ground.api.create(path, &asked).await.map_err(|why| why.to_string())?;
-        let allowed = answer["status"]["allowed"] == true;
+        let response = ground.api.create(path, &requested).await.map_err(|why| why.to_string())?;
+        let allowed = response["status"]["allowed"] == true;
         demand(allowed == *granted, format!("{verb} {group}/{resource}/{subresource} {name}: {allowed}"))?;
     }
     Ok(Shown::with(

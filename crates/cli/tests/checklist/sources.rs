@@ -32,10 +32,10 @@ pub(crate) fn dependencies() -> Found {
     let mut tree = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     tree.args(["tree", "--locked", "--offline", "--edges=normal", "--prefix=none", "--package=taintward"]);
     let output = tree.current_dir(file("")).output().map_err(|why| why.to_string())?;
-    let said = String::from_utf8_lossy(&output.stdout);
+    let message = String::from_utf8_lossy(&output.stdout);
     demand(output.status.success(), String::from_utf8_lossy(&output.stderr))?;
     // A package that is listed again has a mark.
-    let all: BTreeSet<&str> = said.lines().map(|line| line.trim_end_matches(" (*)")).collect();
+    let all: BTreeSet<&str> = message.lines().map(|line| line.trim_end_matches(" (*)")).collect();
     demand(all.len() <= DEPENDENCIES_MAX, format!("{} of at most {DEPENDENCIES_MAX}", all.len()))?;
     Ok(Shown::with(
         format!("at most {DEPENDENCIES_MAX} packages are in the program, its own crates included"),

@@ -13,18 +13,18 @@ pub(crate) async fn two_replicas_die(ground: &Ground) -> Found {
     let flags = Files::new(&ground.cluster, "spiral", &ground.authority).flags();
     let start = || Hook::start(&ground.cluster, &ground.account, &all(&flags, &[]));
     let mut replicas = [start().ready().await, start().ready().await];
-    let told = |hook: &Hook, asked: &'static str| Registered {
+    let reported = |hook: &Hook, requested: &'static str| Registered {
         policy: "Ignore",
         seconds: SECONDS,
-        asked,
+        requested,
         nodes: false,
         port: hook.port,
         authorities: &ground.authority.certificate,
     };
     namespace(&ground.api, "spiral", "spiral", json!({})).await;
     // Both are called for every pod; behind a Service it would be one or the other.
-    register_as(&ground.api, "spiral-a", &[told(&replicas[0], "spiral")]).await;
-    register_as(&ground.api, "spiral-b", &[told(&replicas[1], "spiral")]).await;
+    register_as(&ground.api, "spiral-a", &[reported(&replicas[0], "spiral")]).await;
+    register_as(&ground.api, "spiral-b", &[reported(&replicas[1], "spiral")]).await;
     for replica in &replicas {
         asks(&ground.api, replica, "spiral").await;
     }

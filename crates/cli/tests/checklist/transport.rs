@@ -17,14 +17,14 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) async fn clients_must_present_a_certificate(ground: &Ground) -> Found {
     let authorities = ground.write("clients.crt", &ground.clients.certificate);
     let demands = format!("--client-ca-file={authorities}");
     let flags = Files::new(&ground.cluster, "strict", &ground.authority).flags();
     let hook = Hook::start(&ground.cluster, &ground.account, &all(&flags, &[&demands])).ready().await;
-    let asked = async |identity: Option<&SignedIdentity>| {
+    let requested = async |identity: Option<&SignedIdentity>| {
         let who = believing(&ground.authority.certificate, identity);
         let mut client = Client::connect(hook.port, &who).await?;
         client.post("/mutate", question("u", "main", &plain_pod("p")).to_string()).await
@@ -32,16 +32,16 @@ pub(crate) async fn clients_must_present_a_certificate(ground: &Ground) -> Found
     let stranger = TestAuthority::new().unwrap().client("kube-apiserver", "webhooks").unwrap();
     for (who, identity) in [("a client without a certificate", None), ("another authority", Some(&stranger))]
     {
-        demand(asked(identity).await.is_err(), format!("{who} was admitted"))?;
+        demand(requested(identity).await.is_err(), format!("{who} was admitted"))?;
     }
     let known = ground.clients.client("kube-apiserver", "webhooks").unwrap();
-    let (status, _) = asked(Some(&known))
+    let (status, _) = requested(Some(&known))
         .await
         .map_err(|why| format!("the API server's certificate was rejected: {why}"))?;
     demand(status == 200, status)?;
     namespace(&ground.api, "strict", "strict", json!({})).await;
-    let told = Registered::strict(&hook, "strict", &ground.authority.certificate);
-    register_as(&ground.api, "strict", &[told]).await;
+    let reported = Registered::strict(&hook, "strict", &ground.authority.certificate);
+    register_as(&ground.api, "strict", &[reported]).await;
     asks(&ground.api, &hook, "strict").await;
     let failed = hook.metric("taintward_webhook_ended_connections_total", "handshake");
     demand(failed >= 2.0, format!("{failed} handshakes failed"))?;
@@ -62,16 +62,17 @@ fn old_hello() -> Vec<u8> {
 }
 
 pub(crate) async fn old_versions(ground: &Ground) -> Found {
-    let answered = async {
+    let responded = async {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, ground.hook.port)).await?;
         stream.write_all(&old_hello()).await?;
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer).await;
-        std::io::Result::Ok(answer)
+        let mut response = Vec::new();
+        let _ = stream.read_to_end(&mut response).await;
+        std::io::Result::Ok(response)
     };
-    let answer = timeout(PATIENCE, answered).await.map_err(|_| "no end")?.map_err(|why| why.to_string())?;
+    let response =
+        timeout(STARTUP_TIMEOUT, responded).await.map_err(|_| "no end")?.map_err(|why| why.to_string())?;
     // An alert (21), not a server's handshake message (22).
-    demand(answer.first().is_none_or(|kind| *kind == 21), format!("TLS 1.1 is answered: {answer:?}"))?;
+    demand(response.first().is_none_or(|kind| *kind == 21), format!("TLS 1.1 is answered: {response:?}"))?;
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let connector = speaking(&ground.authority.certificate, version);
         let client = Client::connect(ground.hook.port, &connector).await;

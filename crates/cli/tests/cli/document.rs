@@ -32,7 +32,7 @@ impl Typed<'_> {
     }
 
     /// The input at a prompt.
-    pub(crate) fn answer(&self) -> Option<&str> {
+    pub(crate) fn response(&self) -> Option<&str> {
         self.shown.iter().find_map(|line| Some(line.split_once("[y/N] ")?.1))
     }
 }

@@ -37,28 +37,28 @@ pub(crate) fn serve_at(
     std::thread::spawn(move || {
         listener.incoming().for_each(|stream| {
             let there = Arc::clone(&there);
-            std::thread::spawn(move || answer(stream.unwrap(), date, &*there));
+            std::thread::spawn(move || response(stream.unwrap(), date, &*there));
         });
     });
     folder.write("kubeconfig", &kubeconfig(&format!("http://{address}")))
 }
 
-fn answer(mut stream: TcpStream, date: &str, there: &impl Fn(&str) -> There) {
+fn response(mut stream: TcpStream, date: &str, there: &impl Fn(&str) -> There) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-    let asked = lines.by_ref().next().unwrap_or_default();
+    let requested = lines.by_ref().next().unwrap_or_default();
     lines.take_while(|line| !line.is_empty()).for_each(drop);
-    let path = asked.split([' ', '?']).nth(1).unwrap_or_default();
-    let refused = |reason: &str, message: &str| {
+    let path = requested.split([' ', '?']).nth(1).unwrap_or_default();
+    let rejected = |reason: &str, message: &str| {
         format!(r#"{{"kind": "Status", "reason": "{reason}", "message": "{message}"}}"#)
     };
     let (status, body) = match there(path) {
         _ if path == "/version" => ("200 OK", r#"{"gitVersion": "v1.36.0"}"#.to_owned()),
         There::Object(body) => ("200 OK", body.to_owned()),
-        There::Gone(words) => ("404 Not Found", refused("NotFound", words)),
-        There::Nothing => ("404 Not Found", refused("NotFound", "there is none")),
+        There::Gone(words) => ("404 Not Found", rejected("NotFound", words)),
+        There::Nothing => ("404 Not Found", rejected("NotFound", "there is none")),
         There::Hidden => {
             let resource = path.rsplit('/').next().unwrap_or_default();
-            ("403 Forbidden", refused("Forbidden", &format!("eve cannot list resource {resource}")))
+            ("403 Forbidden", rejected("Forbidden", &format!("eve cannot list resource {resource}")))
         }
     };
     let length = body.len();

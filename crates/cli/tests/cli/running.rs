@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
-use super::patience::Lines;
+use super::timeout::Lines;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -64,9 +64,9 @@ impl Running {
 
     /// Its whole standard error, after it has ended.
     pub(crate) fn complaint(&mut self) -> String {
-        let mut said = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        said
+        let mut message = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+        message
     }
 
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
@@ -156,7 +156,7 @@ impl Drop for Folder {
 }
 
 /// Sends one request with a kubeconfig; a rejection fails the test.
-pub(crate) fn ask(kubeconfig: &str, method: &str, path: &str, body: &str) -> String {
+pub(crate) fn request(kubeconfig: &str, method: &str, path: &str, body: &str) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();

@@ -3,7 +3,7 @@
 use crate::board::page_server::{PageServer, page_length};
 use crate::board::scene::{self, HOSTILE, NOW};
 use crate::board::scripts::{DRAWN_OFTEN, PALE};
-use crate::cli::patience::eventually;
+use crate::cli::timeout::eventually;
 use serde_json::{Value, json};
 use taintward_envtest::browser::{Browser, PageLoad};
 

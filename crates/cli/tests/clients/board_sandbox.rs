@@ -2,7 +2,7 @@
 //!
 //! - See `board_page.rs` for the page by itself.
 
-use crate::cli::running::{Folder, Running, ask};
+use crate::cli::running::{Folder, Running, request};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -49,11 +49,11 @@ fn a_newcomer_sees_what_a_taint_does() {
     browser.until("three nodes have one", "document.querySelectorAll('.tile').length === 3").unwrap();
     let node = texts(&mut browser, ".tile bdi:first-child").remove(0);
     browser.click("document.querySelector('.tile button')").unwrap();
-    let told = "panel.querySelector('.told:last-of-type').innerText";
-    browser.until("it is explained", &format!("{told}.includes('Node {node}')")).unwrap();
+    let reported = "panel.querySelector('.told:last-of-type').innerText";
+    browser.until("it is explained", &format!("{reported}.includes('Node {node}')")).unwrap();
     browser.click(&button("Plan")).unwrap();
-    let asked = format!("panel.innerText.includes('If node {node} gets maintenance=now:NoExecute:')");
-    browser.until("what would happen", &asked).unwrap();
+    let requested = format!("panel.innerText.includes('If node {node} gets maintenance=now:NoExecute:')");
+    browser.until("what would happen", &requested).unwrap();
     assert_eq!(texts(&mut browser, "#leaving .row"), [""; 0], "asking changes nothing");
 
     browser.click(&button("Taint")).unwrap();
@@ -167,7 +167,7 @@ fn buttons_stop_heartbeats_cordon_load_and_scale() {
 fn stranger() -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/", listener.local_addr().unwrap());
-    let (tell, told) = channel();
+    let (tell, reported) = channel();
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let mut head = String::new();
@@ -181,7 +181,7 @@ fn stranger() -> (String, Receiver<String>) {
             }
         }
     });
-    (address, told)
+    (address, reported)
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_server_on_another_port_gets_nothing_of_the_board() {
     };
     let mut sandbox = Running::start(&["--plain"]);
     let board = board_of(&mut sandbox);
-    let (stranger, heard) = stranger();
+    let (stranger, received) = stranger();
     let token = board.split_once("token=").unwrap().1;
     browser.open(&board).unwrap();
     browser.until("its nodes", "document.querySelectorAll('.tile').length === 6").unwrap();
@@ -216,7 +216,7 @@ fn a_server_on_another_port_gets_nothing_of_the_board() {
         browser.until("the stranger", "document.title === 'stranger'").unwrap();
         // A browser also asks for an icon, and opens connections that it does not need.
         let head = loop {
-            let head = heard.recv_timeout(Duration::from_secs(30)).unwrap();
+            let head = received.recv_timeout(Duration::from_secs(30)).unwrap();
             if head.starts_with(&format!("GET /{path} ")) {
                 break head;
             }
@@ -226,11 +226,11 @@ fn a_server_on_another_port_gets_nothing_of_the_board() {
             assert!(!head.contains(secret), "{head}");
         }
     }
-    let asked = format!(
+    let requested = format!(
         "fetch('http://{}/', {{credentials: 'include'}}).then(answer => answer.text(), () => 'refused')",
         board.split('/').nth(2).unwrap()
     );
-    assert_eq!(browser.evaluate(&asked).unwrap(), "refused");
+    assert_eq!(browser.evaluate(&requested).unwrap(), "refused");
 
     // The board still works: in the same tab, after a reload, and in another tab by the printed address.
     browser.open(&format!("{}{}", board.split_once("/?").unwrap().0, place)).unwrap();
@@ -256,7 +256,7 @@ fn board_at(port: u16, kubeconfig: &str) -> (Running, String) {
 
 fn taint(kubeconfig: &str, node: &str, key: &str) {
     let taints = json!({"spec": {"taints": [{"key": key, "value": "v", "effect": "NoExecute"}]}});
-    ask(kubeconfig, "PATCH", &format!("/api/v1/nodes/{node}"), &taints.to_string());
+    request(kubeconfig, "PATCH", &format!("/api/v1/nodes/{node}"), &taints.to_string());
 }
 
 /// What tells that a taint is shown.
@@ -288,8 +288,8 @@ fn a_page_says_that_its_board_ended_and_continues_with_the_next_one() {
 
     let (_board, again) = board_at(port, &kubeconfig);
     assert_ne!(address, again, "another token");
-    let told = "the board was restarted; open the address that it printed";
-    browser.until("what to do", &format!("{LINK} === {}", json!(told))).unwrap();
+    let reported = "the board was restarted; open the address that it printed";
+    browser.until("what to do", &format!("{LINK} === {}", json!(reported))).unwrap();
     assert_eq!(browser.evaluate(&shows("meanwhile=v:NoExecute")).unwrap(), false, "it is not let in");
 
     browser.open_tab().unwrap();

@@ -2,8 +2,8 @@
 //!
 //! - See `board/viewers.rs` for many viewers and slow ones, `board_page.rs` for the page in a browser.
 
-use crate::board::client::{BoardAddress, PATIENCE, board_with, sandbox};
-use crate::cli::running::{File, Running, ask, text};
+use crate::board::client::{BoardAddress, STARTUP_TIMEOUT, board_with, sandbox};
+use crate::cli::running::{File, Running, request, text};
 use crate::real::proxy::Proxy;
 use serde_json::{Value, json};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use std::process::Command;
 fn only_the_printed_address_lets_in() {
     let (_running, board) = sandbox();
     let folder = board.folder.clone();
-    let entered = board.ask("GET", &format!("/?token={}", board.token), &[], "");
+    let entered = board.request("GET", &format!("/?token={}", board.token), &[], "");
     assert_eq!((entered.status, entered.header("location")), (303, format!("{folder}/").as_str()));
     let cookie = board.cookie.as_str();
     let expected = format!("{cookie}; Path={folder}/; HttpOnly; SameSite=Strict");
@@ -44,35 +44,35 @@ fn only_the_printed_address_lets_in() {
         ("FOLDER/", vec![with, ("sec-fetch-site", "same-site")], 403),
         ("FOLDER/secret", vec![with], 404),
     ] {
-        let answer = board.ask("GET", &path.replace("FOLDER", &folder), &headers, "");
-        assert_eq!(answer.status, status, "{path} {headers:?}");
-        let policy = answer.header("content-security-policy");
-        assert!(policy.starts_with("default-src 'self'"), "{}", answer.head);
+        let response = board.request("GET", &path.replace("FOLDER", &folder), &headers, "");
+        assert_eq!(response.status, status, "{path} {headers:?}");
+        let policy = response.header("content-security-policy");
+        assert!(policy.starts_with("default-src 'self'"), "{}", response.head);
         for secret in secrets {
             assert!(
-                !answer.body.contains(secret) && !answer.head.contains(secret),
+                !response.body.contains(secret) && !response.head.contains(secret),
                 "a refusal tells no secret"
             );
         }
     }
     for (path, kind) in [("/", "text/html"), ("/board.css", "text/css"), ("/board.js", "text/javascript")] {
-        let answer = board.get(path);
-        assert!(answer.status == 200 && answer.header("content-type").starts_with(kind), "{path}");
+        let response = board.get(path);
+        assert!(response.status == 200 && response.header("content-type").starts_with(kind), "{path}");
     }
     let action = json!({"verb": "cordon", "node": "n1"}).to_string();
     let (path, kind) = (format!("{folder}/action"), ("content-type", "application/json"));
-    let forged = board.ask("POST", &path, &[with, kind], &action);
+    let forged = board.request("POST", &path, &[with, kind], &action);
     assert_eq!(forged.status, 401, "a cookie alone changes nothing");
     for secret in &secrets[..3] {
         let wrong = format!("Bearer {secret}");
-        let forged = board.ask("POST", &path, &[with, ("authorization", &wrong), kind], &action);
+        let forged = board.request("POST", &path, &[with, ("authorization", &wrong), kind], &action);
         assert_eq!(forged.status, 401, "what a browser keeps or shows changes nothing");
     }
     for (header, value) in
         [("origin", "http://evil.example"), ("origin", "null"), ("sec-fetch-site", "cross-site")]
     {
         let headers = [with, ("authorization", bearer.as_str()), kind, (header, value)];
-        let forged = board.ask("POST", &path, &headers, &action);
+        let forged = board.request("POST", &path, &headers, &action);
         assert_eq!(forged.status, 403, "a page of another site with both: {header}: {value}");
     }
     let mut events = board.events("");
@@ -101,8 +101,8 @@ fn the_board_pending_and_the_terminal_tell_the_same_changes_in_the_same_order() 
         objects.push(pod);
     }
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
-    let answer = board.act(&json!({"verb": "load", "text": list}));
-    assert_eq!(answer.status, 200, "{}", answer.body);
+    let response = board.act(&json!({"verb": "load", "text": list}));
+    assert_eq!(response.status, 200, "{}", response.body);
     let mut events = board.events("");
     events.until_pods(pods.len());
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
@@ -116,12 +116,12 @@ fn the_board_pending_and_the_terminal_tell_the_same_changes_in_the_same_order() 
             format!("{} {}/{}", word(&event["event"]), word(&event["namespace"]), word(&event["pod"]))
         });
         assert_eq!(printed.collect::<Vec<_>>(), expected, "pending");
-        let (mut shown, mut told) = (Vec::new(), Vec::new());
+        let (mut shown, mut reported) = (Vec::new(), Vec::new());
         while shown.len() < pods.len() {
             let (_, message) = events.until("a decision", |message| message["decisions"].is_array());
             for one in message["decisions"].as_array().unwrap().iter().filter(|one| one["pod"] != "") {
                 shown.push(format!("{} {}", word(&one["kind"]), word(&one["pod"])));
-                told.push(format!("{kind:<12}  pod {} {}", word(&one["pod"]), word(&one["text"])));
+                reported.push(format!("{kind:<12}  pod {} {}", word(&one["pod"]), word(&one["text"])));
             }
         }
         assert_eq!(shown, expected, "the board");
@@ -131,12 +131,12 @@ fn the_board_pending_and_the_terminal_tell_the_same_changes_in_the_same_order() 
             let line = running.until(&format!("  {kind:<12}  pod "));
             without_digits(line.split_once("  ").unwrap().1)
         });
-        let told: Vec<String> = told.iter().map(|line| without_digits(line)).collect();
-        assert_eq!(printed.collect::<Vec<_>>(), told, "the terminal");
+        let reported: Vec<String> = reported.iter().map(|line| without_digits(line)).collect();
+        assert_eq!(printed.collect::<Vec<_>>(), reported, "the terminal");
     };
     let taint = |keys: &[&str]| {
         let taints: Vec<Value> = keys.iter().map(|key| json!({"key": key, "effect": "NoExecute"})).collect();
-        ask(&kubeconfig, "PATCH", "/api/v1/nodes/n1", &json!({"spec": {"taints": taints}}).to_string());
+        request(&kubeconfig, "PATCH", "/api/v1/nodes/n1", &json!({"spec": {"taints": taints}}).to_string());
     };
     taint(&["long"]);
     expect("CountingDown", &pods);
@@ -147,7 +147,7 @@ fn the_board_pending_and_the_terminal_tell_the_same_changes_in_the_same_order() 
     taint(&["now"]);
     expect("CountingDown", &pods);
     expect("Overdue", &pods);
-    ask(&kubeconfig, "DELETE", "/api/v1/namespaces/a/pods/y", "");
+    request(&kubeconfig, "DELETE", "/api/v1/namespaces/a/pods/y", "");
     expect("Deleted", &["a/y"]);
 }
 
@@ -201,19 +201,23 @@ fn every_button_and_its_opposite_reach_the_viewers() {
         let all = message["nodes"].as_array()?;
         all.iter().find(|node| node["name"] == "n1").cloned()
     };
-    for (verb, said, field, value) in [
+    for (verb, message, field, value) in [
         ("cordon", "node/n1 cordoned", "unschedulable", true),
         ("uncordon", "node/n1 uncordoned", "unschedulable", false),
         ("silence", "node/n1 silenced", "silenced", true),
         ("recover", "node/n1 recovered", "silenced", false),
     ] {
-        let answer = board.act(&json!({"verb": verb, "node": "n1"}));
-        assert_eq!((answer.status, answer.body), (200, json!({ "message": said }).to_string()), "{verb}");
+        let response = board.act(&json!({"verb": verb, "node": "n1"}));
+        assert_eq!(
+            (response.status, response.body),
+            (200, json!({ "message": message }).to_string()),
+            "{verb}"
+        );
         events.until(verb, |message| n1(message).is_some_and(|node| node[field] == value));
     }
     let file = include_str!("board/workload.yaml");
-    let answer = board.act(&json!({"verb": "load", "text": file}));
-    assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"message":"2 objects loaded"}"#));
+    let response = board.act(&json!({"verb": "load", "text": file}));
+    assert_eq!((response.status, response.body.as_str()), (200, r#"{"message":"2 objects loaded"}"#));
     let mut until_healthy = |count: i64| {
         events.until("the Deployment", |message| {
             let all = message["workloads"].as_array();
@@ -232,7 +236,7 @@ fn a_button_does_what_it_says_or_says_why_not() {
     let (_running, board) = sandbox();
     let mut events = board.events("");
     events.until("workloads", |message| message["workloads"].to_string().contains("web"));
-    for (action, said) in [
+    for (action, message) in [
         (json!({"verb": "cordon", "node": "n1"}), "node/n1 cordoned"),
         (json!({"verb": "silence", "node": "n2"}), "node/n2 silenced"),
         (
@@ -245,8 +249,12 @@ fn a_button_does_what_it_says_or_says_why_not() {
             "1 object loaded",
         ),
     ] {
-        let answer = board.act(&action);
-        assert_eq!((answer.status, answer.body), (200, json!({ "message": said }).to_string()), "{action}");
+        let response = board.act(&action);
+        assert_eq!(
+            (response.status, response.body),
+            (200, json!({ "message": message }).to_string()),
+            "{action}"
+        );
     }
     // 50 s of its silence are less than a second of real time.
     let (_, silent) =
@@ -268,12 +276,12 @@ fn a_button_does_what_it_says_or_says_why_not() {
         (json!({"verb": "silence", "node": "-h"}), "begins as a flag"),
         (json!({"verb": "load", "text": ": :"}), ""),
     ] {
-        let answer = board.act(&action);
+        let response = board.act(&action);
         assert!(
-            answer.status == 422 && answer.body.contains(why),
+            response.status == 422 && response.body.contains(why),
             "{action}: {} {}",
-            answer.status,
-            answer.body
+            response.status,
+            response.body
         );
     }
     assert_eq!(board.act(&json!({"verb": "format"})).status, 400);
@@ -299,7 +307,7 @@ fn the_board_of_another_cluster_has_no_buttons_and_survives_its_outage() {
     assert_eq!(board.act(&json!({"verb": "cordon", "node": "n1"})).status, 401, "no page knows its secret");
     let taint = |node: &str, key: &str| {
         let taints = json!({"spec": {"taints": [{"key": key, "effect": "NoSchedule"}]}});
-        ask(&direct, "PATCH", &format!("/api/v1/nodes/{node}"), &taints.to_string());
+        request(&direct, "PATCH", &format!("/api/v1/nodes/{node}"), &taints.to_string());
     };
 
     // No program listens on port 1.
@@ -324,7 +332,7 @@ fn the_board_of_another_cluster_has_no_buttons_and_survives_its_outage() {
     events.until("the cluster's end", |message| message["problem"].is_string());
     assert_eq!(board.get("/").status, 200);
     process.signal(rustix::process::Signal::INT);
-    assert_eq!(process.ends_within(PATIENCE), 0);
+    assert_eq!(process.ends_within(STARTUP_TIMEOUT), 0);
 }
 
 #[test]
@@ -333,9 +341,9 @@ fn a_port_in_use_is_named_with_the_remedy() {
     let port = taken.local_addr().unwrap().port();
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
     let done = command.args(["board", "--port", &port.to_string()]).output().unwrap();
-    let said = text(&done.stderr);
-    assert_eq!(done.status.code(), Some(1), "{said}");
-    assert!(said.contains(&format!("127.0.0.1:{port}")) && said.contains("--port"), "{said}");
+    let message = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{message}");
+    assert!(message.contains(&format!("127.0.0.1:{port}")) && message.contains("--port"), "{message}");
     let kubeconfig = File::named("port-in-use.yaml");
     let port = port.to_string();
     let done = crate::cli::running::output(&[
@@ -345,8 +353,8 @@ fn a_port_in_use_is_named_with_the_remedy() {
         "--kubeconfig-out",
         kubeconfig.path(),
     ]);
-    let said = text(&done.stderr);
-    assert!(!done.status.success() && said.contains("--board-port"), "{said}");
+    let message = text(&done.stderr);
+    assert!(!done.status.success() && message.contains("--board-port"), "{message}");
     assert!(!kubeconfig.0.exists(), "no kubeconfig leads to a sandbox that never ran");
 }
 
@@ -356,8 +364,8 @@ fn a_pod_that_is_evicted_immediately_has_decisions() {
     let mut events = board.events("");
     events.until_pods(18);
     // The pods of the Deployment web do not tolerate it.
-    let answer = board.act(&json!({"verb": "taint", "node": "n1", "taint": "maintenance=now:NoExecute"}));
-    assert_eq!(answer.status, 200, "{}", answer.body);
+    let response = board.act(&json!({"verb": "taint", "node": "n1", "taint": "maintenance=now:NoExecute"}));
+    assert_eq!(response.status, 200, "{}", response.body);
     let mut kinds = Vec::new();
     events.until("both decisions", |message| {
         let decisions = message["decisions"].as_array().into_iter().flatten();

@@ -2,9 +2,9 @@
 //!
 //! - See `src/completion_kind/object_names.rs` for the names.
 
-use crate::cli::patience::Said;
 use crate::cli::reluctant::kubeconfig;
 use crate::cli::running::{Folder, Running, text};
+use crate::cli::timeout::Said;
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
@@ -71,8 +71,9 @@ impl Stage {
 }
 
 fn is_there(program: &str) -> bool {
-    let asked = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    asked.is_ok()
+    let requested =
+        Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    requested.is_ok()
 }
 
 /// A shell on a terminal of its own.
@@ -252,10 +253,10 @@ fn kubectl_finds_its_plugin_and_completes_it() {
     assert!(help.contains("\n      kubectl taintward lint -f FILE\n"), "{help}");
     let (_, help, _) = run(&["taintward", "lint", "--help"]);
     assert!(help.contains("Usage: kubectl taintward lint [OPTIONS]"), "{help}");
-    let (code, _, said) = run(&["taintward", "lint", "--wrong"]);
-    assert!(code == 1 && said.contains("Usage: kubectl taintward lint"), "{said}");
-    let (_, listed, said) = run(&["plugin", "list"]);
-    assert!(listed.contains("kubectl-taintward") && !said.contains("warning"), "{listed}{said}");
+    let (code, _, message) = run(&["taintward", "lint", "--wrong"]);
+    assert!(code == 1 && message.contains("Usage: kubectl taintward lint"), "{message}");
+    let (_, listed, message) = run(&["plugin", "list"]);
+    assert!(listed.contains("kubectl-taintward") && !message.contains("warning"), "{listed}{message}");
     // The protocol of kubectl's own completion scripts.
     let offered = |words: &[&str]| {
         let (_, offered, _) = run(&[&["__complete", "taintward"], words].concat());

@@ -13,7 +13,7 @@ pub(crate) mod dedicating;
 pub(crate) mod moving;
 pub(crate) mod reading;
 
-use crate::cli::patience::eventually;
+use crate::cli::timeout::eventually;
 
 /// A sandbox and a kubectl that talks to it.
 pub(crate) struct Stage {
@@ -61,8 +61,8 @@ impl Stage {
     /// Returns whether it succeeded, and everything it printed.
     fn run(&self, arguments: &[&str]) -> (bool, String) {
         let done = self.command(arguments).output().unwrap();
-        let said = [done.stdout, done.stderr].concat();
-        (done.status.success(), String::from_utf8_lossy(&said).into_owned())
+        let message = [done.stdout, done.stderr].concat();
+        (done.status.success(), String::from_utf8_lossy(&message).into_owned())
     }
 
     /// The command, split at spaces, must succeed.
@@ -72,29 +72,29 @@ impl Stage {
 
     /// The same, for arguments with spaces.
     fn ok_with(&self, arguments: &[&str]) -> String {
-        let (done, said) = self.run(arguments);
-        assert!(done, "kubectl {arguments:?} failed: {said}");
-        said
+        let (done, message) = self.run(arguments);
+        assert!(done, "kubectl {arguments:?} failed: {message}");
+        message
     }
 
     /// The command must print all of these words.
     fn says(&self, typed: &str, words: &[&str]) -> String {
-        let said = self.ok(typed);
+        let message = self.ok(typed);
         for word in words {
-            assert!(said.contains(word), "kubectl {typed} does not say {word:?}: {said}");
+            assert!(message.contains(word), "kubectl {typed} does not say {word:?}: {message}");
         }
-        said
+        message
     }
 
     /// The command must fail, and say why.
     fn fails(&self, typed: &str, why: &str) {
-        let (done, said) = self.run(&typed.split_whitespace().collect::<Vec<_>>());
-        assert!(!done && said.contains(why), "kubectl {typed} should fail with {why:?}: {said}");
+        let (done, message) = self.run(&typed.split_whitespace().collect::<Vec<_>>());
+        assert!(!done && message.contains(why), "kubectl {typed} should fail with {why:?}: {message}");
     }
 
     /// Repeats the command until its output is as wanted.
     fn until(&self, typed: &str, wanted: impl Fn(&str) -> bool) -> String {
-        eventually(typed, || Some(self.ok(typed)).filter(|said| wanted(said)))
+        eventually(typed, || Some(self.ok(typed)).filter(|message| wanted(message)))
     }
 
     /// Writes a file for `-f`.
@@ -107,7 +107,7 @@ impl Stage {
         for name in ["deploy/web", "deploy/cart", "deploy/search", "ds/agent"] {
             self.ok(&format!("rollout status -n shop {name} --timeout=60s"));
         }
-        self.until("get pdb -n shop web -o jsonpath={.status.disruptionsAllowed}", |said| said == "2");
+        self.until("get pdb -n shop web -o jsonpath={.status.disruptionsAllowed}", |message| message == "2");
     }
 }
 

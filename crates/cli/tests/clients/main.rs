@@ -12,9 +12,9 @@ mod board {
 #[allow(dead_code, reason = "each test program uses some of it")]
 #[path = "../cli"]
 mod cli {
-    pub(crate) mod patience;
     pub(crate) mod reluctant;
     pub(crate) mod running;
+    pub(crate) mod timeout;
 }
 #[allow(dead_code, reason = "each test program uses some of it")]
 #[path = "../parts"]

@@ -5,8 +5,8 @@
 
 mod day;
 
-use crate::cli::patience::eventually;
-use crate::cli::running::{Running, ask, text};
+use crate::cli::running::{Running, request, text};
+use crate::cli::timeout::eventually;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn sandbox() -> (Running, String) {
     let mut sandbox = Running::start(&["--plain", "--empty", "--nodes", "2"]);
     let kubeconfig = sandbox.kubeconfig();
     eventually("the nodes are ready", || {
-        let nodes = ask(&kubeconfig, "GET", "/api/v1/nodes", "");
+        let nodes = request(&kubeconfig, "GET", "/api/v1/nodes", "");
         (nodes.matches(r#""reason":"KubeletReady""#).count() == 2).then_some(())
     });
     (sandbox, kubeconfig)
@@ -31,8 +31,8 @@ fn works(mut client: Command, script: &str) {
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/official_clients").join(script))
         .arg(&kubeconfig);
     let done = client.output().unwrap();
-    let (said, complaints) = (text(&done.stdout), text(&done.stderr));
-    assert!(done.status.success() && said.ends_with("all done\n"), "{said}{complaints}");
+    let (message, complaints) = (text(&done.stdout), text(&done.stderr));
+    assert!(done.status.success() && message.ends_with("all done\n"), "{message}{complaints}");
 }
 
 #[tokio::test(flavor = "current_thread")]

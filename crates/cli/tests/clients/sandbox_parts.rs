@@ -36,24 +36,24 @@ async fn spend(place: &Place, tools: &Binaries, length: Duration) {
     let mut programs = Programs::start(place, tools);
     let began = Instant::now();
     let mut rounds = 0;
-    let mut answers = work::Answers::default();
+    let mut responses = work::Answers::default();
     while rounds == 0 || began.elapsed() < length {
-        work::round(place, rounds, &mut answers).await;
+        work::round(place, rounds, &mut responses).await;
         programs.expect_running();
         rounds += 1;
     }
     until("the last to be gone", async || Ok((ledger.counts().there() == 0).then_some(()))).await;
     let counts = ledger.counts();
     println!(
-        "{}: {rounds} rounds in {:.0} s; {answers:?}; {counts:?}",
+        "{}: {rounds} rounds in {:.0} s; {responses:?}; {counts:?}",
         place.what,
         began.elapsed().as_secs_f64()
     );
     assert!(counts.by_taint >= rounds, "in each round some pod had to leave: {counts:?}");
-    assert_eq!(counts.by_request, answers.granted, "pods with a granted eviction have gone: {counts:?}");
+    assert_eq!(counts.by_request, responses.granted, "pods with a granted eviction have gone: {counts:?}");
     programs.end();
     let judged = logs::judge(&programs.logs());
-    println!("{}", judged.told);
+    println!("{}", judged.reported);
     assert!(judged.unusual.is_empty(), "not what a real server causes:\n{}", judged.unusual.join("\n"));
 }
 

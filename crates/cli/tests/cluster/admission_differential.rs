@@ -20,7 +20,7 @@ const OLD_PODS: usize = 120;
 /// Concurrent requests.
 const AT_ONCE: usize = 16;
 /// The timeout of everything; on an idle machine it takes less than a minute.
-const PATIENCE: Duration = Duration::from_secs(600);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(600);
 
 #[test]
 fn the_webhook_does_what_the_plugins_do() {
@@ -34,12 +34,12 @@ fn the_webhook_does_what_the_plugins_do() {
             worlds.stand_there(old).await;
             worlds.switch_on().await;
             let mut table = Table::default();
-            table.told("pods that stood there before", touched(&worlds, old).await);
-            table.told("pods", made(&worlds, &cases).await);
+            table.reported("pods that stood there before", touched(&worlds, old).await);
+            table.reported("pods", made(&worlds, &cases).await);
             table.settle();
             policies_hold_alongside_the_plugins(&worlds, &cases).await;
         };
-        tokio::time::timeout(PATIENCE, all).await.expect("done in time");
+        tokio::time::timeout(STARTUP_TIMEOUT, all).await.expect("done in time");
     });
 }
 
@@ -85,19 +85,19 @@ struct Table {
     seen: BTreeMap<&'static str, usize>,
     same: usize,
     patched: usize,
-    refused: usize,
+    rejected: usize,
     odd: Vec<String>,
 }
 
 impl Table {
-    fn told(&mut self, what: &str, all: Vec<Told<'_>>) {
+    fn reported(&mut self, what: &str, all: Vec<Told<'_>>) {
         assert!(all.len() > 50, "{what}: {}", all.len());
         println!("{what}: {}", all.len());
-        for told in &all {
+        for reported in &all {
             for side in [Side::Ours, Side::Both] {
-                let (upstream, other) = (&told.steps[&Side::Upstream], &told.steps[&side]);
+                let (upstream, other) = (&reported.steps[&Side::Upstream], &reported.steps[&side]);
                 for at in 0..upstream.len().min(other.len()) {
-                    self.pair(told, side, at, &upstream[at], &other[at]);
+                    self.pair(reported, side, at, &upstream[at], &other[at]);
                     if upstream[at] != other[at] {
                         // From here on the results concern different pods.
                         break;
@@ -107,17 +107,17 @@ impl Table {
         }
     }
 
-    fn pair(&mut self, told: &Told<'_>, side: Side, step: usize, upstream: &Outcome, other: &Outcome) {
+    fn pair(&mut self, reported: &Told<'_>, side: Side, step: usize, upstream: &Outcome, other: &Outcome) {
         if upstream == other {
             self.same += 1;
             match upstream {
-                Outcome::Pod(list) => self.patched += usize::from(*list != tolerations(&told.case.pod)),
-                Outcome::Refused { .. } => self.refused += 1,
+                Outcome::Pod(list) => self.patched += usize::from(*list != tolerations(&reported.case.pod)),
+                Outcome::Rejected { .. } => self.rejected += 1,
             }
             return;
         }
-        let updated = told.old || step > 0;
-        let pair = Pair { case: told.case, side, updated, upstream, other };
+        let updated = reported.old || step > 0;
+        let pair = Pair { case: reported.case, side, updated, upstream, other };
         let holds = |difference: &&Difference| difference.is_expected() && (difference.holds)(&pair);
         match DIFFERENCES.iter().find(holds) {
             Some(difference) => *self.seen.entry(difference.name).or_default() += 1,
@@ -128,7 +128,7 @@ impl Table {
     fn settle(&self) {
         println!(
             "the same: {}, of them {} pods with something added, {} refusals",
-            self.same, self.patched, self.refused
+            self.same, self.patched, self.rejected
         );
         let expected = || DIFFERENCES.iter().filter(|one| one.is_expected());
         for difference in expected() {
@@ -141,7 +141,7 @@ impl Table {
         let unseen: Vec<&&str> = known.iter().filter(|name| !self.seen.contains_key(**name)).collect();
         assert!(unseen.is_empty(), "documented, but not observed: {unseen:?}");
         assert!(
-            self.same > PODS && self.patched > PODS / 2 && self.refused > 50,
+            self.same > PODS && self.patched > PODS / 2 && self.rejected > 50,
             "too few requests were compared"
         );
     }
@@ -154,7 +154,7 @@ async fn policies_hold_alongside_the_plugins(worlds: &Worlds, cases: &[Case]) {
     for case in cases.iter().filter(|case| name(&case.lists) == "none").take(40) {
         let [ours, both] = worlds.by_policy(case).await;
         let (Outcome::Pod(list), Outcome::Pod(other)) = (&ours, &both) else {
-            assert!(matches!(ours, Outcome::Refused { .. }) && ours == both, "{case:?}\n{ours}\n{both}");
+            assert!(matches!(ours, Outcome::Rejected { .. }) && ours == both, "{case:?}\n{ours}\n{both}");
             continue;
         };
         assert_eq!(sorted(list), sorted(other), "{case:?}");

@@ -15,7 +15,7 @@ use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::create_node;
 use taintward_envtest::{Account, Audit, ChildProcess, Cluster, ClusterConfig, TestApi, wait};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 const KUBEADM: &str = "*,bootstrapsigner,tokencleaner";
 const PODS: &str = "/api/v1/namespaces/kube-system/pods";
 const CLUSTER_INFO: &str = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
@@ -158,8 +158,8 @@ async fn it_leads_from_kube_controller_manager_to_taintward_and_finds_what_is_wr
     // Each recommended value keeps the signer and disables evictions.
     for (number, value) in [repaired, write].iter().enumerate() {
         let manager = stage.manager(value).await;
-        assert!(stage.token_is_signed(&format!("bbbbb{number}"), PATIENCE).await, "{value}");
-        wait::until("kube-controller-manager's taint eviction to be off", PATIENCE, async || {
+        assert!(stage.token_is_signed(&format!("bbbbb{number}"), STARTUP_TIMEOUT).await, "{value}");
+        wait::until("kube-controller-manager's taint eviction to be off", STARTUP_TIMEOUT, async || {
             let off = "controller is disabled\" controller=\"taint-eviction-controller\"";
             Ok(manager.output().contains(off).then_some(()))
         })
@@ -212,7 +212,7 @@ async fn install(stage: &Stage<'_>) -> Running {
         command
     });
     let lease = "/apis/coordination.k8s.io/v1/namespaces/taintward-system/leases/taintward";
-    wait::until("Taintward to lead", PATIENCE, async || {
+    wait::until("Taintward to lead", STARTUP_TIMEOUT, async || {
         let found = stage.admin.find(lease).await?;
         Ok(found
             .filter(|lease| !lease["spec"]["holderIdentity"].as_str().unwrap_or_default().is_empty())

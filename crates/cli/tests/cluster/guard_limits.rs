@@ -1,4 +1,4 @@
-//! Tests on a real API server that pools are kept when the PoolGuard is too large, refused or gone, and against kubelets.
+//! Tests on a real API server that pools are kept when the PoolGuard is too large, rejected or gone, and against kubelets.
 //!
 //! - A whole installation runs; the webhook answers, is paused, or is absent.
 

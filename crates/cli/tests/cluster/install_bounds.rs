@@ -1,6 +1,6 @@
 //! Tests on a real API server that each account can change only what its component writes.
 //!
-//! - That the policies refuse is shown twice: with them an account is refused even as cluster-admin, without them the
+//! - That the policies reject is shown twice: with them an account is rejected even as cluster-admin, without them the
 //!   same requests pass.
 //! - See `install_real.rs` for the granted verbs.
 
@@ -23,8 +23,8 @@ fn accounts_change_what_their_parts_write_and_nothing_else() {
         let (stolen, snatched) = (of_controller(), of_webhook());
         scene.until_it_holds(&controller, &stolen[0]).await;
         scene.until_it_holds(&webhook, &snatched[0]).await;
-        scene.refused(&controller, &stolen).await;
-        scene.refused(&webhook, &snatched).await;
+        scene.rejected(&controller, &stolen).await;
+        scene.rejected(&webhook, &snatched).await;
         scene.taken(&controller, &writes_of_controller()).await;
         scene.taken(&controller, &writes_of_pools()).await;
         scene.taken(&webhook, &writes_of_webhook()).await;
@@ -67,8 +67,10 @@ fn bounds_are_as_narrow_as_what_runs() {
             if runs.iter().any(|part| part.starts_with("backfill")) {
                 let mut beyond = beyond_seconds();
                 // For backfill alone, no annotation may be written at all.
-                beyond.retain(|one| runs.contains(&"guard") || !one.said.starts_with("only the annotations"));
-                scene.refused(&controller, &beyond).await;
+                beyond.retain(|one| {
+                    runs.contains(&"guard") || !one.message.starts_with("only the annotations")
+                });
+                scene.rejected(&controller, &beyond).await;
             }
         }
     });

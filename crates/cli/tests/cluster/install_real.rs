@@ -39,26 +39,29 @@ fn an_installation_on_a_real_server_and_its_end() {
 
 fn it_can_be_tried(there: &Installed<'_>) {
     for how in ["client", "server"] {
-        let said = there.done(&["--apply", IMAGE, &format!("--dry-run={how}")]);
+        let message = there.done(&["--apply", IMAGE, &format!("--dry-run={how}")]);
         let suffix = if how == "client" { " (dry run)" } else { " (server dry run)" };
-        assert!(said.lines().all(|line| line.ends_with(suffix)), "{said}");
-        assert!(said.starts_with("namespace/taintward-system created"), "{said}");
-        assert_eq!(said.contains("not checked: the namespace"), how == "server", "{said}");
+        assert!(message.lines().all(|line| line.ends_with(suffix)), "{message}");
+        assert!(message.starts_with("namespace/taintward-system created"), "{message}");
+        assert_eq!(message.contains("not checked: the namespace"), how == "server", "{message}");
         assert_eq!(there.leftovers(), Vec::<String>::new());
     }
 }
 
 fn it_is_applied_and_stays(there: &Installed<'_>) {
-    let said = there.done(&["--apply", IMAGE]);
-    assert!(said.lines().all(|line| line.ends_with(" created")), "{said}");
-    assert!(said.starts_with("namespace/taintward-system created\ncustomresourcedefinition."), "{said}");
+    let message = there.done(&["--apply", IMAGE]);
+    assert!(message.lines().all(|line| line.ends_with(" created")), "{message}");
     assert!(
-        said.ends_with("validatingwebhookconfiguration.admissionregistration.k8s.io/taintward created\n"),
-        "{said}"
+        message.starts_with("namespace/taintward-system created\ncustomresourcedefinition."),
+        "{message}"
+    );
+    assert!(
+        message.ends_with("validatingwebhookconfiguration.admissionregistration.k8s.io/taintward created\n"),
+        "{message}"
     );
     let again = there.done(&["--apply", IMAGE]);
     assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{again}");
-    assert_eq!(again.lines().count(), said.lines().count());
+    assert_eq!(again.lines().count(), message.lines().count());
     let tried = there.done(&["--apply", IMAGE, "--replicas=3", "--dry-run=server"]);
     assert!(tried.contains("deployment.apps/taintward configured (server dry run)\n"), "{tried}");
     assert_eq!(there.json("get deployment taintward")["spec"]["replicas"], 2, "it was only tried");
@@ -66,10 +69,11 @@ fn it_is_applied_and_stays(there: &Installed<'_>) {
 
 /// Checklist 13; no webhook answers, and pods and nodes can still be created.
 fn configurations_block_no_request(there: &Installed<'_>) {
-    let said = there.done(&["--apply", IMAGE, "--rules=*,brake"]);
+    let message = there.done(&["--apply", IMAGE, "--rules=*,brake"]);
     assert!(
-        said.ends_with("validatingwebhookconfiguration.admissionregistration.k8s.io/taintward configured\n"),
-        "{said}"
+        message
+            .ends_with("validatingwebhookconfiguration.admissionregistration.k8s.io/taintward configured\n"),
+        "{message}"
     );
     for kind in ["mutating", "validating"] {
         let hooks = there.json(&format!("get {kind}webhookconfiguration taintward"))["webhooks"].clone();
@@ -90,14 +94,14 @@ fn configurations_block_no_request(there: &Installed<'_>) {
         }
     }
     there.kubectl("create namespace shop");
-    let (said, warned) = there.create(&pod("web"));
-    assert!(said.contains("pod/web created") && warned.is_empty(), "{said}{warned}");
-    let (said, warned) = there.kubectl("label pod web -n shop a=b");
-    assert!(said.contains("labeled"), "{said}{warned}");
+    let (message, warned) = there.create(&pod("web"));
+    assert!(message.contains("pod/web created") && warned.is_empty(), "{message}{warned}");
+    let (message, warned) = there.kubectl("label pod web -n shop a=b");
+    assert!(message.contains("labeled"), "{message}{warned}");
     let node = serde_json::json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}});
     assert!(there.create(&node).0.contains("node/n1 created"));
-    let (said, warned) = there.kubectl("taint node n1 a=b:NoExecute");
-    assert!(said.contains("node/n1 tainted"), "{said}{warned}");
+    let (message, warned) = there.kubectl("taint node n1 a=b:NoExecute");
+    assert!(message.contains("node/n1 tainted"), "{message}{warned}");
 }
 
 fn lists_come_along_with_the_pods(there: &Installed<'_>, file: &Path) {
@@ -105,16 +109,16 @@ fn lists_come_along_with_the_pods(there: &Installed<'_>, file: &Path) {
                 default: [{key: room, operator: Exists}]\n";
     std::fs::write(file, text).unwrap();
     let config = format!("--restriction-config={}", file.display());
-    let (_, refused) = there.failed(&["--apply", IMAGE, &config]);
-    assert!(refused.contains("add toleration-restriction to --rules"), "{refused}");
+    let (_, rejected) = there.failed(&["--apply", IMAGE, &config]);
+    assert!(rejected.contains("add toleration-restriction to --rules"), "{rejected}");
     there.done(&["--apply", IMAGE, &config, "--rules=*,toleration-restriction"]);
     let validating = there.json("get validatingwebhookconfiguration taintward");
     let conditions = validating["webhooks"][0]["matchConditions"].as_array().map(Vec::len);
     assert_eq!(conditions, Some(2), "every pod is judged by what its namespace allows");
     let template = there.json("get deployment taintward-webhook")["spec"]["template"].clone();
     assert_eq!(template["metadata"]["annotations"]["taintward.io/restriction-config"], text);
-    let (said, warned) = there.pod(&template);
-    assert!(said.contains("created (server dry run)") && warned.is_empty(), "{said}{warned}");
+    let (message, warned) = there.pod(&template);
+    assert!(message.contains("created (server dry run)") && warned.is_empty(), "{message}{warned}");
 }
 
 fn pod(name: &str) -> Value {
@@ -139,15 +143,15 @@ fn what_others_changed_is_theirs(there: &Installed<'_>) {
     there.done(&["--apply", IMAGE]);
     assert!(before.is_string() && bundle() == before, "{before}");
     there.kubectl("-n taintward-system scale deployment taintward --replicas=5");
-    let (said, refused) = there.failed(&["--apply", IMAGE]);
+    let (message, rejected) = there.failed(&["--apply", IMAGE]);
     assert!(
-        refused.starts_with("error: cannot apply deployment.apps/taintward: ")
-            && refused.contains("--force-conflicts"),
-        "{refused}"
+        rejected.starts_with("error: cannot apply deployment.apps/taintward: ")
+            && rejected.contains("--force-conflicts"),
+        "{rejected}"
     );
-    assert!(!said.contains("webhookconfiguration"), "later objects stay unchanged: {said}");
-    let said = there.done(&["--apply", IMAGE, "--force-conflicts"]);
-    assert!(said.contains("deployment.apps/taintward configured\n"), "{said}");
+    assert!(!message.contains("webhookconfiguration"), "later objects stay unchanged: {message}");
+    let message = there.done(&["--apply", IMAGE, "--force-conflicts"]);
+    assert!(message.contains("deployment.apps/taintward configured\n"), "{message}");
     assert_eq!(there.json("get deployment taintward")["spec"]["replicas"], 2);
 }
 
@@ -165,10 +169,10 @@ fn what_was_tampered_with_is_put_back(there: &Installed<'_>) {
     for tampered in [url, more, nothing, deaf] {
         there.patch(&format!("{kind}/taintward"), &format!("[{tampered}]"));
         assert_ne!(spec(), good, "{tampered}");
-        let said = there.done(&["--apply", IMAGE]);
+        let message = there.done(&["--apply", IMAGE]);
         assert!(
-            said.contains(&format!("{kind}.admissionregistration.k8s.io/taintward configured\n")),
-            "{said}"
+            message.contains(&format!("{kind}.admissionregistration.k8s.io/taintward configured\n")),
+            "{message}"
         );
         let mut now = spec();
         // The CA of another address is not trusted; the webhook writes its own.
@@ -178,8 +182,8 @@ fn what_was_tampered_with_is_put_back(there: &Installed<'_>) {
     // Fields that another writer now owns, too, are reported first, as for every object.
     let rules = r#"[{"op":"replace","path":"/webhooks/0/rules/0/resources","value":["*/*"]}]"#;
     there.patch(&format!("{kind}/taintward"), rules);
-    let (_, refused) = there.failed(&["--apply", IMAGE]);
-    assert!(refused.contains("--force-conflicts") && refused.contains("rules"), "{refused}");
+    let (_, rejected) = there.failed(&["--apply", IMAGE]);
+    assert!(rejected.contains("--force-conflicts") && rejected.contains("rules"), "{rejected}");
     there.done(&["--apply", IMAGE, "--force-conflicts"]);
     assert_eq!(spec()[0]["rules"], good[0]["rules"]);
     // A policy that no longer judges any request.
@@ -203,7 +207,7 @@ fn networks_of_api_servers_are_found(there: &Installed<'_>) {
         let policy = there.json("get networkpolicy taintward-webhook")["spec"].clone();
         [&policy["ingress"][0]["from"], &policy["egress"][0]["to"]].map(Value::to_string)
     };
-    let (_, warned) = there.told(&["--apply", IMAGE]);
+    let (_, warned) = there.reported(&["--apply", IMAGE]);
     assert!(warned.starts_with("warning: all pods of the cluster can connect to the webhook: "), "{warned}");
     assert!(warned.contains("--api-server-cidr") && from()[0].contains("0.0.0.0/0"), "{warned}");
     // An API server that listens on loopback has no endpoint.
@@ -214,15 +218,15 @@ fn networks_of_api_servers_are_found(there: &Installed<'_>) {
         "endpoints": [{"addresses": [address]}], "ports": [{"name": "https", "port": 6443}],
     });
     assert!(there.create(&slice).0.contains("created"));
-    let (_, warned) = there.told(&["--apply", IMAGE]);
+    let (_, warned) = there.reported(&["--apply", IMAGE]);
     assert!(warned.contains("addresses (192.0.2.1) belong to nodes of the control plane"), "{warned}");
     there.kubectl("label node n1 node-role.kubernetes.io/control-plane=");
     let status = serde_json::json!({"status": {"addresses": [{"type": "InternalIP", "address": address}]}});
     there.kubectl(&format!("patch node n1 --subresource=status --type=merge --patch={status}"));
-    let (_, told) = there.told(&["--apply", IMAGE]);
+    let (_, reported) = there.reported(&["--apply", IMAGE]);
     assert!(
-        told.starts_with(&format!("API servers call from {address}/32, and only these networks")),
-        "{told}"
+        reported.starts_with(&format!("API servers call from {address}/32, and only these networks")),
+        "{reported}"
     );
     let [ingress, egress] = from();
     assert_eq!(ingress, format!("[{{\"ipBlock\":{{\"cidr\":\"{address}/32\"}}}}]"));
@@ -242,8 +246,11 @@ fn what_earlier_flags_left_bound_goes(there: &Installed<'_>) {
     let [pools, hold] = ["taintward-controller-dedicated-pools", "taintward-controller-toleration-hold"];
     assert_eq!((bound(pools), bound(hold)), ([true; 2], [false; 2]));
     let managed = ["--apply", IMAGE, EVERYWHERE, "--controllers=toleration-hold-controller"];
-    let (said, _) = there.told(&managed);
-    assert!(said.ends_with(&format!("clusterrole.rbac.authorization.k8s.io/{pools} pruned\n")), "{said}");
+    let (message, _) = there.reported(&managed);
+    assert!(
+        message.ends_with(&format!("clusterrole.rbac.authorization.k8s.io/{pools} pruned\n")),
+        "{message}"
+    );
     assert_eq!((bound(pools), bound(hold)), ([false; 2], [true; 2]));
 
     // Another owner's role has a name that an installation may use.
@@ -255,29 +262,32 @@ fn what_earlier_flags_left_bound_goes(there: &Installed<'_>) {
         "rules": [],
     });
     assert!(there.create(&role).0.contains("created"));
-    let (said, _) = there.told(&["--apply", IMAGE, EVERYWHERE, "--dry-run=server"]);
+    let (message, _) = there.reported(&["--apply", IMAGE, EVERYWHERE, "--dry-run=server"]);
     let binding = format!("clusterrolebinding.rbac.authorization.k8s.io/{hold}");
-    assert!(said.contains(&format!("{binding} pruned (server dry run)\n")), "{said}");
+    assert!(message.contains(&format!("{binding} pruned (server dry run)\n")), "{message}");
     assert_eq!(bound(hold), [true; 2], "it was only tried");
-    let (said, told) = there.told(&["--apply", IMAGE, EVERYWHERE]);
+    let (message, reported) = there.reported(&["--apply", IMAGE, EVERYWHERE]);
     let expected = format!("{binding}, clusterrole.rbac.authorization.k8s.io/{hold}");
-    assert!(told.ends_with(&format!("these flags do not need; deleting {expected}\n")), "{told}");
-    assert!(said.contains(&format!("{binding} pruned\n")) && !said.contains(other), "{said}");
+    assert!(reported.ends_with(&format!("these flags do not need; deleting {expected}\n")), "{reported}");
+    assert!(message.contains(&format!("{binding} pruned\n")) && !message.contains(other), "{message}");
     assert_eq!((bound(pools), bound(hold)), ([true; 2], [false; 2]));
     assert_eq!(bound(other), [false, true]);
     let again = there.done(&["--apply", IMAGE]);
     assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{again}");
 
     let part = ["--apply", IMAGE, "--parts=controller"];
-    let said = there.done(&part);
-    assert!(!said.contains("pruned") && bound("taintward-webhook") == [true; 2], "{said}");
+    let message = there.done(&part);
+    assert!(!message.contains("pruned") && bound("taintward-webhook") == [true; 2], "{message}");
     there.kubectl("delete deployment taintward-webhook -n taintward-system");
-    let (said, _) = there.told(&part);
+    let (message, _) = there.reported(&part);
     assert!(
-        said.contains("clusterrolebinding.rbac.authorization.k8s.io/taintward-webhook pruned\n"),
-        "{said}"
+        message.contains("clusterrolebinding.rbac.authorization.k8s.io/taintward-webhook pruned\n"),
+        "{message}"
     );
-    assert!(bound("taintward-webhook") == [false; 2] && bound("taintward-controller") == [true; 2], "{said}");
+    assert!(
+        bound("taintward-webhook") == [false; 2] && bound("taintward-controller") == [true; 2],
+        "{message}"
+    );
     there.kubectl(&format!("delete clusterrole {other}"));
     there.done(&["--apply", IMAGE]);
 }
@@ -293,22 +303,25 @@ fn it_goes_when_pools_are_gone(there: &Installed<'_>) {
             "users": {"serviceAccounts": [{"namespace": "shop", "name": "default"}]},
         },
     });
-    let (said, warned) = there.create(&pool);
-    assert!(said.contains("dedicatedpool.taintward.io/gpu created"), "{said}{warned}");
-    let (said, refused) = there.failed(&["--uninstall", "--apply"]);
+    let (message, warned) = there.create(&pool);
+    assert!(message.contains("dedicatedpool.taintward.io/gpu created"), "{message}{warned}");
+    let (message, rejected) = there.failed(&["--uninstall", "--apply"]);
     assert!(
-        said.is_empty() && refused.contains("(gpu)") && refused.contains("--keep-pools"),
-        "{said}{refused}"
+        message.is_empty() && rejected.contains("(gpu)") && rejected.contains("--keep-pools"),
+        "{message}{rejected}"
     );
     let tried = there.done(&["--uninstall", "--apply", "--crds", "--dry-run=server"]);
     assert!(tried.lines().all(|line| line.ends_with(" deleted (server dry run)")), "{tried}");
     // No controller cleans the nodes.
-    let (said, refused) = there.failed(&["--uninstall", "--apply", "--crds", "--timeout=1s"]);
+    let (message, rejected) = there.failed(&["--uninstall", "--apply", "--crds", "--timeout=1s"]);
     assert!(
-        refused.contains("still exist after 1s: gpu. The controller has not yet removed their taints"),
-        "{refused}"
+        rejected.contains("still exist after 1s: gpu. The controller has not yet removed their taints"),
+        "{rejected}"
     );
-    assert!(said.starts_with("validatingwebhookconfiguration") && !said.contains("deployment"), "{said}");
+    assert!(
+        message.starts_with("validatingwebhookconfiguration") && !message.contains("deployment"),
+        "{message}"
+    );
     there.patch("dedicatedpool/gpu", r#"[{"op":"remove","path":"/metadata/finalizers"}]"#);
     // What the pods would have written.
     let lease = serde_json::json!({
@@ -317,10 +330,10 @@ fn it_goes_when_pools_are_gone(there: &Installed<'_>) {
         "metadata": {"name": "taintward", "namespace": "taintward-system"},
     });
     there.create(&lease);
-    let said = there.done(&["--uninstall", "--apply", "--crds"]);
-    assert!(said.ends_with("namespace/taintward-system deleted\n"), "{said}");
+    let message = there.done(&["--uninstall", "--apply", "--crds"]);
+    assert!(message.ends_with("namespace/taintward-system deleted\n"), "{message}");
     for gone in ["secret/taintward-webhook-certificate", "lease.coordination.k8s.io/taintward"] {
-        assert!(said.contains(&format!("{gone} deleted\n")), "{said}");
+        assert!(message.contains(&format!("{gone} deleted\n")), "{message}");
     }
     assert_eq!(there.leftovers(), Vec::<String>::new());
     assert_eq!(
@@ -334,8 +347,8 @@ fn it_goes_when_pools_are_gone(there: &Installed<'_>) {
         "rules": [],
     });
     there.create(&role);
-    let (said, told) = there.told(&["--uninstall", "--apply"]);
+    let (message, reported) = there.reported(&["--uninstall", "--apply"]);
     let kept = "keeping clusterrole.rbac.authorization.k8s.io/taintward-webhook: it does not have the labels";
-    assert!(told.contains(kept) && !said.contains("clusterrole."), "{said}{told}");
+    assert!(reported.contains(kept) && !message.contains("clusterrole."), "{message}{reported}");
     assert!(there.kubectl("get clusterrole taintward-webhook -o name").0.contains("taintward-webhook"));
 }

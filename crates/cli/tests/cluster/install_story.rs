@@ -103,8 +103,8 @@ impl<'p> Desk<'p> {
 
     fn must(&self, text: &str, kubeconfig: &Path) {
         let done = self.shell(text, kubeconfig);
-        let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
-        assert!(done.status.success(), "{text}{said}");
+        let message = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
+        assert!(done.status.success(), "{text}{message}");
     }
 
     /// Pods that run their programs; and the certificate that another tool, such as cert-manager, might have created.

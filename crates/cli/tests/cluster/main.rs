@@ -19,9 +19,9 @@ mod admission {
 #[path = "../cli"]
 mod cli {
     pub(crate) mod document;
-    pub(crate) mod patience;
     pub(crate) mod reluctant;
     pub(crate) mod running;
+    pub(crate) mod timeout;
 }
 #[allow(dead_code, reason = "each test program uses some of it")]
 #[path = "../install"]
@@ -44,8 +44,8 @@ mod pools {
     pub(crate) mod cases;
     pub(crate) mod ends;
     pub(crate) mod evicting;
+    pub(crate) mod failures;
     pub(crate) mod plot;
-    pub(crate) mod trouble;
     pub(crate) mod usual;
 }
 #[allow(dead_code, reason = "each test program uses some of it")]

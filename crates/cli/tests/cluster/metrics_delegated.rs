@@ -1,7 +1,7 @@
 //! Tests which accounts may read the metrics, on a real API server with TokenReviews and SubjectAccessReviews.
 
-use crate::cli::patience::{Lines, PATIENCE};
 use crate::cli::running::Running;
+use crate::cli::timeout::{Lines, STARTUP_TIMEOUT};
 use crate::turn;
 use http::Request;
 use kube::client::Body;
@@ -27,16 +27,16 @@ async fn get(url: &str, path: &str, token: &str) -> Option<u16> {
         request = request.header("authorization", format!("Bearer {token}"));
     }
     let request = request.body(Body::empty()).unwrap();
-    let answer = Client::try_from(config).unwrap().send(request).await;
-    answer.ok().map(|answer| answer.status().as_u16())
+    let response = Client::try_from(config).unwrap().send(request).await;
+    response.ok().map(|response| response.status().as_u16())
 }
 
 async fn token(admin: &TestApi, account: &str) -> String {
     let accounts = "/api/v1/namespaces/default/serviceaccounts";
     let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}});
     admin.create(accounts, &object).await.unwrap();
-    let asked = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
-    let made = admin.create(&format!("{accounts}/{account}/token"), &asked).await.unwrap();
+    let requested = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}});
+    let made = admin.create(&format!("{accounts}/{account}/token"), &requested).await.unwrap();
     made["status"]["token"].as_str().unwrap().to_owned()
 }
 
@@ -91,7 +91,7 @@ fn metrics_are_for_tokens_that_the_api_server_authorizes() {
         bind(&admin, "system:auth-delegator", ("kube-system", "taintward")).await;
         let began = Instant::now();
         while get(&https, "/metrics", &scraper).await != Some(200) {
-            assert!(began.elapsed() < PATIENCE, "an authorized token is never admitted");
+            assert!(began.elapsed() < STARTUP_TIMEOUT, "an authorized token is never admitted");
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
         assert_eq!(get(&https, "/metrics", &stranger).await, Some(403));
@@ -102,9 +102,9 @@ fn metrics_are_for_tokens_that_the_api_server_authorizes() {
         for _ in 0..20 {
             assert_eq!(get(&https, "/metrics", &scraper).await, Some(200));
         }
-        let asked = cluster.audit().unwrap();
-        let asked = asked.iter().filter(|entry| entry.resource == "subjectaccessreviews").count();
-        assert!((2..=4).contains(&asked), "{asked}");
+        let requested = cluster.audit().unwrap();
+        let requested = requested.iter().filter(|entry| entry.resource == "subjectaccessreviews").count();
+        assert!((2..=4).contains(&requested), "{requested}");
 
         // No new client is admitted while its token cannot be reviewed.
         let late = token(&admin, "late").await;

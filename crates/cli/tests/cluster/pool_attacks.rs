@@ -54,8 +54,9 @@ async fn all(cluster: &Cluster) {
     scene.pods_are_given_what_is_theirs().await;
     let mut table = Table::default();
     for mode in MODES {
-        let answers = matches!(mode, "up" | "crowded");
-        let (asked, missed) = (answers.then(|| webhook.metric(ASKED, "")), installed.times_missed().await);
+        let responses = matches!(mode, "up" | "crowded");
+        let (requested, missed) =
+            (responses.then(|| webhook.metric(ASKED, "")), installed.times_missed().await);
         let mut crowd = Vec::new();
         match mode {
             "crowded" => crowd = hold(webhook.port).await,
@@ -71,7 +72,7 @@ async fn all(cluster: &Cluster) {
         drop(crowd);
         let missed = installed.times_missed().await - missed;
         println!("{mode}: {:.1} s, {missed} questions without an answer", began.elapsed().as_secs_f64());
-        match asked {
+        match requested {
             // Its metrics may be a second old.
             Some(before) => webhook.reaches(ASKED, "", before + LEAST_ASKED).await,
             None => assert!(missed > 0.0, "{mode}: the webhook has answered"),

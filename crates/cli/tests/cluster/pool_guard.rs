@@ -27,7 +27,7 @@ const EACH_MIN: usize = 200;
 /// Concurrent requests.
 const AT_ONCE: usize = 12;
 /// The timeout of everything; on an idle machine it takes half a minute.
-const PATIENCE: Duration = Duration::from_secs(600);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(600);
 
 #[test]
 fn the_policies_say_what_the_core_says() {
@@ -45,7 +45,7 @@ fn the_policies_say_what_the_core_says() {
                 compare(&world, &old, &uids).await;
             }
         };
-        tokio::time::timeout(PATIENCE, all).await.expect("done in time");
+        tokio::time::timeout(STARTUP_TIMEOUT, all).await.expect("done in time");
     });
 }
 
@@ -55,12 +55,13 @@ async fn compare(world: &World, old: &[OldPod], uids: &[String]) {
     let one = |case: Creation| async move { (world.created(&case).await, creation(&case), case.to_string()) };
     // A server that does not support `Gt` and `Lt` judges no pod with them.
     let count = if world.comparison_operators() { CREATIONS } else { 2 * CREATIONS };
-    let told: Vec<_> =
+    let reported: Vec<_> =
         stream::iter(creations(count, uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
-    tally.take("creation", world, told);
+    tally.take("creation", world, reported);
     let one = |case: Change| async move { (world.changed(&case).await, change(&case), case.to_string()) };
-    let told: Vec<_> = stream::iter(changes(old, uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
-    tally.take("change", world, told);
+    let reported: Vec<_> =
+        stream::iter(changes(old, uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
+    tally.take("change", world, reported);
     tally.settle();
 }
 
@@ -68,7 +69,7 @@ async fn compare(world: &World, old: &[OldPod], uids: &[String]) {
 #[derive(Default)]
 struct Tally {
     let_in: usize,
-    refused: usize,
+    rejected: usize,
     /// Requests that any API server rejects.
     invalid: usize,
     /// How often each pool, and each reason for admission, decided.
@@ -77,31 +78,31 @@ struct Tally {
 }
 
 impl Tally {
-    fn take(&mut self, step: &str, world: &World, told: Vec<(Answer, PodRequest, String)>) {
-        for (answer, request, text) in told {
+    fn take(&mut self, step: &str, world: &World, reported: Vec<(Answer, PodRequest, String)>) {
+        for (response, request, text) in reported {
             let found = judged(world, &request);
-            match (&answer, found.is_empty()) {
+            match (&response, found.is_empty()) {
                 (Answer::Invalid(_), _) => self.invalid += 1,
                 (Answer::LetIn, true) => self.let_in += 1,
-                (Answer::Refused(message), false) if names_one(message, world, &found) => {
-                    self.refused += 1;
+                (Answer::Rejected(message), false) if names_one(message, world, &found) => {
+                    self.rejected += 1;
                     *self.reasons.entry(reason(world, &found[0], step)).or_default() += 1;
                 }
-                _ => {
-                    self.odd.push(format!("{step} of {text}\n    policies: {answer:?}\n    core: {found:?}"))
-                }
+                _ => self
+                    .odd
+                    .push(format!("{step} of {text}\n    policies: {response:?}\n    core: {found:?}")),
             }
         }
     }
 
     fn settle(&self) {
-        println!("let in {}, refused {}, invalid {}", self.let_in, self.refused, self.invalid);
+        println!("let in {}, refused {}, invalid {}", self.let_in, self.rejected, self.invalid);
         for (reason, count) in &self.reasons {
             println!("    {count:>4} {reason}");
         }
         let odd = self.odd.iter().take(10).map(String::as_str).collect::<Vec<_>>().join("\n");
         assert!(self.odd.is_empty(), "{} results differ:\n{odd}", self.odd.len());
-        assert!(self.let_in + self.refused >= JUDGED_MIN && self.let_in.min(self.refused) >= EACH_MIN);
+        assert!(self.let_in + self.rejected >= JUDGED_MIN && self.let_in.min(self.rejected) >= EACH_MIN);
         for pool in deniers() {
             let named = self.reasons.keys().any(|reason| reason.contains(&format!(" {pool} ")));
             assert!(named, "nothing was rejected for {pool}");
@@ -137,7 +138,7 @@ fn judged(world: &World, request: &PodRequest) -> Vec<PoolViolation> {
         None => NodePoolMembership::Unknown,
     };
     let mut found = violation(pools, request, node, Some(namespace)).0;
-    found.retain(|one| one.entry == PoolEntry::Claim || pools[one.pool].keeps_out());
+    found.retain(|one| one.entry == PoolEntry::Claim || pools[one.pool].denial_if_unjudged());
     found
 }
 

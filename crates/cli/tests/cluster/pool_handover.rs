@@ -20,7 +20,7 @@ const LABEL: &str = "taintward.io/pool-guard";
 /// The policies that judge pods: by the guard, and by each pool.
 const BY_GUARD: &str = "taintward-dedicated-pools";
 const BY_POOL: &str = "taintward-new-pools";
-const PATIENCE: Duration = Duration::from_secs(120);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(120);
 /// The timeout of everything; on an idle machine it takes half a minute.
 const WHOLE: Duration = Duration::from_secs(400);
 /// This many pools, users per pool, and tolerations of a pod must be judged.
@@ -45,24 +45,24 @@ fn pod(name: &str, tolerations: &Value) -> Value {
 
 impl Scene {
     /// The rejection of a pod with these tolerations; `None` if it is admitted.
-    async fn refusal(&self, tolerations: &Value) -> Option<String> {
-        let told = self.outsider.create(&format!("{PODS}?dryRun=All"), &pod("probe", tolerations)).await;
-        let error = told.err()?.to_string();
+    async fn rejection(&self, tolerations: &Value) -> Option<String> {
+        let reported = self.outsider.create(&format!("{PODS}?dryRun=All"), &pod("probe", tolerations)).await;
+        let error = reported.err()?.to_string();
         assert!(error.contains("are not for this pod"), "it is not judged: {error}");
         Some(error)
     }
 
     async fn until_refused_by(&self, policy: &str, tolerations: &Value) {
-        wait::until(&format!("{policy} to refuse"), PATIENCE, async || {
-            let refusal = self.refusal(tolerations).await;
-            Ok(refusal.filter(|why| why.contains(&format!("'{policy}'"))))
+        wait::until(&format!("{policy} to refuse"), STARTUP_TIMEOUT, async || {
+            let rejection = self.rejection(tolerations).await;
+            Ok(rejection.filter(|why| why.contains(&format!("'{policy}'"))))
         })
         .await
         .unwrap();
     }
 
     async fn until_labelled(&self, pools: usize) {
-        wait::until("pools to have the label", PATIENCE, async || {
+        wait::until("pools to have the label", STARTUP_TIMEOUT, async || {
             let all = self.admin.get(POOLS).await?;
             let has_label = |one: &&Value| !one["metadata"]["labels"][LABEL].is_null();
             let labelled = all["items"].as_array().unwrap().iter().filter(has_label).count();
@@ -79,20 +79,20 @@ impl Scene {
         tolerations: &Value,
         scene: impl Future<Output = ()>,
     ) -> BTreeMap<&str, usize> {
-        let (refused, over) = (RefCell::new(BTreeMap::new()), Cell::new(false));
+        let (rejected, over) = (RefCell::new(BTreeMap::new()), Cell::new(false));
         let probe = async {
             while !over.get() {
-                let refusal = self.refusal(tolerations).await.expect("no pod is admitted");
+                let rejection = self.rejection(tolerations).await.expect("no pod is admitted");
                 let by =
-                    [BY_GUARD, BY_POOL].into_iter().find(|policy| refusal.contains(&format!("'{policy}'")));
-                *refused.borrow_mut().entry(by.expect("a policy of Taintward")).or_default() += 1;
+                    [BY_GUARD, BY_POOL].into_iter().find(|policy| rejection.contains(&format!("'{policy}'")));
+                *rejected.borrow_mut().entry(by.expect("a policy of Taintward")).or_default() += 1;
             }
         };
         futures::join!(probe, async {
             scene.await;
             over.set(true);
         });
-        refused.into_inner()
+        rejected.into_inner()
     }
 }
 
@@ -116,7 +116,7 @@ async fn all(cluster: &Cluster) {
     }
     let installed = Installation::apply(cluster, "").await;
     let first = json!([{"key": "example.com/first", "operator": "Exists"}]);
-    assert_eq!(scene.refusal(&first).await, None, "there is no pool yet");
+    assert_eq!(scene.rejection(&first).await, None, "there is no pool yet");
     // No process of Taintward has run yet.
     scene.admin.create(POOLS, &pool("first", json!({"key": "example.com/first"}))).await.unwrap();
     scene.until_refused_by(BY_POOL, &first).await;
@@ -126,11 +126,11 @@ async fn all(cluster: &Cluster) {
         scene.until_refused_by(BY_GUARD, &first).await;
         controller.stop();
     };
-    let refused = scene.kept_during(&first, taken_over).await;
-    println!("while the guard takes it over: {refused:?}");
-    assert!(refused[BY_POOL] > 0 && refused[BY_GUARD] > 0);
-    let refused = scene.kept_during(&first, only_the_controller_can_change_the_guard(&scene)).await;
-    assert!(!refused.contains_key(BY_POOL), "without a controller the guard continues: {refused:?}");
+    let rejected = scene.kept_during(&first, taken_over).await;
+    println!("while the guard takes it over: {rejected:?}");
+    assert!(rejected[BY_POOL] > 0 && rejected[BY_GUARD] > 0);
+    let rejected = scene.kept_during(&first, only_the_controller_can_change_the_guard(&scene)).await;
+    assert!(!rejected.contains_key(BY_POOL), "without a controller the guard continues: {rejected:?}");
     a_lost_guard_is_made_good(&scene, &installed, &first).await;
     many_pools_are_judged(&scene, &installed).await;
 }
@@ -141,7 +141,7 @@ async fn only_the_controller_can_change_the_guard(scene: &Scene) {
     let mut labelled = pool("second", json!({"key": "example.com/second"}));
     labelled["metadata"]["labels"] = json!({LABEL: "true"});
     scene.admin.create(POOLS, &pool("third", json!({"key": "example.com/third"}))).await.unwrap();
-    for (what, told) in [
+    for (what, reported) in [
         ("the guard's end", scene.admin.delete(GUARD, &json!({})).await),
         ("an empty guard", scene.admin.patch(GUARD, PatchType::Merge, r#"{"spec": {"pools": []}}"#).await),
         ("a guard without a spec", scene.admin.patch(GUARD, PatchType::Merge, r#"{"spec": null}"#).await),
@@ -151,7 +151,7 @@ async fn only_the_controller_can_change_the_guard(scene: &Scene) {
             scene.admin.patch(&format!("{POOLS}/third"), PatchType::Merge, &label(json!("true"))).await,
         ),
     ] {
-        let error = told.expect_err(what).to_string();
+        let error = reported.expect_err(what).to_string();
         assert!(error.contains("only Taintward's controller"), "{what}: {error}");
     }
     let other = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
@@ -166,7 +166,7 @@ async fn a_lost_guard_is_made_good(scene: &Scene, installed: &Installation<'_>, 
     let forbids = scene.admin.get(&binding).await.unwrap();
     scene.admin.delete(&binding, &json!({})).await.unwrap();
     let empty = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "PoolGuard", "metadata": {"name": "taintward"}});
-    wait::until("the guard to be deleted", PATIENCE, async || {
+    wait::until("the guard to be deleted", STARTUP_TIMEOUT, async || {
         Ok(scene.admin.delete(GUARD, &json!({})).await.ok())
     })
     .await
@@ -199,24 +199,24 @@ async fn many_pools_are_judged(scene: &Scene, installed: &Installation<'_>) {
     let tolerates = |value: String| json!({"key": "example.com/many", "operator": "Equal", "value": value});
     let mut tolerations: Vec<Value> = (0..MANY).map(|at| tolerates(format!("other-{at}"))).collect();
     let mut all = json!(tolerations);
-    wait::until("only the guard to judge", PATIENCE, async || {
+    wait::until("only the guard to judge", STARTUP_TIMEOUT, async || {
         let last = json!([tolerates(format!("value-{}", MANY - 1))]);
-        let refusal = scene.refusal(&last).await;
-        Ok(refusal.filter(|why| why.contains(&format!("'{BY_GUARD}'"))))
+        let rejection = scene.rejection(&last).await;
+        Ok(rejection.filter(|why| why.contains(&format!("'{BY_GUARD}'"))))
     })
     .await
     .unwrap();
-    assert_eq!(scene.refusal(&all).await, None);
+    assert_eq!(scene.rejection(&all).await, None);
     scene.outsider.create(PODS, &pod("standing", &all)).await.unwrap();
     tolerations[MANY - 1] = tolerates("value-57".into());
     all = json!(tolerations);
-    let refusal = scene.refusal(&all).await.expect("one is for pool many-57");
-    assert!(refusal.contains("pool many-57 are not"), "{refusal}");
+    let rejection = scene.rejection(&all).await.expect("one is for pool many-57");
+    assert!(rejection.contains("pool many-57 are not"), "{rejection}");
     let added = json!([{"op": "add", "path": "/spec/tolerations/-", "value": tolerates("value-58".into())}]);
     let path = format!("{PODS}/standing?dryRun=All");
-    let told = scene.outsider.patch(&path, PatchType::Json, &added.to_string()).await;
-    let refusal = told.expect_err("it is for pool many-58").to_string();
-    assert!(refusal.contains("pool many-58 are not"), "{refusal}");
+    let reported = scene.outsider.patch(&path, PatchType::Json, &added.to_string()).await;
+    let rejection = reported.expect_err("it is for pool many-58").to_string();
+    assert!(rejection.contains("pool many-58 are not"), "{rejection}");
     let label = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
     scene.outsider.patch(&path, PatchType::Merge, &label).await.unwrap();
     controller.stop();

@@ -61,13 +61,13 @@ fn pods_of_outsiders_are_never_on_dedicated_nodes() {
     tokio::task::LocalSet::new().block_on(&runtime, all);
 }
 
-fn asked(name: &str) -> Option<u64> {
+fn requested(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
 async fn play(cluster: &Cluster) {
-    let seed = asked("TAINTWARD_POOL_SEED").unwrap_or(SEED);
-    let rounds = asked("TAINTWARD_POOL_ROUNDS").map_or(ROUNDS, |rounds| usize::try_from(rounds).unwrap());
+    let seed = requested("TAINTWARD_POOL_SEED").unwrap_or(SEED);
+    let rounds = requested("TAINTWARD_POOL_ROUNDS").map_or(ROUNDS, |rounds| usize::try_from(rounds).unwrap());
     println!("seed {seed}");
     let plan = Rc::new(Plan::of(&mut Choices::of(seed)));
     let world = World::lay(cluster, &plan).await;
@@ -126,9 +126,9 @@ struct Run<'p> {
 /// The results of one mode.
 #[derive(Default)]
 struct Tally {
-    asked: usize,
+    requested: usize,
     taken: usize,
-    refused: usize,
+    rejected: usize,
     invalid: usize,
     /// Pods on nodes of pools, by the reason why they may be there.
     there: BTreeMap<Why, usize>,
@@ -144,14 +144,14 @@ impl Run<'_> {
             tally.there.iter().filter(|(why, _)| why.is_inside()).map(|(_, count)| count).sum();
         println!(
             "{mode}: {} requests, {} taken, {} refused by policies, {} invalid; pods that came to be on nodes of pools: {:?}; {:.1} s",
-            tally.asked,
+            tally.requested,
             tally.taken,
-            tally.refused,
+            tally.rejected,
             tally.invalid,
             tally.there,
             began.elapsed().as_secs_f64()
         );
-        assert!(tally.refused >= LEAST && inside >= LEAST, "{mode}: too little happens");
+        assert!(tally.rejected >= LEAST && inside >= LEAST, "{mode}: too little happens");
     }
 
     async fn round(&mut self, mode: &str, at_once: usize, tally: &mut Tally) {
@@ -218,7 +218,7 @@ impl Run<'_> {
                 .is_some_and(|(pool, _)| self.generator.plan.pools[*pool].spec["enforcement"] == "Evict");
             match self.history.judged(self.generator.plan, pod, node) {
                 Some(Err(_) | Ok(Why::Before)) if evicts => {}
-                told => wrong.push(format!("{:?} was evicted from {node}: {told:?}", place_of(pod))),
+                reported => wrong.push(format!("{:?} was evicted from {node}: {reported:?}", place_of(pod))),
             }
         }
         wrong
@@ -269,10 +269,10 @@ fn is_evicted(pod: &Value) -> bool {
 
 impl Tally {
     fn count(&mut self, outcome: &Outcome) {
-        self.asked += 1;
+        self.requested += 1;
         match outcome {
             Outcome::Taken(_) => self.taken += 1,
-            Outcome::Refused => self.refused += 1,
+            Outcome::Rejected => self.rejected += 1,
             Outcome::Invalid => self.invalid += 1,
             Outcome::Gone => {}
         }

@@ -36,20 +36,20 @@ fn dedicated_nodes_as_the_page_tells_it() {
     for typed in examples(&page) {
         let words = typed.words();
         assert_eq!(words[0], "kubectl", "{}", typed.command);
-        let (done, said) = stage.kubectl(&words[1..]);
+        let (done, message) = stage.kubectl(&words[1..]);
         if typed.command.starts_with(COUNTS) {
-            assert!(done && said.contains("True    Applied"), "{}: {said}", typed.command);
+            assert!(done && message.contains("True    Applied"), "{}: {message}", typed.command);
             continue;
         }
         if typed.command == REFUSED {
             // Which one rejects depends on whether the controller has copied the pool into the guard yet.
             let policies = ["taintward-dedicated-pools", "taintward-new-pools"];
             let is_refused =
-                policies.iter().any(|name| said.contains(&format!("ValidatingAdmissionPolicy '{name}'")));
-            assert!(!done && is_refused && said.contains("pool ml are not for this pod"), "{said}");
+                policies.iter().any(|name| message.contains(&format!("ValidatingAdmissionPolicy '{name}'")));
+            assert!(!done && is_refused && message.contains("pool ml are not for this pod"), "{message}");
             continue;
         }
-        let shown: Vec<String> = said.lines().map(lasting).collect();
+        let shown: Vec<String> = message.lines().map(lasting).collect();
         let kept: Vec<String> = typed.shown.iter().map(|line| lasting(line)).collect();
         assert_eq!(shown, kept, "$ {}", typed.command);
     }

@@ -3,13 +3,13 @@
 //! - See `pools_real.rs` for the custom resources.
 
 use crate::pools::plot::Plot;
-use crate::pools::{ends, evicting, trouble, usual};
+use crate::pools::{ends, evicting, failures, usual};
 use crate::turn;
 use std::time::Duration;
 use taintward_envtest::{Account, Cluster, ClusterConfig};
 
 /// The timeout of all waits.
-const PATIENCE: Duration = Duration::from_secs(180);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(180);
 
 #[test]
 fn dedicated_nodes_as_one_object() {
@@ -18,7 +18,7 @@ fn dedicated_nodes_as_one_object() {
     runtime.block_on(async {
         let cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
         let plot = Plot::new(&cluster).await;
-        tokio::time::timeout(PATIENCE, all(&plot)).await.expect("done within three minutes");
+        tokio::time::timeout(STARTUP_TIMEOUT, all(&plot)).await.expect("done within three minutes");
         plot.checks_the_record();
     });
 }
@@ -28,10 +28,10 @@ async fn all(plot: &Plot<'_>) {
     usual::a_pool_dedicates_its_nodes(plot).await;
     usual::nodes_join_and_leave(plot).await;
     usual::pods_are_counted(plot).await;
-    trouble::what_others_do_meanwhile_stays(plot).await;
-    trouble::obstacles_are_reported(plot).await;
-    trouble::a_second_pool_with_the_same_taint_is_refused(plot).await;
-    trouble::the_last_open_node_stays_open(plot).await;
+    failures::what_others_do_meanwhile_stays(plot).await;
+    failures::obstacles_are_reported(plot).await;
+    failures::a_second_pool_with_the_same_taint_is_refused(plot).await;
+    failures::the_last_open_node_stays_open(plot).await;
     evicting::pods_that_run_there_already_are_evicted(plot, &taintward).await;
     usual::deleting_leaves_no_trace(plot).await;
     assert_eq!(taintward.stop().code(), Some(0));

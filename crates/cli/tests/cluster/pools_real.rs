@@ -21,7 +21,7 @@ use taintward_kube::watch::{WatchEvent, WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
 
 /// The timeout of all waits.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 const POLICIES: &str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
@@ -33,7 +33,7 @@ fn pools_and_policies_on_a_real_server() {
     runtime.block_on(async {
         let cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
         let api = cluster.api(Account::Admin).await.unwrap();
-        tokio::time::timeout(PATIENCE, all(&cluster, &api)).await.expect("done within a minute");
+        tokio::time::timeout(STARTUP_TIMEOUT, all(&cluster, &api)).await.expect("done within a minute");
     });
 }
 
@@ -59,7 +59,7 @@ async fn define(cluster: &Cluster, api: &TestApi) {
     kubectl(cluster, &["apply", "-f", folder.to_str().unwrap()]);
     for name in ["dedicatedpools", "taintwardpolicies"] {
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}.taintward.io");
-        wait::until("the definition to be established", PATIENCE, async || {
+        wait::until("the definition to be established", STARTUP_TIMEOUT, async || {
             let object = api.get(&path).await?;
             let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
             let is = |kind: &str| conditions.iter().any(|one| one["type"] == kind && one["status"] == "True");
@@ -70,7 +70,7 @@ async fn define(cluster: &Cluster, api: &TestApi) {
         .unwrap();
         let path = format!("/apis/taintward.io/v1alpha1/{name}");
         // Until its storage is ready, a server responds with 404, then 429.
-        wait::until("the resource to be served", PATIENCE, async || Ok(api.get(&path).await.ok()))
+        wait::until("the resource to be served", STARTUP_TIMEOUT, async || Ok(api.get(&path).await.ok()))
             .await
             .unwrap();
     }
@@ -81,31 +81,31 @@ async fn invalid_objects_are_refused_with_the_remedy(api: &TestApi) {
         let path = format!("{path}?dryRun=All&fieldValidation=Strict");
         let good: Value = serde_json::from_str(good).unwrap();
         api.create(&path, &good).await.unwrap();
-        for Wrong { at, value, said } in cases {
+        for Wrong { at, value, message } in cases {
             let mut object = good.clone();
             let (parent, name) = at.rsplit_once('/').unwrap();
             object.pointer_mut(parent).unwrap()[name] = value;
-            let refused = api.create(&path, &object).await;
-            let message = refused.err().map(|error| error.to_string()).unwrap_or_default();
-            assert!(message.contains(said), "{at}: {message:?} does not say {said:?}");
+            let rejected = api.create(&path, &object).await;
+            let error = rejected.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains(message), "{at}: {error:?} does not say {message:?}");
         }
     }
 }
 
 /// The first object that a watcher delivers, by streamed lists and by pages.
-async fn heard<F: WatchedObject + PartialEq + std::fmt::Debug>(cluster: &Cluster, name: &str) -> F {
+async fn received<F: WatchedObject + PartialEq + std::fmt::Debug>(cluster: &Cluster, name: &str) -> F {
     let mut found = Vec::new();
     for watch_list in [true, false] {
         let config = kube::config::Kubeconfig::read_from(cluster.kubeconfig(Account::Admin, 0)).unwrap();
         let options = kube::config::KubeConfigOptions::default();
         let config = kube::Config::from_custom_kubeconfig(config, &options).await.unwrap();
         let client = kube::Client::try_from(config).unwrap();
-        let (out, mut news) = mpsc::channel(8);
+        let (out, mut changes) = mpsc::channel(8);
         let (health, _kept) = watch::channel(taintward_kube::watch::StreamHealth::default());
         let listener = Watcher::<F>::new(client, WatchSettings { watch_list, ..WatchSettings::default() });
         let running = tokio::spawn(listener.run(out, health));
         found.push(loop {
-            let batch = tokio::time::timeout(PATIENCE, news.recv()).await.unwrap().unwrap();
+            let batch = tokio::time::timeout(STARTUP_TIMEOUT, changes.recv()).await.unwrap().unwrap();
             let fact = batch.into_iter().find_map(|one| match one {
                 WatchEvent::Applied { fact, .. } if F::identity(&fact).name == name => Some(fact),
                 WatchEvent::Undecodable(odd) => panic!("{odd:?}"),
@@ -123,18 +123,18 @@ async fn heard<F: WatchedObject + PartialEq + std::fmt::Debug>(cluster: &Cluster
 }
 
 async fn existing_objects_are_delivered(cluster: &Cluster) -> PoolFact {
-    let pool = heard::<PoolFact>(cluster, "team-a").await;
+    let pool = received::<PoolFact>(cluster, "team-a").await;
     assert_eq!(pool.pool.taints().len(), 1, "the default is NoSchedule");
     assert_eq!(*pool.pool.label().key, *"node-restriction.kubernetes.io/pool.team-a");
     assert!(pool.pool.selects("n1", &Default::default()) && pool.recorded.is_none());
-    let policy = heard::<PolicyObject>(cluster, "web").await.policy;
+    let policy = received::<PolicyObject>(cluster, "web").await.policy;
     assert_eq!(
         (policy.not_ready, policy.unreachable),
         (Some(TolerationDuration::For(30)), Some(TolerationDuration::Forever))
     );
-    let namespace = heard::<NamespaceObject>(cluster, "default").await;
+    let namespace = received::<NamespaceObject>(cluster, "default").await;
     assert_eq!(namespace.facts.labels.get("kubernetes.io/metadata.name").map(AsRef::as_ref), Some("default"));
-    let node = heard::<PoolNodeFact>(cluster, "n1").await.node;
+    let node = received::<PoolNodeFact>(cluster, "n1").await.node;
     assert_eq!(node.taints.len(), 1);
     pool
 }
@@ -149,15 +149,15 @@ async fn read_pool(api: &TestApi) -> PoolFact {
 
 async fn a_status_is_written_once(api: &TestApi, seen: &PoolFact) {
     let status = PoolStatus { nodes: 3, pods: 17, ..PoolStatus::default() };
-    let news = observed_status(seen, &PoolAssessment::default(), status, Wall::from_secs(1_800_000_000));
+    let changes = observed_status(seen, &PoolAssessment::default(), status, Wall::from_secs(1_800_000_000));
     let past = seen.pool.marks();
-    let patch = status_patch(seen, &news, &past).unwrap();
+    let patch = status_patch(seen, &changes, &past).unwrap();
     let body = std::str::from_utf8(&patch).unwrap();
     let path = format!("{POOLS}/team-a/status");
     api.patch(&path, PatchType::Merge, body).await.unwrap();
     let after = read_pool(api).await;
-    assert_eq!((after.recorded.as_ref(), &after.pool.applied_marks), (Some(&news), &past));
-    assert_eq!(status_patch(&after, &news, &past), None);
+    assert_eq!((after.recorded.as_ref(), &after.pool.applied_marks), (Some(&changes), &past));
+    assert_eq!(status_patch(&after, &changes, &past), None);
     let late = api.patch(&path, PatchType::Merge, body).await.unwrap_err();
     assert_eq!(late.code(), Some(409), "another version: {late}");
     assert_eq!((after.generation, after.pool.name), (seen.generation, seen.pool.name.clone()));

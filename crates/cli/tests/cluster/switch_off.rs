@@ -8,7 +8,7 @@ use std::time::Duration;
 use taintward_envtest::fixtures::{create_node, find_pod, no_execute, pod, set_taints};
 use taintward_envtest::{Account, Audit, ChildProcess, Cluster, ClusterConfig, TestApi, TestApiError, wait};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 const EVICTION: &str = "-taint-eviction-controller";
 const NODES: &str = "-node-lifecycle-controller";
 const KUBEADM: &str = "*,bootstrapsigner,tokencleaner";
@@ -189,8 +189,8 @@ impl<'c> Stage<'c> {
     }
 
     async fn is_off(&self, manager: &ChildProcess, controller: &str) {
-        let told = format!("controller is disabled\" controller=\"{controller}\"");
-        self.until(&told, async || Ok(manager.output().contains(&told))).await;
+        let reported = format!("controller is disabled\" controller=\"{controller}\"");
+        self.until(&reported, async || Ok(manager.output().contains(&reported))).await;
     }
 
     /// Waits until its controllers work: pods of a new ReplicaSet are created.
@@ -213,6 +213,6 @@ impl<'c> Stage<'c> {
     }
 
     async fn until(&self, what: &str, mut question: impl AsyncFnMut() -> Result<bool, TestApiError>) {
-        wait::until(what, PATIENCE, async || Ok(question().await?.then_some(()))).await.unwrap();
+        wait::until(what, STARTUP_TIMEOUT, async || Ok(question().await?.then_some(()))).await.unwrap();
     }
 }

@@ -31,11 +31,11 @@ fn output_and_effects_equal_those_of_kubectl() {
     let cases = all();
     assert!(cases.len() >= 200, "{} cases are too few", cases.len());
     let mut differences = Vec::new();
-    let (mut changed, mut refused) = (0, 0);
+    let (mut changed, mut rejected) = (0, 0);
     for (number, case) in cases.iter().enumerate() {
         let [theirs, ours] = stage.both(case);
         changed += usize::from(theirs.nodes != stage.before(case));
-        refused += usize::from(theirs.code != 0);
+        rejected += usize::from(theirs.code != 0);
         if theirs != ours {
             differences.push(format!("case {number}: {case:#?}\nkubectl: {theirs:#?}\ntaintward: {ours:#?}"));
         }
@@ -49,10 +49,10 @@ fn output_and_effects_equal_those_of_kubectl() {
     );
     // The cases are worth comparing: many of them change something, and many fail.
     assert!(
-        changed >= cases.len() / 5 && refused >= cases.len() / 5,
-        "{changed} changed, {refused} rejected"
+        changed >= cases.len() / 5 && rejected >= cases.len() / 5,
+        "{changed} changed, {rejected} rejected"
     );
-    println!("{} cases, {changed} of them changed nodes, {refused} were refused", cases.len());
+    println!("{} cases, {changed} of them changed nodes, {rejected} were refused", cases.len());
 }
 
 #[test]

@@ -17,7 +17,7 @@ use taintward_envtest::certificates::TestAuthority;
 use taintward_envtest::{Account, AdmissionConfig, Audit, Cluster, ClusterConfig, TestApi};
 
 /// The timeout of everything; on an idle machine it takes a minute.
-const PATIENCE: Duration = Duration::from_secs(600);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What all scenes share.
 pub(crate) struct Stage {
@@ -43,25 +43,25 @@ fn the_webhook_on_a_real_server() {
         let account = account::make(&cluster).await;
         let authority = TestAuthority::new().unwrap();
         let stage = Stage { cluster, api, account, authority };
-        tokio::time::timeout(PATIENCE, all(&stage)).await.expect("done in time");
+        tokio::time::timeout(STARTUP_TIMEOUT, all(&stage)).await.expect("done in time");
     });
 }
 
 async fn all(stage: &Stage) {
-    told("without an API server", absent::without_an_api_server(stage)).await;
-    told("without definitions", absent::without_definitions(stage)).await;
+    reported("without an API server", absent::without_an_api_server(stage)).await;
+    reported("without definitions", absent::without_definitions(stage)).await;
     define(&stage.cluster).await;
     // Both mostly wait.
-    let files = told("certificate files", files::renewed_and_spoilt_under_load(stage));
-    let own = told("certificates of its own making", self_signed::two_replicas(stage));
+    let files = reported("certificate files", files::renewed_and_spoilt_under_load(stage));
+    let own = reported("certificates of its own making", self_signed::two_replicas(stage));
     futures::join!(files, own);
-    told("killed under load", killed::pods_still_come(stage)).await;
-    told("a replica falls silent", silent::requests_go_to_the_other_replica(stage)).await;
-    told("hidden", hidden::no_pod_gets_past_by_being_hard_to_parse(stage)).await;
-    told("words", words::kubectl_shows_them(stage)).await;
+    reported("killed under load", killed::pods_still_come(stage)).await;
+    reported("a replica falls silent", silent::requests_go_to_the_other_replica(stage)).await;
+    reported("hidden", hidden::no_pod_gets_past_by_being_hard_to_parse(stage)).await;
+    reported("words", words::kubectl_shows_them(stage)).await;
 }
 
-async fn told(what: &str, scene: impl Future<Output = ()>) {
+async fn reported(what: &str, scene: impl Future<Output = ()>) {
     let began = Instant::now();
     scene.await;
     println!("{what}: ok ({:.1} s)", began.elapsed().as_secs_f64());

@@ -3,10 +3,10 @@
 //!
 //! - See `golden.rs` for files, `src/explain/tests.rs` for exact times.
 
-use crate::cli::patience::{Lines, eventually};
 use crate::cli::reluctant::{There, serve};
 use crate::cli::running::{Folder, Running, text};
 use crate::cli::terminal::Terminal;
+use crate::cli::timeout::{Lines, eventually};
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -38,8 +38,8 @@ impl Stage {
 
     /// The result as JSON.
     fn object(&self, typed: &str) -> Value {
-        let (code, out, said) = self.run(&format!("{typed} -o json"));
-        assert_eq!(code, 0, "{typed}: {said}");
+        let (code, out, message) = self.run(&format!("{typed} -o json"));
+        assert_eq!(code, 0, "{typed}: {message}");
         serde_json::from_str(&out).unwrap()
     }
 }
@@ -91,28 +91,34 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     // The command does not wait for the holder of the loaded cluster's lease.
     let began = Instant::now();
     eventually("pending shows which controller evicts", || {
-        let (code, out, said) = stage.run("pending -A");
+        let (code, out, message) = stage.run("pending -A");
         assert_eq!((code, out.as_str()), (0, ""));
-        assert!(said.ends_with("No pods are counting down.\n"), "{said}");
-        (said == "No pods are counting down.\n").then_some(())
+        assert!(message.ends_with("No pods are counting down.\n"), "{message}");
+        (message == "No pods are counting down.\n").then_some(())
     });
     assert!(began.elapsed() < Duration::from_secs(10));
     let mut events = Events::of(stage.command("pending -w -A -o json"));
     assert_eq!(stage.run("taint node n1 maintenance:NoExecute --reason disks").0, 0);
-    let (_, _, said) = stage.run("explain pod/patient");
-    assert!(said.contains("; a pod of this name exists or existed in shop"), "its events remain: {said}");
-    let (_, _, said) = stage.run("explain pod/lastign -n shop");
-    assert!(said.contains("; similar names: lasting"), "{said}");
-    let (code, _, said) = stage.run("pending");
+    let (_, _, message) = stage.run("explain pod/patient");
+    assert!(
+        message.contains("; a pod of this name exists or existed in shop"),
+        "its events remain: {message}"
+    );
+    let (_, _, message) = stage.run("explain pod/lastign -n shop");
+    assert!(message.contains("; similar names: lasting"), "{message}");
+    let (code, _, message) = stage.run("pending");
     let expected = "No pods are counting down in namespace default; other namespaces have countdowns: 2 in shop. Use -n or -A.\n";
-    assert!(code == 0 && said.ends_with(expected), "{said}");
-    let told = stage.object("explain pod/patient -n shop");
-    assert_eq!((&told["outcome"], &told["taint"]), (&"CountingDown".into(), &"maintenance:NoExecute".into()));
+    assert!(code == 0 && message.ends_with(expected), "{message}");
+    let reported = stage.object("explain pod/patient -n shop");
     assert_eq!(
-        (&told["taints"][0]["source"], &told["taints"][0]["note"]["reason"]),
+        (&reported["outcome"], &reported["taint"]),
+        (&"CountingDown".into(), &"maintenance:NoExecute".into())
+    );
+    assert_eq!(
+        (&reported["taints"][0]["source"], &reported["taints"][0]["note"]["reason"]),
         (&"ManagedFields".into(), &"disks".into())
     );
-    let leaves = seconds(told["evictedAt"].as_str().unwrap());
+    let leaves = seconds(reported["evictedAt"].as_str().unwrap());
     let list = stage.object("pending -n shop");
     let listed: Vec<&str> =
         list["items"].as_array().unwrap().iter().map(|row| row["pod"].as_str().unwrap()).collect();
@@ -142,21 +148,21 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     let counting = |pod: &str| ("CountingDown".to_owned(), pod.to_owned());
     assert_eq!(seen, [counting("lasting"), counting("patient")]);
     // Its event comes after the deletion.
-    let told = eventually("the pod is gone, and its events are there", || {
-        let told = stage.object("explain pod/patient -n shop");
-        let events = told["events"].as_array().is_some_and(|events| !events.is_empty());
-        (told["outcome"] == "Deleted" && events).then_some(told)
+    let reported = eventually("the pod is gone, and its events are there", || {
+        let reported = stage.object("explain pod/patient -n shop");
+        let events = reported["events"].as_array().is_some_and(|events| !events.is_empty());
+        (reported["outcome"] == "Deleted" && events).then_some(reported)
     });
-    let summary = told["summary"].as_str().unwrap();
+    let summary = reported["summary"].as_str().unwrap();
     assert!(summary.starts_with("It was deleted. Taintward evicted it at "), "{summary}");
-    let eviction = &told["eviction"];
+    let eviction = &reported["eviction"];
     assert_eq!((&eviction["node"], &eviction["taints"]), (&"n1".into(), &json!(["maintenance:NoExecute"])));
     // The pod that was evicted is in the list, and that of its node; the other one counts down.
     let past = stage.object("pending --past -n shop");
     let pods: Vec<&Value> = past["items"].as_array().unwrap().iter().map(|item| &item["pod"]).collect();
     assert_eq!((pods, &past["items"][0]), (vec![&json!("patient")], eviction));
     assert_eq!(stage.object("explain node/n1")["pastEvictions"], past["items"]);
-    let message = told["events"][0]["message"].as_str().unwrap();
+    let message = reported["events"][0]["message"].as_str().unwrap();
     let until = seconds(message.rsplit_once(" until ").unwrap().1);
     assert!((leaves..=leaves + 1).contains(&until), "explained: {leaves}; {message}");
     // The taint is removed: the other pod stays.
@@ -168,37 +174,40 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
 #[test]
 fn names_that_do_not_exist_are_answered_with_those_that_do() {
     let stage = Stage::set("explain-absent");
-    let (code, _, said) = stage.run("explain pod/absent -n shop");
+    let (code, _, message) = stage.run("explain pod/absent -n shop");
     let expected = "error: pod absent does not exist in namespace shop, and has no events, so it is unknown whether it existed";
-    assert!(code == 1 && said.starts_with(expected), "{said}");
-    let (code, out, said) = stage.run("explain pod/lasting");
+    assert!(code == 1 && message.starts_with(expected), "{message}");
+    let (code, out, message) = stage.run("explain pod/lasting");
     assert_eq!((code, out.as_str()), (1, ""), "the namespace is missing");
     assert!(
-        said.contains("; a pod of this name exists or existed in shop: choose the namespace with -n"),
-        "{said}"
+        message.contains("; a pod of this name exists or existed in shop: choose the namespace with -n"),
+        "{message}"
     );
-    let (code, _, said) = stage.run("pending");
-    assert!(code == 0 && said.ends_with("No pods are counting down in namespace default.\n"), "{said}");
-    let (code, _, said) = stage.run("pending -n shpo");
-    assert!(code == 1 && said == "error: namespace shpo does not exist; check -n\n", "{said}");
-    let (code, out, said) = stage.run("plan -n shpo");
+    let (code, _, message) = stage.run("pending");
+    assert!(code == 0 && message.ends_with("No pods are counting down in namespace default.\n"), "{message}");
+    let (code, _, message) = stage.run("pending -n shpo");
+    assert!(code == 1 && message == "error: namespace shpo does not exist; check -n\n", "{message}");
+    let (code, out, message) = stage.run("plan -n shpo");
     assert_eq!(
-        (code, out.as_str(), said.as_str()),
+        (code, out.as_str(), message.as_str()),
         (1, "", "error: namespace shpo does not exist; check -n\n")
     );
-    let (code, out, said) = stage.run("explain node/n9");
+    let (code, out, message) = stage.run("explain node/n9");
     assert_eq!((code, out.as_str()), (1, ""));
     let near = "similar names: n1, n2";
-    assert_eq!(said, format!("error: node n9 does not exist; kubectl get nodes lists all nodes; {near}\n"));
+    assert_eq!(
+        message,
+        format!("error: node n9 does not exist; kubectl get nodes lists all nodes; {near}\n")
+    );
 }
 
 #[test]
 fn lines_follow_where_there_is_no_terminal() {
     let stage = Stage::set("pending-lines");
     assert_eq!(stage.run("taint node n1 maintenance:NoExecute").0, 0);
-    let (code, out, said) = stage.run("pending -w -n shop -l app=(");
+    let (code, out, message) = stage.run("pending -w -n shop -l app=(");
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(said.starts_with("error: list pods in shop: 400"), "{said}");
+    assert!(message.starts_with("error: list pods in shop: 400"), "{message}");
     let mut events = Events::of(stage.command("pending -w -n shop -l app=ward -o json"));
     assert_eq!(events.next()["pod"], "patient", "the other one has other labels");
     let mut child =
@@ -287,17 +296,17 @@ fn all_pods_of_a_workload_are_explained_a_line_each() {
     });
     let run = |typed: &str| ended(command(&kubeconfig, typed));
     let (code, out, _) = run("explain deploy/web -o json");
-    let told: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!((code, &told["outcome"]), (0, &"Workload".into()));
+    let reported: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &reported["outcome"]), (0, &"Workload".into()));
     let pods = json!({
         "total": 2, "due": 1, "countingDown": 0, "staying": 1, "held": 0, "beingDeleted": 0, "unknown": 0,
     });
-    assert_eq!(told["pods"], pods);
+    assert_eq!(reported["pods"], pods);
     assert_eq!(
-        (&told["evictions"][0]["pod"], &told["evictions"][0]["taint"]),
+        (&reported["evictions"][0]["pod"], &reported["evictions"][0]["taint"]),
         (&"web-5c-b".into(), &"a:NoExecute".into())
     );
-    assert_eq!(told["staying"][0]["pod"], "web-5c-a");
+    assert_eq!(reported["staying"][0]["pod"], "web-5c-a");
 
     let (code, out, _) = run("explain rs web-5c");
     assert!(
@@ -306,24 +315,26 @@ fn all_pods_of_a_workload_are_explained_a_line_each() {
     );
     let (code, out, _) = run("explain sts/idle");
     assert!(code == 0 && out.ends_with("StatefulSet shop/idle\nIt has no pods.\n"), "{out}");
-    let (code, out, said) = run("explain deploy/wep");
+    let (code, out, message) = run("explain deploy/wep");
     assert_eq!((code, out.as_str()), (1, ""));
     assert_eq!(
-        said,
+        message,
         "error: deployment wep does not exist in namespace shop; kubectl get deployments -n shop lists all of them\n"
     );
     // The user may not read the Deployment; its pods are still found, or it is unknown whether it exists.
-    let (code, out, said) = run("explain deploy/web-api");
+    let (code, out, message) = run("explain deploy/web-api");
     assert!(
-        code == 1 && out.contains("1 pod: 1 due now") && said.contains("grant the verb get on deployments"),
-        "{out}{said}"
+        code == 1
+            && out.contains("1 pod: 1 due now")
+            && message.contains("grant the verb get on deployments"),
+        "{out}{message}"
     );
-    let (code, out, said) = run("explain job/web");
+    let (code, out, message) = run("explain job/web");
     assert!(
         code == 1
             && out.is_empty()
-            && said.contains("cannot explain job web, because none of its pods could be read"),
-        "{out}{said}"
+            && message.contains("cannot explain job web, because none of its pods could be read"),
+        "{out}{message}"
     );
 }
 
@@ -347,13 +358,13 @@ fn pods_on_many_nodes_need_no_request_for_each() {
         "/api/v1/nodes" => There::Object(nodes),
         _ => There::Hidden,
     });
-    let (code, out, said) = ended(command(&kubeconfig, "explain ds/agent -o json"));
+    let (code, out, message) = ended(command(&kubeconfig, "explain ds/agent -o json"));
     assert!(
-        code == 0 && said.starts_with("note: past evictions are unknown: list events in shop: 403"),
-        "{said}"
+        code == 0 && message.starts_with("note: past evictions are unknown: list events in shop: 403"),
+        "{message}"
     );
-    let told: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!((&told["pods"]["total"], &told["pods"]["staying"]), (&30.into(), &30.into()), "{out}");
+    let reported: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&reported["pods"]["total"], &reported["pods"]["staying"]), (&30.into(), &30.into()), "{out}");
 }
 
 const POD: &str = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "uid": "u"},
@@ -369,24 +380,31 @@ fn what_may_not_be_read_makes_the_answer_partial() {
         "/api/v1/namespaces/shop/pods" => There::Object(NO_PODS),
         _ => There::Hidden,
     });
-    let (code, out, said) = ended(command(&kubeconfig, "explain pod/web"));
+    let (code, out, message) = ended(command(&kubeconfig, "explain pod/web"));
     assert_eq!(code, 1);
     assert!(
-        said.contains("grant the verb get on nodes") && said.contains("the taints of node n1 are unknown"),
-        "{said}"
+        message.contains("grant the verb get on nodes")
+            && message.contains("the taints of node n1 are unknown"),
+        "{message}"
     );
     assert!(out.contains("Its node n1 could not be read") && out.contains("This answer is partial"), "{out}");
     let (code, out, _) = ended(command(&kubeconfig, "explain pod/web -o json"));
-    let told: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!((code, &told["complete"], &told["outcome"]), (1, &false.into(), &"Unknown".into()));
-    let (code, out, said) = ended(command(&kubeconfig, "explain pod/gone"));
-    assert!(code == 1 && out.is_empty() && said.contains("its events could not be read"), "{out} {said}");
-    let (code, out, said) = ended(command(&kubeconfig, "pending"));
+    let reported: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &reported["complete"], &reported["outcome"]), (1, &false.into(), &"Unknown".into()));
+    let (code, out, message) = ended(command(&kubeconfig, "explain pod/gone"));
+    assert!(
+        code == 1 && out.is_empty() && message.contains("its events could not be read"),
+        "{out} {message}"
+    );
+    let (code, out, message) = ended(command(&kubeconfig, "pending"));
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(said.contains("grant the verb list on nodes") && !said.contains("leases"), "{said}");
+    assert!(message.contains("grant the verb list on nodes") && !message.contains("leases"), "{message}");
     let unknown = "It is unknown which pods are counting down, because no node could be read.\n";
-    assert!(said.ends_with(unknown) && !said.contains("No pods are counting down"), "{said}");
-    let (code, out, said) = ended(command(&kubeconfig, "pending -w"));
+    assert!(message.ends_with(unknown) && !message.contains("No pods are counting down"), "{message}");
+    let (code, out, message) = ended(command(&kubeconfig, "pending -w"));
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(said.contains("cannot watch nodes, as -w requires; grant the verb watch on nodes"), "{said}");
+    assert!(
+        message.contains("cannot watch nodes, as -w requires; grant the verb watch on nodes"),
+        "{message}"
+    );
 }

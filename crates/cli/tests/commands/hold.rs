@@ -39,33 +39,39 @@ fn a_command_does_not_wait_for_a_controller_that_is_not_there() {
     let stage = Stage::set("hold-absent");
     for typed in [&["hold", "n1"][..], &["guard", "on", "shop"]] {
         let began = Instant::now();
-        let (code, out, said) = stage.says(typed);
-        assert_eq!((code, out.as_str()), (1, ""), "{said}");
-        assert!(said.contains(NO_LEASE) && said.contains("stay, and the controller applies them"), "{said}");
+        let (code, out, message) = stage.says(typed);
+        assert_eq!((code, out.as_str()), (1, ""), "{message}");
+        assert!(
+            message.contains(NO_LEASE) && message.contains("stay, and the controller applies them"),
+            "{message}"
+        );
         assert!(began.elapsed() < Duration::from_secs(60), "{typed:?} waits for its --timeout");
-        let (code, _, said) = stage.says(&[typed, &["--no-wait"]].concat());
-        assert!(code == 0 && said.contains("warning: ") && said.contains(NO_LEASE), "{typed:?}: {said}");
+        let (code, _, message) = stage.says(&[typed, &["--no-wait"]].concat());
+        assert!(
+            code == 0 && message.contains("warning: ") && message.contains(NO_LEASE),
+            "{typed:?}: {message}"
+        );
     }
     // Nothing is held or guarded, so there is nothing to wait for.
-    let (code, out, said) = stage.says(&["release", "n1"]);
-    assert!(code == 0 && out.starts_with("1 node: 0 of ") && !said.contains(NO_LEASE), "{out}{said}");
-    let (code, _, said) = stage.says(&["guard", "off", "shop"]);
-    assert!(code == 0 && !said.contains(NO_LEASE), "{said}");
+    let (code, out, message) = stage.says(&["release", "n1"]);
+    assert!(code == 0 && out.starts_with("1 node: 0 of ") && !message.contains(NO_LEASE), "{out}{message}");
+    let (code, _, message) = stage.says(&["guard", "off", "shop"]);
+    assert!(code == 0 && !message.contains(NO_LEASE), "{message}");
 }
 
 #[test]
 fn a_node_that_does_not_exist_is_named_before_anything_changes() {
     let stage = Stage::set("hold-nope");
     for typed in [&["hold", "n1", "nope"][..], &["release", "nope", "n1"], &["hold", "status", "nope"]] {
-        let (code, out, said) = stage.says(typed);
-        assert_eq!((code, out.as_str()), (1, ""), "{said}");
-        assert_eq!(said, "error: node nope does not exist; nothing was changed; check the name\n");
+        let (code, out, message) = stage.says(typed);
+        assert_eq!((code, out.as_str()), (1, ""), "{message}");
+        assert_eq!(message, "error: node nope does not exist; nothing was changed; check the name\n");
     }
-    let (_, _, said) = stage.says(&["hold", "no", "nope"]);
-    assert!(said.contains("nodes no, nope do not exist"), "{said}");
-    let (code, out, said) = stage.says(&["hold", "status"]);
+    let (_, _, message) = stage.says(&["hold", "no", "nope"]);
+    assert!(message.contains("nodes no, nope do not exist"), "{message}");
+    let (code, out, message) = stage.says(&["hold", "status"]);
     assert_eq!((code, out.as_str()), (0, ""));
-    assert_eq!(said, "note: no pod of these nodes is held, and no order to hold pods is in effect\n");
+    assert_eq!(message, "note: no pod of these nodes is held, and no order to hold pods is in effect\n");
 }
 
 #[test]
@@ -73,8 +79,8 @@ fn hold_status_lists_holds() {
     let stage = Stage::set("hold-status");
     let hold = ["hold", "n1", "--no-wait", "--for", "30m", "--reason", "switch replaced"];
     assert_eq!(stage.says(&hold).0, 0);
-    let (code, out, said) = stage.says(&["hold", "status"]);
-    assert_eq!((code, said.as_str()), (0, ""));
+    let (code, out, message) = stage.says(&["hold", "status"]);
+    assert_eq!((code, message.as_str()), (0, ""));
     let lines: Vec<Vec<&str>> = out.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0], ["NODE", "HELD", "UNTIL", "(UTC)", "BY", "REASON"]);
     assert_eq!(

@@ -11,10 +11,10 @@ use taintward_core::text::is_hazard;
 const EVIL: &str = r"x\n::error::forged\u001b[2J\u009b31m\u0085\u202eevil\u200b\ufeff";
 
 /// Checks that the output contains no control sequences.
-fn is_plain(typed: &[&str], said: &str) {
-    let found: Vec<char> = said.chars().filter(|&c| c != '\n' && is_hazard(c)).collect();
-    assert!(found.is_empty(), "{typed:?}: {found:?} in {said:?}");
-    assert!(!said.lines().any(|line| line.starts_with("::error::forged")), "{typed:?}: {said}");
+fn is_plain(typed: &[&str], message: &str) {
+    let found: Vec<char> = message.chars().filter(|&c| c != '\n' && is_hazard(c)).collect();
+    assert!(found.is_empty(), "{typed:?}: {found:?} in {message:?}");
+    assert!(!message.lines().any(|line| line.starts_with("::error::forged")), "{typed:?}: {message}");
 }
 
 /// Returns standard output and standard error.
@@ -25,11 +25,11 @@ fn run(folder: &Folder, typed: &[&str]) -> (String, String) {
         .env("HOME", folder.path())
         .env_remove("KUBERNETES_SERVICE_HOST");
     let done = command.args(typed).output().unwrap();
-    let (out, said) = (text(&done.stdout), text(&done.stderr));
-    assert!(!said.contains("panicked"), "{typed:?}: {said}");
+    let (out, message) = (text(&done.stdout), text(&done.stderr));
+    assert!(!message.contains("panicked"), "{typed:?}: {message}");
     is_plain(typed, &out);
-    is_plain(typed, &said);
-    (out, said)
+    is_plain(typed, &message);
+    (out, message)
 }
 
 /// Whether any field has this value.
@@ -63,8 +63,8 @@ fn the_text_of_a_file_is_only_shown() {
     let file = folder.write("objects.json", &objects);
     let meant: String = serde_json::from_str(&format!("\"{EVIL}\"")).unwrap();
     for form in ["table", "wide", "name", "json", "yaml", "sarif", "github"] {
-        let (out, said) = run(&folder, &["lint", "-f", &file, "-o", form]);
-        assert!(out.contains("forged"), "{form}: this test must have output to check: {out}{said}");
+        let (out, message) = run(&folder, &["lint", "-f", &file, "-o", form]);
+        assert!(out.contains("forged"), "{form}: this test must have output to check: {out}{message}");
         // Programs get the exact text of the file.
         let object: Value = match form {
             "json" | "sarif" => serde_json::from_str(&out).unwrap(),
@@ -127,8 +127,8 @@ fn what_a_server_says_is_only_shown() {
         &["plan", "--taint", "nowhere", "a:NoExecute"],
         &["sandbox", "node", "silence", "nowhere"],
     ] {
-        let (out, said) = run(&folder, typed);
-        shown += usize::from((out + &said).contains("forged"));
+        let (out, message) = run(&folder, typed);
+        shown += usize::from((out + &message).contains("forged"));
     }
     assert!(shown >= 12, "it was shown {shown} times: this test must have output to check");
 }
@@ -199,9 +199,9 @@ fn no_command_prints_a_password_of_a_url() {
         command.args(["--signal=INT", "2", env!("CARGO_BIN_EXE_taintward")]).args(typed);
         command.env("KUBECONFIG", folder.file("kubeconfig")).env("HOME", folder.path());
         let done = command.env_remove("KUBERNETES_SERVICE_HOST").output().unwrap();
-        let said = text(&done.stdout) + &text(&done.stderr);
-        assert!(!said.contains(PASSWORD), "{typed:?}: {said}");
-        hosts += usize::from(said.contains("127.0.0.1"));
+        let message = text(&done.stdout) + &text(&done.stderr);
+        assert!(!message.contains(PASSWORD), "{typed:?}: {message}");
+        hosts += usize::from(message.contains("127.0.0.1"));
     };
     let waits = ["run", "--leader-elect=false", "--metrics-port=0", "--secure-port=0"];
     for kubeconfig in &kubeconfigs {

@@ -221,8 +221,11 @@ fn the_chart_refuses_what_the_flags_refuse() {
     ];
     for set in rows {
         let output = rendered(&helm, &deploy("chart"), &folder, "taintward-system", &[set]);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(!output.status.success() && said.contains("don't meet the specifications"), "{set}: {said}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !output.status.success() && message.contains("don't meet the specifications"),
+            "{set}: {message}"
+        );
     }
 }
 
@@ -246,8 +249,8 @@ fn deploy_holds_what_the_program_makes() {
     let chart = folder.path().join("chart");
     std::fs::create_dir_all(chart.join("templates")).unwrap();
     std::fs::write(chart.join("templates/old.yaml"), "of an older chart").unwrap();
-    let said = printed(&["--chart", chart.to_str().unwrap()]);
-    assert_eq!(said, format!("the chart: {}\n", chart.display()));
+    let message = printed(&["--chart", chart.to_str().unwrap()]);
+    assert_eq!(message, format!("the chart: {}\n", chart.display()));
     let relative = |root: &Path| -> Vec<(PathBuf, String)> {
         let all = files(root).into_iter();
         all.map(|(path, text)| (path.strip_prefix(root).unwrap().to_owned(), text)).collect()
@@ -381,10 +384,10 @@ fn flags_of_the_pods_are_those_of_the_program() {
             let arguments: Vec<String> = arguments.as_array().unwrap().iter().map(here).collect();
             let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
             let output = command.args(&arguments).args(["--kubeconfig", "nowhere"]).output().unwrap();
-            let said = [output.stdout, output.stderr]
+            let message = [output.stdout, output.stderr]
                 .map(|text| String::from_utf8_lossy(&text).into_owned())
                 .concat();
-            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {message}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Tests kubeconfigs: servers whose certificate is not verified, addresses in every form, and texts of any kind.
 
-use crate::cli::patience::Lines;
 use crate::cli::running::{Folder, Running, text};
+use crate::cli::timeout::Lines;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,8 @@ fn doctor_and_the_controllers_name_an_unverified_cluster() {
     let careless = folder.write("careless", &written.replace(trust, "    insecure-skip-tls-verify: true"));
     let warning =
         format!("insecure-skip-tls-verify of cluster \"taintward-sandbox\" in kubeconfig {careless}");
-    let said = |typed: &[&str], kubeconfig: &str| text(&program(typed, kubeconfig).output().unwrap().stderr);
+    let message =
+        |typed: &[&str], kubeconfig: &str| text(&program(typed, kubeconfig).output().unwrap().stderr);
     for typed in [
         &["lint"][..],
         &["pending"],
@@ -38,14 +39,14 @@ fn doctor_and_the_controllers_name_an_unverified_cluster() {
         &["version"],
         &["sandbox", "node", "silence", "n1"],
     ] {
-        let said = said(typed, &careless);
-        assert!(!said.contains("insecure"), "{typed:?}: {said}");
+        let message = message(typed, &careless);
+        assert!(!message.contains("insecure"), "{typed:?}: {message}");
     }
-    assert_eq!(said(&["doctor"], &careless).matches(&warning).count(), 1);
-    assert!(!said(&["doctor"], &kubeconfig).contains("insecure"), "there is nothing to warn of");
+    assert_eq!(message(&["doctor"], &careless).matches(&warning).count(), 1);
+    assert!(!message(&["doctor"], &kubeconfig).contains("insecure"), "there is nothing to warn of");
     let mut run = Running::of(program(&["run", "--mode=observe", "--metrics-port=0"], &careless));
-    let mut said = Lines::of(run.child.stderr.take().unwrap());
-    let warned = std::iter::from_fn(|| said.next()).find(|line| line.contains("insecure-skip-tls-verify"));
+    let mut message = Lines::of(run.child.stderr.take().unwrap());
+    let warned = std::iter::from_fn(|| message.next()).find(|line| line.contains("insecure-skip-tls-verify"));
     assert!(warned.is_some_and(|line| line.starts_with('W') && line.contains("taintward-sandbox")));
 }
 
@@ -94,17 +95,19 @@ fn an_address_that_is_none_is_one_sentence_in_every_command() {
         for typed in COMMANDS {
             let done = program(typed, &kubeconfig).output().unwrap();
             // A log quotes the sentence.
-            let said = text(&done.stderr).replace('\\', "");
-            assert_eq!(done.status.code(), Some(1), "{typed:?} {server}: {said}");
-            let lines: Vec<&str> = said.lines().filter(|line| line.contains("HOST:PORT")).collect();
-            let [line] = lines[..] else { panic!("{typed:?} {server}: {said}") };
+            let message = text(&done.stderr).replace('\\', "");
+            assert_eq!(done.status.code(), Some(1), "{typed:?} {server}: {message}");
+            let lines: Vec<&str> = message.lines().filter(|line| line.contains("HOST:PORT")).collect();
+            let [line] = lines[..] else { panic!("{typed:?} {server}: {message}") };
             assert!(
                 line.contains(&kubeconfig) && line.contains("\"prod\"") && line.contains("https://HOST:PORT"),
                 "{line}"
             );
             assert!(
-                !said.contains("panicked") && !said.contains("because of a bug") && !said.contains("secret"),
-                "{said}"
+                !message.contains("panicked")
+                    && !message.contains("because of a bug")
+                    && !message.contains("secret"),
+                "{message}"
             );
         }
     }
@@ -196,12 +199,12 @@ fn no_kubeconfig_makes_a_command_panic() {
         };
         let _ = child.kill();
         child.wait().unwrap();
-        let said = std::fs::read_to_string(folder.file("errors")).unwrap();
+        let message = std::fs::read_to_string(folder.file("errors")).unwrap();
         if let Some(status) = status {
-            assert!(matches!(status.code(), Some(0..=2)), "{typed:?}: {status}: {said}\n{written}");
+            assert!(matches!(status.code(), Some(0..=2)), "{typed:?}: {status}: {message}\n{written}");
         }
         for word in ["panicked", "because of a bug", "RUST_BACKTRACE", "secret"] {
-            assert!(!said.contains(word), "{typed:?}: {said}\n{written}");
+            assert!(!message.contains(word), "{typed:?}: {message}\n{written}");
         }
     }
 }

@@ -72,7 +72,7 @@ fn lint(kubeconfig: &str, arguments: &[&str]) -> (i32, String, String) {
 }
 
 /// `TL301 Deployment shop/web spec...`, for each finding.
-fn told(report: &str) -> Vec<String> {
+fn reported(report: &str) -> Vec<String> {
     let report: Value = serde_json::from_str(report).unwrap();
     let findings = report["items"].as_array().unwrap().iter();
     let words = findings.map(|finding| {
@@ -95,9 +95,9 @@ fn a_cluster_is_read_as_files_are() {
     let unneeded = "TL301 Deployment shop/web spec.template.spec.tolerations[0]";
     let of_a_pod = "TL301 Pod shop/odd spec.tolerations[0]";
     let no_daemon = "TL302 Node /n1 spec.taints[1]";
-    let (code, out, said) = lint(&kubeconfig, &["-A", "-o", "json"]);
-    assert_eq!((code, said.as_str()), (0, ""), "{out}");
-    let mut all = told(&out);
+    let (code, out, message) = lint(&kubeconfig, &["-A", "-o", "json"]);
+    assert_eq!((code, message.as_str()), (0, ""), "{out}");
+    let mut all = reported(&out);
     all.sort();
     assert_eq!(all, [unneeded, of_a_pod, no_daemon]);
     let report: Value = serde_json::from_str(&out).unwrap();
@@ -105,20 +105,20 @@ fn a_cluster_is_read_as_files_are() {
     // The pods and ReplicaSets of the Deployment are not reported separately; pods without an owner are.
     assert_eq!(report["summary"]["workloads"], 4);
     // With a namespace, and with labels; node agents of other namespaces count, too.
-    let of = |arguments: &[&str]| told(&lint(&kubeconfig, &[arguments, &["-o", "json"]].concat()).1);
+    let of = |arguments: &[&str]| reported(&lint(&kubeconfig, &[arguments, &["-o", "json"]].concat()).1);
     assert_eq!(of(&["-n", "shop"]).len(), 3);
     assert_eq!(of(&[]), [no_daemon], "the context's namespace is another");
     assert_eq!(of(&["-A", "-l", "app=web"]).len(), 2);
     assert_eq!(of(&["-A", "-l", "app!=web"]), [of_a_pod, no_daemon]);
-    let (code, out, said) = lint(&kubeconfig, &["-n", "shop", "--fail-on", "info"]);
+    let (code, out, message) = lint(&kubeconfig, &["-n", "shop", "--fail-on", "info"]);
     assert_eq!(code, 2);
     assert!(
         out.contains("TL301 Deployment shop/web  spec.template.spec.tolerations[0]  [unneeded-toleration]\n"),
         "{out}"
     );
-    assert!(said.contains("0 errors, 1 warning, 2 infos in 3 workloads and 2 nodes"), "{said}");
-    let (code, _, said) = lint(&kubeconfig, &["-l", "app=("]);
-    assert!(code == 1 && said.contains("400"), "{said}");
+    assert!(message.contains("0 errors, 1 warning, 2 infos in 3 workloads and 2 nodes"), "{message}");
+    let (code, _, message) = lint(&kubeconfig, &["-l", "app=("]);
+    assert!(code == 1 && message.contains("400"), "{message}");
 }
 
 #[test]
@@ -128,8 +128,8 @@ fn a_cluster_is_read_to_its_last_page() {
     let mut sandbox =
         Running::start(&["--plain", "--empty", "--nodes", "600", "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
-    let (code, _, said) = lint(&kubeconfig, &["-A"]);
-    assert!(code == 0 && said.contains("0 workloads and 600 nodes"), "{said}");
+    let (code, _, message) = lint(&kubeconfig, &["-A"]);
+    assert!(code == 0 && message.contains("0 workloads and 600 nodes"), "{message}");
 }
 
 #[test]
@@ -142,17 +142,17 @@ fn files_are_compared_with_a_cluster() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  nodeSelector: {pool: db}\n  tolerations:\n  - {key: dedicated, \
                value: web, effect: NoSchedule}\n";
     let pod = folder.write("pod.yaml", pod);
-    let (code, out, said) = lint(&kubeconfig, &["-f", &pod, "--against-cluster"]);
-    assert_eq!(code, 0, "{said}");
+    let (code, out, message) = lint(&kubeconfig, &["-f", &pod, "--against-cluster"]);
+    assert_eq!(code, 0, "{message}");
     let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("TL301 Pod a") && words.contains("there is dedicated=db:NoSchedule"), "{out}");
     assert!(words.contains("TL304 Pod a"), "{out}");
     assert!(!words.contains("TL302"), "the nodes themselves are not checked: {out}");
-    assert!(said.contains("0 errors, 1 warning, 1 info in 1 workload and 2 nodes of 1 file"), "{said}");
-    let (code, _, said) = lint(&kubeconfig, &["-f", &pod]);
-    assert!(code == 1 && said.contains("or add --against-cluster"), "{said}");
-    let (code, _, said) = lint(&kubeconfig, &["--against-cluster"]);
-    assert!(code == 1 && said.contains("name them"), "{said}");
+    assert!(message.contains("0 errors, 1 warning, 1 info in 1 workload and 2 nodes of 1 file"), "{message}");
+    let (code, _, message) = lint(&kubeconfig, &["-f", &pod]);
+    assert!(code == 1 && message.contains("or add --against-cluster"), "{message}");
+    let (code, _, message) = lint(&kubeconfig, &["--against-cluster"]);
+    assert!(code == 1 && message.contains("name them"), "{message}");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn what_may_not_be_read_makes_the_report_partial() {
         Some("nodes" | "daemonsets") => There::Hidden,
         _ => There::Object(r#"{"kind": "List", "metadata": {}, "items": []}"#),
     });
-    let (code, out, said) = lint(&kubeconfig, &["-o", "json"]);
+    let (code, out, message) = lint(&kubeconfig, &["-o", "json"]);
     assert_eq!(code, 1);
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(report["complete"], false);
@@ -171,7 +171,7 @@ fn what_may_not_be_read_makes_the_report_partial() {
     assert_eq!(gaps.len(), 2, "{gaps:?}");
     for (gap, words) in gaps.iter().zip(["grant the verb list on nodes", "grant the verb list on daemonsets"])
     {
-        assert!(gap.contains(words) && said.contains(gap), "{gap}: {said}");
+        assert!(gap.contains(words) && message.contains(gap), "{gap}: {message}");
     }
     assert!(gaps[0].contains("TL3") && gaps[1].contains("daemonsets are missing"), "{gaps:?}");
     let (_, out, _) = lint(&kubeconfig, &["-o", "sarif"]);
@@ -184,9 +184,9 @@ fn what_may_not_be_read_makes_the_report_partial() {
 fn an_unreachable_cluster_is_reported() {
     let folder = Folder::named("lint-unreachable");
     let file = folder.write("kubeconfig", &kubeconfig("http://127.0.0.1:1"));
-    let (code, out, said) = lint(&file, &[]);
+    let (code, out, message) = lint(&file, &[]);
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(said.starts_with("error: context \"x\"") && said.contains("refused"), "{said}");
+    assert!(message.starts_with("error: context \"x\"") && message.contains("refused"), "{message}");
 }
 
 #[test]

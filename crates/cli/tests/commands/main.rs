@@ -5,11 +5,11 @@
 #[allow(dead_code, reason = "each test program uses some of it")]
 #[path = "../cli"]
 mod cli {
-    pub(crate) mod patience;
     pub(crate) mod reluctant;
     pub(crate) mod running;
     pub(crate) mod screen;
     pub(crate) mod terminal;
+    pub(crate) mod timeout;
 }
 #[allow(dead_code, reason = "each test program uses some of it")]
 #[path = "../install"]

@@ -3,8 +3,8 @@
 //! - The recorded screens are in `new_user/`; digits of times, ports and the like are 0 in them. `SCREENS=overwrite`
 //!   records them again.
 
-use crate::cli::patience::eventually;
 use crate::cli::running::Folder;
+use crate::cli::timeout::eventually;
 use std::path::Path;
 use taintward_envtest::binaries;
 use taintward_envtest::tmux::Tmux;

@@ -2,9 +2,9 @@
 //!
 //! - See `golden.rs` for files, `crates/sandbox/tests/controllers/countdowns/foreseen.rs` for random clusters.
 
-use crate::cli::patience::eventually;
 use crate::cli::reluctant::{There, serve, serve_at};
 use crate::cli::running::{Folder, Running, text};
+use crate::cli::timeout::eventually;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -20,8 +20,8 @@ fn taintward(kubeconfig: &str, arguments: &[&str]) -> (i32, String, String) {
 
 fn plan(kubeconfig: &str, arguments: &[&str]) -> (i32, Value) {
     let all = [&["plan", "-o", "json"], arguments].concat();
-    let (code, out, said) = taintward(kubeconfig, &all);
-    (code, serde_json::from_str(&out).unwrap_or_else(|why| panic!("{why}: {out}{said}")))
+    let (code, out, message) = taintward(kubeconfig, &all);
+    (code, serde_json::from_str(&out).unwrap_or_else(|why| panic!("{why}: {out}{message}")))
 }
 
 fn uids(items: &Value) -> BTreeSet<String> {
@@ -73,18 +73,22 @@ fn a_plan_and_then_doing_it() {
     let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
     assert_eq!(plan(&kubeconfig, &[]).0, 0, "no pod leaves anyway");
-    let (code, told) = plan(&kubeconfig, &["--taint", "n1", "x=y:NoExecute"]);
-    assert_eq!((code, &told["complete"]), (2, &true.into()));
+    let (code, reported) = plan(&kubeconfig, &["--taint", "n1", "x=y:NoExecute"]);
+    assert_eq!((code, &reported["complete"]), (2, &true.into()));
     let named = |at: usize| {
-        (told["items"][at]["pod"].as_str().unwrap(), told["items"][at]["remainingSeconds"].as_u64())
+        (reported["items"][at]["pod"].as_str().unwrap(), reported["items"][at]["remainingSeconds"].as_u64())
     };
     assert_eq!((named(0), named(1)), (("goes", Some(0)), ("waits", Some(600))));
-    assert_eq!(told["items"].as_array().unwrap().len(), 2);
-    let now: BTreeSet<String> = uids(&told["items"]).into_iter().take(1).collect();
+    assert_eq!(reported["items"].as_array().unwrap().len(), 2);
+    let now: BTreeSet<String> = uids(&reported["items"]).into_iter().take(1).collect();
     assert_eq!(now.len(), 1);
 
-    let (code, out, said) = taintward(&kubeconfig, &["taint", "node", "n1", "x=y:NoExecute"]);
-    assert_eq!((code, out.as_str(), said.as_str()), (0, "node/n1 tainted\n", ""), "no terminal, no prompt");
+    let (code, out, message) = taintward(&kubeconfig, &["taint", "node", "n1", "x=y:NoExecute"]);
+    assert_eq!(
+        (code, out.as_str(), message.as_str()),
+        (0, "node/n1 tainted\n", ""),
+        "no terminal, no prompt"
+    );
     // The pod takes its grace period to terminate; after that, no pod of the plan for now is left.
     let left = eventually("no pod is left to evict", || {
         let (_, left) = plan(&kubeconfig, &[]);
@@ -93,7 +97,7 @@ fn a_plan_and_then_doing_it() {
     });
     assert_eq!(left["items"].as_array().unwrap().len(), 1);
     let waits = &left["items"][0];
-    assert_eq!((&waits["pod"], &waits["uid"]), (&"waits".into(), &told["items"][1]["uid"]));
+    assert_eq!((&waits["pod"], &waits["uid"]), (&"waits".into(), &reported["items"][1]["uid"]));
     assert!(waits["remainingSeconds"].as_u64().unwrap() <= 600);
     assert_eq!(left["summary"]["staying"], 1, "the pod that tolerates it indefinitely is there");
     // At a time after its deletion, it is gone.
@@ -139,9 +143,9 @@ fn the_jobs_of_a_cluster_are_read() {
     let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
     let fail_on = ["--fail-on", "not-recreated"];
-    let (code, told) = plan(&kubeconfig, &[&["--taint", "n1", "x:NoExecute"][..], &fail_on].concat());
-    let [job] = &told["workloads"].as_array().unwrap()[..] else { panic!("{told}") };
-    assert_eq!((code, &job["notRecreated"]), (2, &true.into()), "{told}");
+    let (code, reported) = plan(&kubeconfig, &[&["--taint", "n1", "x:NoExecute"][..], &fail_on].concat());
+    let [job] = &reported["workloads"].as_array().unwrap()[..] else { panic!("{reported}") };
+    assert_eq!((code, &job["notRecreated"]), (2, &true.into()), "{reported}");
     assert_eq!(job["recreation"], "the Job fails: more failures than its backoffLimit of 0");
     let (code, _) = plan(&kubeconfig, &[&["--taint", "n2", "x:NoExecute"][..], &fail_on].concat());
     assert_eq!(code, 0);
@@ -154,8 +158,8 @@ fn a_large_cluster_answers_in_pages() {
     let mut sandbox =
         Running::start(&["--plain", "--empty", "--nodes", "5000", "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
-    let (code, told) = plan(&kubeconfig, &["--taint", "*", "x:NoExecute"]);
-    assert_eq!((code, told["nodes"].as_array().unwrap().len()), (0, 5_000));
+    let (code, reported) = plan(&kubeconfig, &["--taint", "*", "x:NoExecute"]);
+    assert_eq!((code, reported["nodes"].as_array().unwrap().len()), (0, 5_000));
 }
 
 #[test]
@@ -167,18 +171,18 @@ fn what_may_not_be_read_makes_the_plan_partial() {
         }
         _ => There::Hidden,
     });
-    let (code, told) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute"]);
-    assert_eq!((code, &told["complete"]), (1, &false.into()));
+    let (code, reported) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute"]);
+    assert_eq!((code, &reported["complete"]), (1, &false.into()));
     let gaps: Vec<&str> =
-        told["readErrors"].as_array().unwrap().iter().map(|gap| gap.as_str().unwrap()).collect();
+        reported["readErrors"].as_array().unwrap().iter().map(|gap| gap.as_str().unwrap()).collect();
     assert!(gaps[0].contains("grant the verb list on poddisruptionbudgets"), "{gaps:?}");
     assert!(
         gaps[1].contains("grant the verb list on pods") && gaps[1].ends_with("missing or incomplete"),
         "{gaps:?}"
     );
-    let (code, out, said) = taintward(&kubeconfig, &["plan", "--taint", "n1", "x:NoExecute"]);
+    let (code, out, message) = taintward(&kubeconfig, &["plan", "--taint", "n1", "x:NoExecute"]);
     assert!(code == 1 && out.contains("This answer is partial"), "{out}");
-    assert!(said.contains(gaps[1]), "{said}");
+    assert!(message.contains(gaps[1]), "{message}");
 }
 
 const NODES: &str = r#"{"kind": "NodeList", "items": [{"metadata": {"name": "n1", "uid": "u"}}]}"#;
@@ -199,15 +203,18 @@ fn pods_of_nodes_that_are_gone_are_named_and_the_others_are_planned() {
         "/apis/policy/v1/poddisruptionbudgets" => There::Object(r#"{"kind": "List", "items": []}"#),
         _ => There::Nothing,
     });
-    let (code, told) = plan(&kubeconfig, &["--taint", "*", "x:NoExecute"]);
-    assert_eq!((code, &told["complete"], &told["readErrors"]), (2, &true.into(), &Value::Array(Vec::new())));
-    assert_eq!(told["items"].as_array().unwrap().len(), 2);
+    let (code, reported) = plan(&kubeconfig, &["--taint", "*", "x:NoExecute"]);
+    assert_eq!(
+        (code, &reported["complete"], &reported["readErrors"]),
+        (2, &true.into(), &Value::Array(Vec::new()))
+    );
+    assert_eq!(reported["items"].as_array().unwrap().len(), 2);
     let note = "1 pod is not judged, because its node old does not exist: shop/stray";
-    assert_eq!(told["notes"], serde_json::json!([note]));
-    let (code, _, said) = taintward(&kubeconfig, &["plan", "--taint", "n1", "x:NoExecute"]);
-    assert_eq!((code, said), (2, format!("note: {note}\n")));
-    let (code, _, said) = taintward(&kubeconfig, &["plan", "--taint", "n1", "x:NoExecute", "-n", "shpo"]);
-    assert!(code == 1 && said.contains("error: namespace shpo does not exist; check -n\n"), "{said}");
+    assert_eq!(reported["notes"], serde_json::json!([note]));
+    let (code, _, message) = taintward(&kubeconfig, &["plan", "--taint", "n1", "x:NoExecute"]);
+    assert_eq!((code, message), (2, format!("note: {note}\n")));
+    let (code, _, message) = taintward(&kubeconfig, &["plan", "--taint", "n1", "x:NoExecute", "-n", "shpo"]);
+    assert!(code == 1 && message.contains("error: namespace shpo does not exist; check -n\n"), "{message}");
 }
 
 /// A user with access to one namespace is informed of that, and that placements may be wrong.
@@ -220,9 +227,9 @@ fn a_plan_for_one_namespace_asks_for_all_pods_and_makes_do_with_less() {
         "/apis/policy/v1/poddisruptionbudgets" => There::Object(r#"{"kind": "List", "items": []}"#),
         _ => There::Hidden,
     });
-    let (code, told) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute", "-n", "shop"]);
-    assert_eq!((code, &told["items"][0]["pod"]), (1, &"here".into()));
-    let gap = told["readErrors"][0].as_str().unwrap();
+    let (code, reported) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute", "-n", "shop"]);
+    assert_eq!((code, &reported["items"][0]["pod"]), (1, &"here".into()));
+    let gap = reported["readErrors"][0].as_str().unwrap();
     assert!(gap.contains("grant the verb list on pods") && gap.ends_with("next nodes may be wrong"), "{gap}");
 }
 
@@ -238,19 +245,22 @@ fn the_servers_clock_counts_and_an_invalid_date_does_not() {
     };
     let folder = Folder::named("plan-clock");
     let kubeconfig = serve_at(&folder, "date: Sun, 01 Jan 2040 10:00:00 GMT\r\n", there);
-    let (_, told) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute"]);
-    assert!(told["asOf"].as_str().unwrap().starts_with("2040-01-01T10:00:"), "{told}");
-    let note = told["notes"][0].as_str().unwrap();
+    let (_, reported) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute"]);
+    assert!(reported["asOf"].as_str().unwrap().starts_with("2040-01-01T10:00:"), "{reported}");
+    let note = reported["notes"][0].as_str().unwrap();
     assert!(note.contains("behind the API server's; the output uses"), "{note}");
     let late = Folder::named("plan-late");
     let behind = serve_at(&late, "date: Sun, 01 Mar 2026 10:00:00 GMT\r\n", there);
-    let (_, told) = plan(&behind, &[]);
-    assert!(told["asOf"].as_str().unwrap().starts_with("2026-03-01T10:00:"), "{told}");
-    let (_, told) = plan(&kubeconfig, &["--as-of", "2030-01-01T00:00:00Z"]);
-    assert_eq!((&told["asOf"], &told["notes"]), (&"2030-01-01T00:00:00Z".into(), &Value::Array(Vec::new())));
+    let (_, reported) = plan(&behind, &[]);
+    assert!(reported["asOf"].as_str().unwrap().starts_with("2026-03-01T10:00:"), "{reported}");
+    let (_, reported) = plan(&kubeconfig, &["--as-of", "2030-01-01T00:00:00Z"]);
+    assert_eq!(
+        (&reported["asOf"], &reported["notes"]),
+        (&"2030-01-01T00:00:00Z".into(), &Value::Array(Vec::new()))
+    );
     for odd in ["", "date: soon\r\n", "date: 99999999999999\r\n"] {
         let folder = Folder::named("plan-no-clock");
-        let (_, told) = plan(&serve_at(&folder, odd, there), &[]);
-        assert_eq!(told["notes"], Value::Array(Vec::new()), "{odd}");
+        let (_, reported) = plan(&serve_at(&folder, odd, there), &[]);
+        assert_eq!(reported["notes"], Value::Array(Vec::new()), "{odd}");
     }
 }

@@ -18,9 +18,9 @@ fn taintward() -> Command {
 fn output(command: &mut Command) -> (Option<i32>, String, String) {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let patience = Instant::now() + Duration::from_secs(20);
+    let timeout = Instant::now() + Duration::from_secs(20);
     while child.try_wait().unwrap().is_none() {
-        if Instant::now() > patience {
+        if Instant::now() > timeout {
             child.kill().unwrap();
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -200,9 +200,9 @@ impl Running {
             .arg(&kubeconfig);
         let child = command.stderr(Stdio::piped()).spawn().unwrap();
         let running = Self { child, port, kubeconfig };
-        let patience = Instant::now() + Duration::from_secs(20);
+        let timeout = Instant::now() + Duration::from_secs(20);
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-            assert!(Instant::now() < patience, "no process listens");
+            assert!(Instant::now() < timeout, "no process listens");
             std::thread::sleep(Duration::from_millis(10));
         }
         running
@@ -211,9 +211,9 @@ impl Running {
     fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
     }
 
     fn signal(&self, signal: Signal) {
@@ -275,8 +275,8 @@ fn what_is_stuck_in_another_thread_holds_up_no_end() {
         std::thread::sleep(Duration::from_millis(800));
         assert!(child.try_wait().unwrap().is_none(), "{command} waits");
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-        let patience = Instant::now() + Duration::from_secs(5);
-        while child.try_wait().unwrap().is_none() && Instant::now() < patience {
+        let timeout = Instant::now() + Duration::from_secs(5);
+        while child.try_wait().unwrap().is_none() && Instant::now() < timeout {
             std::thread::sleep(Duration::from_millis(5));
         }
         let ended = child.try_wait().unwrap();

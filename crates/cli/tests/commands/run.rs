@@ -36,9 +36,12 @@ fn on_a_terminal_it_asks_once_before_it_enforces() {
     let stage = Stage::set("run-question");
     let mut terminal = Terminal::whole(stage.run(&[]));
     let shown = terminal.until(QUESTION);
-    let asked = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(asked.starts_with("This process evicts pods of the cluster of context \"taintward-"), "{asked}");
-    assert!(asked.contains("server http"), "{asked}");
+    let requested = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        requested.starts_with("This process evicts pods of the cluster of context \"taintward-"),
+        "{requested}"
+    );
+    assert!(requested.contains("server http"), "{requested}");
     terminal.types("n\n");
     let (code, shown, _) = terminal.ends();
     assert!(code == 1 && shown.contains("error: aborted: nothing was started"), "{code} {shown}");

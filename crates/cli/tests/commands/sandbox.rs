@@ -8,16 +8,16 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::cli::patience::eventually;
-use crate::cli::running::{File, Running, ask, output, taintward, text};
+use crate::cli::running::{File, Running, output, request, taintward, text};
+use crate::cli::timeout::eventually;
 
 #[test]
 fn the_tour_passes_without_a_terminal() {
     let began = Instant::now();
     let smaller = std::thread::spawn(|| output(&["--tour", "--nodes", "4"]));
     let done = output(&["--tour"]);
-    let said = text(&done.stdout);
-    assert!(done.status.success(), "{said}{}", text(&done.stderr));
+    let message = text(&done.stdout);
+    assert!(done.status.success(), "{message}{}", text(&done.stderr));
     for step in [
         "\n1.",
         "\n2. kubectl taint",
@@ -28,17 +28,17 @@ fn the_tour_passes_without_a_terminal() {
         "no pod was evicted.",
         "That was the tour.",
     ] {
-        assert!(said.contains(step), "{step:?} is missing in:\n{said}");
+        assert!(message.contains(step), "{step:?} is missing in:\n{message}");
     }
     // The grace period is 8 s, and counts from the last heartbeat.
-    let (before, _) = said.split_once(" s after its last heartbeat").unwrap();
+    let (before, _) = message.split_once(" s after its last heartbeat").unwrap();
     let took: f64 = before.rsplit(' ').next().unwrap().parse().unwrap();
     assert!((8.0..30.0).contains(&took), "{took}");
-    assert!(!said.contains('\x1b'), "no colors without a terminal");
+    assert!(!message.contains('\x1b'), "no colors without a terminal");
     let smaller = smaller.join().unwrap();
-    let said = text(&smaller.stdout);
-    assert!(smaller.status.success(), "{said}{}", text(&smaller.stderr));
-    assert!(said.contains("1. 4 nodes run") && said.contains("16 pods run."), "{said}");
+    let message = text(&smaller.stdout);
+    assert!(smaller.status.success(), "{message}{}", text(&smaller.stderr));
+    assert!(message.contains("1. 4 nodes run") && message.contains("16 pods run."), "{message}");
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }
 
@@ -52,7 +52,7 @@ fn plain_lines_tell_what_happens_and_ctrl_c_ends_it_immediately() {
     assert!(std::fs::read_to_string(&kubeconfig).unwrap().contains(&address));
     std::thread::sleep(Duration::from_secs(2));
     let taint = r#"{"spec":{"taints":[{"key":"k","value":"v","effect":"NoExecute"}]}}"#;
-    ask(&kubeconfig, "PATCH", "/api/v1/nodes/n1", taint);
+    request(&kubeconfig, "PATCH", "/api/v1/nodes/n1", taint);
     sandbox.until("Tainted       node n1 got the taint k=v:NoExecute");
     let line = sandbox.until("is evicted:");
     assert!(line.contains("k=v:NoExecute"), "{line}");
@@ -79,7 +79,7 @@ fn what_is_saved_can_be_loaded() {
         assert_eq!(mode & 0o777, 0o600, "{whose} stays, for its owner only");
     }
     let mut again = Running::start(&["--plain", "--load", file.path()]);
-    let nodes = ask(&again.kubeconfig(), "GET", "/api/v1/nodes", "");
+    let nodes = request(&again.kubeconfig(), "GET", "/api/v1/nodes", "");
     assert!(nodes.contains("\"n2\"") && !nodes.contains("\"n3\""), "{nodes}");
 }
 
@@ -112,10 +112,10 @@ fn invalid_flags_are_explained_in_a_sentence() {
         (vec!["--zones", "3", "--load", broken.path()], 1, "--load brings nodes"),
     ] {
         let done = output(&flags);
-        let said = text(&done.stderr);
-        assert_eq!(done.status.code(), Some(code), "{flags:?}: {said}");
-        assert!(said.contains(words), "{flags:?}: {said}");
-        assert!(!said.contains("panicked"), "{flags:?}: {said}");
+        let message = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(code), "{flags:?}: {message}");
+        assert!(message.contains(words), "{flags:?}: {message}");
+        assert!(!message.contains("panicked"), "{flags:?}: {message}");
     }
 }
 
@@ -130,9 +130,9 @@ fn zero_nodes_mean_an_empty_cluster() {
         (&["--plain", "--nodes", "1"], "Taintward sandbox: 1 node in 1 zone, at https://", true),
     ] {
         let mut sandbox = Running::start(flags);
-        let said = sandbox.until("");
-        assert!(said.starts_with(first), "{said}");
-        let listed = ask(&sandbox.kubeconfig(), "GET", "/apis/apps/v1/deployments", "");
+        let message = sandbox.until("");
+        assert!(message.starts_with(first), "{message}");
+        let listed = request(&sandbox.kubeconfig(), "GET", "/apis/apps/v1/deployments", "");
         assert_eq!(listed.contains("\"web\""), pods, "{listed}");
     }
 }
@@ -142,9 +142,9 @@ fn lines_that_cannot_be_written_end_it_with_a_failure() {
     for flags in [&["--plain", "--listen", "127.0.0.1:0"][..], &["--tour"]] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let done = taintward(flags).stdout(full).output().unwrap();
-        let said = text(&done.stderr);
-        assert_eq!(done.status.code(), Some(1), "{flags:?}: {said}");
-        assert!(said.contains("cannot write to standard output: "), "{flags:?}: {said}");
+        let message = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{flags:?}: {message}");
+        assert!(message.contains("cannot write to standard output: "), "{flags:?}: {message}");
     }
 }
 
@@ -170,7 +170,7 @@ fn an_installation_is_kept_and_found_as_it_was_left() {
     assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{again}");
     let pods = "/api/v1/namespaces/taintward-system/pods";
     eventually("its pods run", || {
-        ask(&kubeconfig, "GET", pods, "").contains("\"phase\":\"Running\"").then_some(())
+        request(&kubeconfig, "GET", pods, "").contains("\"phase\":\"Running\"").then_some(())
     });
 }
 

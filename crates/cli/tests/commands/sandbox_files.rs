@@ -1,24 +1,24 @@
 //! Tests `--nodes FILE`, `--load` with hostile files, and `--save` to impossible places.
 
-use crate::cli::running::{Folder, Running, ask, output, text};
+use crate::cli::running::{Folder, Running, output, request, text};
 use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Expects this exit code and these words.
-fn refused(flags: &[&str], code: i32, words: &[&str]) {
+fn rejected(flags: &[&str], code: i32, words: &[&str]) {
     let began = Instant::now();
     let done = output(flags);
-    let said = text(&done.stderr);
-    assert_eq!(done.status.code(), Some(code), "{flags:?}: {said}");
+    let message = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(code), "{flags:?}: {message}");
     for words in words {
-        assert!(said.contains(words), "{flags:?}: {words:?} is missing in {said}");
+        assert!(message.contains(words), "{flags:?}: {words:?} is missing in {message}");
     }
-    assert!(!said.contains("panicked"), "{flags:?}: {said}");
-    assert!(began.elapsed() < PATIENCE, "{flags:?} took {:?}", began.elapsed());
+    assert!(!message.contains("panicked"), "{flags:?}: {message}");
+    assert!(began.elapsed() < STARTUP_TIMEOUT, "{flags:?} took {:?}", began.elapsed());
 }
 
 const NODES: &str = "apiVersion: v1\nkind: Node\nmetadata:\n  name: east-1\n  labels: {topology.kubernetes.io/zone: east}\n\
@@ -36,14 +36,14 @@ fn nodes_come_from_a_file() {
     assert!(sandbox.until("kubectl taint").contains("nodes east-1"));
     // Pods are scheduled to these nodes, as in a sandbox with a number of nodes.
     sandbox.until("is scheduled to west-1");
-    let nodes = ask(&kubeconfig, "GET", "/api/v1/nodes", "");
+    let nodes = request(&kubeconfig, "GET", "/api/v1/nodes", "");
     for words in ["\"east-1\"", "\"west-1\"", "\"key\":\"gpu\"", "\"cpu\":\"2\""] {
         assert!(nodes.contains(words), "{words}");
     }
     assert!(!nodes.contains("\"n1\""));
-    refused(&["--nodes", &file, "--zones", "2"], 1, &["omit --zones"]);
-    refused(&["--nodes", &file, "--load", &file], 1, &["omit --nodes and --zones"]);
-    refused(&["--nodes", &file, "--tour"], 1, &["--tour needs"]);
+    rejected(&["--nodes", &file, "--zones", "2"], 1, &["omit --zones"]);
+    rejected(&["--nodes", &file, "--load", &file], 1, &["omit --nodes and --zones"]);
+    rejected(&["--nodes", &file, "--tour"], 1, &["--tour needs"]);
 }
 
 #[test]
@@ -54,18 +54,18 @@ fn a_file_of_nodes_that_is_wrong_is_named_with_the_place() {
         folder.write("typo.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nspec: {tains: []}\n");
     let broken = folder.write("broken.yaml", &format!("{NODES}---\na: [\n"));
     let nothing = folder.write("nothing.yaml", "");
-    refused(&["--nodes", &pod], 1, &["pod.yaml", "document 3 (line 13)", "kind Pod", "--load"]);
-    refused(
+    rejected(&["--nodes", &pod], 1, &["pod.yaml", "document 3 (line 13)", "kind Pod", "--load"]);
+    rejected(
         &["--nodes", &typo],
         1,
         &["typo.yaml", "document 1 (line 1)", "unknown field \"spec.tains\"", "correct it"],
     );
-    refused(&["--nodes", &broken], 1, &["broken.yaml", "begins in line 13", "neither JSON nor YAML"]);
-    refused(&["--nodes", &nothing], 1, &["nothing.yaml", "no Kubernetes objects"]);
-    refused(&["--nodes", "/nowhere/nodes.yaml"], 1, &["cannot read /nowhere/nodes.yaml"]);
-    refused(&["--nodes", folder.path().to_str().unwrap()], 1, &["is a directory"]);
+    rejected(&["--nodes", &broken], 1, &["broken.yaml", "begins in line 13", "neither JSON nor YAML"]);
+    rejected(&["--nodes", &nothing], 1, &["nothing.yaml", "no Kubernetes objects"]);
+    rejected(&["--nodes", "/nowhere/nodes.yaml"], 1, &["cannot read /nowhere/nodes.yaml"]);
+    rejected(&["--nodes", folder.path().to_str().unwrap()], 1, &["is a directory"]);
     for number in ["-1", "10001", "99999999999999999999", ""] {
-        refused(&[&format!("--nodes={number}")], 1, &["--nodes", "or a file"]);
+        rejected(&[&format!("--nodes={number}")], 1, &["--nodes", "or a file"]);
     }
 }
 
@@ -92,27 +92,27 @@ fn unsuitable_files_are_rejected_immediately() {
         ),
     ] {
         fs::write(folder.file(name), bytes).unwrap();
-        refused(&["--load", &folder.file(name)], 1, &["cannot load", name, words]);
+        rejected(&["--load", &folder.file(name)], 1, &["cannot load", name, words]);
     }
-    refused(&["--load", &folder.file("huge")], 1, &["larger than 512 MB"]);
-    refused(&["--load", "/dev/zero"], 1, &["larger than 512 MB"]);
-    refused(&["--load", folder.path().to_str().unwrap()], 1, &["is a directory"]);
+    rejected(&["--load", &folder.file("huge")], 1, &["larger than 512 MB"]);
+    rejected(&["--load", "/dev/zero"], 1, &["larger than 512 MB"]);
+    rejected(&["--load", folder.path().to_str().unwrap()], 1, &["is a directory"]);
 }
 
 /// Stops a sandbox. Returns its last output.
 fn ended(mut sandbox: Running) -> (i32, String) {
     sandbox.until("KUBECONFIG");
     sandbox.signal(rustix::process::Signal::TERM);
-    (sandbox.ends_within(PATIENCE), sandbox.complaint())
+    (sandbox.ends_within(STARTUP_TIMEOUT), sandbox.complaint())
 }
 
 #[test]
 fn a_failure_to_save_is_reported_before_anything_could_be_lost() {
     let folder = Folder::named("unsaved");
-    refused(&["--plain", "--save", "/nowhere/state"], 1, &["cannot save to /nowhere/state", "--save"]);
-    refused(&["--plain", "--save", folder.path().to_str().unwrap()], 1, &["is a directory"]);
+    rejected(&["--plain", "--save", "/nowhere/state"], 1, &["cannot save to /nowhere/state", "--save"]);
+    rejected(&["--plain", "--save", folder.path().to_str().unwrap()], 1, &["is a directory"]);
     let long = folder.file(&"x".repeat(300));
-    refused(&["--plain", "--save", &long], 1, &["cannot save to", "too long"]);
+    rejected(&["--plain", "--save", &long], 1, &["cannot save to", "too long"]);
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 
@@ -124,14 +124,14 @@ fn a_full_disk_leaves_what_was_saved_before() {
     let mut limited = Command::new("sh");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_taintward")]);
     limited.args(["sandbox", "--plain", "--save", &file]);
-    let (code, said) = ended(Running::of(limited));
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains(&format!("cannot save to {file}")), "{said}");
+    let (code, message) = ended(Running::of(limited));
+    assert_eq!(code, 1, "{message}");
+    assert!(message.contains(&format!("cannot save to {file}")), "{message}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "what was saved before");
     assert_eq!(folder.names(), ["state"], "no partial file is left behind");
-    let (code, said) = ended(Running::start(&["--plain", "--save", "/dev/full"]));
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("No space left"), "{said}");
+    let (code, message) = ended(Running::start(&["--plain", "--save", "/dev/full"]));
+    assert_eq!(code, 1, "{message}");
+    assert!(message.contains("No space left"), "{message}");
     assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device(), "it was replaced");
 }
 
@@ -140,8 +140,8 @@ fn what_is_saved_replaces_the_file_that_a_link_leads_to() {
     let folder = Folder::named("link");
     let file = folder.write("state", "before");
     std::os::unix::fs::symlink(&file, folder.file("link")).unwrap();
-    let (code, said) = ended(Running::start(&["--plain", "--save", &folder.file("link")]));
-    assert_eq!(code, 0, "{said}");
+    let (code, message) = ended(Running::start(&["--plain", "--save", &folder.file("link")]));
+    assert_eq!(code, 0, "{message}");
     assert!(fs::symlink_metadata(folder.file("link")).unwrap().is_symlink());
     let state = fs::read_to_string(&file).unwrap();
     assert!(state.starts_with("{\"apiVersion\"") && state.ends_with("]}\n"));

@@ -1,6 +1,6 @@
 //! Tests `taintward sandbox node`: faults of nodes, finding the sandbox, and refusing other clusters.
 
-use crate::cli::running::{Folder, Running, ask, taintward, text};
+use crate::cli::running::{Folder, Running, request, taintward, text};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::process::Command;
@@ -17,9 +17,9 @@ fn at_home(folder: &Folder, arguments: &[&str]) -> Command {
 fn node(folder: &Folder, typed: &str) -> (i32, String, String) {
     let arguments: Vec<&str> = ["node"].into_iter().chain(typed.split_whitespace()).collect();
     let done = at_home(folder, &arguments).output().unwrap();
-    let said = text(&done.stderr);
-    assert!(!said.contains("panicked"), "{typed}: {said}");
-    (done.status.code().unwrap(), text(&done.stdout), said)
+    let message = text(&done.stderr);
+    assert!(!message.contains("panicked"), "{typed}: {message}");
+    (done.status.code().unwrap(), text(&done.stdout), message)
 }
 
 #[test]
@@ -32,16 +32,16 @@ fn a_hold_without_a_controller_fails_if_pods_have_to_change() {
         (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr))
     };
     let mut empty = Running::of(at_home(&folder, &["--plain", "--nodes", "1", "--empty"]));
-    let (code, out, said) = hold(&empty.kubeconfig());
-    assert_eq!((code, out.as_str()), (0, "1 node: 0 of 0 pods held\n"), "{said}");
-    assert!(said.contains("cannot tell whether toleration-hold-controller runs"), "{said}");
+    let (code, out, message) = hold(&empty.kubeconfig());
+    assert_eq!((code, out.as_str()), (0, "1 node: 0 of 0 pods held\n"), "{message}");
+    assert!(message.contains("cannot tell whether toleration-hold-controller runs"), "{message}");
     drop(empty);
     let mut sandbox = Running::of(at_home(&folder, &["--plain", "--nodes", "1"]));
     let kubeconfig = sandbox.kubeconfig();
     sandbox.until("is scheduled to n1");
-    let (code, out, said) = hold(&kubeconfig);
-    assert_eq!((code, out.as_str()), (1, ""), "{said}");
-    assert!(said.contains("toleration-hold-controller does not run"), "{said}");
+    let (code, out, message) = hold(&kubeconfig);
+    assert_eq!((code, out.as_str()), (1, ""), "{message}");
+    assert!(message.contains("toleration-hold-controller does not run"), "{message}");
 }
 
 #[test]
@@ -50,13 +50,13 @@ fn nodes_misbehave_and_come_back() {
     let mut sandbox = Running::of(at_home(&folder, &["--plain", "--nodes", "3"]));
     let kubeconfig = sandbox.kubeconfig();
     let annotations = |name: &str| {
-        let answer = ask(&kubeconfig, "GET", &format!("/api/v1/nodes/{name}"), "");
-        let of = answer.split("\"annotations\":{").nth(1).and_then(|rest| rest.split('}').next());
+        let response = request(&kubeconfig, "GET", &format!("/api/v1/nodes/{name}"), "");
+        let of = response.split("\"annotations\":{").nth(1).and_then(|rest| rest.split('}').next());
         of.unwrap_or_default().to_owned()
     };
     sandbox.until("is scheduled to n");
-    let said = node(&folder, "silence n3 node/n2 n3");
-    assert_eq!((said.0, said.1.as_str()), (0, "node/n3 silenced\nnode/n2 silenced\n"), "{}", said.2);
+    let message = node(&folder, "silence n3 node/n2 n3");
+    assert_eq!((message.0, message.1.as_str()), (0, "node/n3 silenced\nnode/n2 silenced\n"), "{}", message.2);
     assert!(annotations("n3").contains("\"sandbox.taintward.io/silence\":\"true\""));
     assert!(annotations("n2").contains("silence") && !annotations("n1").contains("silence"));
     assert_eq!(node(&folder, "silence n3").1, "node/n3 unchanged\n");
@@ -77,11 +77,11 @@ fn nodes_misbehave_and_come_back() {
         assert!(!annotations(name).contains("sandbox.taintward.io"), "{name}");
     }
     assert_eq!(node(&folder, "recover n1").1, "node/n1 unchanged\n");
-    let (code, out, said) = node(&folder, "silence n1 n9");
+    let (code, out, message) = node(&folder, "silence n1 n9");
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(
-        said.contains("node n9 does not exist, so nothing was changed; the nodes are n1, n2, n3"),
-        "{said}"
+        message.contains("node n9 does not exist, so nothing was changed; the nodes are n1, n2, n3"),
+        "{message}"
     );
     assert!(!annotations("n1").contains("silence"), "all nodes are checked first");
 }
@@ -104,19 +104,19 @@ fn a_silent_node_is_tainted_and_comes_back() {
 #[test]
 fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
     let folder = Folder::named("which");
-    let (code, _, said) = node(&folder, "silence n1");
+    let (code, _, message) = node(&folder, "silence n1");
     assert_eq!(code, 1);
-    assert!(said.contains("cannot find a running sandbox"), "{said}");
+    assert!(message.contains("cannot find a running sandbox"), "{message}");
     // The kubeconfig of a killed sandbox, and other files, are ignored.
     let gone = "apiVersion: v1\nkind: Config\nclusters:\n- name: a\n  cluster: {server: \"http://127.0.0.1:1\"}\n\
                 contexts:\n- name: a\n  context: {cluster: a, user: a}\nusers:\n- name: a\n  user: {}\ncurrent-context: a\n";
     let gone = folder.write("taintward-sandbox-1.yaml", gone);
     folder.write("taintward-sandbox-x.yaml", "nonsense");
-    let (code, _, said) = node(&folder, &format!("silence n1 --kubeconfig {gone}"));
+    let (code, _, message) = node(&folder, &format!("silence n1 --kubeconfig {gone}"));
     assert_eq!(code, 1);
     assert!(
-        said.contains("cannot be reached") && said.contains("check that the sandbox is still running"),
-        "{said}"
+        message.contains("cannot be reached") && message.contains("check that the sandbox is still running"),
+        "{message}"
     );
     let chosen = folder.file("chosen");
     let mut first = Running::of(at_home(&folder, &["--plain", "--nodes", "1"]));
@@ -124,11 +124,12 @@ fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
     assert_eq!(node(&folder, "silence n1").1, "node/n1 silenced\n");
     let mut second = Running::of(at_home(&folder, &["--plain", "--nodes", "1"]));
     second.until("KUBECONFIG");
-    let (code, _, said) = node(&folder, "recover n1");
+    let (code, _, message) = node(&folder, "recover n1");
     assert_eq!(code, 1);
     assert!(
-        said.contains("more than one sandbox is running") && said.matches("taintward-sandbox-").count() == 2,
-        "{said}"
+        message.contains("more than one sandbox is running")
+            && message.matches("taintward-sandbox-").count() == 2,
+        "{message}"
     );
     let mut third = Running::of(at_home(&folder, &["--plain", "--nodes", "2", "--kubeconfig-out", &chosen]));
     third.until("KUBECONFIG");
@@ -136,9 +137,9 @@ fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
     let by_variable =
         at_home(&folder, &["node", "recover", "n2"]).env("KUBECONFIG", &chosen).output().unwrap();
     assert_eq!(text(&by_variable.stdout), "node/n2 recovered\n");
-    let (code, _, said) = node(&folder, &format!("silence n2 --kubeconfig {chosen} --context prod"));
+    let (code, _, message) = node(&folder, &format!("silence n2 --kubeconfig {chosen} --context prod"));
     assert_eq!(code, 1);
-    assert!(said.contains("has no context \"prod\""), "{said}");
+    assert!(message.contains("has no context \"prod\""), "{message}");
 }
 
 #[test]
@@ -146,7 +147,7 @@ fn a_cluster_that_is_not_a_sandbox_is_never_changed() {
     let folder = Folder::named("real");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let asked = std::thread::spawn(move || {
+    let requested = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
         let first = lines.next().unwrap().unwrap();
@@ -162,12 +163,12 @@ fn a_cluster_that_is_not_a_sandbox_is_never_changed() {
     );
     std::fs::create_dir_all(folder.path().join(".kube")).unwrap();
     folder.write(".kube/config", &config);
-    let (code, out, said) = node(&folder, "silence n1");
+    let (code, out, message) = node(&folder, "silence n1");
     assert_eq!((code, out.as_str()), (1, ""));
     for words in ["context \"prod\"", "is not a sandbox", "v1.36.3", "nothing was changed"] {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(message.contains(words), "{words}: {message}");
     }
-    let (first, more) = asked.join().unwrap();
+    let (first, more) = requested.join().unwrap();
     assert_eq!((first.as_str(), more.len()), ("GET /version HTTP/1.1", 0), "{more:?}");
 }
 
@@ -182,9 +183,9 @@ fn invalid_arguments_are_rejected_before_any_request() {
         ("pressure --kind memory", "NAME"),
         ("silence n1 --kind memory", "--kind"),
     ] {
-        let (code, out, said) = node(&folder, typed);
-        assert_eq!((code, out.as_str()), (1, ""), "{typed}: {said}");
-        assert!(said.contains(words), "{typed}: {said}");
+        let (code, out, message) = node(&folder, typed);
+        assert_eq!((code, out.as_str()), (1, ""), "{typed}: {message}");
+        assert!(message.contains(words), "{typed}: {message}");
     }
     let done = at_home(&folder, &["--nodes", "3", "node", "silence", "n1"]).output().unwrap();
     assert_eq!(done.status.code(), Some(1), "{}", text(&done.stderr));

@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::cli::patience::eventually;
-use crate::cli::running::{Folder, Running, ask, taintward};
+use crate::cli::running::{Folder, Running, request, taintward};
 use crate::cli::screen::displayed;
 use crate::cli::terminal::Terminal;
+use crate::cli::timeout::eventually;
 
 /// What follows this in the output, to the end of the line.
 fn after<'t>(output: &'t str, start: &str) -> &'t str {
@@ -22,9 +22,9 @@ fn status(board: &str) -> String {
     let (host, path) = board.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer.lines().next().unwrap_or_default().to_owned()
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response.lines().next().unwrap_or_default().to_owned()
 }
 
 #[test]
@@ -42,11 +42,11 @@ fn addresses_stay_whole_above_the_list_of_pending() {
         // The pods run before their node gets a taint.
         let pods = "/api/v1/namespaces/shop/pods";
         eventually("pods run", || {
-            let pods = ask(&kubeconfig, "GET", pods, "");
+            let pods = request(&kubeconfig, "GET", pods, "");
             (pods.matches("\"phase\":\"Running\"").count() >= 15).then_some(())
         });
         let taint = r#"{"spec":{"taints":[{"key":"maintenance","effect":"NoExecute"}]}}"#;
-        ask(&kubeconfig, "PATCH", "/api/v1/nodes/n1", taint);
+        request(&kubeconfig, "PATCH", "/api/v1/nodes/n1", taint);
         while !output.contains("EVICTED") {
             output += &terminal.until("\x1b[J");
         }
@@ -117,9 +117,9 @@ fn a_board_that_cannot_be_opened_is_one_sentence() {
         std::thread::sleep(Duration::from_millis(300));
         sandbox.signal(rustix::process::Signal::TERM);
         assert_eq!(sandbox.ends_within(Duration::from_secs(2)), 0, "the sandbox runs without a browser");
-        let said = sandbox.complaint();
-        assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.contains(words) && said.contains("open the address of the board"), "{said}");
+        let message = sandbox.complaint();
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(message.contains(words) && message.contains("open the address of the board"), "{message}");
         // On a terminal, the sentence is part of the list.
         let mut terminal = Terminal::sized(with_opener(&folder, script, &["--open"]), 80, 24);
         let mut output = terminal.until("note: ");

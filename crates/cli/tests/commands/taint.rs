@@ -39,8 +39,8 @@ impl Stage {
     }
 
     fn ok(&self, typed: &str) -> String {
-        let (code, out, said) = self.taint(typed);
-        assert_eq!((code, said.as_str()), (0, ""), "{typed}");
+        let (code, out, message) = self.taint(typed);
+        assert_eq!((code, message.as_str()), (0, ""), "{typed}");
         out
     }
 
@@ -140,16 +140,16 @@ fn expired_taints_are_shown_and_removed_on_request() {
         "{left}"
     );
     assert!(stage.notes("n1").iter().all(|note| note["taint"] != "disk=old:NoSchedule"));
-    let (code, out, said) = stage.taint("node --all --expired");
+    let (code, out, message) = stage.taint("node --all --expired");
     let expected = "note: no taint of these nodes has outlived its --for\n";
-    assert_eq!((code, out.as_str(), said.as_str()), (0, "", expected));
+    assert_eq!((code, out.as_str(), message.as_str()), (0, "", expected));
     for (typed, words) in [
         ("node n1 --expired a-", "omit a-"),
         ("node --expired", "at least one resource name"),
         ("--expired", ""),
     ] {
-        let (code, out, said) = stage.taint(typed);
-        assert!(code == 1 && out.is_empty() && said.contains(words), "{typed}: {said}");
+        let (code, out, message) = stage.taint(typed);
+        assert!(code == 1 && out.is_empty() && message.contains(words), "{typed}: {message}");
     }
 }
 
@@ -157,25 +157,25 @@ fn expired_taints_are_shown_and_removed_on_request() {
 fn nothing_is_noted_by_a_trial_or_about_nothing() {
     let stage = Stage::set("taint-trial");
     for trial in ["client", "server"] {
-        let said = stage.ok(&format!("node n1 a:NoExecute --reason x --dry-run={trial}"));
-        assert!(said.contains("tainted (") && said.contains("dry run)"), "{said}");
+        let message = stage.ok(&format!("node n1 a:NoExecute --reason x --dry-run={trial}"));
+        assert!(message.contains("tainted (") && message.contains("dry run)"), "{message}");
     }
     assert_eq!(stage.notes("n1"), Vec::<Value>::new());
-    let (code, out, said) = stage.taint("node n1 a- --for 2h");
+    let (code, out, message) = stage.taint("node n1 a- --for 2h");
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(said.contains("--for and --reason") && said.contains("adds none"), "{said}");
+    assert!(message.contains("--for and --reason") && message.contains("adds none"), "{message}");
 }
 
 #[test]
 fn nodes_are_listed_and_missing_ones_are_reported() {
     let stage = Stage::set("taint-list");
     stage.ok("node n2 a=b:NoExecute c:NoSchedule");
-    let (code, out, said) = stage.taint("node --all --list");
-    assert_eq!((code, said.as_str()), (0, ""));
+    let (code, out, message) = stage.taint("node --all --list");
+    assert_eq!((code, message.as_str()), (0, ""));
     let first: Vec<&str> = out.lines().map(|line| line.split_whitespace().nth(1).unwrap()).collect();
     assert_eq!(first, ["TAINT", "<none>", "a=b:NoExecute", "c:NoSchedule", "<none>"]);
-    let (code, out, said) = stage.taint("node n3 n9 --list");
-    assert_eq!((code, said.as_str()), (1, "Error from server (NotFound): nodes \"n9\" not found\n"));
+    let (code, out, message) = stage.taint("node n3 n9 --list");
+    assert_eq!((code, message.as_str()), (1, "Error from server (NotFound): nodes \"n9\" not found\n"));
     assert!(out.contains("n3"), "{out}");
 }
 
@@ -203,7 +203,7 @@ const QUESTION: &str = "Continue? [y/N] ";
 fn there_is_a_prompt_at_a_terminal() {
     let stage = Stage::set("taint-asks");
     let tainted = || stage.node("n1")["spec"]["taints"].as_array().map_or(0, Vec::len) > 1;
-    for (answer, code, said) in [
+    for (response, code, message) in [
         ("n\r", 1, "no node was changed"),
         ("\r", 1, "no node was changed"),
         ("\u{4}", 1, "no node was changed"),
@@ -212,11 +212,11 @@ fn there_is_a_prompt_at_a_terminal() {
         let shown = terminal.until(QUESTION);
         assert!(shown.contains("1 node gets a=b:NoExecute"), "{shown}");
         assert!(!tainted(), "nothing is changed before the confirmation");
-        terminal.types(answer);
+        terminal.types(response);
         let (ended, rest, out) = terminal.ends();
-        assert_eq!((ended, out.as_str()), (code, ""), "{answer:?}");
-        assert!(rest.contains(said), "{rest}");
-        assert!(!tainted(), "{answer:?} does not confirm");
+        assert_eq!((ended, out.as_str()), (code, ""), "{response:?}");
+        assert!(rest.contains(message), "{rest}");
+        assert!(!tainted(), "{response:?} does not confirm");
     }
     let mut terminal = Terminal::with(stage.command("node --all a=b:NoExecute"));
     assert!(terminal.until(QUESTION).contains("3 nodes get a=b:NoExecute"));
@@ -232,13 +232,13 @@ fn there_is_a_prompt_at_a_terminal() {
 #[test]
 fn there_is_no_prompt_where_none_is_needed() {
     let stage = Stage::set("taint-asks-not");
-    let quiet = [
+    let sanitized = [
         "node n1 a:NoSchedule",
         "node n1 a-",
         "node n1 a:NoExecute --no-preview",
         "node n1 b:NoExecute --dry-run=server",
     ];
-    for typed in quiet {
+    for typed in sanitized {
         let (code, shown, out) = Terminal::with(stage.command(typed)).ends();
         assert_eq!((code, shown.as_str()), (0, ""), "{typed}");
         assert!(out.starts_with("node/n1 "), "{out}");
@@ -270,12 +270,12 @@ fn a_server_that_does_not_answer_is_named() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
         command.args(["taint", "node"]).args(typed).args(["--kubeconfig", &kubeconfig]).stdin(Stdio::null());
         let done = command.output().unwrap();
-        let said = text(&done.stderr);
-        assert_eq!(done.status.code(), Some(1), "{said}");
-        assert!(said.starts_with("error: context \"x\"") && said.contains(&server), "{said}");
+        let message = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{message}");
+        assert!(message.starts_with("error: context \"x\"") && message.contains(&server), "{message}");
         assert!(
-            said.contains("the API server cannot be reached") && !said.contains("ServiceError"),
-            "{said}"
+            message.contains("the API server cannot be reached") && !message.contains("ServiceError"),
+            "{message}"
         );
     }
 }

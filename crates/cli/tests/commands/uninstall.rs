@@ -1,8 +1,8 @@
-//! Tests what `taintward install --uninstall --apply` refuses and asks.
+//! Tests what `taintward install --uninstall --apply` rejects and asks.
 //!
 //! - See `install_real.rs` and docs/install.md for what it deletes, and names as kept.
 
-use crate::cli::running::{Folder, Running, ask, text};
+use crate::cli::running::{Folder, Running, request, text};
 use crate::cli::terminal::Terminal;
 use std::process::{Command, Stdio};
 
@@ -45,55 +45,55 @@ impl Stage {
             "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]},
         });
         let path = "/api/v1/namespaces/default/pods";
-        let said = ask(&self.folder.file("kubeconfig"), "POST", path, &pod.to_string());
-        assert!(said.contains("\"uid\""), "{said}");
+        let message = request(&self.folder.file("kubeconfig"), "POST", path, &pod.to_string());
+        assert!(message.contains("\"uid\""), "{message}");
     }
 
     fn remove_pod(&self, name: &str) {
         let path = format!("/api/v1/namespaces/default/pods/{name}?gracePeriodSeconds=0");
-        ask(&self.folder.file("kubeconfig"), "DELETE", &path, "");
+        request(&self.folder.file("kubeconfig"), "DELETE", &path, "");
     }
 }
 
 #[test]
 fn it_refuses_while_pods_are_held_or_guarded_by_any_process() {
     let stage = Stage::set("uninstall-held");
-    let (code, said) = stage.says(&[]);
-    assert_eq!(code, 0, "{said}");
+    let (code, message) = stage.says(&[]);
+    assert_eq!(code, 0, "{message}");
     for annotation in ["taintward.io/guard", "taintward.io/held"] {
         stage.pod("db-0", annotation);
-        let (code, said) = stage.says(&[]);
-        assert_eq!(code, 1, "{said}");
-        assert!(said.starts_with("error: nothing was changed: "), "{said}");
+        let (code, message) = stage.says(&[]);
+        assert_eq!(code, 1, "{message}");
+        assert!(message.starts_with("error: nothing was changed: "), "{message}");
         for words in ["1 pod (default/db-0)", "`taintward guard off --all`", "`taintward release --all`"] {
-            assert!(said.contains(words), "{said}");
+            assert!(message.contains(words), "{message}");
         }
         // The other ways out, and a part that does not restore seconds.
         for flags in [&["--keep-seconds"][..], &["--parts=webhook"]] {
-            let (code, said) = stage.says(flags);
-            assert_eq!(code, 0, "{flags:?}: {said}");
+            let (code, message) = stage.says(flags);
+            assert_eq!(code, 0, "{flags:?}: {message}");
         }
         stage.remove_pod("db-0");
     }
     stage.pod("other", "example.com/held");
-    let (code, said) = stage.says(&[]);
-    assert_eq!(code, 0, "{said}");
+    let (code, message) = stage.says(&[]);
+    assert_eq!(code, 0, "{message}");
 }
 
 #[test]
 fn on_a_terminal_it_asks_before_it_deletes() {
     let stage = Stage::set("uninstall-question");
-    for (answer, code) in [("n\n", 1), ("y\n", 0)] {
+    for (response, code) in [("n\n", 1), ("y\n", 0)] {
         let mut terminal = Terminal::with(stage.uninstall(&[]));
         let shown = terminal.until(QUESTION);
-        let asked = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let requested = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            asked.starts_with(
+            requested.starts_with(
                 "This deletes the installation of Taintward in namespace taintward-system of context"
             ),
-            "{asked}"
+            "{requested}"
         );
-        terminal.types(answer);
+        terminal.types(response);
         let (ended, shown, _) = terminal.ends();
         assert_eq!(ended, code, "{shown}");
         assert_eq!(shown.contains("error: aborted: nothing was deleted"), code == 1, "{shown}");

@@ -3,9 +3,9 @@
 //! - `EXAMPLES=overwrite` writes them. See `golden.rs` for examples on files.
 
 use crate::cli::document::{Typed, here, lasting, play};
-use crate::cli::patience::eventually;
 use crate::cli::running::{Folder, Running, text};
 use crate::cli::terminal::Terminal;
+use crate::cli::timeout::eventually;
 use std::process::Command;
 
 /// A cluster in which pods leave no node, so that time does not matter for a document, and a folder.
@@ -46,9 +46,9 @@ impl Stage {
             let last = if words[1] == "webhook" { "serving a new certificate" } else { "synced" };
             shown += &terminal.until(last);
             terminal.interrupt();
-        } else if let Some(answer) = typed.answer() {
+        } else if let Some(response) = typed.response() {
             shown += &terminal.until("[y/N] ");
-            terminal.types(&format!("{answer}\n"));
+            terminal.types(&format!("{response}\n"));
         }
         shown += &terminal.ends().1;
         let lines = shown.lines().map(str::to_owned);

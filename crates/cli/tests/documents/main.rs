@@ -6,9 +6,9 @@
 #[path = "../cli"]
 mod cli {
     pub(crate) mod document;
-    pub(crate) mod patience;
     pub(crate) mod running;
     pub(crate) mod terminal;
+    pub(crate) mod timeout;
 }
 #[allow(dead_code, reason = "each test program uses some of it")]
 #[path = "../install"]

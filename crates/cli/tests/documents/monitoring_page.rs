@@ -4,8 +4,8 @@
 //!   Deployment replace the pods. `EXAMPLES=overwrite` writes the page.
 
 use crate::cli::document::here;
-use crate::cli::patience::eventually;
 use crate::cli::running::Running;
+use crate::cli::timeout::eventually;
 use crate::install::document::{Typist, played};
 use crate::install::objects::{by_name, deploy, documents, printed, read};
 use crate::install::operator::definitions;
@@ -161,8 +161,8 @@ impl<'c> Desk<'c> {
 
     fn must_on(&self, cluster: &Cluster, text: &str) -> String {
         let done = self.shell(text, &cluster.kubeconfig(Account::Admin, 0));
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert!(done.status.success(), "{text}: {said}");
+        let message = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{text}: {message}");
         String::from_utf8(done.stdout).unwrap()
     }
 
@@ -183,10 +183,10 @@ impl<'c> Desk<'c> {
             let text =
                 format!("taintward install --apply --with-monitoring --image=registry.example.com/t:1{more}");
             let done = self.shell(&text, &self.cluster.kubeconfig(Account::Admin, 0));
-            let [said, refused] = [done.stdout, done.stderr].map(|text| String::from_utf8(text).unwrap());
-            assert!(!done.status.success() && said.is_empty(), "{said}{refused}");
+            let [message, rejected] = [done.stdout, done.stderr].map(|text| String::from_utf8(text).unwrap());
+            assert!(!done.status.success() && message.is_empty(), "{message}{rejected}");
             let what = "does not serve PodMonitor, PrometheusRule of monitoring.coreos.com/v1";
-            assert!(refused.contains(what) && refused.contains("Nothing was changed"), "{refused}");
+            assert!(rejected.contains(what) && rejected.contains("Nothing was changed"), "{rejected}");
         }
         self.leaves_nothing_behind();
     }
@@ -203,11 +203,11 @@ impl<'c> Desk<'c> {
     fn is_uninstalled_with_the_rest(&self) {
         let apply = "taintward install --apply --with-monitoring --metrics-authentication=delegated \
                      --image=registry.example.com/t:1";
-        let said = self.must(apply);
-        assert!(said.contains("podmonitor.monitoring.coreos.com/taintward created\n"), "{said}");
+        let message = self.must(apply);
+        assert!(message.contains("podmonitor.monitoring.coreos.com/taintward created\n"), "{message}");
         let again = self.must(apply);
         assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{again}");
-        let said = self.must("taintward install --uninstall --apply");
+        let message = self.must("taintward install --uninstall --apply");
         for gone in [
             "podmonitor.monitoring.coreos.com/taintward",
             "podmonitor.monitoring.coreos.com/taintward-webhook",
@@ -216,7 +216,7 @@ impl<'c> Desk<'c> {
             "secret/taintward-metrics-reader",
             "clusterrolebinding.rbac.authorization.k8s.io/taintward-controller-auth-delegator",
         ] {
-            assert!(said.contains(&format!("{gone} deleted\n")), "{gone}: {said}");
+            assert!(message.contains(&format!("{gone} deleted\n")), "{gone}: {message}");
         }
         self.leaves_nothing_behind();
     }
@@ -224,11 +224,11 @@ impl<'c> Desk<'c> {
     /// The controllers with the flags and rights of their Deployment let in the token that the PodMonitor names.
     fn scrape(&mut self) {
         self.scraped += 1;
-        let asked = |words: &str| -> Value {
+        let requested = |words: &str| -> Value {
             serde_json::from_str(&self.must(&format!("kubectl -n taintward-system {words} -o json"))).unwrap()
         };
-        let monitor = asked("get podmonitor taintward")["spec"]["podMetricsEndpoints"][0].take();
-        let pod = asked("get deployment taintward")["spec"]["template"]["spec"].take();
+        let monitor = requested("get podmonitor taintward")["spec"]["podMetricsEndpoints"][0].take();
+        let pod = requested("get deployment taintward")["spec"]["template"]["spec"].take();
         let container = &pod["containers"][0];
         let ports = container["ports"].as_array().unwrap();
         let port = ports.iter().find(|port| port["name"] == monitor["port"]).unwrap();
@@ -240,7 +240,7 @@ impl<'c> Desk<'c> {
         let credentials = &monitor["authorization"]["credentials"];
         let secret = format!("get secret {}", credentials["name"].as_str().unwrap());
         let token = eventually("the token", || {
-            let data = asked(&secret)["data"][credentials["key"].as_str().unwrap()].take();
+            let data = requested(&secret)["data"][credentials["key"].as_str().unwrap()].take();
             let decode = format!("echo {} | base64 --decode", data.as_str()?);
             Some(self.must(&decode))
         });
@@ -286,8 +286,8 @@ async fn code(address: &str, path: &str, token: &str) -> Option<u16> {
         request = request.header("authorization", format!("Bearer {}", token.trim()));
     }
     let request = request.body(Body::empty()).unwrap();
-    let answer = Client::try_from(config).unwrap().send(request).await;
-    answer.ok().map(|answer| answer.status().as_u16())
+    let response = Client::try_from(config).unwrap().send(request).await;
+    response.ok().map(|response| response.status().as_u16())
 }
 
 impl Typist for Desk<'_> {

@@ -6,8 +6,8 @@ pub(crate) mod page_commands;
 pub(crate) mod untyped;
 
 use crate::cli::document::{Typed, files, here, play};
-use crate::cli::patience::Said;
 use crate::cli::running::{Folder, Running, text};
+use crate::cli::timeout::Said;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -47,10 +47,10 @@ impl Stage {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (out, complaint) =
             (Said::of(child.stdout.take().unwrap()), Said::of(child.stderr.take().unwrap()));
-        let mut said = whole(&complaint);
-        said.extend(whole(&out));
+        let mut message = whole(&complaint);
+        message.extend(whole(&out));
         child.wait().unwrap();
-        text(&said).lines().map(str::to_owned).collect()
+        text(&message).lines().map(str::to_owned).collect()
     }
 
     /// Runs a block of commands as a shell does that gives up at the first one that fails.
@@ -70,9 +70,9 @@ impl Stage {
     }
 }
 
-fn whole(said: &Said) -> Vec<u8> {
+fn whole(message: &Said) -> Vec<u8> {
     let mut all = Vec::new();
-    while let Some(more) = said.more(&all) {
+    while let Some(more) = message.more(&all) {
         all.extend(more);
     }
     all

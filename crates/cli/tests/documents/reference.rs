@@ -57,8 +57,8 @@ fn every_command_has_the_page_that_the_program_writes() {
 fn man_pages_are_written_and_can_be_read() {
     let folder = Folder::named("docs-man");
     let output = docs(&["--man", folder.path().to_str().unwrap()]);
-    let said = format!("a man page for each command: {}\n", folder.path().display());
-    assert!(output.status.success() && output.stdout == said.as_bytes(), "{output:?}");
+    let message = format!("a man page for each command: {}\n", folder.path().display());
+    assert!(output.status.success() && output.stdout == message.as_bytes(), "{output:?}");
     let names = names(folder.path());
     for name in ["taintward.1", "taintward-run.1", "taintward-lint.1", "taintward-sandbox-node-silence.1"] {
         assert!(names.iter().any(|written| written == name), "{name}: {names:?}");
@@ -83,7 +83,7 @@ fn man_pages_are_written_and_can_be_read() {
 #[test]
 fn a_folder_that_cannot_be_written_is_named() {
     let output = docs(&["--cli", "/dev/null/pages"]);
-    let said = String::from_utf8(output.stderr).unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(said.starts_with("error: cannot write to /dev/null/pages: "), "{said}");
+    assert!(message.starts_with("error: cannot write to /dev/null/pages: "), "{message}");
 }

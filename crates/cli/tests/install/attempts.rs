@@ -1,4 +1,4 @@
-//! Lists requests of both accounts, and whether the policies must refuse each.
+//! Lists requests of both accounts, and whether the policies must reject each.
 
 use super::scene::{CONTROLLER, NAMESPACE, WEBHOOK};
 use serde_json::{Value, json};
@@ -17,8 +17,8 @@ pub(crate) struct Attempt {
     pub(crate) how: How,
     pub(crate) path: String,
     pub(crate) body: Value,
-    /// Words of the refusal.
-    pub(crate) said: &'static str,
+    /// Words of the rejection.
+    pub(crate) message: &'static str,
 }
 
 const NODE: &str = "/api/v1/nodes/n1";
@@ -35,17 +35,22 @@ fn secret(name: &str) -> String {
 }
 
 /// A JSON Patch of one step.
-fn step(what: &'static str, on: &str, (op, at, value): (&str, &str, Value), said: &'static str) -> Attempt {
+fn step(
+    what: &'static str,
+    on: &str,
+    (op, at, value): (&str, &str, Value),
+    message: &'static str,
+) -> Attempt {
     let body = json!([{"op": op, "path": at, "value": value}]);
-    Attempt { what, how: How::Patch(PatchType::Json), path: on.to_owned(), body, said }
+    Attempt { what, how: How::Patch(PatchType::Json), path: on.to_owned(), body, message }
 }
 
-fn merge(what: &'static str, on: &str, body: Value, said: &'static str) -> Attempt {
-    Attempt { what, how: How::Patch(PatchType::Merge), path: on.to_owned(), body, said }
+fn merge(what: &'static str, on: &str, body: Value, message: &'static str) -> Attempt {
+    Attempt { what, how: How::Patch(PatchType::Merge), path: on.to_owned(), body, message }
 }
 
-fn strategic(what: &'static str, on: &str, body: Value, said: &'static str) -> Attempt {
-    Attempt { what, how: How::Patch(PatchType::Strategic), path: on.to_owned(), body, said }
+fn strategic(what: &'static str, on: &str, body: Value, message: &'static str) -> Attempt {
+    Attempt { what, how: How::Patch(PatchType::Strategic), path: on.to_owned(), body, message }
 }
 
 fn taint(key: &str, effect: &str) -> Value {
@@ -231,7 +236,7 @@ pub(crate) fn write_of_backfill() -> Attempt {
 /// What it may not write for holds or backfill, though its roles let it patch pods.
 pub(crate) fn beyond_seconds() -> Vec<Attempt> {
     let (seconds, spec) = ("only the seconds of tolerations", "in the spec of pods");
-    // Another policy also refuses one that lets the pod onto nodes of pools, and either message may be shown.
+    // Another policy also rejects one that lets the pod onto nodes of pools, and either message may be shown.
     let more = json!({"key": "elsewhere", "operator": "Exists"});
     vec![
         step("a toleration more", POD, ("add", "/spec/tolerations/-", more), seconds),
@@ -351,13 +356,13 @@ pub(crate) fn writes_of_webhook() -> Vec<Attempt> {
 /// What no role of theirs grants, and no policy would let pass.
 pub(crate) fn beyond_roles() -> Vec<(&'static str, Attempt)> {
     let create =
-        |what, path: &str, body| Attempt { what, how: How::Create, path: path.to_owned(), body, said: "" };
+        |what, path: &str, body| Attempt { what, how: How::Create, path: path.to_owned(), body, message: "" };
     let delete = |what, path: &str| Attempt {
         what,
         how: How::Delete,
         path: path.to_owned(),
         body: json!({}),
-        said: "",
+        message: "",
     };
     let token = json!({
         "metadata": {"name": "token", "annotations": {"kubernetes.io/service-account.name": CONTROLLER}},

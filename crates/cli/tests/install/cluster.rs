@@ -30,33 +30,33 @@ impl<'c> Installed<'c> {
     }
 
     /// The output, and the warnings, without the networks of the API servers.
-    pub(crate) fn told(&self, arguments: &[&str]) -> (String, String) {
-        let (success, said, warned) = self.run_with(arguments);
-        assert!(success, "{arguments:?}: {said}{warned}");
-        (said, warned)
+    pub(crate) fn reported(&self, arguments: &[&str]) -> (String, String) {
+        let (success, message, warned) = self.run_with(arguments);
+        assert!(success, "{arguments:?}: {message}{warned}");
+        (message, warned)
     }
 
     fn run_with(&self, arguments: &[&str]) -> (bool, String, String) {
         let output = install(arguments).env("KUBECONFIG", &self.kubeconfig).output().unwrap();
-        let [said, warned] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-        (output.status.success(), said, warned)
+        let [message, warned] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (output.status.success(), message, warned)
     }
 
     /// The output of a success without a warning. API servers are everywhere.
     pub(crate) fn done(&self, arguments: &[&str]) -> String {
-        let (success, said, warned) = self.run(arguments);
-        assert!(success && warned.is_empty(), "{arguments:?}: {said}{warned}");
-        said
+        let (success, message, warned) = self.run(arguments);
+        assert!(success && warned.is_empty(), "{arguments:?}: {message}{warned}");
+        message
     }
 
     /// What is printed, and what is wrong.
     pub(crate) fn failed(&self, arguments: &[&str]) -> (String, String) {
-        let (success, said, warned) = self.run(arguments);
-        assert!(!success, "{arguments:?}: {said}{warned}");
-        (said, warned)
+        let (success, message, warned) = self.run(arguments);
+        assert!(!success, "{arguments:?}: {message}{warned}");
+        (message, warned)
     }
 
-    fn ask(&self, arguments: &[&str], input: &str) -> (String, String) {
+    fn request(&self, arguments: &[&str], input: &str) -> (String, String) {
         let kubectl = taintward_envtest::Binaries::find().unwrap().path("kubectl").unwrap();
         let mut command = Command::new(kubectl);
         command.env("KUBECONFIG", &self.kubeconfig).env("HOME", self.cluster.folder());
@@ -65,27 +65,27 @@ impl<'c> Installed<'c> {
         let mut child = pipes.spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
-        let [said, warned] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-        (said, warned)
+        let [message, warned] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (message, warned)
     }
 
     /// What kubectl says, and what it warns of.
     pub(crate) fn kubectl(&self, line: &str) -> (String, String) {
-        self.ask(&line.split(' ').collect::<Vec<_>>(), "")
+        self.request(&line.split(' ').collect::<Vec<_>>(), "")
     }
 
     pub(crate) fn json(&self, line: &str) -> Value {
-        let (said, warned) = self.kubectl(&format!("{line} -n taintward-system -o json"));
-        serde_json::from_str(&said).unwrap_or_else(|_| panic!("{line}: {said}{warned}"))
+        let (message, warned) = self.kubectl(&format!("{line} -n taintward-system -o json"));
+        serde_json::from_str(&message).unwrap_or_else(|_| panic!("{line}: {message}{warned}"))
     }
 
     pub(crate) fn create(&self, object: &Value) -> (String, String) {
-        self.ask(&["create", "-f", "-"], &object.to_string())
+        self.request(&["create", "-f", "-"], &object.to_string())
     }
 
     pub(crate) fn patch(&self, what: &str, patch: &str) {
-        let (said, warned) = self.ask(&["patch", what, "--type=json", "--patch", patch], "");
-        assert!(said.contains("patched"), "{said}{warned}");
+        let (message, warned) = self.request(&["patch", what, "--type=json", "--patch", patch], "");
+        assert!(message.contains("patched"), "{message}{warned}");
     }
 
     /// Tries to create a pod as a Deployment would.
@@ -95,7 +95,7 @@ impl<'c> Installed<'c> {
         pod["kind"] = "Pod".into();
         pod["metadata"]["name"] = "tried".into();
         pod["metadata"]["namespace"] = "taintward-system".into();
-        self.ask(&["create", "--dry-run=server", "-f", "-"], &pod.to_string())
+        self.request(&["create", "--dry-run=server", "-f", "-"], &pod.to_string())
     }
 
     fn user(account: &str) -> String {
@@ -105,9 +105,9 @@ impl<'c> Installed<'c> {
     /// What the account may do there, a line each, sorted; without what every account may do.
     pub(crate) fn may(&self, account: &str, namespace: &str) -> String {
         let list = |user: &str| -> Vec<String> {
-            let (said, warned) = self.ask(&["auth", "can-i", "--list", "-n", namespace, user], "");
-            assert!(said.starts_with("Resources"), "{said}{warned}");
-            said.lines().skip(1).map(in_order).collect()
+            let (message, warned) = self.request(&["auth", "can-i", "--list", "-n", namespace, user], "");
+            assert!(message.starts_with("Resources"), "{message}{warned}");
+            message.lines().skip(1).map(in_order).collect()
         };
         let everybody = list(&Self::user("nobody"));
         let mut lines = list(&Self::user(account));
@@ -120,9 +120,9 @@ impl<'c> Installed<'c> {
         let user = Self::user(account);
         let mut words = vec!["auth", "can-i", "-n", "taintward-system", &user];
         words.extend(what.split(' '));
-        let (said, warned) = self.ask(&words, "");
-        assert!(said == "yes\n" || said == "no\n", "{what}: {said}{warned}");
-        said == "yes\n"
+        let (message, warned) = self.request(&words, "");
+        assert!(message == "yes\n" || message == "no\n", "{what}: {message}{warned}");
+        message == "yes\n"
     }
 
     /// All objects of Taintward that exist and are not being deleted.
@@ -142,8 +142,8 @@ impl<'c> Installed<'c> {
 
     /// Objects that are being deleted: no controller finalizes namespaces here.
     pub(crate) fn ending(&self) -> usize {
-        let (said, _) = self.kubectl("get namespace taintward-system --ignore-not-found -o name");
-        said.lines().count()
+        let (message, _) = self.kubectl("get namespace taintward-system --ignore-not-found -o name");
+        message.lines().count()
     }
 }
 

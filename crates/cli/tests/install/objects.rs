@@ -24,14 +24,14 @@ const OPEN: &str = "warning: all pods of the cluster can connect to the webhook;
 /// The output of a success, with nothing else on standard error.
 pub(crate) fn printed(arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } = install(arguments).output().unwrap();
-    let [said, warned] = [stdout, stderr].map(|text| String::from_utf8(text).unwrap());
-    let open = said.contains("\"0.0.0.0/0\"") && said.contains("taintward-webhook");
-    let asked = ["--chart", "--uninstall"].iter().any(|flag| arguments.contains(flag));
+    let [message, warned] = [stdout, stderr].map(|text| String::from_utf8(text).unwrap());
+    let open = message.contains("\"0.0.0.0/0\"") && message.contains("taintward-webhook");
+    let requested = ["--chart", "--uninstall"].iter().any(|flag| arguments.contains(flag));
     assert!(
-        status.success() && (warned == if open && !asked { OPEN } else { "" }),
+        status.success() && (warned == if open && !requested { OPEN } else { "" }),
         "{arguments:?}: {warned}"
     );
-    said
+    message
 }
 
 /// The documents of a text, in their order.

@@ -12,7 +12,7 @@ pub(crate) const WEBHOOK: &str = "taintward-webhook";
 pub(crate) const NAMESPACE: &str = "taintward-system";
 
 /// A policy holds a moment after it was written; on a busy machine, longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 
 pub(crate) struct Scene {
@@ -60,7 +60,7 @@ impl Scene {
             ("/api/v1/namespaces/kube-system/secrets", json!({"metadata": {"name": "theirs"}, "data": {}})),
         ];
         for (path, object) in &objects {
-            wait::until("the kind to be served", PATIENCE, async || {
+            wait::until("the kind to be served", STARTUP_TIMEOUT, async || {
                 match scene.admin.create(path, object).await {
                     Ok(_) => Ok(Some(())),
                     Err(error) if matches!(error.code(), Some(403 | 404 | 429)) => Ok(None),
@@ -128,17 +128,17 @@ impl Scene {
         }
     }
 
-    fn by_policy(answer: &Result<Value, TestApiError>) -> bool {
-        matches!(answer, Err(TestApiError::Refused { code: 403, message, .. })
+    fn by_policy(response: &Result<Value, TestApiError>) -> bool {
+        matches!(response, Err(TestApiError::Rejected { code: 403, message, .. })
             if message.contains("ValidatingAdmissionPolicy 'taintward-"))
     }
 
-    /// Until the policy refuses it, or no longer does.
+    /// Until the policy rejects it, or no longer does.
     pub(crate) async fn until(&self, who: &TestApi, one: &Attempt, passes: bool) {
         let what = format!("{}: {}", one.what, if passes { "taken" } else { "refused by a policy" });
-        wait::until(&what, PATIENCE, async || {
-            let answer = self.tried(who, one).await;
-            Ok((answer.is_ok() == passes && Self::by_policy(&answer) != passes).then_some(()))
+        wait::until(&what, STARTUP_TIMEOUT, async || {
+            let response = self.tried(who, one).await;
+            Ok((response.is_ok() == passes && Self::by_policy(&response) != passes).then_some(()))
         })
         .await
         .unwrap();
@@ -148,12 +148,16 @@ impl Scene {
         self.until(who, one, false).await;
     }
 
-    pub(crate) async fn refused(&self, who: &TestApi, all: &[Attempt]) {
+    pub(crate) async fn rejected(&self, who: &TestApi, all: &[Attempt]) {
         for one in all {
-            let answer = self.tried(who, one).await;
-            let said = answer.as_ref().err().map(ToString::to_string).unwrap_or_default();
-            assert!(Self::by_policy(&answer) && said.contains(one.said), "{}: {answer:?}", one.what);
-            assert!(!said.contains("resulted in error"), "{}: {said}", one.what);
+            let response = self.tried(who, one).await;
+            let message = response.as_ref().err().map(ToString::to_string).unwrap_or_default();
+            assert!(
+                Self::by_policy(&response) && message.contains(one.message),
+                "{}: {response:?}",
+                one.what
+            );
+            assert!(!message.contains("resulted in error"), "{}: {message}", one.what);
         }
     }
 
@@ -191,10 +195,10 @@ impl Scene {
     ) {
         for (account, one) in all {
             let who = if *account == CONTROLLER { controller } else { webhook };
-            let said = self.tried(who, one).await.err().map(|error| error.to_string()).unwrap_or_default();
+            let message = self.tried(who, one).await.err().map(|error| error.to_string()).unwrap_or_default();
             assert!(
-                said.contains("is forbidden: User"),
-                "{account}: {}: roles do not grant it: {said}",
+                message.contains("is forbidden: User"),
+                "{account}: {}: roles do not grant it: {message}",
                 one.what
             );
         }

@@ -99,8 +99,8 @@ impl Fleet {
         within: Duration,
         fact: impl Fn(&Self) -> bool,
     ) -> Timestamp {
-        let asked = async || Ok(fact(self).then(Timestamp::now));
-        match wait::until(what, within, asked).await {
+        let requested = async || Ok(fact(self).then(Timestamp::now));
+        match wait::until(what, within, requested).await {
             Ok(at) => at,
             Err(why) => {
                 self.expect_punctual();

@@ -28,13 +28,13 @@ mod documented;
 mod doubts;
 mod fleet;
 mod ours;
-mod refusal;
+mod rejection;
+mod reported;
 mod roles;
 mod script;
 mod side;
 mod storm;
 mod story;
-mod told;
 mod trail;
 
 /// Scenarios that need a cluster of their own.
@@ -102,8 +102,8 @@ fn others() -> Group {
         options: ClusterConfig::default(),
         kwok: false,
         play: alone![
-            told::upstreams_words_and_series,
-            told::its_pods_go_when_their_time_is_over,
+            reported::upstreams_words_and_series,
+            reported::its_pods_go_when_their_time_is_over,
             roles::a_follower_takes_over,
             roles::observing_writes_nothing,
             storm::no_taint_of_another_client_is_lost_or_resurrected,

@@ -9,8 +9,8 @@ use taintward_envtest::{Account, Cluster, access};
 
 /// How many nodes a fleet has: `TAINTWARD_LIFECYCLE_NODES`, or 500.
 pub(crate) fn size() -> usize {
-    let asked = std::env::var("TAINTWARD_LIFECYCLE_NODES").ok();
-    asked.map_or(500, |number| number.parse().expect("TAINTWARD_LIFECYCLE_NODES is a number"))
+    let requested = std::env::var("TAINTWARD_LIFECYCLE_NODES").ok();
+    requested.map_or(500, |number| number.parse().expect("TAINTWARD_LIFECYCLE_NODES is a number"))
 }
 
 /// One process after the other.

@@ -1,8 +1,8 @@
 //! Tests a killed leader and an observer (L8, S6, S14).
 
 use super::fleet::Fleet;
+use super::reported::PACE;
 use super::side::CONTROLLER;
-use super::told::PACE;
 use crate::real::accounts;
 use crate::real::program::Taintward;
 use crate::real::stage::{Terms, seconds};
@@ -15,7 +15,7 @@ use taintward_envtest::audit::AuditEntry;
 use taintward_envtest::heartbeats::plans;
 use taintward_envtest::{Account, Cluster, access, wait};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Short timings, for a quick takeover.
 const QUICK: [&str; 3] = [
@@ -46,7 +46,9 @@ pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) ->
     tokio::time::sleep(PACE.grace).await;
     let (first, second) = (["node-00004".to_owned()], ["node-00005".to_owned()]);
     fleet.silence(&first);
-    fleet.until("the first to be tainted", PATIENCE, |fleet| fleet.evicting().contains(&first[0])).await;
+    fleet
+        .until("the first to be tainted", STARTUP_TIMEOUT, |fleet| fleet.evicting().contains(&first[0]))
+        .await;
     let mark = fleet.record.mark();
     leader.kill();
     fleet.silence(&second);
@@ -54,7 +56,8 @@ pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) ->
     follower.leads().await;
     let leads = Timestamp::now();
     let both: BTreeSet<String> = first.iter().chain(&second).cloned().collect();
-    let tainted = fleet.until("the second to be tainted", PATIENCE, |fleet| fleet.evicting() == both).await;
+    let tainted =
+        fleet.until("the second to be tainted", STARTUP_TIMEOUT, |fleet| fleet.evicting() == both).await;
     let due = leads.max(silent + seconds(PACE.grace.as_secs_f64()));
     assert!(tainted <= due + seconds(2.5), "L8: due at {due}, tainted at {tainted}");
     assert!(fleet.record.since(mark).iter().all(|change| change.node == second[0]), "NL-40");
@@ -79,19 +82,19 @@ pub(crate) async fn observing_writes_nothing(cluster: &mut Cluster, witness: &Wi
     taintward.ready().await;
     fleet.silence(&["node-00002"]);
     let counted = async || Ok((taintward.metric("taintward_would_taint_total") == 1.0).then_some(()));
-    wait::until("taintward_would_taint_total to be 1", PATIENCE, counted).await.unwrap();
-    let said = taintward.said("would taint node now");
-    assert!(said.iter().any(|record| record["node"] == "node-00002"), "{said:?}");
+    wait::until("taintward_would_taint_total to be 1", STARTUP_TIMEOUT, counted).await.unwrap();
+    let message = taintward.message("would taint node now");
+    assert!(message.iter().any(|record| record["node"] == "node-00002"), "{message:?}");
     // Any write, or repeated count, would come within two rounds of its monitor.
     tokio::time::sleep(2 * PACE.monitor).await;
     assert_eq!(taintward.metric("taintward_would_taint_total"), 1.0, "once");
     fleet.expect_punctual();
     assert!(fleet.record.those(|sight| !sight.own().is_empty()).is_empty(), "no controller writes");
     assert_eq!(taintward.stop().code(), Some(0));
-    let asked = witness.all(|entry| entry.user == observer.user);
-    assert!(asked.iter().any(|entry| entry.verb == "watch" && entry.resource == "leases"));
+    let requested = witness.all(|entry| entry.user == observer.user);
+    assert!(requested.iter().any(|entry| entry.verb == "watch" && entry.resource == "leases"));
     let bad = |entry: &&AuditEntry| entry.is_write() || (entry.code >= 400 && !entry.is_refused_stream());
-    let bad: Vec<_> = asked.iter().filter(bad).collect();
+    let bad: Vec<_> = requested.iter().filter(bad).collect();
     assert!(bad.is_empty(), "S14: {bad:?}");
     fleet.end().await;
     Terms { stamps: true, ..Terms::default() }

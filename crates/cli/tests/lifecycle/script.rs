@@ -2,12 +2,12 @@
 
 use super::beliefs::READS_LIVE;
 use super::fleet::Pace;
-use super::refusal;
+use super::rejection;
 use super::side::{Side, Who};
 use serde_json::json;
 use std::time::Duration;
 use taintward_envtest::fixtures::{delete_node, set_taints};
-use taintward_envtest::heartbeats::{FakeNode, cordon, label, say};
+use taintward_envtest::heartbeats::{FakeNode, cordon, label, set_conditions};
 
 pub(crate) const DEAD: [&str; 2] = ["unreachable:NoExecute", "unreachable:NoSchedule"];
 pub(crate) const UNREADY: [&str; 2] = ["not-ready:NoExecute", "not-ready:NoSchedule"];
@@ -67,23 +67,23 @@ async fn dies_and_returns(side: &mut Side<'_>) {
 
 async fn says_things(side: &mut Side<'_>) {
     side.begin("a node says it is not ready");
-    say(&side.fleet.admin, "a1", &[("Ready", "False")]).await.unwrap();
+    set_conditions(&side.fleet.admin, "a1", &[("Ready", "False")]).await.unwrap();
     side.expect(["a1"], &UNREADY);
     side.end(CALM).await;
 
     side.begin("it says it is ready");
-    say(&side.fleet.admin, "a1", &[("Ready", "True")]).await.unwrap();
+    set_conditions(&side.fleet.admin, "a1", &[("Ready", "True")]).await.unwrap();
     side.expect(["a1"], &WELL);
     side.end(CALM).await;
 
     side.begin("its condition is Unknown while it renews its lease");
-    say(&side.fleet.admin, "a1", &[("Ready", "Unknown")]).await.unwrap();
+    set_conditions(&side.fleet.admin, "a1", &[("Ready", "Unknown")]).await.unwrap();
     // D12, NL-16: the condition alone is not silence.
     side.expect(["a1"], if side.who == Who::Ours { &SILENT } else { &DEAD });
     side.end(CALM).await;
 
     side.begin("it says it is ready after all");
-    say(&side.fleet.admin, "a1", &[("Ready", "True")]).await.unwrap();
+    set_conditions(&side.fleet.admin, "a1", &[("Ready", "True")]).await.unwrap();
     side.expect(["a1"], &WELL);
     side.end(CALM).await;
 
@@ -95,12 +95,12 @@ async fn says_things(side: &mut Side<'_>) {
     side.begin("the dead one says it is not ready");
     side.fleet.heartbeats.renew(&side.fleet.admin, "a2").await.unwrap();
     side.fleet.heartbeats.resume(["a2"]).unwrap();
-    say(&side.fleet.admin, "a2", &[("Ready", "False")]).await.unwrap();
+    set_conditions(&side.fleet.admin, "a2", &[("Ready", "False")]).await.unwrap();
     side.expect(["a2"], &UNREADY);
     side.end(CALM).await;
 
     side.begin("and then that it is ready");
-    say(&side.fleet.admin, "a2", &[("Ready", "True")]).await.unwrap();
+    set_conditions(&side.fleet.admin, "a2", &[("Ready", "True")]).await.unwrap();
     side.expect(["a2"], &WELL);
     side.end(CALM).await;
     pressure(side).await;
@@ -110,7 +110,7 @@ async fn pressure(side: &mut Side<'_>) {
     const KINDS: [&str; 4] = ["MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"];
     side.begin("pressure of every kind");
     let conditions = KINDS.map(|kind| (kind, "True"));
-    say(&side.fleet.admin, "a3", &conditions).await.unwrap();
+    set_conditions(&side.fleet.admin, "a3", &conditions).await.unwrap();
     let own = ["disk", "memory", "pid"].map(|kind| format!("{kind}-pressure:NoSchedule"));
     let own: Vec<&str> = own.iter().map(String::as_str).chain(["network-unavailable:NoSchedule"]).collect();
     side.expect(["a3"], &own);
@@ -118,7 +118,7 @@ async fn pressure(side: &mut Side<'_>) {
 
     side.begin("pressure is unknown, or gone");
     let conditions = [(KINDS[0], "Unknown"), (KINDS[1], "False"), (KINDS[2], "False"), (KINDS[3], "Unknown")];
-    say(&side.fleet.admin, "a3", &conditions).await.unwrap();
+    set_conditions(&side.fleet.admin, "a3", &conditions).await.unwrap();
     side.expect(["a3"], &WELL);
     side.end(CALM).await;
 }
@@ -150,21 +150,25 @@ async fn is_cordoned_and_tainted(side: &mut Side<'_>) {
 
 async fn is_refused(side: &mut Side<'_>) {
     side.begin("a taint is refused by the server for a while");
-    refusal::begin(&side.fleet.admin, "c3").await;
-    say(&side.fleet.admin, "c2", &[("MemoryPressure", "True")]).await.unwrap();
+    rejection::begin(&side.fleet.admin, "c3").await;
+    set_conditions(&side.fleet.admin, "c2", &[("MemoryPressure", "True")]).await.unwrap();
     tokio::time::sleep(CALM).await;
-    refusal::end(&side.fleet.admin, "c3").await;
+    rejection::end(&side.fleet.admin, "c3").await;
     // D12, NL-7: kube-controller-manager waits for the node's next heartbeat.
     side.expect(["c2"], if side.who == Who::Ours { &PRESSED } else { &WELL });
     side.end(CALM).await;
 
     side.begin("the node says it once more");
-    say(&side.fleet.admin, "c2", &[("MemoryPressure", "True"), ("DiskPressure", "Unknown")]).await.unwrap();
+    set_conditions(&side.fleet.admin, "c2", &[("MemoryPressure", "True"), ("DiskPressure", "Unknown")])
+        .await
+        .unwrap();
     side.expect(["c2"], &PRESSED);
     side.end(CALM).await;
 
     side.begin("and reports that it is healthy");
-    say(&side.fleet.admin, "c2", &[("MemoryPressure", "False"), ("DiskPressure", "False")]).await.unwrap();
+    set_conditions(&side.fleet.admin, "c2", &[("MemoryPressure", "False"), ("DiskPressure", "False")])
+        .await
+        .unwrap();
     side.expect(["c2"], &WELL);
     side.end(CALM).await;
 }
@@ -224,8 +228,8 @@ async fn odd_things(side: &mut Side<'_>) {
     side.begin("a node's clock steps back by an hour");
     side.fleet.heartbeats.set_clock("c1", -3600).unwrap();
     // D12, NL-10: its heartbeats count, whatever its clock.
-    let heard = side.who == Who::Ours || side.minor() >= READS_LIVE;
-    side.expect(["c1"], if heard { &WELL } else { &DEAD });
+    let received = side.who == Who::Ours || side.minor() >= READS_LIVE;
+    side.expect(["c1"], if received { &WELL } else { &DEAD });
     side.end(PACE.grace + CALM).await;
 
     side.begin("and is right again");

@@ -146,9 +146,9 @@ impl<'c> Side<'c> {
 
     /// Waits until every node is as expected, then checks that it stays so; records what happened.
     pub(crate) async fn end(&mut self, calm: Duration) {
-        let patience = self.fleet.pace.grace * 2 + Duration::from_secs(25);
+        let timeout = self.fleet.pace.grace * 2 + Duration::from_secs(25);
         let as_expected = async || Ok(self.unlike().is_empty().then_some(()));
-        let reached = wait::until("every node to be as it must be", patience, as_expected).await;
+        let reached = wait::until("every node to be as it must be", timeout, as_expected).await;
         let mut wrong = if reached.is_ok() { BTreeMap::new() } else { self.unlike() };
         tokio::time::sleep(calm).await;
         wrong.extend(self.unlike());

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use taintward_envtest::api::PatchType;
-use taintward_envtest::heartbeats::{cordon, plans, say};
+use taintward_envtest::heartbeats::{cordon, plans, set_conditions};
 use taintward_envtest::{Cluster, wait};
 
 const PACE: Pace = Pace {
@@ -29,8 +29,8 @@ const BY_KUBECTL: [&str; 2] = ["node-00000", "node-00001"];
 
 /// The number of edits: `TAINTWARD_LIFECYCLE_EDITS`, or 3,000.
 fn edits() -> usize {
-    let asked = std::env::var("TAINTWARD_LIFECYCLE_EDITS").ok();
-    asked.map_or(3_000, |number| number.parse().expect("TAINTWARD_LIFECYCLE_EDITS is a number"))
+    let requested = std::env::var("TAINTWARD_LIFECYCLE_EDITS").ok();
+    requested.map_or(3_000, |number| number.parse().expect("TAINTWARD_LIFECYCLE_EDITS is a number"))
 }
 
 /// The expected taints of other clients at the end, by node.
@@ -113,7 +113,7 @@ async fn edit_taint(fleet: &Fleet, node: &str, taint: &str, put: bool, strategic
             new.insert(0, json!({"key": key, "effect": effect, "value": "v"}));
         }
         let version = &seen["metadata"]["resourceVersion"];
-        let answer = if strategic {
+        let response = if strategic {
             let body = json!({"metadata": {"resourceVersion": version}, "spec": {"taints": new}});
             fleet.admin.patch(&path, PatchType::Strategic, &body.to_string()).await
         } else {
@@ -124,7 +124,7 @@ async fn edit_taint(fleet: &Fleet, node: &str, taint: &str, put: bool, strategic
             let body = json!([test, {"op": "add", "path": "/spec/taints", "value": new}]);
             fleet.admin.patch(&path, PatchType::Json, &body.to_string()).await
         };
-        match answer {
+        match response {
             Ok(_) => return,
             Err(error) if matches!(error.code(), Some(409 | 422)) => {}
             Err(error) => panic!("{node}: {error}"),
@@ -164,9 +164,13 @@ async fn toss(fleet: &Fleet, stop: &AtomicBool) -> usize {
         let bad = (turns / nodes.len()).is_multiple_of(2);
         // At most a third is not ready at a time, so that no zone is stopped.
         if (turns % nodes.len()).is_multiple_of(3) {
-            say(&fleet.admin, node, &[("Ready", if bad { "False" } else { "True" })]).await.unwrap();
+            set_conditions(&fleet.admin, node, &[("Ready", if bad { "False" } else { "True" })])
+                .await
+                .unwrap();
         } else {
-            say(&fleet.admin, node, &[("DiskPressure", if bad { "True" } else { "False" })]).await.unwrap();
+            set_conditions(&fleet.admin, node, &[("DiskPressure", if bad { "True" } else { "False" })])
+                .await
+                .unwrap();
             cordon(&fleet.admin, node, bad).await.unwrap();
         }
         turns += 1;
@@ -179,7 +183,7 @@ async fn toss(fleet: &Fleet, stop: &AtomicBool) -> usize {
 async fn settle(fleet: &Fleet) {
     for node in fleet.heartbeats.all() {
         cordon(&fleet.admin, &node, false).await.unwrap();
-        say(&fleet.admin, &node, &[("Ready", "True"), ("DiskPressure", "False")]).await.unwrap();
+        set_conditions(&fleet.admin, &node, &[("Ready", "True"), ("DiskPressure", "False")]).await.unwrap();
     }
     let none = async || Ok(fleet.record.those(|sight| !sight.own().is_empty()).is_empty().then_some(()));
     wait::until("the managed taints to be gone", Duration::from_secs(20), none).await.unwrap();

@@ -57,8 +57,8 @@ async fn a_thousand_running_pods_get_the_policys_seconds_and_leave_by_them() {
     create_policy(&stage.admin, NEW).await;
     stage
         .until("the preview to know the policy, and the pod of its author", async |stage| {
-            let (code, said) = stage.command(&["backfill", "--backfill-from=5", "-o", "json"]).await;
-            let preview: Value = serde_json::from_str(&said).unwrap();
+            let (code, message) = stage.command(&["backfill", "--backfill-from=5", "-o", "json"]).await;
+            let preview: Value = serde_json::from_str(&message).unwrap();
             let row = &preview["items"][0];
             code == Some(0) && row["policy"] == "longer" && row["own"] == 1
         })
@@ -146,7 +146,7 @@ async fn pods_of_silent_nodes_wait_and_a_policy_that_is_changed_is_followed() {
             progress(stage).await == json!({"current": 0, "pending": 0, "own": 2})
         })
         .await;
-    let (code, said) = stage.command(&["backfill", "--backfill-from=500,600"]).await;
-    assert!(code == Some(0) && said.contains("would patch 2 pods"), "{said}");
+    let (code, message) = stage.command(&["backfill", "--backfill-from=500,600"]).await;
+    assert!(code == Some(0) && message.contains("would patch 2 pods"), "{message}");
     assert_eq!(seconds_of(&stage, "well").await, Some(600));
 }

@@ -20,7 +20,7 @@ const OWN_MAX: usize = 85;
 /// Each pod leaves within this many seconds of the time in its record.
 const IN_TIME: f64 = 2.0;
 /// The time after the last pod is due.
-const PATIENCE: SignedDuration = SignedDuration::from_secs(60);
+const STARTUP_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
 const AT_ONCE: usize = 32;
 
 fn node(at: usize) -> String {
@@ -105,8 +105,8 @@ async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
     eprintln!("0 of {PODS} held pods evicted within {watched:.0} s; {others} others left");
 
     let released = Timestamp::now();
-    let (code, said) = stage.command(&["release", "--all", "--timeout", "60s"]).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = stage.command(&["release", "--all", "--timeout", "60s"]).await;
+    assert_eq!(code, Some(0), "{message}");
     let due: BTreeMap<String, Timestamp> =
         stage.pods().await.iter().map(|pod| (name(pod), due(pod).unwrap())).collect();
     assert_eq!(due.len(), PODS, "a pod left before it could be released");
@@ -114,7 +114,7 @@ async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
     let last = *due.values().max().unwrap();
     while gone().len() < PODS + NOT_HELD {
         let now = Timestamp::now();
-        assert!(now < last + PATIENCE, "{} have left", gone().len());
+        assert!(now < last + STARTUP_TIMEOUT, "{} have left", gone().len());
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
     let gone = gone();

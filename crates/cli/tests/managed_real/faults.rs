@@ -2,7 +2,7 @@
 //! written.
 
 use crate::admission::review_server;
-use crate::stage::{HELD, NOT_READY, PATIENCE, Stage, UNREACHABLE, is_held, name, record, seconds};
+use crate::stage::{HELD, NOT_READY, STARTUP_TIMEOUT, Stage, UNREACHABLE, is_held, name, record, seconds};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::future::join_all;
@@ -33,7 +33,7 @@ async fn holds_outlast_refusals_throttling_and_other_writers() {
     };
     let all = async {
         let stage = Stage::set(&tools, "toleration-hold-controller", &["--hold-limit=off"]).await;
-        refused(&stage).await;
+        rejected(&stage).await;
         throttled(&stage).await;
         reconciled(&stage).await;
         forged(&stage).await;
@@ -52,9 +52,9 @@ async fn create(stage: &Stage, name: &str, node: &str, own: i64) {
 
 /// Holds a node and silences it. Returns the exit code of the command, and its output.
 async fn hold(stage: &Stage, node: &str, timeout: &str) -> (Option<i32>, String) {
-    let answer = stage.command(&["hold", node, "--for", "2h", "--timeout", timeout]).await;
+    let response = stage.command(&["hold", node, "--for", "2h", "--timeout", timeout]).await;
     stage.silence(node).await;
-    answer
+    response
 }
 
 async fn are_held(stage: &Stage, node: &str) -> bool {
@@ -66,17 +66,17 @@ fn output(stage: &Stage) -> String {
 }
 
 /// A webhook rejects changes of pods. A pod whose seconds end meanwhile leaves; each other one is held once it can be.
-async fn refused(stage: &Stage) {
+async fn rejected(stage: &Stage) {
     create_node(&stage.admin, "refused", &[]).await.unwrap();
     for name in ["first", "second", "gone"] {
         create(stage, name, "refused", OWN).await;
     }
     create(stage, "short", "refused", SHORT).await;
-    let (refuses, asked) = (Rc::new(Cell::new(true)), Rc::new(Cell::new(0)));
-    open_webhook(stage, Rc::clone(&refuses), Rc::clone(&asked)).await;
-    asked.set(0);
-    let (code, said) = hold(stage, "refused", "1s").await;
-    assert!(code == Some(1) && said.contains("0 of 4 pods held after 1s"), "{code:?}: {said}");
+    let (refuses, requested) = (Rc::new(Cell::new(true)), Rc::new(Cell::new(0)));
+    open_webhook(stage, Rc::clone(&refuses), Rc::clone(&requested)).await;
+    requested.set(0);
+    let (code, message) = hold(stage, "refused", "1s").await;
+    assert!(code == Some(1) && message.contains("0 of 4 pods held after 1s"), "{code:?}: {message}");
     delete_pod(&stage.admin, "gone").await.unwrap();
     create(stage, "gone", "refused", OWN + 7).await;
     stage
@@ -84,13 +84,13 @@ async fn refused(stage: &Stage) {
         .await;
     let pods = stage.on("refused").await;
     assert!(pods.iter().all(|pod| record(pod).is_none() && seconds(pod) >= Some(OWN)), "{pods:?}");
-    let said = output(stage);
+    let message = output(stage);
     assert!(
-        said.contains("cannot change tolerationSeconds, retrying") && said.contains("no change today"),
-        "{said}"
+        message.contains("cannot change tolerationSeconds, retrying") && message.contains("no change today"),
+        "{message}"
     );
     // Eight tries of a pod take at least 12 s.
-    assert!((8..80).contains(&asked.get()), "{} requests", asked.get());
+    assert!((8..80).contains(&requested.get()), "{} requests", requested.get());
 
     refuses.set(false);
     stage.until("the others to be held", async |stage| are_held(stage, "refused").await).await;
@@ -99,8 +99,8 @@ async fn refused(stage: &Stage) {
     assert_eq!(again["held"][0]["tolerationSeconds"], OWN + 7, "another pod's seconds");
     stage.admin.delete(&format!("{WEBHOOKS}/refuses"), &json!({})).await.unwrap();
     set_taints(&stage.admin, "refused", &[]).await.unwrap();
-    let (code, said) = stage.command(&["release", "refused"]).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = stage.command(&["release", "refused"]).await;
+    assert_eq!(code, Some(0), "{message}");
     stage
         .until("all to be as they were", async |stage| {
             let pods = stage.on("refused").await;
@@ -111,11 +111,11 @@ async fn refused(stage: &Stage) {
 }
 
 /// Returns once it rejects.
-async fn open_webhook(stage: &Stage, refuses: Rc<Cell<bool>>, asked: Rc<Cell<usize>>) {
+async fn open_webhook(stage: &Stage, refuses: Rc<Cell<bool>>, requested: Rc<Cell<usize>>) {
     let authority = TestAuthority::new().unwrap();
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     review_server::listen(port, &authority, async move |_: &str, _: &Value| {
-        asked.set(asked.get() + 1);
+        requested.set(requested.get() + 1);
         json!({"allowed": !refuses.get(), "status": {"message": "no change today"}})
     })
     .await;
@@ -132,7 +132,7 @@ async fn open_webhook(stage: &Stage, refuses: Rc<Cell<bool>>, asked: Rc<Cell<usi
         }],
     });
     stage.admin.create(WEBHOOKS, &webhook).await.unwrap();
-    wait::until("the webhook to refuse", PATIENCE, async || {
+    wait::until("the webhook to refuse", STARTUP_TIMEOUT, async || {
         let label = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
         Ok(stage.admin.patch(&path("first"), PatchType::Merge, &label).await.is_err().then_some(()))
     })
@@ -170,18 +170,18 @@ async fn throttled(stage: &Stage) {
     stage.admin.create(&format!("{FLOW}/flowschemas"), &schema).await.unwrap();
     let ours = TestApi::from_kubeconfig(&stage.account).await.unwrap();
     let probe = path("throttled-0");
-    wait::until("patches to be throttled", PATIENCE, async || {
+    wait::until("patches to be throttled", STARTUP_TIMEOUT, async || {
         let all = join_all((0..8).map(|_| ours.patch(&probe, PatchType::Merge, "{}"))).await;
         let is_throttled = |error: &TestApiError| error.code() == Some(429);
-        Ok(all.iter().any(|answer| answer.as_ref().is_err_and(is_throttled)).then_some(()))
+        Ok(all.iter().any(|response| response.as_ref().is_err_and(is_throttled)).then_some(()))
     })
     .await
     .unwrap();
-    let (code, said) = hold(stage, "throttled", "60s").await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = hold(stage, "throttled", "60s").await;
+    assert_eq!(code, Some(0), "{message}");
     assert!(are_held(stage, "throttled").await && stage.on("throttled").await.len() == THROTTLED);
-    let said = output(stage);
-    assert!(said.contains("429"), "{said}");
+    let message = output(stage);
+    assert!(message.contains("429"), "{message}");
     stage.admin.delete(&format!("{FLOW}/flowschemas/none"), &json!({})).await.unwrap();
 }
 
@@ -192,21 +192,27 @@ async fn reconciled(stage: &Stage) {
     const PAUSE: Duration = Duration::from_secs(5);
     create_node(&stage.admin, "reconciled", &[]).await.unwrap();
     create(stage, "reconciled", "reconciled", OWN).await;
-    let (code, said) = hold(stage, "reconciled", "30s").await;
-    assert_eq!(code, Some(0), "{said}");
-    let mut answers = Vec::new();
+    let (code, message) = hold(stage, "reconciled", "30s").await;
+    assert_eq!(code, Some(0), "{message}");
+    let mut responses = Vec::new();
     for _ in 0..WRITES {
         let back = |at| json!({"op": "add", "path": format!("/spec/tolerations/{at}/tolerationSeconds"), "value": OWN});
         let back = json!([back(0), back(1)]).to_string();
         let written = Instant::now();
         stage.admin.patch(&path("reconciled"), PatchType::Json, &back).await.unwrap();
         stage.until("the pod to be held again", async |stage| are_held(stage, "reconciled").await).await;
-        answers.push(written.elapsed());
+        responses.push(written.elapsed());
     }
-    let paused: Duration = answers[1..].iter().sum();
-    assert!(answers[0] < PAUSE && paused > (WRITES - 1) * (PAUSE - Duration::from_secs(1)), "{answers:?}");
-    let said = output(stage);
-    assert!(said.contains("another writer changed") && said.contains("default/reconciled"), "{said}");
+    let paused: Duration = responses[1..].iter().sum();
+    assert!(
+        responses[0] < PAUSE && paused > (WRITES - 1) * (PAUSE - Duration::from_secs(1)),
+        "{responses:?}"
+    );
+    let message = output(stage);
+    assert!(
+        message.contains("another writer changed") && message.contains("default/reconciled"),
+        "{message}"
+    );
 }
 
 /// The order in the annotation of a held pod.
@@ -221,14 +227,14 @@ async fn forged(stage: &Stage) {
     for name in ["absent", "garbled", "fewer", "old"] {
         create(stage, name, "forged", OWN).await;
     }
-    let (code, said) = hold(stage, "forged", "30s").await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = hold(stage, "forged", "30s").await;
+    assert_eq!(code, Some(0), "{message}");
     let annotation = async |name: &str| -> Value {
         stage.admin.get(&path(name)).await.unwrap()["metadata"]["annotations"][HELD].clone()
     };
     let odd = json!({"metadata": {"annotations": {HELD: "odd"}}}).to_string();
-    let refused = stage.admin.patch(&path("garbled"), PatchType::Merge, &odd).await.unwrap_err();
-    assert!(refused.to_string().contains("only Taintward writes the annotations"), "{refused}");
+    let rejected = stage.admin.patch(&path("garbled"), PatchType::Merge, &odd).await.unwrap_err();
+    assert!(rejected.to_string().contains("only Taintward writes the annotations"), "{rejected}");
     let binding =
         "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/taintward-pod-records";
     stage.admin.delete(binding, &json!({})).await.unwrap();
@@ -268,8 +274,8 @@ async fn forged(stage: &Stage) {
     for name in ["absent", "garbled", "fewer", "old"] {
         assert!(is_held(&of(name).await), "{name} is held no longer");
     }
-    let (code, said) = stage.command(&["release", "forged", "--full"]).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = stage.command(&["release", "forged", "--full"]).await;
+    assert_eq!(code, Some(0), "{message}");
     for name in ["absent", "garbled", "fewer", "old"] {
         assert_eq!(seconds(&of(name).await), Some(OWN), "{name}");
     }

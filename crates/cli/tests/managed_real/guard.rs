@@ -61,10 +61,10 @@ async fn guarded_pods_leave_by_their_own_seconds_and_at_the_ceiling_without_tain
     for node in ["a", "b", "c"] {
         create_pods(&stage, node, 4).await;
     }
-    let (code, said) = stage.command(&["guard", "on", "default", "--ceiling", "24s"]).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = stage.command(&["guard", "on", "default", "--ceiling", "24s"]).await;
+    assert_eq!(code, Some(0), "{message}");
     let guarded = stage.pods().await;
-    assert_eq!(guarded.iter().filter(|pod| is_guarded(pod)).count(), 12, "{said}");
+    assert_eq!(guarded.iter().filter(|pod| is_guarded(pod)).count(), 12, "{message}");
     let forever = guarded.iter().filter(|pod| name(pod).ends_with("-forever"));
     assert!(forever.clone().count() == 3 && forever.clone().all(|pod| seconds(pod).is_none()));
 
@@ -97,8 +97,8 @@ async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
     create_pods(&stage, "a", 3).await;
     create_pods(&stage, "b", 3).await;
     let before: Vec<_> = stage.pods().await.iter().map(traces).collect();
-    let (code, said) = stage.command(&["guard", "on", "default", "--ceiling", "24s"]).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = stage.command(&["guard", "on", "default", "--ceiling", "24s"]).await;
+    assert_eq!(code, Some(0), "{message}");
 
     // No other writer creates a record; a removed one comes back.
     let path = "/api/v1/namespaces/default/pods/a-0";
@@ -111,8 +111,8 @@ async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
             stage.admin.patch(&trial, PatchType::Merge, &patch).await.is_err()
         })
         .await;
-    let refused = stage.admin.patch(path, PatchType::Merge, &patch).await.unwrap_err();
-    assert!(refused.to_string().contains("only Taintward writes the annotations"), "{refused}");
+    let rejected = stage.admin.patch(path, PatchType::Merge, &patch).await.unwrap_err();
+    assert!(rejected.to_string().contains("only Taintward writes the annotations"), "{rejected}");
     let patch = json!({"metadata": {"annotations": {GUARD: null}}}).to_string();
     stage.admin.patch(path, PatchType::Merge, &patch).await.unwrap();
     stage
@@ -120,16 +120,16 @@ async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
         .await;
 
     // A hold replaces the ceiling as long as it lasts.
-    let (code, said) = stage.command(&["hold", "a"]).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = stage.command(&["hold", "a"]).await;
+    assert_eq!(code, Some(0), "{message}");
     stage.silence("a").await;
     tokio::time::sleep(Duration::from_secs(OWN.unsigned_abs() + 3)).await;
     let held = stage.on("a").await;
     assert_eq!(held.len(), 4, "a held pod has left");
     assert!(held.iter().all(|pod| seconds(pod).is_none() && pod["metadata"]["annotations"][GUARD].is_null()));
     set_taints(&stage.admin, "a", &[]).await.unwrap();
-    let (code, said) = stage.command(&["release", "a"]).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = stage.command(&["release", "a"]).await;
+    assert_eq!(code, Some(0), "{message}");
     stage
         .until("the pods of a to be guarded again", async |stage| {
             stage.on("a").await.iter().filter(|pod| is_guarded(pod)).count() == 3
@@ -139,18 +139,21 @@ async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
     // The command reports other taints that evict.
     let other = json!({"key": "maintenance", "effect": "NoExecute"});
     create_node(&stage.admin, "d", &[other]).await.unwrap();
-    let (code, said) = stage.command(&["guard", "status"]).await;
-    assert!(code == Some(0) && said.contains("maintenance:NoExecute (1 node)"), "{code:?}: {said}");
-    let row = said.lines().find(|line| line.starts_with("default ")).unwrap();
+    let (code, message) = stage.command(&["guard", "status"]).await;
+    assert!(code == Some(0) && message.contains("maintenance:NoExecute (1 node)"), "{code:?}: {message}");
+    let row = message.lines().find(|line| line.starts_with("default ")).unwrap();
     assert_eq!(
         row.split_whitespace().collect::<Vec<_>>(),
         ["default", "24s", "6", "0", "0", "0", "0"],
-        "{said}"
+        "{message}"
     );
 
     // No trace of the guard is left.
-    let (code, said) = stage.command(&["guard", "off", "--all"]).await;
-    assert!(code == Some(0) && said.contains("no pod of these namespaces has a ceiling"), "{code:?}: {said}");
+    let (code, message) = stage.command(&["guard", "off", "--all"]).await;
+    assert!(
+        code == Some(0) && message.contains("no pod of these namespaces has a ceiling"),
+        "{code:?}: {message}"
+    );
     let after: Vec<_> = stage.pods().await.iter().map(traces).collect();
     let plain = |traces: &[[Value; 2]]| -> Vec<String> {
         traces.iter().map(|traces| json!(traces).to_string().replace("null", "{}")).collect()
@@ -158,8 +161,8 @@ async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
     assert_eq!(plain(&after), plain(&before));
     let namespace = stage.admin.get("/api/v1/namespaces/default").await.unwrap();
     assert!(namespace["metadata"]["labels"]["taintward.io/guard-ceiling-seconds"].is_null());
-    let (code, said) = stage.command(&["guard", "status"]).await;
-    assert!(code == Some(0) && said.contains("no namespace is guarded"), "{code:?}: {said}");
+    let (code, message) = stage.command(&["guard", "status"]).await;
+    assert!(code == Some(0) && message.contains("no namespace is guarded"), "{code:?}: {message}");
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -168,20 +171,20 @@ async fn a_guard_without_a_controller_is_reported() {
     let mut stage = Stage::set(&tools, CONTROLLER, &[]).await;
     create_pods(&stage, "a", 2).await;
     stage.kill_both();
-    let (code, said) = stage.command(&["guard", "on", "default", "--timeout", "2s"]).await;
-    assert!(code == Some(1) && said.contains("0 of 2 pods guarded after 2s"), "{code:?}: {said}");
-    let (code, said) = stage.command(&["guard", "on", "nowhere"]).await;
+    let (code, message) = stage.command(&["guard", "on", "default", "--timeout", "2s"]).await;
+    assert!(code == Some(1) && message.contains("0 of 2 pods guarded after 2s"), "{code:?}: {message}");
+    let (code, message) = stage.command(&["guard", "on", "nowhere"]).await;
     assert!(
-        code == Some(1) && said.contains("namespace nowhere does not exist; nothing was changed"),
-        "{code:?}: {said}"
+        code == Some(1) && message.contains("namespace nowhere does not exist; nothing was changed"),
+        "{code:?}: {message}"
     );
-    let (code, said) = stage.command(&["guard", "off", "-l", "no=such"]).await;
-    assert!(code == Some(1) && said.contains("no namespace matches these labels"), "{code:?}: {said}");
+    let (code, message) = stage.command(&["guard", "off", "-l", "no=such"]).await;
+    assert!(code == Some(1) && message.contains("no namespace matches these labels"), "{code:?}: {message}");
     let odd = json!({"metadata": {"labels": {"taintward.io/guard-ceiling-seconds": "often"}}}).to_string();
     stage.admin.patch("/api/v1/namespaces/default", PatchType::Merge, &odd).await.unwrap();
-    let (code, said) = stage.command(&["guard", "status"]).await;
+    let (code, message) = stage.command(&["guard", "status"]).await;
     assert!(
-        code == Some(0) && said.contains("of default is not a number from 10 to 604800"),
-        "{code:?}: {said}"
+        code == Some(0) && message.contains("of default is not a number from 10 to 604800"),
+        "{code:?}: {message}"
     );
 }

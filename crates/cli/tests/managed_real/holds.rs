@@ -112,8 +112,8 @@ async fn a_person_holds_a_node_and_releases_it_and_a_forged_record_gives_nothing
     }
     let odd = pod("odd", "a").bearing(UNREACHABLE, Some(OWN));
     odd.with("/metadata", "annotations", json!({HELD: "odd"})).create(&stage.admin).await.unwrap();
-    let (code, said) = stage.command(&["hold", "a", "--for", "1h", "--reason", "switch replaced"]).await;
-    assert!(code == Some(0) && said.contains("1 node: 3 of 3 pods held\n"), "{code:?}: {said}");
+    let (code, message) = stage.command(&["hold", "a", "--for", "1h", "--reason", "switch replaced"]).await;
+    assert!(code == Some(0) && message.contains("1 node: 3 of 3 pods held\n"), "{code:?}: {message}");
     stage.silence("a").await;
     stage
         .until("three pods to be held", async |stage| {
@@ -121,19 +121,19 @@ async fn a_person_holds_a_node_and_releases_it_and_a_forged_record_gives_nothing
         })
         .await;
     stage.until("the skipped one to leave", async |stage| stage.on("a").await.len() == 3).await;
-    let said = stage.ours.as_ref().unwrap().output();
+    let message = stage.ours.as_ref().unwrap().output();
     assert!(
-        said.contains("cannot decode an annotation of a held or guarded pod, skipping the pod")
-            && said.contains("default/odd"),
-        "{said}"
+        message.contains("cannot decode an annotation of a held or guarded pod, skipping the pod")
+            && message.contains("default/odd"),
+        "{message}"
     );
 
     // A toleration that another writer set meanwhile stays.
     let change =
         json!([{"op": "add", "path": "/spec/tolerations/0/tolerationSeconds", "value": 3600}]).to_string();
     stage.admin.patch("/api/v1/namespaces/default/pods/a-0", PatchType::Json, &change).await.unwrap();
-    let (code, said) = stage.command(&["release", "--all", "--full"]).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = stage.command(&["release", "--all", "--full"]).await;
+    assert_eq!(code, Some(0), "{message}");
     let is_left = async |stage: &Stage| stage.on("a").await.iter().map(name).collect::<Vec<_>>() == ["a-0"];
     stage.until("two pods to leave", is_left).await;
     let [left] = &stage.on("a").await[..] else { panic!("more than one is left") };
@@ -149,19 +149,19 @@ async fn a_hold_without_a_controller_is_reported_and_undone() {
     create_node(&stage.admin, "a", &[]).await.unwrap();
     pod("mine", "a").bearing(UNREACHABLE, Some(OWN)).create(&stage.admin).await.unwrap();
     stage.kill_both();
-    let (code, said) = stage.command(&["hold", "--all", "--timeout", "2s"]).await;
-    assert!(code == Some(1) && said.contains("0 of 1 pod held after 2s"), "{code:?}: {said}");
-    let (code, said) = stage.command(&["hold", "--zone", "nowhere"]).await;
-    assert!(code == Some(1) && said.contains("no node matches these labels"), "{code:?}: {said}");
-    let (code, said) = stage.command(&["hold", "missing"]).await;
+    let (code, message) = stage.command(&["hold", "--all", "--timeout", "2s"]).await;
+    assert!(code == Some(1) && message.contains("0 of 1 pod held after 2s"), "{code:?}: {message}");
+    let (code, message) = stage.command(&["hold", "--zone", "nowhere"]).await;
+    assert!(code == Some(1) && message.contains("no node matches these labels"), "{code:?}: {message}");
+    let (code, message) = stage.command(&["hold", "missing"]).await;
     assert!(
-        code == Some(1) && said.contains("node missing does not exist; nothing was changed"),
-        "{code:?}: {said}"
+        code == Some(1) && message.contains("node missing does not exist; nothing was changed"),
+        "{code:?}: {message}"
     );
     // Nothing was held, so there is nothing to wait for; the release is not applied later.
-    let (code, said) = stage.command(&["release", "--all", "-o", "json"]).await;
-    let report: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!((code, &report["held"], &report["notHeld"]), (Some(0), &json!(0), &json!(1)), "{said}");
+    let (code, message) = stage.command(&["release", "--all", "-o", "json"]).await;
+    let report: Value = serde_json::from_str(&message).unwrap();
+    assert_eq!((code, &report["held"], &report["notHeld"]), (Some(0), &json!(0), &json!(1)), "{message}");
     stage.start_both().await;
     stage.silence("a").await;
     stage.until("the pod to leave", async |stage| stage.on("a").await.is_empty()).await;

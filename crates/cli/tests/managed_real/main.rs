@@ -16,8 +16,8 @@ mod board {
 #[path = "../cli"]
 mod cli {
     pub(crate) mod document;
-    pub(crate) mod patience;
     pub(crate) mod running;
+    pub(crate) mod timeout;
 }
 mod crowd;
 mod faults;

@@ -29,9 +29,9 @@ async fn a_hold_during_another_countdown_comes_too_late_and_says_so() {
         }
     }
     // Node b is held before it becomes silent: only the countdown of maintenance begins.
-    let (code, said) = stage.command(&["hold", "b", "--for", "1h"]).await;
-    assert!(code == Some(0) && said.contains("1 node: 2 of 2 pods held\n"), "{code:?}: {said}");
-    assert!(!said.contains("cannot be held"), "{said}");
+    let (code, message) = stage.command(&["hold", "b", "--for", "1h"]).await;
+    assert!(code == Some(0) && message.contains("1 node: 2 of 2 pods held\n"), "{code:?}: {message}");
+    assert!(!message.contains("cannot be held"), "{message}");
     tokio::time::sleep(Duration::from_secs(3)).await;
     // Both at the same time: the first deadline of a pod is the earlier one.
     for node in ["a", "b"] {
@@ -39,10 +39,10 @@ async fn a_hold_during_another_countdown_comes_too_late_and_says_so() {
     }
     let began = Instant::now();
     tokio::time::sleep(Duration::from_secs(3)).await;
-    let (code, said) = stage.command(&["hold", "a", "--for", "1h"]).await;
-    assert!(code == Some(0) && said.contains("1 node: 2 of 2 pods held\n"), "{code:?}: {said}");
+    let (code, message) = stage.command(&["hold", "a", "--for", "1h"]).await;
+    assert!(code == Some(0) && message.contains("1 node: 2 of 2 pods held\n"), "{code:?}: {message}");
     let reported = "1 pod cannot be held:\n  default/a-counts: its node has another NoExecute taint";
-    assert!(said.contains(reported), "{said}");
+    assert!(message.contains(reported), "{message}");
     assert!(began.elapsed() < Duration::from_secs(OWN - 2), "the hold came too late: {:?}", began.elapsed());
     assert!(stage.on("a").await.iter().all(is_held));
     // kube-controller-manager keeps the deadline of the pod with two countdowns, and cancels that of the other one.

@@ -60,9 +60,9 @@ async fn the_page_leads_through_backfill_and_holds() {
             install = before.next();
         }
         let done = run(&typed.words());
-        let said = [done.stderr, done.stdout].concat();
+        let message = [done.stderr, done.stdout].concat();
         // Progress is printed as often as it changes.
-        let lines = String::from_utf8_lossy(&said).into_owned();
+        let lines = String::from_utf8_lossy(&message).into_owned();
         lines.lines().filter(|line| !line.ends_with("...")).map(str::to_owned).collect()
     });
     assert_eq!(install, None, "an installation of the page was skipped");

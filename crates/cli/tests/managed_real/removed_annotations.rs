@@ -34,23 +34,24 @@ async fn pods_that_cannot_be_restored_are_reported_and_the_controller_is_not_rem
     // Without seconds by its author: nothing to tell.
     let forever = pod("forever", "b").bearing(NOT_READY, None).bearing(UNREACHABLE, None);
     forever.create(&stage.admin).await.unwrap();
-    let (code, said) = stage.command(&["guard", "on", "default", "--ceiling", "1h"]).await;
-    assert_eq!(code, Some(0), "{said}");
-    let (code, said) = stage.command(&["hold", "a", "--for", "1h"]).await;
-    assert!(code == Some(0) && said.contains("1 node: 2 of 2 pods held\n"), "{code:?}: {said}");
+    let (code, message) = stage.command(&["guard", "on", "default", "--ceiling", "1h"]).await;
+    assert_eq!(code, Some(0), "{message}");
+    let (code, message) = stage.command(&["hold", "a", "--for", "1h"]).await;
+    assert!(code == Some(0) && message.contains("1 node: 2 of 2 pods held\n"), "{code:?}: {message}");
 
     // Neither an uninstallation nor a list without the controllers removes what these pods need.
     let removal = ["install", "--uninstall", "--apply", "--keep-pools"];
     let others = ["install", "--apply", "--image=registry.example.com/taintward:1", "--parts=controller"];
     let others = [&others[..], &["--controllers=toleration-guard-controller"]].concat();
     for (words, pods) in [(&removal[..], "4 pods"), (&others[..], "2 pods")] {
-        let (code, said) = stage.command(words).await;
-        assert_eq!(code, Some(1), "{said}");
-        let told = format!("has changed the seconds of {pods} (default/a-0, default/a-1");
-        assert!(said.contains("nothing was changed: ") && said.contains(&told), "{said}");
+        let (code, message) = stage.command(words).await;
+        assert_eq!(code, Some(1), "{message}");
+        let reported = format!("has changed the seconds of {pods} (default/a-0, default/a-1");
+        assert!(message.contains("nothing was changed: ") && message.contains(&reported), "{message}");
     }
-    let (code, said) = stage.command(&[&removal[..], &["--keep-seconds", "--dry-run=client"]].concat()).await;
-    assert!(code == Some(0) && said.contains("deployment.apps/taintward deleted (dry run)"), "{said}");
+    let (code, message) =
+        stage.command(&[&removal[..], &["--keep-seconds", "--dry-run=client"]].concat()).await;
+    assert!(code == Some(0) && message.contains("deployment.apps/taintward deleted (dry run)"), "{message}");
 
     // One annotation of each kind is removed while no controller runs.
     stage.kill_both();
@@ -59,41 +60,41 @@ async fn pods_that_cannot_be_restored_are_reported_and_the_controller_is_not_rem
     stage.start_both().await;
     stage
         .until("reports of both pods", async |stage| {
-            let said = stage.ours();
-            let told = said.lines().filter(|line| line.contains("pod kept without its own seconds"));
-            told.filter(|line| line.contains("default/a-0") || line.contains("default/b-0")).count() == 2
+            let message = stage.ours();
+            let reported = message.lines().filter(|line| line.contains("pod kept without its own seconds"));
+            reported.filter(|line| line.contains("default/a-0") || line.contains("default/b-0")).count() == 2
         })
         .await;
-    let said = stage.ours();
-    assert_eq!(said.matches("pod kept without its own seconds").count(), 2, "{said}");
+    let message = stage.ours();
+    assert_eq!(message.matches("pod kept without its own seconds").count(), 2, "{message}");
     stage
         .until("the events", async |stage| {
             let events = stage.admin.get("/apis/events.k8s.io/v1/namespaces/default/events").await.unwrap();
             let events = events["items"].as_array().unwrap();
-            let told = events.iter().filter(|event| event["reason"] == "TolerationRecordMissing");
-            told.filter(|event| event["type"] == "Warning").count() == 2
+            let reported = events.iter().filter(|event| event["reason"] == "TolerationRecordMissing");
+            reported.filter(|event| event["type"] == "Warning").count() == 2
         })
         .await;
 
     // The commands do not say that everything is as it was.
-    let (code, said) = stage.command(&["guard", "status"]).await;
+    let (code, message) = stage.command(&["guard", "status"]).await;
     assert!(
-        code == Some(0) && said.contains("kept without their own seconds: default/a-0, default/b-0."),
-        "{said}"
+        code == Some(0) && message.contains("kept without their own seconds: default/a-0, default/b-0."),
+        "{message}"
     );
-    let (code, said) = stage.command(&["release", "--all"]).await;
-    assert_eq!(code, Some(0), "{said}");
-    let (code, said) = stage.command(&["guard", "off", "--all"]).await;
+    let (code, message) = stage.command(&["release", "--all"]).await;
+    assert_eq!(code, Some(0), "{message}");
+    let (code, message) = stage.command(&["guard", "off", "--all"]).await;
     assert!(
-        code == Some(0) && said.contains("kept without their own seconds: default/a-0, default/b-0."),
-        "{said}"
+        code == Some(0) && message.contains("kept without their own seconds: default/a-0, default/b-0."),
+        "{message}"
     );
-    assert!(!said.contains("no pod of these namespaces has a ceiling"), "{said}");
+    assert!(!message.contains("no pod of these namespaces has a ceiling"), "{message}");
     let pods = stage.pods().await;
     assert!(!pods.iter().any(is_held));
     let of = |wanted: &str| seconds(pods.iter().find(|pod| name(pod) == wanted).unwrap());
     assert_eq!(["a-0", "a-1", "b-0", "b-1"].map(of), [None, Some(OWN), Some(3_600), Some(OWN)]);
     // Nothing is held or guarded any more, so the installation may go.
-    let (code, said) = stage.command(&[&removal[..], &["--dry-run=client"]].concat()).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = stage.command(&[&removal[..], &["--dry-run=client"]].concat()).await;
+    assert_eq!(code, Some(0), "{message}");
 }

@@ -1,6 +1,6 @@
 //! Tests two replicas: one takes over when the other is killed during a hold.
 
-use crate::stage::{NOT_READY, PATIENCE, Stage, UNREACHABLE, is_held, name, seconds};
+use crate::stage::{NOT_READY, STARTUP_TIMEOUT, Stage, UNREACHABLE, is_held, name, seconds};
 use jiff::{SignedDuration, Timestamp};
 use taintward_envtest::fixtures::{create_node, pod, set_taints};
 use taintward_envtest::{ChildProcess, binaries, wait};
@@ -16,8 +16,10 @@ const ELECTION: [&str; 4] = [
 ];
 
 async fn says(replica: &ChildProcess, words: &str) {
-    let said = async || Ok(replica.output().contains(words).then_some(()));
-    wait::until(words, PATIENCE, said).await.unwrap_or_else(|why| panic!("{why}: {}", replica.last_words()));
+    let message = async || Ok(replica.output().contains(words).then_some(()));
+    wait::until(words, STARTUP_TIMEOUT, message)
+        .await
+        .unwrap_or_else(|why| panic!("{why}: {}", replica.last_words()));
 }
 
 #[tokio::test(flavor = "current_thread")]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use taintward_envtest::fixtures::set_taints;
 use taintward_envtest::{Account, Audit, Binaries, ChildProcess, Cluster, ClusterConfig, TestApi, wait};
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 pub(crate) const HELD: &str = "taintward.io/held";
 pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
@@ -58,7 +58,7 @@ impl Stage {
         self.start_ours();
         let original = self.cluster.taint_eviction().await.unwrap();
         let ours = self.ours.as_ref().unwrap();
-        wait::until("taintward to act", PATIENCE, async || {
+        wait::until("taintward to act", STARTUP_TIMEOUT, async || {
             Ok(ours.output().contains("toleration seconds synced").then_some(()))
         })
         .await
@@ -105,8 +105,8 @@ impl Stage {
     }
 
     pub(crate) async fn until(&self, what: &str, is: impl AsyncFn(&Self) -> bool) {
-        let done = wait::until(what, PATIENCE, async || Ok(is(self).await.then_some(()))).await;
-        let said = |program: &Option<ChildProcess>| program.as_ref().unwrap().last_words();
+        let done = wait::until(what, STARTUP_TIMEOUT, async || Ok(is(self).await.then_some(()))).await;
+        let message = |program: &Option<ChildProcess>| program.as_ref().unwrap().last_words();
         if let Err(why) = done {
             let pods = json!(
                 self.pods()
@@ -116,7 +116,7 @@ impl Stage {
                     .map(|pod| (name(pod), &pod["spec"]["tolerations"]))
                     .collect::<Vec<_>>()
             );
-            panic!("{why}: {pods}\n{}\n{}", said(&self.ours), said(&self.original));
+            panic!("{why}: {pods}\n{}\n{}", message(&self.ours), message(&self.original));
         }
     }
 
@@ -130,8 +130,8 @@ impl Stage {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
         command.args(words).arg("--kubeconfig").arg(self.cluster.kubeconfig(Account::Admin, 0));
         let done = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
-        let said = [done.stdout, done.stderr].concat();
-        (done.status.code(), String::from_utf8_lossy(&said).into_owned())
+        let message = [done.stdout, done.stderr].concat();
+        (done.status.code(), String::from_utf8_lossy(&message).into_owned())
     }
 }
 

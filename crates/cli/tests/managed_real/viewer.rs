@@ -52,12 +52,12 @@ async fn a_viewer_learns_once_which_permission_is_missing() {
         ("guard status", list),
     ] {
         let done = run(words).await;
-        let said = text(&done.stdout) + &text(&done.stderr);
-        assert_eq!(done.status.code(), Some(1), "{words}: {said}");
-        let errors: Vec<&str> = said.lines().filter(|line| line.contains("Forbidden")).collect();
-        assert!(errors.len() == 1 && errors[0].contains(right), "{words}: {said}");
+        let message = text(&done.stdout) + &text(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{words}: {message}");
+        let errors: Vec<&str> = message.lines().filter(|line| line.contains("Forbidden")).collect();
+        assert!(errors.len() == 1 && errors[0].contains(right), "{words}: {message}");
         for claim in ["not evicted", "stays", "No pods are counting down", "does not exist", "0 evicted"] {
-            assert!(!said.contains(claim), "{words}: {said}");
+            assert!(!message.contains(claim), "{words}: {message}");
         }
     }
     let explained = run("explain pod/a-0 -o json").await;

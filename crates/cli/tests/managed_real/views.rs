@@ -21,9 +21,9 @@ const LATE_MAX: SignedDuration = SignedDuration::from_secs(3);
 
 /// The result of a command as JSON; remarks follow it on standard error.
 async fn object(stage: &Stage, words: &[&str]) -> Value {
-    let (_, said) = stage.command(&[words, &["-o", "json"]].concat()).await;
-    let first = serde_json::Deserializer::from_str(&said).into_iter().next();
-    first.and_then(Result::ok).unwrap_or_else(|| panic!("{words:?}: {said}"))
+    let (_, message) = stage.command(&[words, &["-o", "json"]].concat()).await;
+    let first = serde_json::Deserializer::from_str(&message).into_iter().next();
+    first.and_then(Result::ok).unwrap_or_else(|| panic!("{words:?}: {message}"))
 }
 
 /// The deadlines in a list, by the names of pods.
@@ -136,10 +136,10 @@ async fn every_view_names_the_time_at_which_a_pod_leaves() {
             fixture.create(&stage.admin).await.unwrap();
         }
     }
-    let (code, said) = stage.command(&["guard", "on", "default", "--ceiling", "600s"]).await;
-    assert_eq!(code, Some(0), "{said}");
-    let (code, said) = stage.command(&["hold", "b", "--for", "1h", "--reason", "a new switch"]).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = stage.command(&["guard", "on", "default", "--ceiling", "600s"]).await;
+    assert_eq!(code, Some(0), "{message}");
+    let (code, message) = stage.command(&["hold", "b", "--for", "1h", "--reason", "a new switch"]).await;
+    assert_eq!(code, Some(0), "{message}");
     stage.silence("a").await;
     stage.silence("b").await;
     set_taints(&stage.admin, "c", &[json!({"key": MAINTENANCE, "effect": "NoExecute"})]).await.unwrap();
@@ -186,8 +186,8 @@ async fn every_view_names_the_time_at_which_a_pod_leaves() {
 
     // Released, they count from then.
     assert_eq!(stage.on("b").await.iter().map(name).collect::<Vec<_>>(), ["b-0", "b-1"]);
-    let (code, said) = stage.command(&["release", "b"]).await;
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = stage.command(&["release", "b"]).await;
+    assert_eq!(code, Some(0), "{message}");
     let list = object(&stage, &["pending", "-A"]).await;
     let released = deadlines(&list["items"]);
     assert_eq!(released.len(), 2);

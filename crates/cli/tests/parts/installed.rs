@@ -1,6 +1,6 @@
 //! Runs what `taintward install` creates: processes with the flags and permissions of its Deployments.
 
-use crate::cli::patience::eventually;
+use crate::cli::timeout::eventually;
 use crate::parts::place::Place;
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -52,26 +52,26 @@ struct Hands<'p> {
 }
 
 impl Hands<'_> {
-    fn asked(&self, words: &[&str]) -> Output {
+    fn requested(&self, words: &[&str]) -> Output {
         let mut command = Command::new(self.kubectl);
         command.args(words).env("KUBECONFIG", &self.place.kubeconfig).env("HOME", &self.place.folder);
         command.stdin(Stdio::null()).output().unwrap()
     }
 
-    fn told(&self, words: &[&str]) -> String {
-        let done = self.asked(words);
+    fn reported(&self, words: &[&str]) -> String {
+        let done = self.requested(words);
         assert!(done.status.success(), "kubectl {words:?}: {}", String::from_utf8_lossy(&done.stderr));
         String::from_utf8(done.stdout).unwrap()
     }
 
     fn json(&self, words: &[&str]) -> Value {
-        serde_json::from_str(&self.told(&[words, &["-o", "json"]].concat())).unwrap()
+        serde_json::from_str(&self.reported(&[words, &["-o", "json"]].concat())).unwrap()
     }
 
     /// The kubeconfig of a Deployment's account.
     fn kubeconfig_of(&self, account: &str) -> PathBuf {
         let mut config = self.json(&["config", "view", "--raw", "--minify", "--flatten"]);
-        let token = self.told(&["create", "token", account, "-n", NAMESPACE]);
+        let token = self.reported(&["create", "token", account, "-n", NAMESPACE]);
         config["users"][0]["user"] = json!({"token": token.trim()});
         let file = self.place.folder.join(format!("{account}.kubeconfig"));
         fs::write(&file, config.to_string()).unwrap();
@@ -112,13 +112,13 @@ impl Hands<'_> {
                 let url = format!("https://127.0.0.1:{port}{path}");
                 edits.push(json!({"op": "replace", "path": place, "value": {"url": url}}));
             }
-            self.told(&["patch", kind, "taintward", "--type=json", "-p", &json!(edits).to_string()]);
+            self.reported(&["patch", kind, "taintward", "--type=json", "-p", &json!(edits).to_string()]);
         }
     }
 
     fn is_asked(&self) -> bool {
         let seconds = "jsonpath={.spec.tolerations[0].tolerationSeconds}";
-        let asked = ["run", "probe", "--image=x", "--annotations=taintward.io/not-ready-seconds=7"];
-        self.asked(&[&asked[..], &["--dry-run=server", "-o", seconds]].concat()).stdout == b"7"
+        let requested = ["run", "probe", "--image=x", "--annotations=taintward.io/not-ready-seconds=7"];
+        self.requested(&[&requested[..], &["--dry-run=server", "-o", seconds]].concat()).stdout == b"7"
     }
 }

@@ -54,7 +54,7 @@ const USUAL: [Usual; 7] = [
 /// The classification of the logs.
 pub(crate) struct Judged {
     /// Each kind of line above level info, with its count.
-    pub(crate) told: String,
+    pub(crate) reported: String,
     /// The lines that no real server causes, the first of each kind.
     pub(crate) unusual: Vec<String>,
 }
@@ -82,7 +82,7 @@ fn kind(line: &Line<'_>) -> String {
 }
 
 pub(crate) fn judge(logs: &[(&str, String)]) -> Judged {
-    let mut judged = Judged { told: String::new(), unusual: Vec::new() };
+    let mut judged = Judged { reported: String::new(), unusual: Vec::new() };
     for (program, log) in logs {
         let lines: Vec<(&str, Line<'_>)> =
             log.lines().filter_map(|line| Some((line, parse(line)?))).collect();
@@ -96,9 +96,9 @@ pub(crate) fn judge(logs: &[(&str, String)]) -> Judged {
                 judged.unusual.push(format!("{program}: {text}"));
             }
         }
-        let _ = writeln!(judged.told, "{program}: {} lines", lines.len());
+        let _ = writeln!(judged.reported, "{program}: {} lines", lines.len());
         for (kind, count) in kinds {
-            let _ = writeln!(judged.told, "  {count:>5} {kind}");
+            let _ = writeln!(judged.reported, "  {count:>5} {kind}");
         }
     }
     judged

@@ -6,12 +6,12 @@ use std::time::Duration;
 use taintward_envtest::{TestApi, TestApiError, wait};
 
 /// On a busy machine, everything arrives within this if it arrives at all.
-const PATIENCE: Duration = Duration::from_secs(120);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Repeats a check until it returns `Some`.
 pub(crate) async fn until<T>(what: &str, question: impl AsyncFn() -> Result<Option<T>, TestApiError>) -> T {
-    match wait::until(what, PATIENCE, async || Ok(question().await?)).await {
-        Ok(answer) => answer,
+    match wait::until(what, STARTUP_TIMEOUT, async || Ok(question().await?)).await {
+        Ok(response) => response,
         Err(error) => panic!("{error:#}"),
     }
 }
@@ -56,10 +56,10 @@ impl Look<'_> {
     pub(crate) async fn available(&self, name: &str, wanted: usize) {
         until(&format!("{wanted} pods of {name}"), async || {
             let deployment = self.api.get(&self.apps("deployments", name)).await?;
-            let said = settled(&deployment, ["replicas", "updatedReplicas", "availableReplicas"], wanted);
+            let message = settled(&deployment, ["replicas", "updatedReplicas", "availableReplicas"], wanted);
             let pods = self.pods(name).await?;
             let running = pods.iter().filter(|pod| is_ready(pod) && !node_of(pod).is_empty()).count();
-            Ok((said && running == wanted && pods.len() == wanted).then_some(()))
+            Ok((message && running == wanted && pods.len() == wanted).then_some(()))
         })
         .await;
     }

@@ -21,16 +21,16 @@ const BORNE: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     pub(crate) granted: usize,
-    pub(crate) refused: usize,
+    pub(crate) rejected: usize,
 }
 
 /// Runs one round in its own namespace, with nodes in turn.
-pub(crate) async fn round(place: &Place, number: usize, answers: &mut Answers) {
+pub(crate) async fn round(place: &Place, number: usize, responses: &mut Answers) {
     let namespace = format!("round-{number}");
     let look = Look { api: &place.api, namespace: &namespace };
     furnish(&look, place.nodes.len()).await;
     scale_and_roll(&look, place.nodes.len()).await;
-    evict(&look, answers).await;
+    evict(&look, responses).await;
     cordon(&look, &place.nodes[number % place.nodes.len()]).await;
     taint(&look).await;
     take_down(&look).await;
@@ -124,35 +124,35 @@ async fn scale_and_roll(look: &Look<'_>, nodes: usize) {
 }
 
 /// Requests an eviction. Returns whether it was granted; the only valid rejection is the budget's.
-async fn ask(look: &Look<'_>, pod: &Value) -> bool {
+async fn request(look: &Look<'_>, pod: &Value) -> bool {
     let name = name_of(pod);
     let eviction = json!({
         "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": look.namespace},
     });
     match look.api.create(&look.core("pods", &format!("{name}/eviction")), &eviction).await {
         Ok(_) => true,
-        Err(TestApiError::Refused { code: 429, .. }) => false,
+        Err(TestApiError::Rejected { code: 429, .. }) => false,
         Err(error) => panic!("evicting {name}: {error}"),
     }
 }
 
 /// A budget that allows no disruption keeps all pods; one that keeps four keeps four, however many evictions are
 /// requested at the same time.
-async fn evict(look: &Look<'_>, answers: &mut Answers) {
+async fn evict(look: &Look<'_>, responses: &mut Answers) {
     let pods = look.pods("web").await.unwrap();
-    let asked = join_all(pods.iter().map(|pod| ask(look, pod))).await;
-    assert!(!asked.contains(&true), "the budget allows no eviction");
+    let requested = join_all(pods.iter().map(|pod| request(look, pod))).await;
+    assert!(!requested.contains(&true), "the budget allows no eviction");
     assert_eq!(uids(&look.pods("web").await.unwrap()), uids(&pods));
-    answers.refused += asked.len();
+    responses.rejected += requested.len();
 
     let four = json!({"spec": {"maxUnavailable": null, "minAvailable": KEPT}});
     change(look, &look.budget("web"), four).await;
     look.allowed("web", u64::try_from(WEB - KEPT).unwrap()).await;
-    let asked = join_all(pods.iter().map(|pod| ask(look, pod))).await;
-    let granted = asked.iter().filter(|granted| **granted).count();
+    let requested = join_all(pods.iter().map(|pod| request(look, pod))).await;
+    let granted = requested.iter().filter(|granted| **granted).count();
     assert!(granted > 0, "the budget allows some evictions");
-    answers.granted += granted;
-    answers.refused += asked.len() - granted;
+    responses.granted += granted;
+    responses.rejected += requested.len() - granted;
     until("those that were evicted to be replaced", async || {
         let pods = look.pods("web").await?;
         let ready = pods.iter().filter(|pod| is_ready(pod)).count();

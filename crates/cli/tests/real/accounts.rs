@@ -27,8 +27,8 @@ pub(crate) async fn account(cluster: &Cluster, name: &str, rules: Value) -> Othe
         "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "kube-system"}],
     });
     admin.create(&format!("{RBAC}/clusterrolebindings"), &binding).await.unwrap();
-    let asked = json!({"spec": {"expirationSeconds": 3600}});
-    let token = admin.create(&format!("{ACCOUNTS}/{name}/token"), &asked).await.unwrap();
+    let requested = json!({"spec": {"expirationSeconds": 3600}});
+    let token = admin.create(&format!("{ACCOUNTS}/{name}/token"), &requested).await.unwrap();
     let token = token["status"]["token"].as_str().unwrap();
     let text = format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: c\n\

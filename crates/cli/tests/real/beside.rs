@@ -36,14 +36,14 @@ pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
     assert_eq!(taintward.metric(SEEN), 0.0, "there is no other controller yet");
     let original = cluster.taint_eviction().await.unwrap();
     let mut evicted = 0;
-    while taintward.said(TOLD).is_empty() {
+    while taintward.message(TOLD).is_empty() {
         assert!(evicted < 240, "240 evictions alongside kube-controller-manager, and no log line");
         evict_one(&scene, &format!("both-{evicted}")).await;
         evicted += 1;
     }
     println!("noticed after {evicted} evictions");
-    let [said] = &taintward.said(TOLD)[..] else { panic!("logged repeatedly") };
-    assert!(said.to_string().contains("-taint-eviction-controller"), "without a remedy: {said}");
+    let [message] = &taintward.message(TOLD)[..] else { panic!("logged repeatedly") };
+    assert!(message.to_string().contains("-taint-eviction-controller"), "without a remedy: {message}");
     assert!(taintward.metric(SEEN) > 0.0);
     drop(original);
     Terms { marks: false, ..Terms::default() }

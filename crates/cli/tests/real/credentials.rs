@@ -44,9 +44,9 @@ async fn token(scene: &Scene<'_>, name: &str) -> String {
     let secret = json!({"metadata": {"name": name}});
     let secret = scene.admin.create(secrets, &secret).await.unwrap();
     let bound = json!({"kind": "Secret", "apiVersion": "v1", "name": name, "uid": secret["metadata"]["uid"]});
-    let asked = json!({"spec": {"expirationSeconds": 3600, "boundObjectRef": bound}});
+    let requested = json!({"spec": {"expirationSeconds": 3600, "boundObjectRef": bound}});
     let path = "/api/v1/namespaces/kube-system/serviceaccounts/taintward/token";
-    let given = scene.admin.create(path, &asked).await.unwrap();
+    let given = scene.admin.create(path, &requested).await.unwrap();
     given["status"]["token"].as_str().unwrap().to_owned()
 }
 
@@ -85,9 +85,13 @@ async fn started(cluster: &Cluster, kubeconfig: &std::path::Path) -> Taintward {
 
 /// Waits until it is rejected.
 async fn is_refused(taintward: &Taintward) {
-    wait::until("a 401", BELIEVED, async || Ok((!taintward.said("Unauthorized").is_empty()).then_some(())))
-        .await
-        .unwrap();
+    wait::until(
+        "a 401",
+        BELIEVED,
+        async || Ok((!taintward.message("Unauthorized").is_empty()).then_some(())),
+    )
+    .await
+    .unwrap();
 }
 
 /// A client certificate that expired twenty seconds ago is replaced on disk.
@@ -138,7 +142,7 @@ pub(crate) async fn a_revoked_token_whose_file_is_replaced_is_used(
         scene.stays_until(&long, Timestamp::now()).await;
         sleep(3.0).await;
     }
-    assert!(taintward.said("Unauthorized").is_empty(), "it was replaced in time");
+    assert!(taintward.message("Unauthorized").is_empty(), "it was replaced in time");
     // Revoked first.
     revoke(&scene, "second").await;
     sleep(11.0).await;
@@ -194,7 +198,7 @@ date +%s.%N >> answers
         sleep_until(began + seconds(f64::from(round + 1) * 5.0)).await;
     }
     assert!((3..=4).contains(&lines("runs")), "renewed when three quarters are over: {}", lines("runs"));
-    assert!(taintward.said("Unauthorized").is_empty());
+    assert!(taintward.message("Unauthorized").is_empty());
 
     // Valid for long by its own statement, and revoked.
     replace(cluster, "seconds", "3600");

@@ -38,8 +38,8 @@ async fn deny_deletions(scene: &Scene<'_>) {
     scene.pod(pod("keep-probe", "").with("/metadata", "labels", json!({"keep": "yes"}))).await;
     wait::until("the policy to count", Duration::from_secs(30), async || {
         let dry = json!({"dryRun": ["All"]});
-        let asked = scene.admin.delete("/api/v1/namespaces/default/pods/keep-probe", &dry).await;
-        Ok(asked.is_err().then_some(()))
+        let requested = scene.admin.delete("/api/v1/namespaces/default/pods/keep-probe", &dry).await;
+        Ok(requested.is_err().then_some(()))
     })
     .await
     .unwrap();
@@ -89,7 +89,7 @@ pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, 
 
     sleep(5.0).await;
     assert!(taintward.metric("taintward_retrying_pods") >= 51.0);
-    assert!(!taintward.said("this pod is kept").is_empty());
+    assert!(!taintward.message("this pod is kept").is_empty());
     assert_eq!(witness.deleted(&a_while.uid), None);
     let lifted = Done::during(async {
         let patch = r#"{"metadata":{"labels":{"keep":null}}}"#;
@@ -130,11 +130,11 @@ pub(crate) async fn a_restored_permission_is_used(cluster: &mut Cluster, witness
     let pod = scene.pod(pod("right", "right")).await;
     let ours = cluster.api(Account::Taintward).await.unwrap();
     access::revoke(&scene.admin, "delete", "pods").await.unwrap();
-    let refused = async || {
+    let rejected = async || {
         let code = delete_pod(&ours, "none").await.unwrap_err().code();
         Ok((code == Some(403)).then_some(()))
     };
-    wait::until("the permission to be removed", Duration::from_secs(10), refused).await.unwrap();
+    wait::until("the permission to be removed", Duration::from_secs(10), rejected).await.unwrap();
     scene.taint("right", &[no_execute("right", "v")]).await;
     taintward.says(r#"grant the verb delete on pods in API group \"\""#).await;
     sleep(3.0).await;

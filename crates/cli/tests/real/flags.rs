@@ -39,10 +39,10 @@ pub(crate) async fn observe_writes_nothing(cluster: &mut Cluster, witness: &Witn
     counts("taintward_pending_pods", 0.0).await;
     assert_eq!(taintward.metric("leader_election_master_status"), 0.0);
     assert_eq!(taintward.stop().code(), Some(0));
-    let asked = witness.all(|entry| entry.user == observer.user);
-    assert!(asked.iter().any(|entry| entry.verb == "watch" && entry.resource == "pods"));
+    let requested = witness.all(|entry| entry.user == observer.user);
+    assert!(requested.iter().any(|entry| entry.verb == "watch" && entry.resource == "pods"));
     let bad = |entry: &&AuditEntry| entry.is_write() || (entry.code >= 400 && !entry.is_refused_stream());
-    let bad: Vec<_> = asked.iter().filter(bad).collect();
+    let bad: Vec<_> = requested.iter().filter(bad).collect();
     assert!(bad.is_empty(), "{bad:?}");
     assert!(witness.all(is_ours).is_empty());
     Terms::default()
@@ -151,11 +151,11 @@ pub(crate) async fn stamping_without_permission_warns_once(
         sleep(0.5).await;
         assert_eq!(times_added(&scene, &name).await, [("stamp".into(), None)]);
     }
-    let refused = witness.ours(|entry| entry.resource == "nodes" && entry.is_write());
+    let rejected = witness.ours(|entry| entry.resource == "nodes" && entry.is_write());
     // The permission may be granted at any time: it is tried again after a second, and then more and more rarely.
-    assert!((1..=3).contains(&refused.len()), "{refused:?}");
-    assert!(refused.iter().all(|entry| entry.code == 403), "{refused:?}");
-    let warnings = taintward.said("cannot stamp taints, because the permission is missing");
+    assert!((1..=3).contains(&rejected.len()), "{rejected:?}");
+    assert!(rejected.iter().all(|entry| entry.code == 403), "{rejected:?}");
+    let warnings = taintward.message("cannot stamp taints, because the permission is missing");
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert_eq!(warnings[0]["level"], "warning");
     Terms { stamps: true, forbidden: true, ..Terms::default() }
@@ -239,7 +239,7 @@ async fn add(scene: &Scene<'_>, key: &str) {
         node["metadata"]["labels"][key] = "here".into();
         match scene.admin.replace(PATH, &node).await {
             Ok(_) => return,
-            Err(TestApiError::Refused { code: 409, .. }) => sleep(0.01).await,
+            Err(TestApiError::Rejected { code: 409, .. }) => sleep(0.01).await,
             Err(error) => panic!("{error}"),
         }
     }

@@ -57,22 +57,22 @@ impl Side<'_> {
 
 /// The usual lengths, or those from the environment.
 fn lengths(usual: &[u64]) -> Vec<u64> {
-    let asked = std::env::var("TAINTWARD_OUTAGES").unwrap_or_default();
-    let asked: Vec<u64> = asked.split(',').filter_map(|length| length.trim().parse().ok()).collect();
-    if asked.is_empty() { usual.to_vec() } else { asked }
+    let requested = std::env::var("TAINTWARD_OUTAGES").unwrap_or_default();
+    let requested: Vec<u64> = requested.split(',').filter_map(|length| length.trim().parse().ok()).collect();
+    if requested.is_empty() { usual.to_vec() } else { requested }
 }
 
 /// Checks that it stays alive; that it is ready until `TOLD_MAX` at the latest, and then not, with the reason.
 async fn away(taintward: &Taintward, seconds: u64) {
-    let (began, mut told) = (Instant::now(), None);
+    let (began, mut reported) = (Instant::now(), None);
     while began.elapsed() < Duration::from_secs(seconds) {
         assert_eq!(taintward.get("/livez").map(|(status, _)| status), Some(200), "{:?}", began.elapsed());
         if let Some((500, why)) = taintward.get("/readyz") {
-            told.get_or_insert_with(|| (began.elapsed(), why));
+            reported.get_or_insert_with(|| (began.elapsed(), why));
         }
         sleep(0.25).await;
     }
-    match told {
+    match reported {
         Some((at, why)) => {
             println!("away for {seconds} s: /readyz told after {:.1} s", at.as_secs_f64());
             assert!(at <= TOLD_MAX, "{at:?}");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use taintward_envtest::{Account, ChildProcess, Cluster, wait};
 
 /// On a busy machine, everything arrives within this if it arrives at all.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One process.
 pub(crate) struct Taintward {
@@ -53,7 +53,7 @@ impl Taintward {
     /// Waits until it is ready.
     pub(crate) async fn ready(&mut self) {
         let port = self.port;
-        wait::until("taintward to be ready", PATIENCE, async || {
+        wait::until("taintward to be ready", STARTUP_TIMEOUT, async || {
             self.program.expect_running()?;
             Ok(get(port, "/readyz").filter(|(status, _)| *status == 200))
         })
@@ -63,7 +63,7 @@ impl Taintward {
 
     /// Waits until it leads.
     pub(crate) async fn leads(&self) {
-        wait::until("taintward to lead", PATIENCE, async || Ok(self.is_leading().then_some(())))
+        wait::until("taintward to lead", STARTUP_TIMEOUT, async || Ok(self.is_leading().then_some(())))
             .await
             .unwrap();
     }
@@ -104,14 +104,14 @@ impl Taintward {
     }
 
     /// The records that contain these words.
-    pub(crate) fn said(&self, words: &str) -> Vec<Value> {
+    pub(crate) fn message(&self, words: &str) -> Vec<Value> {
         self.log().into_iter().filter(|record| record.to_string().contains(words)).collect()
     }
 
     /// Waits until the log contains these words.
     pub(crate) async fn says(&self, words: &str) {
-        let said = async || Ok((!self.said(words).is_empty()).then_some(()));
-        wait::until(&format!("the log to say {words:?}"), PATIENCE, said).await.unwrap();
+        let message = async || Ok((!self.message(words).is_empty()).then_some(()));
+        wait::until(&format!("the log to say {words:?}"), STARTUP_TIMEOUT, message).await.unwrap();
     }
 
     pub(crate) fn program(&self) -> &ChildProcess {
@@ -130,7 +130,7 @@ impl Taintward {
 
     /// Waits until it has ended by itself.
     pub(crate) async fn ended(&mut self) -> ExitStatus {
-        wait::until("taintward to end", PATIENCE, async || Ok(self.program.ended())).await.unwrap()
+        wait::until("taintward to end", STARTUP_TIMEOUT, async || Ok(self.program.ended())).await.unwrap()
     }
 }
 
@@ -146,8 +146,8 @@ fn get(port: u16, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).ok()?;
+    let (head, body) = response.split_once("\r\n\r\n")?;
     Some((head.split(' ').nth(1)?.parse().ok()?, body.into()))
 }

@@ -1,6 +1,6 @@
 //! Tests that countdowns survive `kill -9`, SIGTERM and a change of leader (D1, L3, L8, S4).
 
-use super::program::{PATIENCE, Taintward};
+use super::program::{STARTUP_TIMEOUT, Taintward};
 use super::stage::{Done, LATE_MAX, Scene, Subject, Terms, seconds, sleep, sleep_until};
 use super::witness::Witness;
 use jiff::Timestamp;
@@ -174,10 +174,10 @@ pub(crate) async fn sigterm_hands_over(cluster: &mut Cluster, witness: &Witness)
     let holder = |lease: &Value| lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
     let first = holder(&scene.admin.get(LEASE).await.unwrap());
     assert!(!first.is_empty());
-    let asked = Timestamp::now();
+    let requested = Timestamp::now();
     assert_eq!(leader.stop().code(), Some(0));
     let ended = Timestamp::now();
-    assert!(ended < asked + seconds(5.0));
+    assert!(ended < requested + seconds(5.0));
     let released = witness.ours(|entry| {
         entry.resource == "leases" && entry.verb == "update" && holder(&entry.request).is_empty()
     });
@@ -191,7 +191,7 @@ pub(crate) async fn sigterm_hands_over(cluster: &mut Cluster, witness: &Witness)
 
     // There is no other replica: it ends as well, and releases the lease.
     assert_eq!(follower.stop().code(), Some(0));
-    wait::until("the lease to be free", PATIENCE, async || {
+    wait::until("the lease to be free", STARTUP_TIMEOUT, async || {
         Ok(holder(&scene.admin.get(LEASE).await?).is_empty().then_some(()))
     })
     .await

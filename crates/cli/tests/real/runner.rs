@@ -103,14 +103,14 @@ pub(crate) fn run(mut groups: Vec<Group>) -> ExitCode {
         groups.iter().flat_map(Group::names).for_each(|name| println!("{name}: test"));
         return ExitCode::SUCCESS;
     }
-    let asked = groups.iter().flat_map(Group::names).count();
+    let requested = groups.iter().flat_map(Group::names).count();
     groups.retain(|group| !group.kwok || kwok_is_there(group));
     let names: Vec<String> = groups.iter().flat_map(Group::names).collect();
-    let skipped = asked - names.len();
+    let skipped = requested - names.len();
     println!("\nrunning {} scenarios against a real API server", names.len());
     let tools: Vec<Option<Binaries>> = names.iter().map(|name| binaries::for_test(name)).collect();
     let Some(tools) = tools.into_iter().next().flatten() else {
-        println!("\ntest result: ok. 0 passed; 0 failed; {asked} skipped\n");
+        println!("\ntest result: ok. 0 passed; 0 failed; {requested} skipped\n");
         return ExitCode::SUCCESS;
     };
     let (began, ended) = (Instant::now(), Mutex::new(Vec::new()));

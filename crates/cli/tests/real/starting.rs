@@ -1,7 +1,7 @@
 //! Tests failures at start: a clear message and exit code, or a visible wait.
 
 use super::accounts::{account, leading_to};
-use super::program::{PATIENCE, Taintward, free_port};
+use super::program::{STARTUP_TIMEOUT, Taintward, free_port};
 use super::proxy::Proxy;
 use super::stage::{Scene, sleep};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ pub(crate) async fn an_unreachable_server_is_waited_for(scene: &Scene<'_>) {
     let (_, why) = taintward.get("/readyz").unwrap();
     assert!(why.contains("not"), "{why}");
     sleep(4.0).await;
-    let waits = taintward.said("waiting for the API server").len();
+    let waits = taintward.message("waiting for the API server").len();
     assert!((2..=3).contains(&waits), "logged at each try, every 3 s: {waits}");
 
     let _proxy = Proxy::on(port, scene.cluster.port(0));
@@ -110,8 +110,8 @@ pub(crate) async fn a_missing_permission_is_named_with_its_rule(scene: &Scene<'_
         r#"may not create events; add to its ClusterRole: {apiGroups: ["events.k8s.io"]"#,
         r#"may not update leases in namespace kube-system; add to its Role: {apiGroups: ["coordination.k8s.io"], "#,
     ] {
-        let said = async || Ok(names(&enforcing.log(), rule).then_some(()));
-        wait::until(rule, PATIENCE, said).await.unwrap();
+        let message = async || Ok(names(&enforcing.log(), rule).then_some(()));
+        wait::until(rule, STARTUP_TIMEOUT, message).await.unwrap();
     }
     assert!(!names(&enforcing.log(), "may not patch nodes"), "it is not needed");
     assert_eq!(status(&enforcing, "/readyz"), Some(500));

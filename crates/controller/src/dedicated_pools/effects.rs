@@ -51,7 +51,7 @@ const fn kind(effect: &PoolEffect) -> Option<Kind> {
         | PoolEffect::RemoveGuardLabel(_) => Kind::HoldPool,
         PoolEffect::UpdateStatus { .. } | PoolEffect::PruneStatus(_) => Kind::TellPool,
         PoolEffect::ReconcileNode { .. } => Kind::Dedicate,
-        PoolEffect::EvictPod { .. } => Kind::EvictTrespasser,
+        PoolEffect::EvictPod { .. } => Kind::EvictUnauthorizedPod,
         PoolEffect::WriteGuard(_) => Kind::GuardPools,
         PoolEffect::ProbeGuard => return None,
     })
@@ -128,7 +128,7 @@ impl PoolRequestContext {
                         plan.is_unauthorized(pool, &node.node, &pod, &self.exemptions)
                     })
                 };
-                api.evict_trespasser(pod, pool, is_still).await?;
+                api.evict_unauthorized_pod(pod, pool, is_still).await?;
                 Ok(PoolResponse::Evicted)
             }
             PoolEffect::WriteGuard(guard) => Ok(PoolResponse::Guard(api.write_pool_guard(guard).await?)),

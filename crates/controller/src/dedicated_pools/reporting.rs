@@ -82,8 +82,8 @@ fn ready_changed(
 }
 
 /// Records that the API server has accepted the eviction of a pod that does not belong to the pool.
-fn evicted(recorder: &mut EventRecorder, pool: &str, trespasser: &UnauthorizedPod, at: Wall) {
-    let UnauthorizedPod { uid, pod, node } = trespasser;
+fn evicted(recorder: &mut EventRecorder, pool: &str, unauthorized: &UnauthorizedPod, at: Wall) {
+    let UnauthorizedPod { uid, pod, node } = unauthorized;
     let (namespace, name) = (pod.namespace(), pod.name());
     tracing::info!(namespace, name, %uid, node = node.as_str(), pool, "pod evicted from a dedicated pool");
     recorder.record(Event {

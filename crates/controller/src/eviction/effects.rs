@@ -42,7 +42,7 @@ fn label(effect: &EvictionEffect) -> RequestLabel {
         EvictionEffect::DeletePod { pod, name, .. } => (Some(Kind::Delete), name.to_string(), Some(pod)),
         EvictionEffect::ReadPod { pod, name } => (None, name.to_string(), Some(pod)),
         EvictionEffect::ClearDisruptionTarget { pod, name } => {
-            (Some(Kind::Unmark), name.to_string(), Some(pod))
+            (Some(Kind::ClearMark), name.to_string(), Some(pod))
         }
     };
     RequestLabel { kind, object, pod: pod.cloned() }
@@ -82,9 +82,9 @@ async fn execute(
             (EvictionInput::Deleted { pod, result }, error)
         }
         EvictionEffect::ReadPod { pod, name } => {
-            let looked = api.clone().with_timeouts(RequestTimeouts::CONFIRMING).read_pod(&name).await;
-            let half_deleted = looked.as_ref().is_ok_and(|(_, half_deleted)| *half_deleted);
-            let (result, error) = split_error(looked.map(|(reading, _)| in_scope_pod(reading, scope)));
+            let read = api.clone().with_timeouts(RequestTimeouts::CONFIRMING).read_pod(&name).await;
+            let half_deleted = read.as_ref().is_ok_and(|(_, half_deleted)| *half_deleted);
+            let (result, error) = split_error(read.map(|(reading, _)| in_scope_pod(reading, scope)));
             (EvictionInput::PodRead { pod, result, half_deleted }, error)
         }
         EvictionEffect::ClearDisruptionTarget { pod, name } => {

@@ -123,15 +123,15 @@ mod tests {
             "Marking for deletion Pod shop/web-0: node n1 has taint k=v:NoExecute since 2027-01-15T07:59:00Z \
              (at the latest; by its timeAdded), and the pod does not tolerate it"
         );
-        let late =
+        let is_late =
             EvictionReason { counts_from: Mono::from_secs(41), ..grounds(Some((2, Span::from_secs(60)))) };
         assert_eq!(
-            evicted(&node, &late, NOW),
+            evicted(&node, &is_late, NOW),
             "Marking for deletion Pod shop/web-0: node n1 has taint k=v:NoExecute since 2027-01-15T07:59:00Z \
              (at the latest; by its timeAdded), pod there since 2027-01-15T07:59:01Z, tolerated for 1m0s (toleration 2) until \
              2027-01-15T08:00:00Z"
         );
-        let held = EvictionReason { held: Span::from_secs(90), ..late.clone() };
+        let held = EvictionReason { held: Span::from_secs(90), ..is_late.clone() };
         assert!(
             evicted(&node, &held, NOW)
                 .ends_with("1m0s (toleration 2), held for 1m30s until 2027-01-15T08:00:00Z")

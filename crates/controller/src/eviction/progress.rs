@@ -1,7 +1,7 @@
 //! Tells whether evictions get on: the readiness check `evictions`.
 //!
 //! - Invariant: only a process that may write, and has pods to evict, can fail the check; one success resets it. A
-//!   refused deletion alone does not fail it: deletions of other pods may succeed meanwhile.
+//!   rejected deletion alone does not fail it: deletions of other pods may succeed meanwhile.
 //! - See `taintward_core::eviction::EvictionStall` for what counts as success.
 
 use crate::effect_executor::EffectResult;
@@ -65,7 +65,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Publishes what the engine knows. While reads succeed, refused writes are about single pods.
+    /// Publishes what the engine knows. While reads succeed, rejected writes are about single pods.
     pub(super) fn publish(&mut self, stall: Option<EvictionStall>, now: Mono) {
         let has_read = |stall: &EvictionStall| self.read_failed.is_some_and(|at| at >= stall.since);
         let stalled = stall.filter(has_read).map(|stall| {

@@ -91,7 +91,7 @@ impl<'a> EvictionReport<'a> {
             due,
             confirmed: grounds.confirmed,
             sent: grounds.decided,
-            answered: now.mono,
+            on_response: now.mono,
         });
         let (waited, worked) = (grounds.decided.since(due), now.mono.since(grounds.decided));
         self.context.metrics.queues.handled(Queue::Pod, waited, worked);

@@ -45,9 +45,9 @@ impl Stage {
     fn new(lead_for: Option<Span>) -> Self {
         let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
         let (requests, turns): (Arc<AtomicU64>, Arc<AtomicU64>) = Default::default();
-        let asked = Arc::clone(&requests);
+        let requested = Arc::clone(&requests);
         let silent = tower::service_fn(move |_: Request<Body>| {
-            asked.fetch_add(1, Ordering::Relaxed);
+            requested.fetch_add(1, Ordering::Relaxed);
             std::future::pending::<Result<Response<Body>, Infallible>>()
         });
         let (reading, turned) = (clock.clone(), Arc::clone(&turns));
@@ -277,8 +277,8 @@ async fn a_taint_that_evicts_pods_is_one_line_of_the_leader() {
     };
     let all = lines(WritePermission::Always, brief);
     assert_eq!(all.len(), 1, "{all:?}");
-    let said = r#"node="n" taints="k:NoExecute" due=0 counting=1000 first="2027-01-15T08:05:00Z" last="2027-01-15T08:05:00Z" staying=0"#;
-    assert!(all[0].ends_with(said), "{all:?}");
+    let message = r#"node="n" taints="k:NoExecute" due=0 counting=1000 first="2027-01-15T08:05:00Z" last="2027-01-15T08:05:00Z" staying=0"#;
+    assert!(all[0].ends_with(message), "{all:?}");
     let now = lines(WritePermission::Always, "");
     assert!(
         now.len() == 1 && now[0].ends_with(r#"taints="k:NoExecute" due=1000 counting=0 staying=0"#),

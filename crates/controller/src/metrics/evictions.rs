@@ -29,7 +29,7 @@ pub struct DeletionTimes {
     /// When the DELETE was sent.
     pub sent: Mono,
     /// When it was answered.
-    pub answered: Mono,
+    pub on_response: Mono,
 }
 
 /// What the engine holds.
@@ -126,8 +126,8 @@ impl EvictionMetrics {
     /// A pod was deleted (TE-37, TE-38; D9: the duration is in seconds).
     pub fn deleted(&self, deletion: DeletionTimes) {
         self.deletions.inc();
-        self.duration.observe(deletion.answered.since(deletion.due).as_secs_f64());
-        self.decision_age.observe(deletion.answered.since(deletion.confirmed).as_secs_f64());
+        self.duration.observe(deletion.on_response.since(deletion.due).as_secs_f64());
+        self.decision_age.observe(deletion.on_response.since(deletion.confirmed).as_secs_f64());
         self.early.raise(deletion.due.since(deletion.sent));
     }
 

@@ -95,7 +95,7 @@ closed_label! {
         /// Adding the `DisruptionTarget` condition to a pod (TE-31).
         Mark => "mark",
         /// Removing that condition (S9).
-        Unmark => "unmark",
+        ClearMark => "unmark",
         /// Deleting a pod (TE-30).
         Delete => "delete",
         /// Writing `timeAdded` to a taint (`--stamp-taints`).
@@ -117,7 +117,7 @@ closed_label! {
         /// Writing the status of a dedicated pool.
         TellPool => "tell_pool",
         /// Evicting a pod that does not belong to a dedicated pool from its node.
-        EvictTrespasser => "evict_trespasser",
+        EvictUnauthorizedPod => "evict_trespasser",
         /// Updating what the admission policy judges pods by, from pools and nodes.
         GuardPools => "guard_pools",
         /// Clearing the seconds of a pod's tolerations, restoring them, or setting others.
@@ -170,13 +170,13 @@ impl<T> From<Result<T, ApiFailure>> for Outcome {
 
 closed_label! {
     /// How a dedicated pool stands.
-    PoolStanding, "standing", {
+    PoolValidityLabel, "standing", {
         /// It does everything its spec says.
         Applied => "applied",
         /// It keeps its nodes and takes no more.
         Frozen => "frozen",
         /// It does nothing until it is corrected.
-        Refused => "refused",
+        Rejected => "refused",
         /// It is being deleted.
         Leaving => "leaving",
         /// It cannot be read (D11): its nodes stay as they are.
@@ -245,7 +245,7 @@ closed_label! {
         S413 => "413",
         /// Unsupported form.
         S415 => "415",
-        /// Refused as invalid.
+        /// Rejected as invalid.
         S422 => "422",
         /// Too many requests.
         S429 => "429",

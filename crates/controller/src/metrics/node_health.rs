@@ -153,12 +153,12 @@ impl NodeLifecycleMetrics {
     }
 
     /// A live read or a declaration took so long.
-    pub fn looked_at_one(&self, took: Span) {
+    pub fn checked_node(&self, took: Span) {
         self.one.observe(took.as_secs_f64());
     }
 
     /// Deciding took so long.
-    pub fn looked_at_all(&self, took: Span) {
+    pub fn checked_all(&self, took: Span) {
         self.all.observe(took.as_secs_f64());
     }
 

@@ -2,7 +2,7 @@
 //!
 //! - No series has the name of a pool; a pool's own counts are in its status.
 
-use super::labels::PoolStanding;
+use super::labels::PoolValidityLabel;
 use super::names;
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::dedicated_pools::DedicatedPoolStats;
@@ -11,10 +11,10 @@ use taintward_server::metrics::{ByLabel, MetricsRegistry};
 /// The group.
 #[derive(Clone, Debug)]
 pub struct PoolMetrics {
-    pools: ByLabel<PoolStanding, Gauge>,
+    pools: ByLabel<PoolValidityLabel, Gauge>,
     nodes: Gauge,
     conflicts: Gauge,
-    offenders: Gauge,
+    violations: Gauge,
     unguarded: Gauge,
     waiting: Gauge,
     retrying: Gauge,
@@ -29,7 +29,7 @@ impl PoolMetrics {
                 names::POOL_CONFLICTS,
                 "Nodes selected by a pool on which another writer's taint or label conflicts with the pool's",
             ),
-            offenders: registry
+            violations: registry
                 .gauge(names::POOL_OFFENDERS, "Pods on dedicated nodes that are not of the node's pool"),
             unguarded: registry.gauge(
                 names::POOLS_UNGUARDED,
@@ -49,18 +49,18 @@ impl PoolMetrics {
     /// How everything is.
     pub fn set(&self, sums: DedicatedPoolStats) {
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        for (standing, pools) in [
-            (PoolStanding::Applied, sums.applied),
-            (PoolStanding::Frozen, sums.frozen),
-            (PoolStanding::Refused, sums.refused),
-            (PoolStanding::Leaving, sums.leaving),
-            (PoolStanding::Unreadable, sums.undecodable),
+        for (validity, pools) in [
+            (PoolValidityLabel::Applied, sums.applied),
+            (PoolValidityLabel::Frozen, sums.frozen),
+            (PoolValidityLabel::Rejected, sums.rejected),
+            (PoolValidityLabel::Leaving, sums.leaving),
+            (PoolValidityLabel::Unreadable, sums.undecodable),
         ] {
-            self.pools.of(standing).set(number(pools));
+            self.pools.of(validity).set(number(pools));
         }
         self.nodes.set(number(sums.nodes));
         self.conflicts.set(number(sums.conflicts));
-        self.offenders.set(number(sums.offenders));
+        self.violations.set(number(sums.violations));
         self.unguarded.set(number(sums.unguarded));
         self.waiting.set(number(sums.waiting));
         self.retrying.set(number(sums.retrying));

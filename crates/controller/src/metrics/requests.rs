@@ -45,7 +45,7 @@ impl RequestMetrics {
 }
 
 impl RequestObserver for RequestMetrics {
-    fn answered(&self, method: &str, status: Option<u16>, took: Span) {
+    fn on_response(&self, method: &str, status: Option<u16>, took: Span) {
         let method = Method::of(method);
         self.total.of((Code::of(status), method)).inc();
         self.duration.of(Verb(method)).observe(took.as_secs_f64());
@@ -83,7 +83,7 @@ mod tests {
             ("PUT", Some(418)),
             ("POST", Some(599)),
         ] {
-            requests.answered(method, status, Span::from_millis(30));
+            requests.on_response(method, status, Span::from_millis(30));
         }
         requests.date_ignored(IgnoredDate::Cached);
         assert_eq!(requests.dates_ignored(), 1);

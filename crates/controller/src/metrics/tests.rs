@@ -96,7 +96,7 @@ impl Text {
 
 fn use_everything(metrics: &ControllerMetrics) {
     let (t0, t1) = (Mono::from_secs(10), Mono::from_secs(11));
-    metrics.evictions.deleted(DeletionTimes { due: t0, confirmed: t0, sent: t1, answered: t1 });
+    metrics.evictions.deleted(DeletionTimes { due: t0, confirmed: t0, sent: t1, on_response: t1 });
     metrics.evictions.census(EvictionGauges {
         pods: 3,
         nodes: 2,
@@ -117,7 +117,7 @@ fn use_everything(metrics: &ControllerMetrics) {
             metrics.watches.restarts.of((resource, restart)).inc();
         }
         metrics.watches.undecodable.of(resource).inc();
-        metrics.watches.heard(resource, t1);
+        metrics.watches.active(resource, t1);
     }
     for kind in Unknown::all() {
         metrics.watches.unknown.of(kind).inc();
@@ -153,10 +153,11 @@ fn both_forms_keep_their_rules_and_say_the_same() {
 
 #[test]
 fn the_form_follows_the_readers_wish() {
-    let wish = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1";
-    assert_eq!(Exposition::accepted(wish), Exposition::OpenMetrics);
-    for wish in ["", "*/*", "text/plain;version=0.0.4"] {
-        assert_eq!(Exposition::accepted(wish), Exposition::Prometheus);
+    let requested =
+        "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1";
+    assert_eq!(Exposition::accepted(requested), Exposition::OpenMetrics);
+    for requested in ["", "*/*", "text/plain;version=0.0.4"] {
+        assert_eq!(Exposition::accepted(requested), Exposition::Prometheus);
     }
     assert_eq!(Exposition::Prometheus.media_type(), "text/plain; version=0.0.4; charset=utf-8");
     assert!(Exposition::OpenMetrics.media_type().starts_with("application/openmetrics-text; version=1.0.0"));
@@ -166,9 +167,9 @@ fn the_form_follows_the_readers_wish() {
 fn upstreams_names_are_there_in_seconds() {
     // TE-37, TE-38, D9.
     let bench = Bench::new();
-    let [due, confirmed, sent, answered] =
+    let [due, confirmed, sent, on_response] =
         [100_000_000, 111_000_000, 112_000_000, 112_500_000].map(Mono::from_micros);
-    bench.metrics.evictions.deleted(DeletionTimes { due, confirmed, sent, answered });
+    bench.metrics.evictions.deleted(DeletionTimes { due, confirmed, sent, on_response });
     assert_eq!(bench.value("taint_eviction_controller_pod_deletions_total"), 1.0);
     let duration = "taint_eviction_controller_pod_deletion_duration_seconds";
     assert_eq!(bench.value(&format!("{duration}_sum")), 12.5);
@@ -197,8 +198,8 @@ fn a_deletion_before_its_time_shows_for_good() {
     let deletion = |due, sent| {
         let (due, sent) = (Mono::from_secs(due), Mono::from_secs(sent));
         // What counts is when it was sent, not when it was confirmed or answered.
-        let (confirmed, answered) = (sent.minus(Span::from_secs(1)), sent.plus(Span::from_secs(1)));
-        bench.metrics.evictions.deleted(DeletionTimes { due, confirmed, sent, answered });
+        let (confirmed, on_response) = (sent.minus(Span::from_secs(1)), sent.plus(Span::from_secs(1)));
+        bench.metrics.evictions.deleted(DeletionTimes { due, confirmed, sent, on_response });
     };
     deletion(10, 10);
     deletion(10, 11);
@@ -220,7 +221,7 @@ fn ages_grow_by_themselves() {
         oldest_due: Some(Mono::from_secs(90)),
         ..EvictionGauges::default()
     });
-    metrics.watches.heard(Resource::Pods, Mono::from_secs(99));
+    metrics.watches.active(Resource::Pods, Mono::from_secs(99));
     metrics.lease.leads_until(Mono::from_secs(110));
     bench.at(105);
     assert_eq!(bench.value("taintward_oldest_due_pod_seconds"), 15.0);

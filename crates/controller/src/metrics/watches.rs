@@ -14,7 +14,7 @@ use taintward_server::metrics::{ByLabel, ClosedLabel, MetricsRegistry, TimeGauge
 #[derive(Clone, Debug)]
 pub struct WatchMetrics {
     phase: ByLabel<(Resource, Phase), Gauge>,
-    last_heard: TimeGauges<Resource>,
+    last_active: TimeGauges<Resource>,
     /// Streams that had to be taken up again, by reason.
     pub restarts: ByLabel<(Resource, Restart), Counter>,
     /// Objects that could not be decoded; the pod in question is not evicted (D11).
@@ -30,7 +30,7 @@ impl WatchMetrics {
                 names::WATCH_PHASE,
                 "1 for the phase the stream of a resource is in, 0 for the others",
             ),
-            last_heard: registry.moments_since(
+            last_active: registry.moments_since(
                 names::WATCH_LAST_HEARD_AGE,
                 "Seconds since the API server last sent anything on the watch of a resource; bookmarks count",
             ),
@@ -61,8 +61,8 @@ impl WatchMetrics {
     }
 
     /// Something came in on a stream, news or not.
-    pub fn heard(&self, resource: Resource, at: Mono) {
-        if let Some(moment) = self.last_heard.of(resource) {
+    pub fn active(&self, resource: Resource, at: Mono) {
+        if let Some(moment) = self.last_active.of(resource) {
             moment.set(Some(at));
         }
     }

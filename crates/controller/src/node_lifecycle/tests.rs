@@ -40,7 +40,7 @@ impl Stage {
     }
 
     fn hears(&self) {
-        self.health.send_modify(|health| health.last_heard = Some(Instant::now()));
+        self.health.send_modify(|health| health.last_active = Some(Instant::now()));
     }
 }
 
@@ -129,42 +129,42 @@ fn s7_each_renewal_of_the_leaders_lease_is_a_proof_once() {
 
 /// A client whose API server answers every request with this code; with the number of requests.
 fn server(code: u16) -> (ApiClient, Arc<AtomicUsize>) {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&asked);
+    let requested = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&requested);
     let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
         count.fetch_add(1, Ordering::Relaxed);
         let body = http_body_util::Full::new(hyper::body::Bytes::from_static(b"{}"));
-        let answer =
+        let response =
             http::Response::builder().status(code).header("content-type", "application/json").body(body);
-        async move { Ok::<_, std::convert::Infallible>(answer.unwrap()) }
+        async move { Ok::<_, std::convert::Infallible>(response.unwrap()) }
     });
-    (ApiClient::new(kube::Client::new(service, "default"), "test"), asked)
+    (ApiClient::new(kube::Client::new(service, "default"), "test"), requested)
 }
 
 #[tokio::test(start_paused = true)]
 async fn s7_without_a_lease_the_controller_sends_a_request_and_only_a_response_is_a_proof() {
-    let (api, asked) = server(200);
+    let (api, requested) = server(200);
     let mut witness = ApiServerProbe::new(Span::from_secs(10));
     witness.start(&api, at(1));
     assert!(witness.is_in_flight());
-    let answer = witness.result().await;
-    assert_eq!(witness.on_result(answer), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(1) }));
+    let response = witness.result().await;
+    assert_eq!(witness.on_result(response), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(1) }));
     assert_eq!(witness.start_at(), Some(at(6)), "at half of the allowed gap");
     witness.start(&api, at(5));
     assert!(!witness.is_in_flight(), "too early");
     witness.start(&api, at(6));
     assert!(witness.is_in_flight());
     drop(witness.result().await);
-    assert_eq!(asked.load(Ordering::Relaxed), 2);
+    assert_eq!(requested.load(Ordering::Relaxed), 2);
 
-    let (api, asked) = server(503);
+    let (api, requested) = server(503);
     let mut witness = ApiServerProbe::new(Span::from_secs(10));
     witness.start(&api, at(1));
-    let answer = witness.result().await;
-    assert_eq!(witness.on_result(answer), None, "a refusal proves nothing");
+    let response = witness.result().await;
+    assert_eq!(witness.on_result(response), None, "a refusal proves nothing");
     witness.start(&api, Mono::from_micros(1_900_000));
     assert!(!witness.is_in_flight(), "not immediately again");
     witness.start(&api, at(2));
     drop(witness.result().await);
-    assert_eq!(asked.load(Ordering::Relaxed), 2);
+    assert_eq!(requested.load(Ordering::Relaxed), 2);
 }

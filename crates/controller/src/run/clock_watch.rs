@@ -12,7 +12,7 @@ const PERIOD: Span = Span::from_secs(5);
 const WARNED_OF_SECS: f64 = 5.0;
 
 /// How many responses in a row without a usable date cause a warning.
-const USELESS_ANSWERS: u64 = 10;
+const UNDATED_RESPONSES_MAX: u64 = 10;
 
 /// Reports as long as the process lives, if the clock follows the server's time.
 pub(super) async fn report(clock: Clock, metrics: Arc<ControllerMetrics>) {
@@ -36,7 +36,7 @@ enum ClockEpisode {
 impl ClockEpisode {
     fn next(self, offset: Option<ClockOffset>, ignored: u64) -> Self {
         let Some(offset) = offset else {
-            if self == Self::Well && ignored >= USELESS_ANSWERS {
+            if self == Self::Well && ignored >= UNDATED_RESPONSES_MAX {
                 tracing::warn!(
                     consequence = "countdowns of listed taints and pods start when the list is read",
                     remedy = "find the proxy that strips or caches the header, and exempt the API server",

@@ -60,18 +60,18 @@ pub(super) async fn report_lease(
         }
         problem_out.send_modify(|problem| {
             let since = problem.take().map_or(now.loop_alive_at, |(since, _)| since);
-            *problem = now.trouble.clone().map(|why| (since, why));
+            *problem = now.last_error.clone().map(|why| (since, why));
         });
-        let news = (now.leading, now.holder.clone(), now.trouble.is_some());
-        if logged.as_ref() != Some(&news) {
-            let (leading, holder, problem) = (now.leading, now.holder, now.trouble);
+        let state = (now.leading, now.holder.clone(), now.last_error.is_some());
+        if logged.as_ref() != Some(&state) {
+            let (leading, holder, problem) = (now.leading, now.holder, now.last_error);
             match problem {
                 Some(problem) => {
                     tracing::warn!(leading, holder, err = problem, "cannot read or write the lease")
                 }
                 None => tracing::info!(leading, holder, "the lease was read"),
             }
-            logged = Some(news);
+            logged = Some(state);
         }
         if leadership.changed().await.is_err() {
             return;
@@ -146,7 +146,7 @@ mod tests {
         for second in 0..90 {
             out.send_modify(|known| {
                 known.loop_alive_at = clock.now().mono;
-                known.trouble = (5..60).contains(&second).then(|| "may not get leases".to_owned());
+                known.last_error = (5..60).contains(&second).then(|| "may not get leases".to_owned());
             });
             tokio::time::sleep(Duration::from_secs(1)).await;
             assert_eq!(alive(), Ok(()), "{second}");

@@ -57,7 +57,7 @@ impl HealthState {
         };
         let (nodes, pods) = (("watch-nodes", &watches.nodes), ("watch-pods", &watches.pods));
         let mut checks =
-            Vec::from([nodes, pods].map(|(name, slot)| match settings.controllers.look_at_pods() {
+            Vec::from([nodes, pods].map(|(name, slot)| match settings.controllers.watch_pods() {
                 true => watch(name, slot),
                 false => while_demanded(name, slot),
             }));

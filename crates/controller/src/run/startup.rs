@@ -72,12 +72,12 @@ async fn wait_for_api_server(
     report: impl Fn(Option<String>),
 ) -> StartupOutcome {
     loop {
-        let answer = tokio::select! {
+        let request = tokio::select! {
             biased;
             () = shutdown.requested() => return StartupOutcome::Stopped,
-            answer = probe(client, PROBE_MAX) => answer,
+            request = probe(client, PROBE_MAX) => request,
         };
-        match answer {
+        match request {
             Ok(version) => {
                 tracing::info!(version, "the API server answers");
                 report(None);

@@ -37,15 +37,15 @@ async fn a_process_that_waits_for_the_api_server_is_alive_and_says_so() {
     });
     let client = kube::Client::new(down, "default");
     let (_request, mut shutdown) = Shutdown::pair();
-    let look = |scope: Scope| {
-        let looks = checks.iter().filter(|check| check.scope == scope);
-        looks.filter_map(|check| Some((check.name, (check.look)().err()?))).collect::<Vec<_>>()
+    let run_checks = |scope: Scope| {
+        let checks = checks.iter().filter(|check| check.scope == scope);
+        checks.filter_map(|check| Some((check.name, (check.run)().err()?))).collect::<Vec<_>>()
     };
     let watched = async {
         for second in 0..300 {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            assert_eq!(look(Scope::Live), [], "{second}");
-            let waits = look(Scope::Ready);
+            assert_eq!(run_checks(Scope::Live), [], "{second}");
+            let waits = run_checks(Scope::Ready);
             let (_, why) = waits.iter().find(|(name, _)| *name == "api-server").unwrap();
             assert!(second < 4 || why.contains("cannot be reached"), "{why}");
         }

@@ -108,7 +108,7 @@ impl WatchSpawner<'_> {
         let (pools, to_pools) = way(controllers.dedicated_pools);
         let (holds, to_holds) = way(controllers.change_seconds());
         let pools = pools.map(|way| OnDemandConsumer::new(way, self.demanded.clone()));
-        let while_demanded = (!controllers.look_at_pods()).then(|| self.demanded.clone());
+        let while_demanded = (!controllers.watch_pods()).then(|| self.demanded.clone());
         let meter = self.meter(slot.resource);
         let from = self.stream::<S>(self.streams, slot, while_demanded);
         self.tasks.0.push(tokio::spawn(fan_out::run(
@@ -164,7 +164,7 @@ impl WatchSpawner<'_> {
         slot: WatchSlot,
         while_demanded: Option<watch::Receiver<bool>>,
     ) -> mpsc::Receiver<Vec<WatchEvent<F>>> {
-        let (out, news) = mpsc::channel(BATCHES_WAITING);
+        let (out, change_text) = mpsc::channel(BATCHES_WAITING);
         let (client, relist_now) = (client.clone(), self.relist_now.clone());
         let (relist_every, seed, health) = (self.settings.cluster.relist_every, slot.seed, slot.out.clone());
         let listen = move || {
@@ -177,7 +177,7 @@ impl WatchSpawner<'_> {
         });
         let watches = self.metrics.watches.clone();
         self.tasks.0.push(tokio::spawn(stream_health::report(slot.resource, slot.health, watches)));
-        news
+        change_text
     }
 
     fn meter(&self, resource: Resource) -> EventMeter {

@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 /// annotation that is left behind allows no other key.
 pub const ALLOW: &str = "taintward.io/allow-no-execute";
 
-/// How strictly the guard refuses taints.
+/// How strictly the guard rejects taints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoExecuteGuard {
     /// At most this percentage of the nodes may have a NoExecute taint.
@@ -110,8 +110,8 @@ pub enum GuardExemption {
 pub enum GuardDecision {
     /// The change is allowed.
     Allowed(GuardExemption),
-    /// The change is refused: why, and the remedy.
-    Refused(String),
+    /// The change is rejected: why, and the remedy.
+    Rejected(String),
 }
 
 impl NoExecuteGuard {
@@ -145,7 +145,7 @@ impl NoExecuteGuard {
             None => GuardDecision::Allowed(GuardExemption::Unknown),
             Some(fleet) => match self.too_much(fleet) {
                 None => GuardDecision::Allowed(GuardExemption::Enough),
-                Some(why) => GuardDecision::Refused(sentence(change.name, &new, &why)),
+                Some(why) => GuardDecision::Rejected(sentence(change.name, &new, &why)),
             },
         }
     }

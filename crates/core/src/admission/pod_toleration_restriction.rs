@@ -1,6 +1,6 @@
 //! Merges the default tolerations of a namespace into a pod and checks them against its whitelist (AD-8 to AD-12).
 //!
-//! - Invariant: a refusal is a 403 (upstream: 500, AD-11); an update is refused only for what it adds, so that pods
+//! - Invariant: a rejection is a 403 (upstream: 500, AD-11); an update is rejected only for what it adds, so that pods
 //!   admitted under an older whitelist can still be labeled and deleted.
 //! - See `review.rs` for a namespace that is not known yet (AD-12): the rule is skipped there.
 
@@ -31,7 +31,7 @@ pub enum TolerationListAnnotation {
     Absent,
     /// This list replaces the cluster's; an empty annotation is an empty list.
     Present(Vec<Toleration>),
-    /// The value is not a JSON list of tolerations, for this reason: the request is refused.
+    /// The value is not a JSON list of tolerations, for this reason: the request is rejected.
     Unreadable(Box<str>),
 }
 
@@ -119,7 +119,7 @@ impl PodTolerationRestriction {
     /// Checks a pod's tolerations against the whitelist (AD-8, AD-11). `old` are those it had before an update.
     ///
     /// # Errors
-    /// Says why the pod is refused, for the author of the request, with the remedy.
+    /// Says why the pod is rejected, for the author of the request, with the remedy.
     pub fn allows(
         &self,
         tolerations: &[Toleration],

@@ -221,8 +221,8 @@ pub(crate) fn default_positions(
     is_default: impl Fn(&Toleration) -> bool,
 ) -> Range<usize> {
     let is_default_key = |one: &Toleration| [keys::NOT_READY, keys::UNREACHABLE].contains(&&*one.key);
-    let looked_past = |one: &Toleration| behind(one) && !is_default_key(one);
-    let end = tolerations.iter().rposition(|one| !looked_past(one)).map_or(0, |last| last + 1);
+    let ignored = |one: &Toleration| behind(one) && !is_default_key(one);
+    let end = tolerations.iter().rposition(|one| !ignored(one)).map_or(0, |last| last + 1);
     for length in [2, 1] {
         let Some(start) = end.checked_sub(length) else { continue };
         let tail = &tolerations[start..end];

@@ -1,6 +1,6 @@
 //! Defines [`DedicatedPool`]: nodes on which only the pods of some users may run.
 //!
-//! - The folder validates pools ([`assess`]), changes or refuses pods ([`mutation`], [`violation`]), plans the edits of
+//! - The folder validates pools ([`assess`]), changes or rejects pods ([`mutation`], [`violation`]), plans the edits of
 //!   nodes ([`reconcile`]) and counts ([`status`]).
 //! - Invariant: a pool takes no taint or label that Kubernetes or another pool owns, and removes exactly what it has
 //!   added.
@@ -38,7 +38,7 @@ pub use node_record::{AppliedMark, NodeRecordAnnotation, RECORD, RecordTrust};
 pub use pods_on_nodes::{PodOnNodeFact, PodsOnNodes};
 pub use pool_entry::{PoolEntry, entry, is_ordinary, might_tolerate};
 pub use status::{
-    NAMED_MAX, NamedPod, PodOnNode, PoolStatus, UnauthorizedPod, is_trespasser, remembered, status,
+    NAMED_MAX, NamedPod, PodOnNode, PoolStatus, UnauthorizedPod, is_unauthorized, remembered, status,
 };
 pub use validity::PoolValidity;
 pub use violations::{PoolMutation, PoolViolation, mutation, violation};
@@ -109,10 +109,10 @@ pub enum PoolPlacement {
 /// What happens to other pods that could get onto the pool's nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PoolEnforcement {
-    /// They are refused.
+    /// They are rejected.
     #[default]
     Deny,
-    /// They are refused, and those that run there already are evicted.
+    /// They are rejected, and those that run there already are evicted.
     Evict,
     /// Their authors are warned.
     Warn,
@@ -215,8 +215,8 @@ impl DedicatedPool {
         taints.chain([AppliedMark::Label { key: label.key, value: label.value }]).collect()
     }
 
-    /// Whether it refuses other pods.
-    pub fn keeps_out(&self) -> bool {
+    /// Whether it rejects other pods.
+    pub fn denial_if_unjudged(&self) -> bool {
         !self.leaving && matches!(self.enforcement, PoolEnforcement::Deny | PoolEnforcement::Evict)
     }
 

@@ -41,7 +41,7 @@ pub struct AdmittedPod {
     /// No container has a request or limit of CPU or memory: its QoS class is BestEffort (AD-9).
     pub best_effort: bool,
     /// Its annotations about seconds.
-    pub asked: RequestedSeconds,
+    pub requested: RequestedSeconds,
 }
 
 /// The parts of a pod before an update that matter.
@@ -131,7 +131,7 @@ pub struct NamespaceFact {
     /// `metadata.labels`.
     pub labels: Labels,
     /// Its annotations about seconds.
-    pub asked: RequestedSeconds,
+    pub requested: RequestedSeconds,
     /// Its annotations about tolerations (AD-8).
     pub lists: NamespaceTolerationLists,
 }

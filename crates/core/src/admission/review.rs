@@ -1,8 +1,8 @@
-//! Applies all admission rules to a request: [`mutate`] changes a pod, [`validate`] allows or refuses a pod or node.
+//! Applies all admission rules to a request: [`mutate`] changes a pod, [`validate`] allows or rejects a pod or node.
 //!
 //! - Invariant: the order is upstream's (AD-1): default tolerations, namespace tolerations, extended resources, then
 //!   pools; last the ceilings of guarded namespaces. Mutating twice changes nothing.
-//! - A rule that lacks a fact is skipped and reported; only a pool that denies refuses a pod of unknown membership.
+//! - A rule that lacks a fact is skipped and reported; only a pool that denies rejects a pod of unknown membership.
 
 use super::no_execute_guard::{FleetHealth, GuardDecision, NoExecuteGuard, NodeTaintUpdate};
 use super::pod_toleration_restriction::PodTolerationRestriction;
@@ -41,7 +41,7 @@ pub struct ReviewSettings {
     pub toleration_guard: bool,
     /// Warnings about unusual tolerations and taints; `None`: none.
     pub advice: Option<LintAdvice>,
-    /// Which changes of nodes are refused; `None`: none.
+    /// Which changes of nodes are rejected; `None`: none.
     pub guard: Option<NoExecuteGuard>,
     /// The cluster's feature gate (MATCH-6).
     pub numeric: NumericOperators,
@@ -125,8 +125,8 @@ pub enum ActionKind {
     Noted,
     /// This many warnings.
     Warned(usize),
-    /// The request is refused.
-    Refused,
+    /// The request is rejected.
+    Rejected,
     /// The pod is exempt.
     Exempted(PoolExemption),
 }
@@ -196,10 +196,10 @@ pub struct Mutation {
     pub unknown: Vec<SkippedRule>,
 }
 
-/// Why a request is refused, with 403 Forbidden.
+/// Why a request is rejected, with 403 Forbidden.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdmissionDenial {
-    /// The rule that refuses it.
+    /// The rule that rejects it.
     pub rule: AdmissionRule,
     /// In a sentence, with the remedy.
     pub message: String,
@@ -208,7 +208,7 @@ pub struct AdmissionDenial {
 /// The result of validating admission.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdmissionDecision {
-    /// Why the request is refused; `None`: it is allowed.
+    /// Why the request is rejected; `None`: it is allowed.
     pub denial: Option<AdmissionDenial>,
     /// What the author of the request should know.
     pub warnings: Vec<String>,
@@ -273,7 +273,7 @@ pub fn change_of_node(
                 ruling.unknown.push(SkippedRule { rule: AdmissionRule::Brake, missing: MissingInput::Nodes });
             }
             GuardDecision::Allowed(_) => {}
-            GuardDecision::Refused(message) => ruling.refuse(AdmissionRule::Brake, message),
+            GuardDecision::Rejected(message) => ruling.reject(AdmissionRule::Brake, message),
         }
     }
     if let Some(advice) = settings.advice.as_ref().filter(|_| change.old != Some(change.new)) {
@@ -290,9 +290,9 @@ pub fn change_of_node(
 }
 
 impl AdmissionDecision {
-    /// The first rule that refuses gives the reason.
-    fn refuse(&mut self, rule: AdmissionRule, message: String) {
-        self.acts.push(RuleAction { rule, deed: ActionKind::Refused });
+    /// The first rule that rejects gives the reason.
+    fn reject(&mut self, rule: AdmissionRule, message: String) {
+        self.acts.push(RuleAction { rule, deed: ActionKind::Rejected });
         self.denial.get_or_insert(AdmissionDenial { rule, message });
     }
 

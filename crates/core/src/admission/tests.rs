@@ -103,7 +103,7 @@ fn identity(namespace: &str, account: &str) -> PodIdentity {
 }
 
 /// A user of another team creates a pod, or updates one.
-fn asked(pod: AdmittedPod, old: Option<PreviousPod>) -> PodRequest {
+fn requested(pod: AdmittedPod, old: Option<PreviousPod>) -> PodRequest {
     let operation = if old.is_some() { Operation::Update } else { Operation::Create };
     let pod = AdmittedPod { identity: identity("shop", ""), ..pod };
     PodRequest { operation, requester: Some(requester("bob", &["team-b"])), pod, old }

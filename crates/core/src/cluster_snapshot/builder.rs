@@ -59,7 +59,7 @@ pub struct PodRecord<'a> {
     /// It also has rules that are not evaluated here.
     pub beyond: bool,
     /// Whether it can still be evicted.
-    pub standing: PodLifePhase,
+    pub life_phase: PodLifePhase,
     /// It is the mirror pod of a static pod.
     pub mirror: bool,
     /// It has the condition of a taint eviction.
@@ -185,8 +185,8 @@ impl SnapshotBuilder {
             uid: read.uid,
             node,
             arrival: taint_start::pod_binding_for_display(&read.arrival, self.now),
-            standing: read.standing,
-            exemption: EvictionExemption::of(read.standing, read.mirror),
+            life_phase: read.life_phase,
+            exemption: EvictionExemption::of(read.life_phase, read.mirror),
             marked: read.marked,
             ready: read.ready,
             record,
@@ -199,12 +199,12 @@ impl SnapshotBuilder {
     }
 
     /// Returns how many pods were added.
-    pub fn pods_told(&self) -> usize {
+    pub fn pod_count(&self) -> usize {
         self.pods.len()
     }
 
     /// Returns how many nodes were added.
-    pub fn nodes_told(&self) -> usize {
+    pub fn node_count(&self) -> usize {
         self.nodes.len()
     }
 
@@ -265,7 +265,7 @@ impl ClusterSnapshot {
         self.begins.push(position(at));
         for (here, node) in self.nodes.iter_mut().enumerate() {
             while let Some(pod) = self.pods.get(at).filter(|pod| pod.node == Some(position(here))) {
-                if pod.standing != PodLifePhase::Finished {
+                if pod.life_phase != PodLifePhase::Finished {
                     node.used.add(&self.shapes[pod.shape as usize].spec.load);
                     node.pods += 1;
                 }

@@ -54,7 +54,7 @@ pub(crate) fn pod<'a>(name: &str, node: &'a str, owner: Option<OwnerReference<'a
         job_index: None,
         spec: PodSchedulingSpec { preempts: true, ..PodSchedulingSpec::default() },
         beyond: false,
-        standing: PodLifePhase::Live,
+        life_phase: PodLifePhase::Live,
         mirror: false,
         marked: false,
         ready: true,
@@ -65,14 +65,14 @@ pub(crate) fn pod<'a>(name: &str, node: &'a str, owner: Option<OwnerReference<'a
 
 #[test]
 fn pods_are_found_on_their_nodes_in_any_order_of_input() {
-    let mut told = builder();
-    told.pod(pod("b", "n2", None));
-    told.pod(pod("waiting", "", None));
-    told.node(node("n2", vec![]));
-    told.pod(pod("a", "n2", None));
-    told.node(node("n1", vec![]));
-    told.pod(pod("stray", "n9", None));
-    let snapshot = told.finish();
+    let mut reported = builder();
+    reported.pod(pod("b", "n2", None));
+    reported.pod(pod("waiting", "", None));
+    reported.node(node("n2", vec![]));
+    reported.pod(pod("a", "n2", None));
+    reported.node(node("n1", vec![]));
+    reported.pod(pod("stray", "n9", None));
+    let snapshot = reported.finish();
     let names = |range: Range<usize>| -> Vec<_> {
         snapshot.pods()[range].iter().map(|pod| pod.name.name().to_string()).collect()
     };
@@ -87,30 +87,30 @@ fn pods_are_found_on_their_nodes_in_any_order_of_input() {
 
 #[test]
 fn of_two_with_the_same_name_the_last_counts_and_another_uid_is_reported() {
-    let mut told = builder();
-    assert!(!told.node(node("n1", vec![])));
-    assert!(!told.node(node("n1", vec![])), "the same again");
+    let mut reported = builder();
+    assert!(!reported.node(node("n1", vec![])));
+    assert!(!reported.node(node("n1", vec![])), "the same again");
     let mut other = node("n1", vec![]);
     other.fact.uid = Uid::new("another");
-    assert!(told.node(other));
-    assert!(!told.pod(pod("a", "n1", None)));
-    assert!(!told.pod(pod("a", "n1", None)));
-    assert!(told.pod(PodRecord { uid: Uid::new("another"), ..pod("a", "n1", None) }));
-    assert_eq!(told.finish().pods().len(), 1);
+    assert!(reported.node(other));
+    assert!(!reported.pod(pod("a", "n1", None)));
+    assert!(!reported.pod(pod("a", "n1", None)));
+    assert!(reported.pod(PodRecord { uid: Uid::new("another"), ..pod("a", "n1", None) }));
+    assert_eq!(reported.finish().pods().len(), 1);
 }
 
 #[test]
 fn a_node_is_filled_by_its_pods_that_have_not_terminated() {
     let load = ResourceRequests { requested: [("cpu".into(), 500)].into(), ..ResourceRequests::default() };
     let spec = PodSchedulingSpec { load, ..PodSchedulingSpec::default() };
-    let mut told = builder();
-    told.node(node("n1", vec![]));
-    for (name, standing) in
+    let mut reported = builder();
+    reported.node(node("n1", vec![]));
+    for (name, life_phase) in
         [("a", PodLifePhase::Live), ("b", PodLifePhase::Terminating), ("c", PodLifePhase::Finished)]
     {
-        told.pod(PodRecord { spec: spec.clone(), standing, ..pod(name, "n1", None) });
+        reported.pod(PodRecord { spec: spec.clone(), life_phase, ..pod(name, "n1", None) });
     }
-    let snapshot = told.finish();
+    let snapshot = reported.finish();
     let node = &snapshot.nodes()[0];
     assert_eq!((node.pods, node.used.requested["cpu"]), (2, 1_000));
     assert_eq!(snapshot.shapes().len(), 1, "equal pods are stored once");
@@ -162,13 +162,13 @@ fn judged(seconds: Option<i64>, record: RecordState) -> (ClusterSnapshot, Verdic
         effect: TaintEffect::NoExecute,
         time_added: Some(Wall::from_secs(1_800_000_000 - ago)),
     };
-    let mut told = builder();
-    told.node(node("n1", vec![taint(keys::UNREACHABLE, 100), taint("example.com/later", 0)]));
+    let mut reported = builder();
+    reported.node(node("n1", vec![taint(keys::UNREACHABLE, 100), taint("example.com/later", 0)]));
     let later = Toleration { key: "example.com/later".into(), ..unreachable(Some(5_000)) };
     let spec =
         PodSchedulingSpec { tolerations: vec![unreachable(seconds), later], ..PodSchedulingSpec::default() };
-    told.pod(PodRecord { spec, record, ..pod("a", "n1", None) });
-    let snapshot = told.finish();
+    reported.pod(PodRecord { spec, record, ..pod("a", "n1", None) });
+    let snapshot = reported.finish();
     let verdict = snapshot.judge(&snapshot.pods()[0], &snapshot.instances(0));
     (snapshot, verdict)
 }

@@ -80,11 +80,14 @@ fn s12_very_many_holds_are_merged() {
     assert_eq!(spent(&all, many * 10), 0);
     for from in 0..many * 10 {
         let exact: i64 = spans.iter().map(|(begin, end)| (end - from.max(*begin)).max(0)).sum();
-        let told = spent(&all, from);
-        assert!(told >= exact, "from {from}: {told} of {exact}");
+        let reported = spent(&all, from);
+        assert!(reported >= exact, "from {from}: {reported} of {exact}");
         let late = (HOLDS_MAX as i64 - 1) * 10;
-        assert!(from < many * 10 - late || told == exact, "the latest ones are kept apart: {from}");
-        assert!(from + told <= from + 1 + spent(&all, from + 1), "a later pod is not evicted sooner: {from}");
+        assert!(from < many * 10 - late || reported == exact, "the latest ones are kept apart: {from}");
+        assert!(
+            from + reported <= from + 1 + spent(&all, from + 1),
+            "a later pod is not evicted sooner: {from}"
+        );
     }
 }
 

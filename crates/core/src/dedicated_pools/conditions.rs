@@ -41,26 +41,28 @@ pub fn observed_status(
 
 /// Reports whether the guard covers the pool. While nothing is known, the condition stays.
 pub(crate) fn set_guarded(
-    told: &mut RecordedStatus,
+    recorded: &mut RecordedStatus,
     seen: &PoolFact,
     coverage: Option<GuardCoverage>,
     at: Wall,
 ) {
-    let before =
-        seen.recorded.as_ref().and_then(|told| told.conditions.iter().find(|one| *one.kind == *GUARDED));
-    let told = &mut told.conditions;
+    let before = seen
+        .recorded
+        .as_ref()
+        .and_then(|recorded| recorded.conditions.iter().find(|one| *one.kind == *GUARDED));
+    let recorded = &mut recorded.conditions;
     match (coverage, before) {
-        (None, Some(before)) => told.push(before.clone()),
+        (None, Some(before)) => recorded.push(before.clone()),
         (coverage, _) => {
             let coverage = coverage.unwrap_or(GuardCoverage::Pending);
             let value = (coverage == GuardCoverage::Guarded, coverage.reason(), coverage.message());
-            told.push(condition(seen, GUARDED, value, at));
+            recorded.push(condition(seen, GUARDED, value, at));
         }
     }
 }
 
 fn condition(seen: &PoolFact, kind: &str, (is, reason, message): ConditionValue, at: Wall) -> PoolCondition {
-    let before = seen.recorded.as_ref().map(|told| told.conditions.as_slice()).unwrap_or_default();
+    let before = seen.recorded.as_ref().map(|recorded| recorded.conditions.as_slice()).unwrap_or_default();
     let status = if is { "True" } else { "False" };
     let same = before.iter().find(|one| *one.kind == *kind && *one.status == *status);
     PoolCondition {
@@ -74,9 +76,9 @@ fn condition(seen: &PoolFact, kind: &str, (is, reason, message): ConditionValue,
 }
 
 /// Revokes that a pool is ready: the cluster does not match its spec yet.
-pub fn set_progressing(told: &mut RecordedStatus, seen: &PoolFact, message: &str, at: Wall) {
-    let before = seen.recorded.as_ref().map(|told| told.conditions.as_slice()).unwrap_or_default();
-    let Some(ready) = told.conditions.iter_mut().find(|one| *one.kind == *"Ready") else { return };
+pub fn set_progressing(recorded: &mut RecordedStatus, seen: &PoolFact, message: &str, at: Wall) {
+    let before = seen.recorded.as_ref().map(|recorded| recorded.conditions.as_slice()).unwrap_or_default();
+    let Some(ready) = recorded.conditions.iter_mut().find(|one| *one.kind == *"Ready") else { return };
     if *ready.status != *"True" {
         return;
     }
@@ -100,7 +102,7 @@ fn ready(seen: &PoolFact, assessment: &PoolAssessment, status: &PoolStatus) -> C
         return (false, "Leaving", message.to_owned());
     }
     let findings: Vec<&PoolFinding> = assessment.findings.iter().filter(hinders).collect();
-    match (findings.first(), assessment.standing) {
+    match (findings.first(), assessment.validity) {
         (Some(first), _) => (false, first.reason.as_str(), joined(&findings)),
         (None, PoolValidity::Applied) if status.elsewhere > 0 => {
             let pods = if status.elsewhere == 1 { "pod runs" } else { "pods run" };
@@ -112,14 +114,14 @@ fn ready(seen: &PoolFact, assessment: &PoolAssessment, status: &PoolStatus) -> C
         }
         (None, PoolValidity::Applied) => (true, "Applied", "its nodes are dedicated".to_owned()),
         (None, PoolValidity::Frozen) => (false, "Frozen", "it takes no more nodes".to_owned()),
-        (None, PoolValidity::Refused) => {
+        (None, PoolValidity::Rejected) => {
             (false, "Refused", "it has no effect until it is corrected".to_owned())
         }
     }
 }
 
 fn offended(status: &PoolStatus) -> ConditionValue {
-    match status.offenders {
+    match status.violations {
         0 => (false, "NoOffenders", "no pod on its nodes is known to be an offender".to_owned()),
         1 => (
             true,

@@ -3,7 +3,7 @@
 //! - Invariant: never less than the object that `kube::pools` writes; a test there compares them.
 //! - See `pool_guard.rs` for the size of a pool.
 
-/// What all pools and nodes may take. etcd refuses a request of more than 1.5 MiB, and of that, 256 KiB are for
+/// What all pools and nodes may take. etcd rejects a request of more than 1.5 MiB, and of that, 256 KiB are for
 /// annotations, which any account that may patch the PoolGuard can add.
 pub const GUARD_BUDGET: usize = 1 << 20;
 

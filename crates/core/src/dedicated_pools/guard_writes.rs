@@ -95,7 +95,8 @@ impl PoolGuardWrites {
         }
         let new = || UnlabelledPool { since: now, named: BTreeMap::new() };
         let known = self.unlabelled.entry(pool.uid.clone()).or_insert_with(new);
-        let named = pool.recorded.as_ref().map(|told| told.status.members.as_slice()).unwrap_or_default();
+        let named =
+            pool.recorded.as_ref().map(|recorded| recorded.status.members.as_slice()).unwrap_or_default();
         let mut before = core::mem::take(&mut known.named);
         known.named = named.iter().map(|name| (name.clone(), before.remove(name).unwrap_or(now))).collect();
     }
@@ -283,7 +284,8 @@ impl PoolGuardWrites {
 }
 
 fn is_same_but_nodes(one: &GuardedPool, other: &GuardedPool) -> bool {
-    let fields =
-        |pool: &GuardedPool| (pool.taint.clone(), pool.users.clone(), pool.daemon_sets, pool.keeps_out);
+    let fields = |pool: &GuardedPool| {
+        (pool.taint.clone(), pool.users.clone(), pool.daemon_sets, pool.denial_if_unjudged)
+    };
     fields(one) == fields(other)
 }

@@ -22,7 +22,7 @@ pub enum UnknownNodePolicy {
     Allow,
     /// Those of DaemonSets are allowed.
     AllowDaemonSets,
-    /// They are refused.
+    /// They are rejected.
     Deny,
 }
 
@@ -50,8 +50,8 @@ pub struct GuardedPool {
     pub users: PoolUsers,
     /// How DaemonSets' pods are treated.
     pub daemon_sets: DaemonSetPolicy,
-    /// Whether other pods are refused.
-    pub keeps_out: bool,
+    /// Whether other pods are rejected.
+    pub denial_if_unjudged: bool,
     /// The nodes that it has or takes next.
     pub members: BTreeSet<Box<str>>,
 }
@@ -120,20 +120,20 @@ impl GuardDraft {
                 taint: fact.pool.taint.clone(),
                 users: fact.pool.users.clone(),
                 daemon_sets: fact.pool.daemon_sets,
-                keeps_out: fact.pool.keeps_out() && *validity != PoolValidity::Refused,
+                denial_if_unjudged: fact.pool.denial_if_unjudged() && *validity != PoolValidity::Rejected,
                 members: members.clone(),
             })
             .map(|pool| (pool.uid.clone(), pool))
             .collect();
-        let mut keeping = pools.values().filter(|pool| pool.keeps_out).peekable();
-        let keeps_out = keeping.peek().is_some();
+        let mut keeping = pools.values().filter(|pool| pool.denial_if_unjudged).peekable();
+        let denial_if_unjudged = keeping.peek().is_some();
         let unknown = match keeping.all(|pool| pool.daemon_sets == DaemonSetPolicy::Allow) {
-            _ if !keeps_out => UnknownNodePolicy::Allow,
+            _ if !denial_if_unjudged => UnknownNodePolicy::Allow,
             true => UnknownNodePolicy::AllowDaemonSets,
             false => UnknownNodePolicy::Deny,
         };
         let names = plan.nodes().iter().map(|node| node.name.clone());
-        let nodes = names.filter(|_| keeps_out).collect();
+        let nodes = names.filter(|_| denial_if_unjudged).collect();
         let sizes = pools.iter().map(|(uid, pool)| (uid.clone(), pool.encoded_len())).collect();
         let mut draft = Self { nodes, unknown, pools, sizes, left_out: BTreeSet::new() };
         let (left_out, fits) = draft.without_largest(GUARD_BUDGET, draft.pools.keys(), &|_| true);
@@ -200,7 +200,8 @@ impl GuardDraft {
             return None;
         }
         released.extend(self.pools.keys().filter(|uid| !stays(uid)).cloned());
-        let outside = self.pools.values().filter(|pool| pool.keeps_out && released.contains(&pool.uid));
+        let outside =
+            self.pools.values().filter(|pool| pool.denial_if_unjudged && released.contains(&pool.uid));
         let unnamed = |pool: &'_ GuardedPool| {
             let uid = pool.uid.clone();
             pool.members.iter().filter(move |node| !is_named(&uid, node)).cloned().collect::<Vec<_>>()

@@ -8,7 +8,7 @@ use super::fact::PoolFact;
 use super::pool_cache::PoolCache;
 use crate::admission::pool::{
     AppliedMark, DedicatedPool, NodeEdits, NodePlan, NodeRecordAnnotation, PodOnNode, PoolAssessment,
-    PoolExemptions, PoolNode, PoolValidity, RecordEdit, RecordTrust, assess, is_trespasser, reconcile,
+    PoolExemptions, PoolNode, PoolValidity, RecordEdit, RecordTrust, assess, is_unauthorized, reconcile,
     remembered,
 };
 use crate::identity::NodeName;
@@ -67,7 +67,7 @@ impl PoolPlan {
         let pools: Vec<DedicatedPool> = facts.iter().map(|fact| fact.pool.clone()).collect();
         let nodes: Vec<PoolNode> = cache.nodes.facts().map(|fact| fact.node.clone()).collect();
         let assessments = assess(&pools, Some(&nodes), RecordTrust::Pools);
-        let validity: Vec<PoolValidity> = assessments.iter().map(|one| one.standing).collect();
+        let validity: Vec<PoolValidity> = assessments.iter().map(|one| one.validity).collect();
         let mut plan = Self {
             permitted: facts
                 .iter()
@@ -158,7 +158,7 @@ impl PoolPlan {
     ) -> bool {
         let wanted = self.wanted(node);
         let owns = wanted.edits.is_empty() && wanted.pool.is_some_and(|at| self.facts[at].uid == pool.uid);
-        owns && is_trespasser(&pool.pool, pod, exemptions)
+        owns && is_unauthorized(&pool.pool, pod, exemptions)
     }
 
     /// Whether marks of this pool have yet to be removed from nodes, whatever their records say.

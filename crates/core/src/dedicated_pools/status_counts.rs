@@ -29,7 +29,7 @@ pub struct DedicatedPoolStats {
     /// Pools that take no more nodes.
     pub frozen: usize,
     /// Pools that do nothing until they are corrected.
-    pub refused: usize,
+    pub rejected: usize,
     /// Pools that are being deleted.
     pub leaving: usize,
     /// Pools that cannot be decoded (D11).
@@ -39,7 +39,7 @@ pub struct DedicatedPoolStats {
     /// Nodes where a taint or label of another client prevents the pool's.
     pub conflicts: usize,
     /// Unauthorized pods on dedicated nodes.
-    pub offenders: usize,
+    pub violations: usize,
     /// Pools that the guard does not cover.
     pub unguarded: usize,
     /// Nodes that have not been written yet.
@@ -114,13 +114,13 @@ impl DedicatedPoolStats {
                 _ if pool.leaving => stats.leaving += 1,
                 PoolValidity::Applied => stats.applied += 1,
                 PoolValidity::Frozen => stats.frozen += 1,
-                PoolValidity::Refused => stats.refused += 1,
+                PoolValidity::Rejected => stats.rejected += 1,
             }
         }
         let sum = |of: fn(&PoolStatus) -> u32| counts.iter().map(|one| of(one) as usize).sum();
         stats.nodes = sum(|one| one.nodes);
         stats.conflicts = sum(|one| one.conflicts);
-        stats.offenders = sum(|one| one.offenders);
+        stats.violations = sum(|one| one.violations);
         stats
     }
 }

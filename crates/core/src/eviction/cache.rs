@@ -86,7 +86,7 @@ struct PodEntry {
     binding_source: BindingSource,
     phase: PhaseKind,
     owner: PodOwnerKind,
-    standing: PodLifePhase,
+    life_phase: PodLifePhase,
     flags: PodFlags,
 }
 
@@ -103,7 +103,7 @@ impl PodEntry {
             binding_source: arrival.source,
             phase: PhaseKind::Idle,
             owner: fact.owner,
-            standing: fact.standing,
+            life_phase: fact.life_phase,
             flags: PodFlags(0),
         };
         pod.set_version(fact.version);
@@ -155,7 +155,7 @@ impl PodEntry {
     /// Returns the input of a verdict; `undecodable`: the node's own taints are unknown.
     fn input(&self, undecodable: bool) -> PodInput<'_> {
         let unreadable = undecodable || self.flags.has(PodFlags::UNREADABLE);
-        let exemption = EvictionExemption::of(self.standing, self.flags.has(PodFlags::MIRROR))
+        let exemption = EvictionExemption::of(self.life_phase, self.flags.has(PodFlags::MIRROR))
             .or(unreadable.then_some(EvictionExemption::Undecodable));
         let arrival = PodBinding { at: self.bound_at, source: self.binding_source };
         PodInput { tolerations: &self.tolerations, arrival, exemption }

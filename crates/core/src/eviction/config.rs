@@ -44,8 +44,8 @@ const DECIDED_WITHIN: Span = Span::from_secs(1);
 impl EvictionConfig {
     /// Until when a read that was sent and answered then confirms a DELETE: each read has an age of its own, so that one
     /// that took long makes no other older.
-    pub(super) fn confirmed_until(&self, sent: Mono, answered: Mono) -> Mono {
-        let usual = sent.plus(self.confirm_age_max).max(answered.plus(DECIDED_WITHIN));
+    pub(super) fn confirmed_until(&self, sent: Mono, received: Mono) -> Mono {
+        let usual = sent.plus(self.confirm_age_max).max(received.plus(DECIDED_WITHIN));
         usual.min(sent.plus(self.confirm_age_limit.max(self.confirm_age_max)))
     }
 }

@@ -41,7 +41,7 @@ pub struct EvictionStall {
 /// Why a request for a due pod brought its eviction no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StallReason {
-    /// The request was refused, or got no response.
+    /// The request was rejected, or got no response.
     Failed(ApiFailure),
     /// The response came too late to confirm anything (D5).
     TooLate,

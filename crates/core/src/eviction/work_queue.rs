@@ -1,7 +1,7 @@
 //! Orders the pods that are due: first attempts, retries by time, and attempts in flight.
 //!
 //! - Invariant: a pod, by UID, is in at most one place (TE-26, TE-29); first attempts never wait behind retries (L6).
-//! - See `work_queue/turn.rs` for what is sent at a pod's turn, `work_queue/answer.rs` for what responses change.
+//! - See `work_queue/turn.rs` for what is sent at a pod's turn, `work_queue/responses.rs` for what responses change.
 
 use super::order::EvictionOrder;
 use super::stats::{EvictionStall, EvictionStats, FailingEviction};
@@ -12,19 +12,20 @@ use crate::time::{Mono, Span};
 use crate::verdict::Outcome;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+pub(super) use attempt::PodReading;
 use attempt::{EvictionAttempt, QueueKey};
-use delete_pace::DeletePace;
+use delete_throttle::DeleteThrottle;
 pub(super) use next_step::InFlightRequest;
 use next_step::NextStep;
-use refusal::{RefusalLog, RequestScope, is_refusal};
+use rejection::{RejectionLog, RequestScope, is_rejection};
 use retry_queue::RetryQueue;
 
-mod answer;
 mod attempt;
-mod delete_pace;
+mod delete_throttle;
 mod learning;
 mod next_step;
-mod refusal;
+mod rejection;
+mod responses;
 mod retry_queue;
 mod turn;
 
@@ -53,10 +54,10 @@ pub(super) struct WorkQueue {
     attempts: BTreeMap<PodRef, EvictionAttempt>,
     /// Deadlines of pods with an attempt that are not due yet.
     deadlines: BTreeSet<(Mono, PodRef)>,
-    /// Which kinds of requests the API server refuses.
-    refusals: RefusalLog,
+    /// Which kinds of requests the API server rejects.
+    rejections: RejectionLog,
     /// How long deletions take.
-    deletes: DeletePace,
+    deletes: DeleteThrottle,
     /// Since when no request for a due pod has succeeded, and why the last one failed.
     stall: Option<EvictionStall>,
 }
@@ -74,7 +75,7 @@ impl WorkQueue {
 
     /// A pod stays: its mark is removed at that moment, unless the pod becomes due before.
     pub(super) fn withdraw_at(&mut self, at: Mono, pod: PodRef, rank: EvictionOrder, outcome: Outcome) {
-        let attempt = EvictionAttempt::new(QueueKey { due: at, rank, pod: pod.clone() }, NextStep::Unmark);
+        let attempt = EvictionAttempt::new(QueueKey { due: at, rank, pod: pod.clone() }, NextStep::ClearMark);
         self.attempts.insert(pod.clone(), attempt);
         self.retry_at(&pod, at);
         self.set_deadline(&pod, deadline(outcome));
@@ -136,7 +137,7 @@ impl WorkQueue {
         let attempt = self.attempts.remove(pod)?;
         if self.attempts.is_empty() {
             self.stall = None;
-            self.refusals.clear();
+            self.rejections.clear();
             self.deletes.clear();
         }
         self.next.remove(&attempt.key);
@@ -158,7 +159,7 @@ impl WorkQueue {
         attempt.in_flight != Some(InFlightRequest::Delete)
     }
 
-    /// Takes out the next pod of a lane; true: its turn comes before its time, to find out whether refusals have ended.
+    /// Takes out the next pod of a lane; true: its turn comes before its time, to find out whether rejections have ended.
     pub(super) fn dequeue(&mut self, lane: Lane, now: Mono) -> Option<(PodRef, bool)> {
         loop {
             let (key, is_probe) = self.pop(lane, now)?;
@@ -190,7 +191,7 @@ impl WorkQueue {
             None => (self.next_probe(now)?, true),
         };
         if let Some(scope) = self.stop_waiting(&key.pod) {
-            self.refusals.probed(&scope, is_probe, now);
+            self.rejections.probed(&scope, is_probe, now);
         }
         Some((key, is_probe))
     }
@@ -204,7 +205,7 @@ impl WorkQueue {
     /// When the next retry is due.
     pub(super) fn next_retry(&self) -> Option<Mono> {
         let (at, _) = self.later.first()?;
-        let probes = self.later.scopes().filter_map(|scope| self.refusals.probe_at(scope));
+        let probes = self.later.scopes().filter_map(|scope| self.rejections.probe_at(scope));
         probes.chain([*at]).min()
     }
 
@@ -241,7 +242,7 @@ impl WorkQueue {
     }
 
     /// Schedules another turn as soon as possible, unless the attempt is over.
-    fn requeue(&mut self, pod: &PodRef) {
+    pub(super) fn requeue(&mut self, pod: &PodRef) {
         if let Some(attempt) = self.attempts.get(pod).filter(|attempt| attempt.is_idle()) {
             self.next.insert(attempt.key.clone());
         }
@@ -252,11 +253,11 @@ impl WorkQueue {
         self.stop_waiting(pod);
         let Some(attempt) = self.attempts.get_mut(pod) else { return };
         attempt.retry_at = Some(at);
-        attempt.waits_in = attempt.refused_in();
+        attempt.waits_in = attempt.rejected_in();
         self.later.insert(at, attempt.key.clone(), attempt.waits_in.as_ref());
     }
 
-    /// Takes a pod out of those that wait for a retry. Returns for the end of which refusals it waited.
+    /// Takes a pod out of those that wait for a retry. Returns for the end of which rejections it waited.
     fn stop_waiting(&mut self, pod: &PodRef) -> Option<RequestScope> {
         let attempt = self.attempts.get_mut(pod)?;
         let at = attempt.retry_at.take()?;
@@ -296,8 +297,8 @@ impl WorkQueue {
     /// The live read of a node failed: the pods that waited for it wait for the next attempt.
     pub(super) fn postpone_parked(&mut self, node: &NodeName, failure: ApiFailure, retry_at: Mono) {
         for pod in self.parked.remove(node).iter().flatten() {
-            let refusal = self.attempts.get(pod).and_then(EvictionAttempt::refusal);
-            let floor = refusal.filter(|_| is_refusal(failure)).map(|refusal| refusal.floor(pod));
+            let rejection = self.attempts.get(pod).and_then(EvictionAttempt::rejection);
+            let floor = rejection.filter(|_| is_rejection(failure)).map(|rejection| rejection.floor(pod));
             if let Some(attempt) = self.attempts.get_mut(pod) {
                 attempt.last_failure = Some(failure);
             }
@@ -312,7 +313,7 @@ impl WorkQueue {
         let long = attempt.marked_at.is_some_and(|marked| marked.plus(MARK_MAX) < at);
         if long && matches!(attempt.step, NextStep::Evict | NextStep::ReadPod) {
             attempt.step = NextStep::Rest;
-            attempt.unmark_at = Some(at);
+            attempt.clear_mark_at = Some(at);
             return self.requeue(pod);
         }
         self.retry_at(pod, at);

@@ -54,8 +54,8 @@ impl BudgetImpact {
         self.unasked() > 0 && self.desired.is_some_and(|desired| left < desired)
     }
 
-    /// How many evictions it refuses until other pods are healthy.
-    pub fn refuses(&self) -> u32 {
+    /// How many evictions it rejects until other pods are healthy.
+    pub fn blocked(&self) -> u32 {
         let left = self.healthy.saturating_sub(self.unasked());
         let allowed = self.desired.map_or(u32::MAX, |desired| left.saturating_sub(desired));
         self.evicted_healthy.saturating_sub(allowed)
@@ -97,7 +97,7 @@ pub(super) fn workloads(
     if leavers.is_empty() {
         return Vec::new();
     }
-    for pod in snapshot.pods().iter().filter(|pod| pod.standing == PodLifePhase::Live) {
+    for pod in snapshot.pods().iter().filter(|pod| pod.life_phase == PodLifePhase::Live) {
         if let Some(impact) = &mut hit[pod.workload as usize] {
             impact.pods += 1;
         }
@@ -158,7 +158,7 @@ fn budget_of(
     if meant.is_empty() {
         return None;
     }
-    let all = snapshot.pods().iter().filter(|pod| pod.standing == PodLifePhase::Live && is_meant(pod));
+    let all = snapshot.pods().iter().filter(|pod| pod.life_phase == PodLifePhase::Live && is_meant(pod));
     let ready = count(all.clone().filter(|pod| pod.ready));
     let counted = budget.counted(count(all), ready);
     Some(BudgetImpact {

@@ -60,7 +60,7 @@ fn fates(
     let pod_forecast = |at: usize| {
         let pod = &snapshot.pods()[at];
         let subject = snapshot.subject(pod);
-        let answers = match known.iter().position(|answers| answers.shape == pod.shape) {
+        let matches = match known.iter().position(|matches| matches.shape == pod.shape) {
             Some(position) => &known[position],
             None => {
                 let of = |taints: &[TaintInstance]| {
@@ -73,8 +73,8 @@ fn fates(
         };
         let (holds, before, after) =
             (pod.record.holds(), pod.record.restarted(before), pod.record.restarted(after));
-        let (was, _) = verdict::outcome_with_cause(&subject, &before, &holds, &answers.before, now);
-        let (is, decisive) = verdict::outcome_with_cause(&subject, &after, &holds, &answers.after, now);
+        let (was, _) = verdict::outcome_with_cause(&subject, &before, &holds, &matches.before, now);
+        let (is, decisive) = verdict::outcome_with_cause(&subject, &after, &holds, &matches.after, now);
         let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         PodForecast { pod: narrow(at), before: was, after: is, decisive: decisive.map(narrow) }
     };

@@ -52,25 +52,25 @@ pub(super) fn placements(
     if all == 0 || most == 0 {
         return (Vec::new(), all);
     }
-    let asked = first(snapshot, leavers.to_vec(), most);
+    let first_leavers = first(snapshot, leavers.to_vec(), most);
     let mut placer = Placer::new(candidates(snapshot, changes), snapshot.numeric());
-    let groups = SpreadGroups::of(snapshot, &asked);
+    let groups = SpreadGroups::of(snapshot, &first_leavers);
     for (pod, group) in groups.members(snapshot) {
-        if let (Some(node), PodLifePhase::Live) = (pod.node, pod.standing) {
+        if let (Some(node), PodLifePhase::Live) = (pod.node, pod.life_phase) {
             placer.count(group, node as usize, 1);
         }
     }
     let taints = TaintsByNode::of(snapshot, changes);
     let mut why: BTreeMap<u32, Arc<str>> = BTreeMap::new();
-    let (mut placements, mut at) = (Vec::with_capacity(asked.len()), 0);
-    while let Some(next) = asked.get(at) {
+    let (mut placements, mut at) = (Vec::with_capacity(first_leavers.len()), 0);
+    while let Some(next) = first_leavers.get(at) {
         // Pods that are deleted at the same moment no longer count when the others are placed.
-        let together = asked[at..].iter().take_while(|evicted_pod| evicted_pod.at == next.at).count();
-        let batch = &asked[at..at + together];
+        let together = first_leavers[at..].iter().take_while(|evicted_pod| evicted_pod.at == next.at).count();
+        let batch = &first_leavers[at..at + together];
         for evicted_pod in batch {
             let pod = &snapshot.pods()[evicted_pod.pod as usize];
             if let (Some(node), Some(group), PodLifePhase::Live) =
-                (pod.node, groups.group(snapshot, pod), pod.standing)
+                (pod.node, groups.group(snapshot, pod), pod.life_phase)
             {
                 placer.count(group, node as usize, -1);
             }
@@ -78,7 +78,7 @@ pub(super) fn placements(
         for evicted_pod in batch {
             let pod = &snapshot.pods()[evicted_pod.pod as usize];
             let spec = &snapshot.shape(pod).spec;
-            if let (Some(node), true) = (pod.node, pod.standing != PodLifePhase::Finished) {
+            if let (Some(node), true) = (pod.node, pod.life_phase != PodLifePhase::Finished) {
                 placer.take(node as usize, &spec.load);
             }
             let fails = jobs.get(&evicted_pod.pod).is_some_and(|outcome| !outcome.is_recreated());
@@ -110,7 +110,7 @@ pub(super) fn placements(
         }
         at += together;
     }
-    (placements, all - asked.len())
+    (placements, all - first_leavers.len())
 }
 
 /// Returns the first `most` evicted pods in the order of their evictions; of simultaneous ones, the more important

@@ -18,23 +18,23 @@ pub(super) fn check(workload: &LintedWorkload, numeric: NumericOperators, findin
     let all: Vec<&Toleration> = workload.read().collect();
     for (index, later) in all.iter().enumerate() {
         let earlier = &all[..index.min(EARLIER_MAX)];
-        let Some(answers) = first_answers(earlier, later, numeric) else { continue };
-        let no_execute = answers.iter().find(|(effect, _)| *effect == TaintEffect::NoExecute);
+        let Some(matches) = first_matches(earlier, later, numeric) else { continue };
+        let no_execute = matches.iter().find(|(effect, _)| *effect == TaintEffect::NoExecute);
         let trap = no_execute.and_then(|(_, first)| *first);
-        if let Some(first) = trap.filter(|&first| earlier[first].patience() != later.patience()) {
-            say_trap(index, first, (earlier[first], later), findings);
+        if let Some(first) = trap.filter(|&first| earlier[first].period() != later.period()) {
+            report_trap(index, first, (earlier[first], later), findings);
             continue;
         }
-        let shadows: Option<Vec<usize>> = answers.iter().map(|(_, first)| *first).collect();
+        let shadows: Option<Vec<usize>> = matches.iter().map(|(_, first)| *first).collect();
         if let Some(shadows) = shadows {
-            say_useless(index, &shadows, &all, findings);
+            report_useless(index, &shadows, &all, findings);
         }
     }
 }
 
 /// Returns, for each effect that the later one is for, the first of the earlier ones that matches everything it could
 /// match. `None` if its meaning is unknown.
-fn first_answers(
+fn first_matches(
     earlier: &[&Toleration],
     later: &Toleration,
     numeric: NumericOperators,
@@ -75,7 +75,7 @@ fn covers_values(earlier: &Toleration, later: &Toleration, numeric: NumericOpera
     }
 }
 
-fn say_trap(
+fn report_trap(
     index: usize,
     first: usize,
     (earlier, later): (&Toleration, &Toleration),
@@ -83,8 +83,8 @@ fn say_trap(
 ) {
     let reason = format!(
         "for NoExecute, toleration {first} matches first, so the pod stays for {}; this one ({}) is never used",
-        patience(earlier),
-        patience(later)
+        period_text(earlier),
+        period_text(later)
     );
     let fix = if earlier.effect == Some(TaintEffect::NoExecute) && later.effect.is_none() {
         String::from(
@@ -98,7 +98,7 @@ fn say_trap(
     findings.toleration(Rule::FirstMatchTrap, (index, TolerationPart::Whole), reason, fix);
 }
 
-fn say_useless(index: usize, shadows: &[usize], all: &[&Toleration], findings: &mut FindingSink<'_>) {
+fn report_useless(index: usize, shadows: &[usize], all: &[&Toleration], findings: &mut FindingSink<'_>) {
     let fix = "remove it";
     if let [first] | [first, _, _] = shadows[..]
         && is_same(all[first], all[index])
@@ -134,8 +134,8 @@ fn is_same(one: &Toleration, other: &Toleration) -> bool {
         && operator(one) == operator(other)
 }
 
-fn patience(toleration: &Toleration) -> String {
-    match (toleration.patience(), toleration.seconds) {
+fn period_text(toleration: &Toleration) -> String {
+    match (toleration.period(), toleration.seconds) {
         (TolerationPeriod::For(_), Some(seconds)) => format!("{seconds} s"),
         _ => String::from("an unlimited time"),
     }

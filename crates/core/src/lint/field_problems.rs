@@ -86,7 +86,7 @@ impl ValueType {
     }
 
     /// The word of an API server's answer.
-    const fn in_answer(self) -> &'static str {
+    const fn in_server_error(self) -> &'static str {
         match self {
             Self::Map => "object",
             Self::List => "array",
@@ -153,7 +153,7 @@ pub enum FieldProblem {
 pub(super) fn check(problems: &[FieldProblem], findings: &mut FindingSink<'_>) {
     for (index, problem) in problems.iter().enumerate() {
         let (rule, reason, fix) = words(problem);
-        findings.say(rule, FindingPlace::Field(index), reason, fix);
+        findings.report(rule, FindingPlace::Field(index), reason, fix);
     }
 }
 
@@ -169,15 +169,15 @@ fn words(problem: &FieldProblem) -> (Rule, String, String) {
         FieldProblem::Misplaced { list, found, meant } => misplaced(*list, found, meant.as_deref()),
         FieldProblem::NoList { list, actual, is_known } => {
             let (field, element) = (list.field(), list.element());
-            let answer = match is_known {
+            let server_error = match is_known {
                 true => format!(
                     "; an API server answers: cannot unmarshal {} into []v1.{}",
-                    actual.in_answer(),
+                    actual.in_server_error(),
                     type_of(*list)
                 ),
                 false => String::new(),
             };
-            let reason = format!("{field} is {} instead of a list{answer}", actual.words());
+            let reason = format!("{field} is {} instead of a list{server_error}", actual.words());
             let fix = match actual {
                 ValueType::Map => format!("begin each {element} with \"- \", also if there is only one"),
                 _ => format!("write a list with a map for each {element}"),
@@ -185,15 +185,16 @@ fn words(problem: &FieldProblem) -> (Rule, String, String) {
             (Rule::WrongType, reason, fix)
         }
         FieldProblem::NoMap { list, actual, is_known } => {
-            let answer = match is_known {
+            let server_error = match is_known {
                 true => format!(
                     "; an API server answers: cannot unmarshal {} into v1.{}",
-                    actual.in_answer(),
+                    actual.in_server_error(),
                     type_of(*list)
                 ),
                 false => String::new(),
             };
-            let reason = format!("this {} is {} instead of a map{answer}", list.element(), actual.words());
+            let reason =
+                format!("this {} is {} instead of a map{server_error}", list.element(), actual.words());
             let fix = match (actual, list) {
                 (ValueType::List, _) => String::from("remove one \"- \": the list is inside another list"),
                 (_, LintedList::Tolerations) => {

@@ -51,7 +51,7 @@ pub(super) fn check_taints(node: &LintedNode, findings: &mut FindingSink<'_>) {
             Some(KeyProblem::Misspelt(meant)) => (Rule::MisspeltKey, misspelt(&taint.key, meant)),
             None => continue,
         };
-        findings.say(rule, FindingPlace::Taint(index, TolerationPart::Key), reason, fix);
+        findings.report(rule, FindingPlace::Taint(index, TolerationPart::Key), reason, fix);
     }
 }
 

@@ -84,7 +84,7 @@ fn is_own(key: &str, pools: &NodeGroups<'_>) -> bool {
 }
 
 /// Formats a toleration as the taint it is for: `spot=yes:NoSchedule`.
-fn told(toleration: &Toleration) -> String {
+fn taint_text(toleration: &Toleration) -> String {
     let mut text = String::from(&*toleration.key);
     if !toleration.value.is_empty() {
         text += &format!("={}", toleration.value);
@@ -105,7 +105,7 @@ fn unneeded(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings: &mut Fi
                 let there: Vec<String> = others.values().take(3).map(|taint| shown(taint)).collect();
                 let reason = format!(
                     "no node has a taint for {}, although there is {}",
-                    told(toleration),
+                    taint_text(toleration),
                     there.join(", ")
                 );
                 (reason, String::from("compare value and effect with those of the nodes"))
@@ -173,12 +173,12 @@ fn not_let_in(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings: &mut 
     let tolerations: Vec<Toleration> = workload.read().chain(added).cloned().collect();
     let tolerations =
         if workload.daemon { daemon_tolerations(&tolerations, workload.host_network) } else { tolerations };
-    let wish = workload.wish(tolerations);
+    let spec = workload.with_tolerations(tolerations);
     let mut best: Option<UntoleratedTaints<'_>> = None;
     let mut count = 0;
-    for node in pools.nodes.iter().filter(|node| wish.matches(&node.name, &node.labels)) {
+    for node in pools.nodes.iter().filter(|node| spec.matches(&node.name, &node.labels)) {
         count += 1;
-        let untolerated = UntoleratedTaints::of(node, &wish.tolerations, pools.numeric);
+        let untolerated = UntoleratedTaints::of(node, &spec.tolerations, pools.numeric);
         let is_control_plane = |taint: &&Taint| *taint.key == *keys::CONTROL_PLANE;
         let is_known = workload.wants_control_plane() && untolerated.lasting.iter().any(is_control_plane);
         if untolerated.lasting.is_empty() || is_known {
@@ -194,19 +194,19 @@ fn not_let_in(workload: &LintedWorkload, pools: &NodeGroups<'_>, findings: &mut 
     let reason = match count {
         1 => format!(
             "the only node{relation} has {}, which it does not tolerate",
-            best.words(&wish.tolerations, pools.numeric)
+            best.words(&spec.tolerations, pools.numeric)
         ),
         many => format!(
             "all {many} nodes{relation} {who} taints that it does not tolerate; {} has {}",
             best.node.name,
-            best.words(&wish.tolerations, pools.numeric)
+            best.words(&spec.tolerations, pools.numeric)
         ),
     };
     let fix = match best.lasting.len() {
         1 => "add the toleration, or ask for other nodes",
         _ => "add all of these tolerations, or ask for other nodes",
     };
-    findings.say(Rule::NotLetIn, FindingPlace::Selection, reason, fix);
+    findings.report(Rule::NotLetIn, FindingPlace::Selection, reason, fix);
 }
 
 /// The taints that repel a pod from a node (SC-1).

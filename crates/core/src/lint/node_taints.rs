@@ -25,7 +25,7 @@ pub(super) fn check(node: &LintedNode, findings: &mut FindingSink<'_>) {
             let reason =
                 format!("taint {first} has this key and effect already: an API server rejects the node");
             let fix = "keep only one of the two";
-            findings.say(
+            findings.report(
                 Rule::DuplicateTaint,
                 FindingPlace::Taint(index, TolerationPart::Whole),
                 reason,
@@ -36,7 +36,7 @@ pub(super) fn check(node: &LintedNode, findings: &mut FindingSink<'_>) {
         }
     }
     for &(index, part) in &node.not_text {
-        findings.say(Rule::NotText, FindingPlace::Taint(index, part), NOT_TEXT, QUOTE_IT);
+        findings.report(Rule::NotText, FindingPlace::Taint(index, part), NOT_TEXT, QUOTE_IT);
     }
 }
 
@@ -48,7 +48,7 @@ fn malformed(index: usize, taint: &Taint, findings: &mut FindingSink<'_>) {
             odd_letter(&taint.key)
         );
         let fix = "write a name of letters, digits, '-', '_' and '.', optionally after a domain and '/'";
-        findings.say(Rule::Malformed, FindingPlace::Taint(index, TolerationPart::Key), reason, fix);
+        findings.report(Rule::Malformed, FindingPlace::Taint(index, TolerationPart::Key), reason, fix);
     }
     if !is_value(&taint.value) {
         let reason = format!(
@@ -57,7 +57,7 @@ fn malformed(index: usize, taint: &Taint, findings: &mut FindingSink<'_>) {
             odd_letter(&taint.value)
         );
         let fix = "write at most 63 letters, digits, '-', '_' and '.'";
-        findings.say(Rule::Malformed, FindingPlace::Taint(index, TolerationPart::Value), reason, fix);
+        findings.report(Rule::Malformed, FindingPlace::Taint(index, TolerationPart::Value), reason, fix);
     }
 }
 
@@ -70,7 +70,7 @@ fn effect(index: usize, taint: &Taint, findings: &mut FindingSink<'_>) {
         }
         other => unknown_effect(other),
     };
-    findings.say(Rule::UnknownEffect, FindingPlace::Taint(index, TolerationPart::Effect), reason, fix);
+    findings.report(Rule::UnknownEffect, FindingPlace::Taint(index, TolerationPart::Effect), reason, fix);
 }
 
 /// A taint that evicts pods, and the nodes that have it.
@@ -103,7 +103,7 @@ pub(super) fn check_daemons(facts: &LintInput, found: &mut Vec<LintFinding>) {
                 format!("no DaemonSet tolerates {}: {nodes} logs, network and monitoring", shown(taint));
             let fix = "give the agents a toleration for it, or use NoSchedule if running pods may stay";
             let findings = &mut FindingSink { subject: LintSubject::Node(at), found };
-            findings.say(
+            findings.report(
                 Rule::NoTolerantDaemon,
                 FindingPlace::Taint(index, TolerationPart::Whole),
                 reason,

@@ -40,7 +40,13 @@ struct SingleToleration<'a, 'd, 'f> {
 }
 
 impl SingleToleration<'_, '_, '_> {
-    fn say(&mut self, rule: Rule, part: TolerationPart, reason: impl Into<String>, fix: impl Into<String>) {
+    fn report(
+        &mut self,
+        rule: Rule,
+        part: TolerationPart,
+        reason: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
         self.findings.toleration(rule, (self.index, part), reason, fix);
     }
 
@@ -51,7 +57,7 @@ impl SingleToleration<'_, '_, '_> {
             if read.operator != TolerationOperator::Exists {
                 let reason = "it has no key and not the operator Exists: an API server rejects it";
                 let fix = "name the key, or write operator: Exists to tolerate every taint";
-                self.say(Rule::EmptyKey, TolerationPart::Operator, reason, fix);
+                self.report(Rule::EmptyKey, TolerationPart::Operator, reason, fix);
             }
         } else if !is_key(&read.key) {
             let reason = format!(
@@ -60,7 +66,7 @@ impl SingleToleration<'_, '_, '_> {
                 odd_letter(&read.key)
             );
             let fix = "write a name of letters, digits, '-', '_' and '.', optionally after a domain and '/'";
-            self.say(Rule::Malformed, TolerationPart::Key, reason, fix);
+            self.report(Rule::Malformed, TolerationPart::Key, reason, fix);
         }
     }
 
@@ -73,14 +79,14 @@ impl SingleToleration<'_, '_, '_> {
                 let reason =
                     format!("{value} cannot be the value of a taint{letter}: an API server rejects it");
                 let fix = "write at most 63 letters, digits, '-', '_' and '.'";
-                self.say(Rule::Malformed, TolerationPart::Value, reason, fix);
+                self.report(Rule::Malformed, TolerationPart::Value, reason, fix);
             }
             TolerationOperator::Exists if !read.value.is_empty() => {
                 let value = Quoted(&read.value);
                 let reason =
                     format!("Exists matches any value, and {value} is given: an API server rejects it");
                 let fix = "leave the value out, or write operator: Equal to match only this value";
-                self.say(Rule::ExistsWithValue, TolerationPart::Value, reason, fix);
+                self.report(Rule::ExistsWithValue, TolerationPart::Value, reason, fix);
             }
             TolerationOperator::Lt | TolerationOperator::Gt => self.comparison(numeric),
             TolerationOperator::Unknown(text) => {
@@ -92,7 +98,7 @@ impl SingleToleration<'_, '_, '_> {
                     Some(meant) => format!("write operator: {meant}"),
                     None => String::from("write Equal for one value, or Exists for any"),
                 };
-                self.say(Rule::UnknownOperator, TolerationPart::Operator, reason, fix);
+                self.report(Rule::UnknownOperator, TolerationPart::Operator, reason, fix);
             }
             _ => {}
         }
@@ -108,11 +114,11 @@ impl SingleToleration<'_, '_, '_> {
                  server rejects it"
             );
             let fix = "turn the gate on and say so with --feature-gates, or name the values with Equal";
-            self.say(Rule::NumericGateOff, TolerationPart::Operator, reason, fix);
+            self.report(Rule::NumericGateOff, TolerationPart::Operator, reason, fix);
         } else if canonical_integer(&read.value).is_none() {
             let reason = format!("{} is not a whole number in plain form", Quoted(&read.value));
             let fix = "write it without +, leading zeros or a fraction, such as 0, 42 or -7";
-            self.say(Rule::NumericValue, TolerationPart::Value, reason, fix);
+            self.report(Rule::NumericValue, TolerationPart::Value, reason, fix);
         }
     }
 
@@ -120,7 +126,7 @@ impl SingleToleration<'_, '_, '_> {
     fn effect(&mut self) {
         if let Some(TaintEffect::Unknown(text)) = &self.toleration.read.effect {
             let (reason, fix) = unknown_effect(text);
-            self.say(Rule::UnknownEffect, TolerationPart::Effect, reason, fix);
+            self.report(Rule::UnknownEffect, TolerationPart::Effect, reason, fix);
         }
     }
 
@@ -130,11 +136,11 @@ impl SingleToleration<'_, '_, '_> {
         if let Some(text) = &self.toleration.odd_seconds {
             let reason = format!("{} is not a 64-bit whole number: an API server rejects it", Quoted(text));
             let fix = "write a whole number without quotes; leave tolerationSeconds out to stay indefinitely";
-            self.say(Rule::UnreadableSeconds, TolerationPart::Seconds, reason, fix);
+            self.report(Rule::UnreadableSeconds, TolerationPart::Seconds, reason, fix);
         }
         if let (Some(text), Some(seconds)) = (&self.toleration.octal_seconds, read.seconds) {
             let reason = format!("{text} begins with 0, so it is an octal number: {seconds} s");
-            self.say(
+            self.report(
                 Rule::OctalSeconds,
                 TolerationPart::Seconds,
                 reason,
@@ -150,7 +156,7 @@ impl SingleToleration<'_, '_, '_> {
             let reason = format!("it has seconds and {effect}: an API server rejects it");
             let fix = "write effect: NoExecute, or leave tolerationSeconds out: only NoExecute counts \
              seconds";
-            self.say(Rule::SecondsWithoutNoExecute, TolerationPart::Seconds, reason, fix);
+            self.report(Rule::SecondsWithoutNoExecute, TolerationPart::Seconds, reason, fix);
             return;
         }
         match read.seconds {
@@ -161,7 +167,7 @@ impl SingleToleration<'_, '_, '_> {
                 );
                 let fix = "leave the toleration out to evict immediately; leave tolerationSeconds out to stay \
                      indefinitely";
-                self.say(Rule::NoTimeAtAll, TolerationPart::Seconds, reason, fix);
+                self.report(Rule::NoTimeAtAll, TolerationPart::Seconds, reason, fix);
             }
             Some(seconds) if seconds > SECONDS_MAX => {
                 let reason = format!(
@@ -169,7 +175,7 @@ impl SingleToleration<'_, '_, '_> {
                      never"
                 );
                 let fix = "leave tolerationSeconds out to stay indefinitely";
-                self.say(Rule::TooManySeconds, TolerationPart::Seconds, reason, fix);
+                self.report(Rule::TooManySeconds, TolerationPart::Seconds, reason, fix);
             }
             _ => {}
         }
@@ -183,10 +189,10 @@ impl SingleToleration<'_, '_, '_> {
                 None if name.to_lowercase().contains("seconds") => String::from("write tolerationSeconds"),
                 None => format!("remove it; the fields are {}", FIELDS.join(", ")),
             };
-            self.say(Rule::UnknownField, TolerationPart::Odd(at), reason, fix);
+            self.report(Rule::UnknownField, TolerationPart::Odd(at), reason, fix);
         }
         for &part in &self.toleration.not_text {
-            self.say(Rule::NotText, part, NOT_TEXT, QUOTE_IT);
+            self.report(Rule::NotText, part, NOT_TEXT, QUOTE_IT);
         }
     }
 }

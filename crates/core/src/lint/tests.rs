@@ -61,14 +61,14 @@ fn alone(workload: LintedWorkload) -> LintInput {
 }
 
 /// `TL101@0.Value`
-fn told(facts: &LintInput) -> String {
+fn reported(facts: &LintInput) -> String {
     let found = lint(facts);
     for finding in &found {
         assert!(!finding.reason.is_empty() && !finding.fix.is_empty(), "{finding:?}");
         assert!(!finding.reason.contains('\n') && !finding.reason.ends_with('.'), "{finding:?}");
         assert!(!finding.fix.ends_with('.'), "{finding:?}");
     }
-    let told: Vec<String> = found
+    let reported: Vec<String> = found
         .iter()
         .map(|finding| {
             let place = match finding.place {
@@ -83,13 +83,13 @@ fn told(facts: &LintInput) -> String {
             format!("{}@{node}{place}", finding.rule.id())
         })
         .collect();
-    told.join(", ")
+    reported.join(", ")
 }
 
 /// Checks each workload by itself, with nodes unknown.
 fn rows(rows: &[(&str, &str)]) {
     for (written, expected) in rows {
-        assert_eq!(told(&alone(workload(written))), *expected, "{written}");
+        assert_eq!(reported(&alone(workload(written))), *expected, "{written}");
     }
 }
 
@@ -98,8 +98,8 @@ fn ids_and_names_are_distinct_and_match_the_severity() {
     let mut seen = alloc::collections::BTreeSet::new();
     for rule in Rule::ALL {
         assert!(seen.insert(rule.id()) && seen.insert(rule.name()), "{rule:?}");
-        let refused = rule.id().starts_with("TL1");
-        assert_eq!(rule.severity() == Severity::Error, refused, "{rule:?}");
+        let rejected = rule.id().starts_with("TL1");
+        assert_eq!(rule.severity() == Severity::Error, rejected, "{rule:?}");
         assert!(rule.summary().ends_with('.'), "{rule:?}");
     }
     assert!(Rule::ALL.is_sorted_by_key(|rule| rule.id()));

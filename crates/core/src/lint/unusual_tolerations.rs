@@ -20,7 +20,7 @@ fn bears_too_much(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
     let dead = [keys::NOT_READY, keys::UNREACHABLE].map(|key| taint(key, TaintEffect::NoExecute));
     for (index, toleration) in workload.read().enumerate() {
         let stays = matches!(toleration.effect, None | Some(TaintEffect::NoExecute))
-            && toleration.patience() == TolerationPeriod::Forever
+            && toleration.period() == TolerationPeriod::Forever
             && workload.tolerations[index].odd_seconds.is_none();
         if !stays {
             continue;
@@ -50,14 +50,14 @@ fn control_plane(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
             format!("it selects nodes of the control plane and does not tolerate {}", keys::CONTROL_PLANE);
         let fix =
             format!("add the toleration key: {}, operator: Exists, effect: NoSchedule", keys::CONTROL_PLANE);
-        findings.say(Rule::ControlPlaneUntolerated, FindingPlace::Selection, reason, fix);
+        findings.report(Rule::ControlPlaneUntolerated, FindingPlace::Selection, reason, fix);
     }
     // A static pod does not belong to a DaemonSet, and gets no tolerations automatically.
     let stays = workload.read().any(|one| yes(one, &taint("any", TaintEffect::NoExecute)));
     if workload.control_plane && !workload.daemon && !stays {
         let reason = "it is part of the control plane, and any NoExecute taint on its node evicts it";
         let fix = "add the toleration operator: Exists, effect: NoExecute";
-        findings.say(Rule::ControlPlaneUntolerated, FindingPlace::Whole, reason, fix);
+        findings.report(Rule::ControlPlaneUntolerated, FindingPlace::Whole, reason, fix);
     }
 }
 

@@ -59,7 +59,7 @@ pub struct NodeHealthExplanation<'a> {
     /// When its last heartbeat was observed.
     pub last_renewal: Mono,
     /// Until when its silence is within its grace period; `None`: unknown.
-    pub patience: Option<Mono>,
+    pub silence_deadline: Option<Mono>,
     /// The changes of its taints.
     pub plan: TaintPlan,
     /// The NoExecute taint it would get.

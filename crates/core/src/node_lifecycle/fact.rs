@@ -88,9 +88,9 @@ pub struct NodeConditions([Option<ConditionStatus>; 5]);
 
 impl NodeConditions {
     /// Makes the statuses from a list of conditions.
-    pub fn of(told: &[NodeCondition]) -> Self {
+    pub fn of(conditions: &[NodeCondition]) -> Self {
         let mut all = Self::default();
-        for condition in told {
+        for condition in conditions {
             let status = match all.get(condition.kind) {
                 Some(before) if before != condition.status => ConditionStatus::Other,
                 _ => condition.status,

@@ -26,9 +26,9 @@ pub enum ObservationDoubt {
     /// A stream of nodes or leases is lost.
     WatchLost,
     /// The requests of this process have not succeeded lately: this process may be the one that is disconnected.
-    NoAnswer,
+    NoResponse,
     /// No node at all sent a heartbeat lately: this node is not the cause.
-    NoNodeHeard,
+    NoNodeRenewed,
 }
 
 /// An update of a stream.
@@ -247,13 +247,13 @@ impl Observation {
 
     /// Why no node may be declared silent now.
     pub(crate) fn doubt(&self, now: Mono, config: &NodeLifecycleConfig) -> Option<ObservationDoubt> {
-        let is_answered = self.requests.is_some_and(|requests| now.since(requests.last) <= config.gap_max());
+        let has_response = self.requests.is_some_and(|requests| now.since(requests.last) <= config.gap_max());
         match [&self.nodes, &self.leases] {
             _ if !self.is_synced() => Some(ObservationDoubt::NotSynced),
             watches if watches.iter().any(|watch| watch.is_blind(now, config)) => {
                 Some(ObservationDoubt::WatchLost)
             }
-            _ if !is_answered => Some(ObservationDoubt::NoAnswer),
+            _ if !has_response => Some(ObservationDoubt::NoResponse),
             _ => None,
         }
     }

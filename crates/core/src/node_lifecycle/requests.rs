@@ -111,7 +111,7 @@ impl NodeLifecycleEngine {
     pub(super) fn silence_doubt(&self, now: Mono) -> Option<ObservationDoubt> {
         let all_silent = || self.are_all_silent(self.config.all_silent_max(), now);
         let doubt = self.observation.doubt(now, &self.config);
-        doubt.or_else(|| all_silent().then_some(ObservationDoubt::NoNodeHeard))
+        doubt.or_else(|| all_silent().then_some(ObservationDoubt::NoNodeRenewed))
     }
 
     /// When a token will be available for which a node waits.

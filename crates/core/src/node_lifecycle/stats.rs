@@ -69,7 +69,7 @@ impl NodeLifecycleEngine {
             conditions: situation.conditions,
             own: situation.own,
             last_renewal: entry.facts.times()?.0,
-            patience: entry.facts.silence_deadline(&self.observation, &self.config).0,
+            silence_deadline: entry.facts.silence_deadline(&self.observation, &self.config).0,
             plan,
             wanted,
             delayed_by: wanted.and_then(delay),

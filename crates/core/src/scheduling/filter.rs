@@ -43,27 +43,27 @@ pub(super) fn suits(
     let name = candidate.name.as_str();
     match named {
         NamedNodes::Conflict => {
-            return refuse(SchedulerPlugin::NodeAffinity, UnschedulableReason::AffinityConflict);
+            return reject(SchedulerPlugin::NodeAffinity, UnschedulableReason::AffinityConflict);
         }
         NamedNodes::Only(names) if !names.contains(name) => {
-            return refuse(SchedulerPlugin::NodeAffinity, UnschedulableReason::NotNamed);
+            return reject(SchedulerPlugin::NodeAffinity, UnschedulableReason::NotNamed);
         }
         NamedNodes::Only(_) | NamedNodes::Any => {}
     }
     if candidate.unschedulable && !bears_cordon(&spec.tolerations, numeric) {
-        return refuse(SchedulerPlugin::NodeUnschedulable, UnschedulableReason::Unschedulable);
+        return reject(SchedulerPlugin::NodeUnschedulable, UnschedulableReason::Unschedulable);
     }
     if !kept_off_by(&spec.tolerations, &candidate.taints, numeric).is_empty() {
-        return refuse(SchedulerPlugin::TaintToleration, UnschedulableReason::UntoleratedTaint);
+        return reject(SchedulerPlugin::TaintToleration, UnschedulableReason::UntoleratedTaint);
     }
     if !spec.matches(name, &candidate.labels) {
-        return refuse(SchedulerPlugin::NodeAffinity, UnschedulableReason::NodeAffinity);
+        return reject(SchedulerPlugin::NodeAffinity, UnschedulableReason::NodeAffinity);
     }
     Ok(())
 }
 
 /// A rejection that preemption cannot resolve.
-fn refuse(by: SchedulerPlugin, reason: UnschedulableReason) -> Result<(), FilterRejection> {
+fn reject(by: SchedulerPlugin, reason: UnschedulableReason) -> Result<(), FilterRejection> {
     Err(FilterRejection { by, reasons: vec![reason], preemption_may_help: false })
 }
 
@@ -96,15 +96,15 @@ pub(super) fn untolerated<'t>(
 ) -> Vec<&'t Taint> {
     let taints: Vec<&Taint> = taints.iter().filter(|taint| counts(&taint.effect)).collect();
     let matches = match_taints(tolerations, taints.iter().copied(), numeric);
-    let borne = |taint: &Taint, answer: TaintMatch| match answer {
+    let borne = |taint: &Taint, taint_match: TaintMatch| match taint_match {
         TaintMatch::Tolerated(_) => true,
         TaintMatch::Untolerated => false,
         TaintMatch::Unsupported(from) => tolerations[from..]
             .iter()
             .any(|toleration| tolerates(toleration, taint, numeric) == TolerationMatch::Yes),
     };
-    let answered = taints.into_iter().zip(matches);
-    answered.filter(|&(taint, answer)| !borne(taint, answer)).map(|(taint, _)| taint).collect()
+    let judged = taints.into_iter().zip(matches);
+    judged.filter(|&(taint, taint_match)| !borne(taint, taint_match)).map(|(taint, _)| taint).collect()
 }
 
 /// Checks the resources. All missing ones are reported; a resource of which even the empty node has too little makes

@@ -112,8 +112,8 @@ impl Placer {
 
     /// Returns the rejection of each node.
     pub fn why_not(&self, spec: &PodSchedulingSpec) -> Vec<FilterRejection> {
-        let ask = |candidate| filter(spec, candidate, self.numeric).err();
-        self.candidates.iter().filter_map(ask).collect()
+        let rejection = |candidate| filter(spec, candidate, self.numeric).err();
+        self.candidates.iter().filter_map(rejection).collect()
     }
 
     /// Adds a pod to a node.

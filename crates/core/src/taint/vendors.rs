@@ -33,7 +33,7 @@ enum TaintValue {
     /// When the taint was set, in seconds since 1970.
     SetAt,
     /// The same for every value.
-    Says(&'static str),
+    Condition(&'static str),
     /// Something for some values.
     Means(&'static [(&'static str, &'static str)]),
 }
@@ -44,8 +44,8 @@ pub(super) fn describe(taint: &Taint) -> Option<VendorDescription> {
     let (value, set_at) = match known.value {
         TaintValue::Obvious => (None, None),
         TaintValue::SetAt => (None, seconds(&taint.value)),
-        TaintValue::Says(_) if taint.value.is_empty() => (None, None),
-        TaintValue::Says(what) => (Some(what), None),
+        TaintValue::Condition(_) if taint.value.is_empty() => (None, None),
+        TaintValue::Condition(what) => (Some(what), None),
         TaintValue::Means(values) => {
             (values.iter().find(|(value, _)| *value == &*taint.value).map(|(_, what)| *what), None)
         }
@@ -165,28 +165,28 @@ const TABLE: &[VendorTaint] = &[
         what: "AWS reclaims the spot instance: it stops about two minutes after the notice",
         who: "the AWS node termination handler",
         then: "nothing: the node goes; if it still runs after the event, remove the taint",
-        value: TaintValue::Says("the id of the event"),
+        value: TaintValue::Condition("the id of the event"),
     },
     VendorTaint {
         keys: &["aws-node-termination-handler/scheduled-maintenance"],
         what: "AWS has scheduled maintenance of the instance",
         who: "the AWS node termination handler",
         then: "nothing: the node goes; if it still runs after the event, remove the taint",
-        value: TaintValue::Says("the id of the event"),
+        value: TaintValue::Condition("the id of the event"),
     },
     VendorTaint {
         keys: &["aws-node-termination-handler/asg-lifecycle-termination"],
         what: "the auto scaling group is about to terminate the instance",
         who: "the AWS node termination handler",
         then: "nothing: the node goes; if it still runs after the event, remove the taint",
-        value: TaintValue::Says("the id of the event"),
+        value: TaintValue::Condition("the id of the event"),
     },
     VendorTaint {
         keys: &["aws-node-termination-handler/rebalance-recommendation"],
         what: "AWS expects to reclaim the spot instance soon",
         who: "the AWS node termination handler",
         then: "nothing: the node goes; if it still runs after the event, remove the taint",
-        value: TaintValue::Says("the id of the event"),
+        value: TaintValue::Condition("the id of the event"),
     },
     VendorTaint {
         keys: &["NodeWithImpairedVolumes"],
@@ -256,7 +256,7 @@ const TABLE: &[VendorTaint] = &[
         what: "the node is virtual: its pods run at a provider",
         who: "Virtual Kubelet",
         then: "give pods that may run there a toleration",
-        value: TaintValue::Says("the name of the provider"),
+        value: TaintValue::Condition("the name of the provider"),
     },
     VendorTaint {
         keys: &["CriticalAddonsOnly"],

@@ -87,7 +87,7 @@ impl WellKnownTaint {
 
 const NODE_HEALTH: &str =
     "the node lifecycle controller, from the node's conditions; it removes the taint when they recover";
-const KUBELET_SAYS: &str =
+const KUBELET_REPORTS: &str =
     "the node lifecycle controller; it removes the taint when the kubelet no longer reports the pressure";
 const PRESSURE: &str =
     "free resources on the node, or move pods away; the kubelet evicts pods by itself under more pressure";
@@ -113,9 +113,9 @@ const TABLE: [(&str, &str, &str, &str); 11] = [
         "the node lifecycle controller, after a user or a program cordoned the node",
         "kubectl uncordon, when the node may be used again",
     ),
-    (keys::MEMORY_PRESSURE, "the node is short of memory", KUBELET_SAYS, PRESSURE),
-    (keys::DISK_PRESSURE, "the node is short of disk", KUBELET_SAYS, PRESSURE),
-    (keys::PID_PRESSURE, "the node is short of process ids", KUBELET_SAYS, PRESSURE),
+    (keys::MEMORY_PRESSURE, "the node is short of memory", KUBELET_REPORTS, PRESSURE),
+    (keys::DISK_PRESSURE, "the node is short of disk", KUBELET_REPORTS, PRESSURE),
+    (keys::PID_PRESSURE, "the node is short of process ids", KUBELET_REPORTS, PRESSURE),
     (
         keys::NETWORK_UNAVAILABLE,
         "the node's network is not set up (condition NetworkUnavailable)",

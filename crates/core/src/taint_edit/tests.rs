@@ -80,9 +80,9 @@ fn errors_are_reported_with_their_position() {
         ("a=b--", 1, "invalid taint spec: a=b-, name part"),
         ("Ä=b:NoExecute", 0, "invalid taint spec: Ä=b:NoExecute, name part"),
     ] {
-        let (_, found, said) = wrong(&[argument]);
-        assert!(found == at && said.starts_with(start), "{argument}: {found}, {said}");
-        assert!(!said.contains("regex"), "{said}");
+        let (_, found, message) = wrong(&[argument]);
+        assert!(found == at && message.starts_with(start), "{argument}: {found}, {message}");
+        assert!(!message.contains("regex"), "{message}");
     }
     let many = parse(&["a/b/c:NoExecute"]).unwrap_err().to_string();
     assert!(

@@ -125,7 +125,7 @@ fn pod(tolerations: Vec<Toleration>) -> PodFact {
         priority: 0,
         node_critical: false,
         owner: PodOwnerKind::Other,
-        standing: PodLifePhase::Live,
+        life_phase: PodLifePhase::Live,
         mirror: false,
         marked: false,
         marked_by_another: false,

@@ -132,12 +132,12 @@ impl<'t> MatchPass<'t> {
         if self.settled[at].is_some() {
             return;
         }
-        let answer = match tolerates(toleration, self.taints[at], self.numeric) {
+        let matched = match tolerates(toleration, self.taints[at], self.numeric) {
             TolerationMatch::No => return,
             TolerationMatch::Yes => TaintMatch::Tolerated(position),
             TolerationMatch::NotUnderstood => TaintMatch::Unsupported(position),
         };
-        self.settled[at] = Some(answer);
+        self.settled[at] = Some(matched);
         self.unsettled -= 1;
     }
 

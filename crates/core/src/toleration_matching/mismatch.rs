@@ -143,11 +143,11 @@ pub fn more_patient(
     taint: &Taint,
     numeric: NumericOperators,
 ) -> Option<usize> {
-    let mut most: (TolerationPeriod, Option<usize>) = (tolerations.get(used)?.patience(), None);
+    let mut most: (TolerationPeriod, Option<usize>) = (tolerations.get(used)?.period(), None);
     for (position, toleration) in tolerations.iter().enumerate().skip(used + 1) {
-        let patience = toleration.patience();
-        if patience > most.0 && tolerates(toleration, taint, numeric) == TolerationMatch::Yes {
-            most = (patience, Some(position));
+        let period = toleration.period();
+        if period > most.0 && tolerates(toleration, taint, numeric) == TolerationMatch::Yes {
+            most = (period, Some(position));
         }
     }
     most.1

@@ -132,7 +132,7 @@ impl DesiredSeconds {
         let namespace = namespaces.get(pod.id().name().namespace())?;
         let policy = namespace.policy.map(|at| &self.rules[at]);
         let last = replaced.first().copied().unwrap_or_default();
-        let decision = decide(pod.asked(), &namespace.facts.asked, policy, last);
+        let decision = decide(pod.requested(), &namespace.facts.requested, policy, last);
         let defaults = match &namespace.facts.lists.defaults {
             TolerationListAnnotation::Present(defaults) => &defaults[..],
             _ => &[],

@@ -66,7 +66,7 @@ pub(crate) struct PodPatchQueue {
     paced: Lanes<HeldPodKey>,
     paced_for_guard: usize,
     /// The pause between two patches of paced pods.
-    pace: Span,
+    interval: Span,
     /// No patch of a paced pod before then.
     paced_from: Option<Mono>,
     in_flight: usize,
@@ -77,8 +77,8 @@ pub(crate) struct PodPatchQueue {
 impl PodPatchQueue {
     /// Returns an empty queue that patches so many paced pods per second.
     pub(crate) fn new(paced_per_second: u32) -> Self {
-        let pace = Span::from_micros(1_000_000 / i64::from(paced_per_second.max(1)));
-        Self { pace, ..Self::default() }
+        let interval = Span::from_micros(1_000_000 / i64::from(paced_per_second.max(1)));
+        Self { interval, ..Self::default() }
     }
 
     /// Queues a pod; one that failed waits for its pause, and one in flight is queued again when its patch has ended.
@@ -97,7 +97,7 @@ impl PodPatchQueue {
     }
 
     /// Queues a pod for a patch at the rate of backfill and the guard.
-    pub(crate) fn pace(&mut self, key: HeldPodKey, purpose: PatchPurpose) {
+    pub(crate) fn interval(&mut self, key: HeldPodKey, purpose: PatchPurpose) {
         self.place(key, QueuePlace::Paced(purpose));
     }
 
@@ -142,7 +142,7 @@ impl PodPatchQueue {
     /// The same for a paced pod: the next one has to wait.
     pub(crate) fn begin_paced(&mut self, key: HeldPodKey, now: Mono) {
         self.begin(key);
-        self.paced_from = Some(now.plus(self.pace));
+        self.paced_from = Some(now.plus(self.interval));
     }
 
     /// The patch has ended, successfully unless [`Self::fail`] follows. Returns whether it was in flight.

@@ -45,12 +45,12 @@ pub(super) enum FactSource {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct PodAnnotations {
     record: RecordState,
-    asked: RequestedSeconds,
+    requested: RequestedSeconds,
 }
 
 static NO_ANNOTATIONS: PodAnnotations = PodAnnotations {
     record: RecordState::Absent,
-    asked: RequestedSeconds { not_ready: None, unreachable: None },
+    requested: RequestedSeconds { not_ready: None, unreachable: None },
 };
 
 /// The shared parts of pods.
@@ -81,8 +81,10 @@ impl HeldPodEntry {
         let kept = before.filter(|before| source == FactSource::Watch && before.outlives(&fact));
         let lost = kept.is_some();
         let record = kept.map_or(fact.record, |kept| kept.record().clone());
-        let annotations =
-            PodAnnotations { record, asked: fact.asked.map(|asked| *asked).unwrap_or_default() };
+        let annotations = PodAnnotations {
+            record,
+            requested: fact.requested.map(|requested| *requested).unwrap_or_default(),
+        };
         Self {
             id: fact.id,
             tolerations: shared.tolerations.take(fact.tolerations),
@@ -97,7 +99,7 @@ impl HeldPodEntry {
     }
 
     /// Whether no field that decides differs.
-    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+    pub(super) fn is_equivalent(&self, other: &Self) -> bool {
         self.tolerations == other.tolerations
             && self.annotations == other.annotations
             && (self.bound, self.lost, self.records) == (other.bound, other.lost, other.records)
@@ -141,8 +143,8 @@ impl HeldPodEntry {
     }
 
     /// Its annotations about the seconds of its default tolerations.
-    pub(crate) fn asked(&self) -> &RequestedSeconds {
-        &self.annotations().asked
+    pub(crate) fn requested(&self) -> &RequestedSeconds {
+        &self.annotations().requested
     }
 
     pub(crate) fn record(&self) -> &RecordState {

@@ -167,7 +167,7 @@ impl SecondsCache {
         }
         let before = place.ok().map(|at| &*node.pods[at]);
         let pod = HeldPodEntry::new(fact, source, before, self.pod_list, &mut self.shared);
-        let is_same = before.is_some_and(|before| before.says_the_same(&pod));
+        let is_same = before.is_some_and(|before| before.is_equivalent(&pod));
         if *pod.record() == RecordState::Undecodable && !is_same {
             self.undecodable_records.push(pod.id().clone());
         }

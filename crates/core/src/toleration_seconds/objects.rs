@@ -127,7 +127,7 @@ pub struct HeldPodFact {
     /// It has annotations, these or others.
     pub is_annotated: bool,
     /// Its annotations about the seconds of its default tolerations, if it has any.
-    pub asked: Option<Box<RequestedSeconds>>,
+    pub requested: Option<Box<RequestedSeconds>>,
 }
 
 impl HeldPodFact {
@@ -136,10 +136,10 @@ impl HeldPodFact {
         pod: &PodFact,
         (record, records): (RecordState, RecordAnnotations),
         is_annotated: bool,
-        asked: Option<Box<RequestedSeconds>>,
+        requested: Option<Box<RequestedSeconds>>,
     ) -> Self {
         let PodFact { id, node, version, tolerations, arrival, .. } = pod.clone();
         let bound = arrival.scheduled.or(arrival.started).or(arrival.created);
-        Self { id, node, version, tolerations, bound, record, records, is_annotated, asked }
+        Self { id, node, version, tolerations, bound, record, records, is_annotated, requested }
     }
 }

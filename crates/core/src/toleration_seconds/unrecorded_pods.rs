@@ -18,11 +18,11 @@ use alloc::vec::Vec;
 pub(crate) struct UnrecordedPods {
     /// Pods whose tolerations Taintward was the last to write, to check once everything is listed.
     written: Vec<PodRef>,
-    told: BTreeSet<HeldPodKey>,
+    reported: BTreeSet<HeldPodKey>,
 }
 
 impl UnrecordedPods {
-    pub(crate) fn hear(&mut self, written: Vec<PodRef>) {
+    pub(crate) fn add(&mut self, written: Vec<PodRef>) {
         self.written.extend(written);
     }
 
@@ -36,11 +36,11 @@ impl UnrecordedPods {
         for PodRef { node, uid } in core::mem::take(&mut self.written) {
             let key = HeldPodKey { node, uid };
             if let Some((pod, cause)) = unrecorded(&key, cache, desired)
-                && !self.told.contains(&key)
+                && !self.reported.contains(&key)
             {
                 let (pod, node) = (pod.id().clone(), key.node.clone());
                 notices.push(TolerationSecondsNotice::RecordMissing { pod, node, cause });
-                self.told.insert(key);
+                self.reported.insert(key);
             }
         }
         notices
@@ -48,7 +48,7 @@ impl UnrecordedPods {
 
     /// How many of them exist, and still do not have their own seconds.
     pub(crate) fn count(&self, cache: &SecondsCache, desired: Option<&DesiredSeconds>) -> usize {
-        self.told.iter().filter(|key| unrecorded(key, cache, desired).is_some()).count()
+        self.reported.iter().filter(|key| unrecorded(key, cache, desired).is_some()).count()
     }
 }
 

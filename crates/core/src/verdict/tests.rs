@@ -94,13 +94,13 @@ fn d1_no_pod_is_evicted_the_moment_it_arrives() {
 #[test]
 fn d6_exempt_pods_stay_whatever_their_taints() {
     let arrival = PodBinding { at: Mono::from_secs(0), source: BindingSource::SeenLive };
-    for (standing, mirror, exemption) in [
+    for (life_phase, mirror, exemption) in [
         (PodLifePhase::Finished, false, Some(EvictionExemption::Finished)),
         (PodLifePhase::Terminating, true, Some(EvictionExemption::Terminating)),
         (PodLifePhase::Live, true, Some(EvictionExemption::Mirror)),
         (PodLifePhase::Live, false, None),
     ] {
-        assert_eq!(EvictionExemption::of(standing, mirror), exemption);
+        assert_eq!(EvictionExemption::of(life_phase, mirror), exemption);
         let subject = PodInput { tolerations: &[], arrival, exemption };
         let verdict = judge(&subject, &[instance("a", T0)], NumericOperators::Off, now(T0));
         let expected = exemption.map_or(goes(T0), |exemption| Outcome::Stays(StayReason::Exempt(exemption)));
@@ -153,14 +153,14 @@ fn nl_48_held_time_stops_two_taints_and_moves_their_due_dates() {
         let arrival = PodBinding { at: Mono::from_secs(arrival), source: BindingSource::SeenLive };
         let subject = PodInput { tolerations, arrival, exemption: None };
         let verdict = judge_held(&subject, &taints, &holds, NumericOperators::Off, now(at));
-        let answers = toleration_matching::match_taints(
+        let responses = toleration_matching::match_taints(
             tolerations,
             taints.iter().map(|one| &one.taint),
             NumericOperators::Off,
         );
         let at = Mono::from_secs(at);
         assert_eq!(
-            outcome(&subject, &taints, &holds, &answers, at),
+            outcome(&subject, &taints, &holds, &responses, at),
             verdict.outcome,
             "both calls make the same decision"
         );
@@ -190,8 +190,8 @@ fn nl_48_held_time_stops_two_taints_and_moves_their_due_dates() {
         // A second time.
         (both(Some(60), None), 0, T0 + 200, stays),
     ] {
-        let told = held(NOT_READY, T0, T0, &tolerations, arrival, at);
-        assert_eq!(told, expected, "{tolerations:?} from {arrival} at {at}");
+        let reported = held(NOT_READY, T0, T0, &tolerations, arrival, at);
+        assert_eq!(reported, expected, "{tolerations:?} from {arrival} at {at}");
     }
     // A taint that is added during the hold; and one that is not from node health.
     assert_eq!(held(NOT_READY, T0 + 40, T0, &both(Some(60), None), 0, T0 + 60), (until(T0 + 110), Some(0)));

@@ -68,7 +68,7 @@ pub struct Cluster {
     pub pods: BTreeMap<u8, Pod>,
     pub deleted: Vec<Deleted>,
     /// Watch events since they were last taken.
-    pub news: VecDeque<EvictionInput>,
+    pub changes: VecDeque<EvictionInput>,
     /// When the true state last changed.
     pub changed: i64,
     /// How old the justification of a DELETE may be when it is committed (S2's W).
@@ -115,7 +115,7 @@ impl Cluster {
             nodes: BTreeMap::new(),
             pods: BTreeMap::new(),
             deleted: Vec::new(),
-            news: VecDeque::new(),
+            changes: VecDeque::new(),
             changed: 0,
             window,
             hold: Hold::default(),
@@ -166,7 +166,7 @@ impl Cluster {
             let now = self.now;
             let pod = self.pods.get_mut(&id).expect("it was just listed");
             let stays =
-                pod.fact.marked && !goes && !pod.unreadable && pod.fact.standing == PodLifePhase::Live;
+                pod.fact.marked && !goes && !pod.unreadable && pod.fact.life_phase == PodLifePhase::Live;
             pod.stray = if stays && !pod.fact.mirror { pod.stray.or(Some(now)) } else { None };
         }
     }
@@ -199,7 +199,7 @@ impl Cluster {
         if backup
             .1
             .keys()
-            .any(|id| self.pods.get(id).is_none_or(|pod| pod.fact.standing != PodLifePhase::Live))
+            .any(|id| self.pods.get(id).is_none_or(|pod| pod.fact.life_phase != PodLifePhase::Live))
         {
             return false;
         }
@@ -221,7 +221,7 @@ impl Cluster {
         let (created, changed) = (self.now, self.now);
         let node = Node { uid, created, taints: Vec::new(), changed, version, unreadable: false };
         if let Some(old) = self.nodes.insert(id, node) {
-            self.news.push_back(EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(
+            self.changes.push_back(EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(
                 &node_name(id),
                 Some(old.uid.clone()),
             ))));
@@ -233,7 +233,7 @@ impl Cluster {
     pub fn remove_node(&mut self, id: u8) {
         self.change();
         if let Some(old) = self.nodes.remove(&id) {
-            self.news.push_back(EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(
+            self.changes.push_back(EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(
                 &node_name(id),
                 Some(old.uid.clone()),
             ))));
@@ -293,7 +293,7 @@ impl Cluster {
             priority: i32::from(id) % 3,
             node_critical: id % 7 == 6,
             owner: if id % 4 == 3 { PodOwnerKind::DaemonSet } else { PodOwnerKind::Other },
-            standing: PodLifePhase::Live,
+            life_phase: PodLifePhase::Live,
             mirror: false,
             marked: false,
             marked_by_another: false,
@@ -322,7 +322,7 @@ impl Cluster {
         self.change();
         if let Some(old) = self.pods.remove(&id) {
             let pod = PodRef { node: old.fact.node.clone(), uid: old.fact.id.uid().clone() };
-            self.news.push_back(EvictionInput::Pods(ObjectEvent::Deleted(pod.into())));
+            self.changes.push_back(EvictionInput::Pods(ObjectEvent::Deleted(pod.into())));
             self.remember(None, Some(old));
         }
     }
@@ -340,14 +340,14 @@ impl Cluster {
     // Watch events.
 
     fn tell_node(&mut self, id: u8) {
-        let told = self.node_told(id, false);
-        self.news.push_back(told);
+        let reported = self.node_told(id, false);
+        self.changes.push_back(reported);
         self.changed();
     }
 
     fn tell_pod(&mut self, id: u8) {
-        let told = self.pod_told(id, false);
-        self.news.push_back(told);
+        let reported = self.pod_told(id, false);
+        self.changes.push_back(reported);
         self.changed();
     }
 

@@ -26,14 +26,14 @@ pub fn toleration(key: &str, operator: TolerationOperator, seconds: Option<i64>)
 }
 
 /// Every pod has the two that admission adds (300 s); most kinds have a few of their own.
-pub fn tolerations(kind: usize, patience: i64) -> Vec<Toleration> {
+pub fn tolerations(kind: usize, period: i64) -> Vec<Toleration> {
     let mut list: Vec<_> = (0..kind % 5)
         .map(|at| {
             toleration(&format!("dedicated.example.com/{}-{at}", kind / 5), TolerationOperator::Exists, None)
         })
         .collect();
     for key in ["node.kubernetes.io/not-ready", KEY] {
-        list.push(toleration(key, TolerationOperator::Exists, Some(patience + kind as i64)));
+        list.push(toleration(key, TolerationOperator::Exists, Some(period + kind as i64)));
     }
     list
 }
@@ -81,7 +81,7 @@ pub fn pod(pod: usize, node: NodeName, tolerations: Vec<Toleration>) -> PodFact 
         priority: 0,
         node_critical: false,
         owner: if pod.is_multiple_of(30) { PodOwnerKind::DaemonSet } else { PodOwnerKind::Other },
-        standing: PodLifePhase::Live,
+        life_phase: PodLifePhase::Live,
         mirror: false,
         marked: false,
         marked_by_another: false,
@@ -90,12 +90,12 @@ pub fn pod(pod: usize, node: NodeName, tolerations: Vec<Toleration>) -> PodFact 
 }
 
 /// Returns an engine that has listed this many nodes with this many pods each.
-pub fn engine(nodes: usize, pods_each: usize, patience: i64) -> EvictionEngine {
-    loaded(nodes, pods_each, patience).0
+pub fn engine(nodes: usize, pods_each: usize, period: i64) -> EvictionEngine {
+    loaded(nodes, pods_each, period).0
 }
 
 /// The same, with the time that the engine itself took.
-pub fn loaded(nodes: usize, pods_each: usize, patience: i64) -> (EvictionEngine, Duration) {
+pub fn loaded(nodes: usize, pods_each: usize, period: i64) -> (EvictionEngine, Duration) {
     let mut engine = EvictionEngine::new(EvictionConfig::default());
     let mut taken = Duration::ZERO;
     let mut tell = |inputs: Vec<EvictionInput>| {
@@ -113,7 +113,7 @@ pub fn loaded(nodes: usize, pods_each: usize, patience: i64) -> (EvictionEngine,
     ]);
     // The API server lists by namespace and name, not by node; pages of 500.
     let listed = |at: usize| {
-        let fact = pod(at, node_name(at % nodes), tolerations(at % KINDS, patience));
+        let fact = pod(at, node_name(at % nodes), tolerations(at % KINDS, period));
         EvictionInput::Pods(ObjectEvent::Applied { fact, listed: true })
     };
     for page in 0..(nodes * pods_each).div_ceil(500) {
@@ -128,7 +128,7 @@ pub fn loaded(nodes: usize, pods_each: usize, patience: i64) -> (EvictionEngine,
 pub fn evict_all(engine: &mut EvictionEngine, read: impl Fn(&NodeName) -> NodeFact) -> usize {
     let mut deleted = 0;
     while let Some(effect) = engine.next_effect(Lane::All, now()) {
-        let answer = match effect {
+        let response = match effect {
             EvictionEffect::ReadNode { node } => {
                 let fact = read(&node);
                 EvictionInput::NodeConfirmed { node, sent: now().mono, result: Ok(LiveRead::Found(fact)) }
@@ -147,7 +147,7 @@ pub fn evict_all(engine: &mut EvictionEngine, read: impl Fn(&NodeName) -> NodeFa
                 EvictionInput::Unmarked { pod, result: Ok(()) }
             }
         };
-        engine.handle(answer, now());
+        engine.handle(response, now());
     }
     deleted
 }

@@ -74,7 +74,7 @@ pub struct World {
     pub skew_max: Option<Span>,
     version: u64,
     next_uid: u64,
-    last_heard: i64,
+    last_active: i64,
 }
 
 impl World {
@@ -102,7 +102,7 @@ impl World {
             skew_max: Some(Span::ZERO),
             version: 1,
             next_uid: 1,
-            last_heard: 0,
+            last_active: 0,
         };
         world.list(true);
         world
@@ -142,7 +142,7 @@ impl World {
                 &NodeName::new(name),
                 Some(node.uid),
             ))));
-            self.hear();
+            self.receive();
         }
     }
 
@@ -185,7 +185,7 @@ impl World {
             priority: 0,
             node_critical: false,
             owner: PodOwnerKind::Other,
-            standing: PodLifePhase::Live,
+            life_phase: PodLifePhase::Live,
             mirror: false,
             marked: false,
             marked_by_another: false,
@@ -208,7 +208,7 @@ impl World {
         if let Some(pod) = self.pods.remove(name) {
             let pod = PodRef { node: pod.fact.node, uid: pod.fact.id.uid().clone() };
             self.wire.push_back(EvictionInput::Pods(ObjectEvent::Deleted(pod.into())));
-            self.hear();
+            self.receive();
         }
     }
 
@@ -236,24 +236,24 @@ impl World {
     fn tell_node(&mut self, name: &str) {
         let fact = self.node_fact(name).expect("a node that was just changed exists");
         self.wire.push_back(EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false }));
-        self.hear();
+        self.receive();
     }
 
     fn tell_pod(&mut self, name: &str) {
         let fact = self.pods[name].fact.clone();
         self.wire.push_back(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
-        self.hear();
+        self.receive();
     }
 
     /// Delivers the events on the wire, unless `deaf`.
-    pub fn hear(&mut self) {
+    pub fn receive(&mut self) {
         if self.deaf {
             return;
         }
         while let Some(input) = self.wire.pop_front() {
             self.engine.handle(input, self.clock());
         }
-        self.last_heard = self.now;
+        self.last_active = self.now;
         self.work();
     }
 
@@ -261,7 +261,7 @@ impl World {
     pub fn list(&mut self, first: bool) {
         self.wire.clear();
         self.deaf = false;
-        let silent_since = (!first).then(|| Mono::from_micros(self.last_heard));
+        let silent_since = (!first).then(|| Mono::from_micros(self.last_active));
         let mut inputs = vec![EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since })];
         let names: Vec<_> = self.nodes.keys().cloned().collect();
         inputs.extend(
@@ -283,7 +283,7 @@ impl World {
         for input in inputs {
             self.engine.handle(input, self.clock());
         }
-        self.last_heard = self.now;
+        self.last_active = self.now;
         self.work();
     }
 

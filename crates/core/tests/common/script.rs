@@ -49,7 +49,7 @@ pub fn pod(uid: &str, version: u64, tolerations: &[Toleration]) -> PodFact {
         priority: 0,
         node_critical: false,
         owner: PodOwnerKind::Other,
-        standing: PodLifePhase::Live,
+        life_phase: PodLifePhase::Live,
         mirror: false,
         marked: false,
         marked_by_another: false,
@@ -104,7 +104,7 @@ pub struct Script {
     pub engine: EvictionEngine,
     pub now: f64,
     /// The effects, and when they were pulled.
-    pub asked: Vec<(f64, EvictionEffect)>,
+    pub requested: Vec<(f64, EvictionEffect)>,
     pub notices: Vec<EvictionNotice>,
     /// Responses in flight: when they arrive.
     flights: Vec<(f64, EvictionInput)>,
@@ -122,7 +122,7 @@ impl Script {
         ] {
             engine.handle(input, at(0.0));
         }
-        Self { engine, now: 0.0, asked: Vec::new(), notices: Vec::new(), flights: Vec::new() }
+        Self { engine, now: 0.0, requested: Vec::new(), notices: Vec::new(), flights: Vec::new() }
     }
 
     /// One pod on a node that was tainted at one second.
@@ -145,7 +145,7 @@ impl Script {
     pub fn next(&mut self) -> Option<EvictionEffect> {
         let effect = self.engine.next_effect(Lane::Fresh, at(self.now));
         let effect = effect.or_else(|| self.engine.next_effect(Lane::All, at(self.now)))?;
-        self.asked.push((self.now, effect.clone()));
+        self.requested.push((self.now, effect.clone()));
         Some(effect)
     }
 
@@ -169,7 +169,7 @@ impl Script {
 
     /// When requests of a kind were sent.
     pub fn times(&self, kind: impl Fn(&EvictionEffect) -> bool) -> Vec<f64> {
-        self.asked.iter().filter(|(_, effect)| kind(effect)).map(|(when, _)| *when).collect()
+        self.requested.iter().filter(|(_, effect)| kind(effect)).map(|(when, _)| *when).collect()
     }
 
     pub fn deletes(&self) -> Vec<f64> {

@@ -40,9 +40,9 @@ struct Flight {
     effect: EvictionEffect,
     sent: i64,
     commits: i64,
-    answers: i64,
+    responses: i64,
     fate: Fate,
-    answer: Option<EvictionInput>,
+    response: Option<EvictionInput>,
     /// The process that sent it has crashed.
     orphan: bool,
 }
@@ -54,7 +54,7 @@ pub struct Stream {
     items: VecDeque<(i64, i64, EvictionInput)>,
     pub lag: i64,
     /// The last moment of which the engine knows the complete state.
-    heard: Option<i64>,
+    received: Option<i64>,
     /// A list is in progress: nothing is complete before its end.
     listing: bool,
     /// Nothing more arrives.
@@ -112,13 +112,13 @@ impl Storm {
 
     fn send_news(&mut self) {
         let now = self.cluster.now;
-        while let Some(news) = self.cluster.news.pop_front() {
-            let stream = if is_about_nodes(&news) { &mut self.nodes } else { &mut self.pods };
+        while let Some(changes) = self.cluster.changes.pop_front() {
+            let stream = if is_about_nodes(&changes) { &mut self.nodes } else { &mut self.pods };
             if stream.stalled {
                 continue;
             }
             let audible = stream.items.back().map_or(now, |(_, last, _)| *last).max(now + stream.lag);
-            stream.items.push_back((now, audible, news));
+            stream.items.push_back((now, audible, changes));
         }
     }
 
@@ -129,7 +129,7 @@ impl Storm {
         let (nodes, pods) = (self.cluster.nodes.keys(), self.cluster.pods.keys());
         let nodes: Vec<_> = nodes.map(|&id| self.cluster.node_told(id, true)).collect();
         let pods: Vec<_> = pods.map(|&id| self.cluster.pod_told(id, true)).collect();
-        let since = |stream: &Stream| stream.heard.map(Mono::from_micros);
+        let since = |stream: &Stream| stream.received.map(Mono::from_micros);
         let (nodes_since, pods_since) = (since(&self.nodes), since(&self.pods));
         self.nodes.list(
             now,
@@ -213,7 +213,7 @@ impl Storm {
                 stream.listing = false;
             }
             if !stream.listing {
-                stream.heard = Some(emitted);
+                stream.received = Some(emitted);
             }
             let repeatable = matches!(
                 input,
@@ -235,7 +235,7 @@ impl Storm {
         let now = self.cluster.now;
         for stream in [&mut self.nodes, &mut self.pods] {
             if !self.deaf && !stream.listing && !stream.stalled && stream.items.is_empty() {
-                stream.heard = Some(now - stream.lag).max(stream.heard);
+                stream.received = Some(now - stream.lag).max(stream.received);
             }
         }
     }
@@ -275,7 +275,8 @@ impl Storm {
         let wake = self.engine.next_wakeup().map(Mono::as_micros);
         let streams = [&self.nodes, &self.pods].into_iter().filter(|_| !self.deaf);
         let audible = streams.filter_map(|stream| stream.items.front().map(|(_, audible, _)| *audible));
-        let flight = |flight: &Flight| if flight.answer.is_none() { flight.commits } else { flight.answers };
+        let flight =
+            |flight: &Flight| if flight.response.is_none() { flight.commits } else { flight.responses };
         let flights = self.flights.iter().map(flight);
         audible.chain(flights).chain(wake.filter(|wake| *wake > now)).min()
     }

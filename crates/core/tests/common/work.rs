@@ -17,9 +17,9 @@ impl World {
             self.notices.extend(self.engine.take_notices());
             let Some(effect) = self.engine.next_effect(Lane::All, self.clock()) else { return };
             self.effects.push(effect.clone());
-            let answer = self.carry_out(effect);
-            self.engine.handle(answer, self.clock());
-            self.hear();
+            let response = self.carry_out(effect);
+            self.engine.handle(response, self.clock());
+            self.receive();
         }
         panic!("the engine does not come to rest");
     }
@@ -94,7 +94,7 @@ impl World {
         }
         let due = self.true_due(name.name());
         assert!(due.is_some_and(|due| due <= self.now), "{name} deleted at {}, due {due:?}", self.now);
-        assert_eq!(truth.fact.standing, PodLifePhase::Live, "{name} is out of reach");
+        assert_eq!(truth.fact.life_phase, PodLifePhase::Live, "{name} is out of reach");
         assert!(!truth.fact.mirror, "{name} is a mirror");
         self.pods.remove(name.name());
         self.wire.push_back(EvictionInput::Pods(ObjectEvent::Deleted(pod.clone().into())));

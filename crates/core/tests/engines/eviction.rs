@@ -5,6 +5,7 @@ mod beside;
 mod cancelled;
 mod deadlines;
 mod exact;
+mod failures;
 mod halves;
 mod holds;
 mod identity;
@@ -12,12 +13,11 @@ mod marks;
 mod named;
 mod order;
 mod outage;
-mod refusals;
+mod rejections;
 mod relisted;
+mod repeated_events;
 mod restored;
-mod retold;
 mod slow;
-mod trouble;
 
 use crate::common::World;
 

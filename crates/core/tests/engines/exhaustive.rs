@@ -1,7 +1,7 @@
 //! Explores every interleaving of one node and one pod name with two UIDs, breadth first.
 //!
 //! - Prints the path to a state in which a wrong DELETE was committed (S1, S2, S3, S10), or from which a fair run does
-//!   not end well (L1, S9); it covers every way of cancelling during a deletion (TE-29), and refusals of a kind and a
+//!   not end well (L1, S9); it covers every way of cancelling during a deletion (TE-29), and rejections of a kind and a
 //!   verb that begin and end (D3).
 //! - `EXHAUSTIVE_STATES` sets the number of states.
 
@@ -24,7 +24,7 @@ const KEY: &str = "node.kubernetes.io/not-ready";
 /// The maximum number of states of one scope.
 const STATES_MAX: usize = 60_000;
 
-/// The same with refusals.
+/// The same with rejections.
 const REFUSED_STATES_MAX: usize = 15_000;
 
 /// The minimum number of states of all scopes.
@@ -32,7 +32,7 @@ const STATES_MIN: usize = 200_000;
 
 const FLIGHTS_MAX: usize = 2;
 
-/// How many requests may be refused at the same moment: each pauses what asked for it.
+/// How many requests may be rejected at the same moment: each pauses what asked for it.
 const REFUSED_AT_ONCE_MAX: u8 = 3;
 
 /// How long after being sent a request can still be committed.
@@ -71,15 +71,15 @@ enum Step {
     Refuse,
 }
 
-/// Which requests fail while refusals last, and how.
+/// Which requests fail while rejections last, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Refusal {
+enum Rejection {
     Everything(ApiFailure),
     Reads(ApiFailure),
     Deletions(ApiFailure),
 }
 
-impl Refusal {
+impl Rejection {
     const fn of(self, effect: &EvictionEffect) -> Option<ApiFailure> {
         match (self, effect) {
             (Self::Everything(failure), _)
@@ -137,16 +137,16 @@ struct Budgets {
     restores: u8,
     halves: u8,
     denials: u8,
-    refusals: u8,
+    rejections: u8,
     /// What these are.
-    refusal: Option<Refusal>,
+    rejection: Option<Rejection>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Flight {
     effect: EvictionEffect,
     sent: i64,
-    answer: Option<EvictionInput>,
+    response: Option<EvictionInput>,
     orphan: bool,
 }
 
@@ -160,11 +160,11 @@ struct State {
     /// Both streams are ahead of a restored store.
     rewound: bool,
     /// When nodes and pods were last known completely.
-    heard: Option<(i64, i64)>,
+    received: Option<(i64, i64)>,
     flights: Vec<Flight>,
-    /// Requests are refused; and how many at this moment.
+    /// Requests are rejected; and how many at this moment.
     refuses: bool,
-    refused: u8,
+    rejected: u8,
     left: Budgets,
 }
 
@@ -188,10 +188,10 @@ impl State {
             pods,
             stalled: false,
             rewound: false,
-            heard: None,
+            received: None,
             flights: Vec::new(),
             refuses: false,
-            refused: 0,
+            rejected: 0,
             left,
         };
         state.list();
@@ -203,11 +203,11 @@ impl State {
 
     /// Lists everything, immediately and completely.
     fn list(&mut self) {
-        self.cluster.news.clear();
+        self.cluster.changes.clear();
         self.nodes.clear();
         self.pods.clear();
-        let at = |which: fn((i64, i64)) -> i64| self.heard.map(which).map(Mono::from_micros);
-        let (nodes_since, pods_since) = (at(|heard| heard.0), at(|heard| heard.1));
+        let at = |which: fn((i64, i64)) -> i64| self.received.map(which).map(Mono::from_micros);
+        let (nodes_since, pods_since) = (at(|received| received.0), at(|received| received.1));
         let nodes = self.cluster.nodes.keys().map(|&id| self.cluster.node_told(id, true));
         let pods = self.cluster.pods.keys().map(|&id| self.cluster.pod_told(id, true));
         let mut inputs = vec![EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: nodes_since })];
@@ -221,7 +221,7 @@ impl State {
         for input in inputs {
             self.engine.handle(input, self.cluster.clock());
         }
-        self.heard = Some((self.cluster.now, self.cluster.now));
+        self.received = Some((self.cluster.now, self.cluster.now));
         (self.stalled, self.rewound) = (false, false);
     }
 
@@ -234,13 +234,13 @@ impl State {
 
     fn send_news(&mut self) {
         let now = self.cluster.now;
-        while let Some(news) = self.cluster.news.pop_front() {
-            match news {
+        while let Some(changes) = self.cluster.changes.pop_front() {
+            match changes {
                 _ if self.rewound => {}
                 EvictionInput::Pods(ObjectEvent::Applied { .. })
-                | EvictionInput::Pods(ObjectEvent::Deleted(_)) => self.pods.push_back((now, news)),
+                | EvictionInput::Pods(ObjectEvent::Deleted(_)) => self.pods.push_back((now, changes)),
                 _ if self.stalled => {}
-                _ => self.nodes.push_back((now, news)),
+                _ => self.nodes.push_back((now, changes)),
             }
         }
     }
@@ -250,7 +250,7 @@ impl State {
     fn run_fairly(mut self) {
         self.refuses = false;
         for round in 0..16 {
-            while self.hear(true).is_some() || self.hear(false).is_some() {}
+            while self.receive(true).is_some() || self.receive(false).is_some() {}
             match round {
                 0 => self.list(),
                 // Any mark has already been removed.
@@ -261,15 +261,15 @@ impl State {
             assert!(round != 8 || stray.is_none(), "S9: it has a mark while time is on hold");
             for _ in 0..100 {
                 self.engine.tick(self.cluster.clock().mono);
-                while self.commit(0).is_some() || self.answer(0, false).is_some() {}
-                while self.hear(true).is_some() || self.hear(false).is_some() {}
+                while self.commit(0).is_some() || self.response(0, false).is_some() {}
+                while self.receive(true).is_some() || self.receive(false).is_some() {}
                 if self.pull().is_none() {
                     break;
                 }
             }
             self.pass(6 * SECOND);
-            // What was refused for seconds is late by seconds: a pause was at most as long as the refusals (D3).
-            let due = self.cluster.due(0).filter(|_| round == 2 && self.left.refusal.is_some());
+            // What was rejected for seconds is late by seconds: a pause was at most as long as the rejections (D3).
+            let due = self.cluster.due(0).filter(|_| round == 2 && self.left.rejection.is_some());
             assert!(due.is_none_or(|due| due + 12 * SECOND > self.cluster.now), "D3: it still waits");
         }
         assert!(self.flights.is_empty(), "requests remain");
@@ -319,17 +319,18 @@ fn no_interleaving_deletes_wrongly_and_every_state_ends_well() {
         Budgets { denials: 2, untaints: 1, ..base.clone() },
     ];
     let throttled = ApiFailure::Throttled(Some(Span::from_secs(2)));
-    let refused = |refusal| Budgets { refusals: 2, refusal: Some(refusal), passes: 4, ..base.clone() };
-    let refused = [
-        refused(Refusal::Everything(ApiFailure::Forbidden)),
-        refused(Refusal::Reads(ApiFailure::Unavailable)),
-        refused(Refusal::Deletions(ApiFailure::Rejected)),
-        refused(Refusal::Deletions(throttled)),
-        Budgets { untaints: 1, ..refused(Refusal::Everything(ApiFailure::Unavailable)) },
+    let rejected =
+        |rejection| Budgets { rejections: 2, rejection: Some(rejection), passes: 4, ..base.clone() };
+    let rejected = [
+        rejected(Rejection::Everything(ApiFailure::Forbidden)),
+        rejected(Rejection::Reads(ApiFailure::Unavailable)),
+        rejected(Rejection::Deletions(ApiFailure::Rejected)),
+        rejected(Rejection::Deletions(throttled)),
+        Budgets { untaints: 1, ..rejected(Rejection::Everything(ApiFailure::Unavailable)) },
     ];
     let mut states = 0;
-    for scope in scopes.into_iter().chain(refused) {
-        let most = if scope.refusal.is_some() { REFUSED_STATES_MAX } else { STATES_MAX };
+    for scope in scopes.into_iter().chain(rejected) {
+        let most = if scope.rejection.is_some() { REFUSED_STATES_MAX } else { STATES_MAX };
         let found = search::explore(State::first(scope.clone()), states_max.unwrap_or(most));
         println!("{scope:?}\n  {found:?}");
         assert!(found.deleting > 0, "no pod is deleted in {scope:?}");

@@ -1,5 +1,5 @@
 //! Runs an engine for many pods on several nodes in virtual time, with as many requests in flight as the control loop
-//! sends, on an API server that refuses or delays what a test says.
+//! sends, on an API server that rejects or delays what a test says.
 
 use crate::common::bears;
 use crate::common::script::{at, failed};

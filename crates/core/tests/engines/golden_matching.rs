@@ -131,12 +131,12 @@ impl Lists {
         lists
     }
 
-    fn go<'a>(&self, answer: &'a str) -> Go<'a> {
-        match answer {
+    fn go<'a>(&self, response: &'a str) -> Go<'a> {
+        match response {
             "." => Go::NothingCounts,
             "!" => Go::Goes,
-            answer => {
-                let (used, letter) = answer.split_at(answer.len() - 1);
+            response => {
+                let (used, letter) = response.split_at(response.len() - 1);
                 Go::Stays { used, nanos: self.stays[letter] }
             }
         }
@@ -158,12 +158,12 @@ fn match_9_is_gos() {
     for row in section(ROWS, "lists").filter(|row| row[0] == "row") {
         let switch = numeric(&row[1]);
         let pod: Vec<_> = numbers(&row[2]).into_iter().map(|at| lists.tolerations[at].clone()).collect();
-        for (node, answer) in lists.nodes.iter().zip(row[3].split(' ')) {
+        for (node, response) in lists.nodes.iter().zip(row[3].split(' ')) {
             let taints: Vec<_> = node.iter().map(|&at| lists.taints[at].clone()).collect();
             compared += 1;
             match pod.iter().all(is_understood) {
-                true => overflowing += check_list(&pod, &taints, switch, lists.go(answer)),
-                false => not_understood += check_unclear_list(&pod, &taints, switch, lists.go(answer)),
+                true => overflowing += check_list(&pod, &taints, switch, lists.go(response)),
+                false => not_understood += check_unclear_list(&pod, &taints, switch, lists.go(response)),
             }
         }
     }
@@ -216,15 +216,17 @@ fn outcome(pod: &[Toleration], evicting: &[&Taint], switch: NumericOperators) ->
 fn check_unclear_list(pod: &[Toleration], taints: &[Taint], switch: NumericOperators, go: Go<'_>) -> usize {
     let evicting: Vec<_> = taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute).collect();
     let ours = match_taints(pod, evicting.iter().copied(), switch);
-    let unclear = |answer: &TaintMatch| matches!(answer, TaintMatch::Unsupported(_));
-    for answer in &ours {
-        if let TaintMatch::Unsupported(at) = answer {
+    let unclear = |response: &TaintMatch| matches!(response, TaintMatch::Unsupported(_));
+    for response in &ours {
+        if let TaintMatch::Unsupported(at) = response {
             assert!(!is_understood(&pod[*at]), "{pod:?}");
         }
     }
     match go {
         Go::NothingCounts => assert!(ours.is_empty()),
-        Go::Goes => assert!(ours.iter().any(|answer| unclear(answer) || *answer == TaintMatch::Untolerated)),
+        Go::Goes => {
+            assert!(ours.iter().any(|response| unclear(response) || *response == TaintMatch::Untolerated))
+        }
         Go::Stays { used, .. } => {
             let positions = used.chars().filter_map(|position| position.to_digit(36)).map(|at| at as usize);
             for (ours, go) in ours.iter().zip(positions) {
@@ -240,7 +242,7 @@ fn check_unclear_list(pod: &[Toleration], taints: &[Taint], switch: NumericOpera
 }
 
 fn shortest(used: &[&Toleration]) -> TolerationPeriod {
-    used.iter().map(|toleration| toleration.patience()).min().unwrap_or(TolerationPeriod::Forever)
+    used.iter().map(|toleration| toleration.period()).min().unwrap_or(TolerationPeriod::Forever)
 }
 
 /// TE-17b, TE-19; returns 1 if D7 makes the difference.

@@ -34,7 +34,7 @@ fn check_amount(ours: i64, go: &str, text: &str) {
 
 #[test]
 fn quantities_are_gos() {
-    let (mut read, mut refused) = (0, 0);
+    let (mut read, mut rejected) = (0, 0);
     for row in section(ROWS, "quantity") {
         let text = &row[1];
         match &row[2..] {
@@ -46,7 +46,7 @@ fn quantities_are_gos() {
                     other => panic!("{other}"),
                 };
                 assert_eq!(Quantity::parse(text), Err(expected), "{text:?}");
-                refused += 1;
+                rejected += 1;
             }
             [units, milli, _] => {
                 let ours = Quantity::parse(text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
@@ -57,7 +57,7 @@ fn quantities_are_gos() {
             _ => panic!("{row:?}"),
         }
     }
-    assert!(read > 800 && refused > 800, "{read} {refused}");
+    assert!(read > 800 && rejected > 800, "{read} {rejected}");
 }
 
 fn containers(texts: &str) -> Vec<ContainerRequests> {

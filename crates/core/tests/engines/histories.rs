@@ -1,11 +1,11 @@
 //! Tests the eviction engine with random histories, consistent or not, that end fairly.
 //!
 //! - Prints the seed and the history of a failure; `HISTORIES` sets their number.
-//! - See `refused.rs` for refusals that end, `properties/` for clusters that are consistent throughout.
+//! - See `rejected.rs` for rejections that end, `properties/` for clusters that are consistent throughout.
 
 mod fair;
 mod history;
-mod refused;
+mod rejected;
 
 use history::History;
 

@@ -149,7 +149,7 @@ fn assert_same_plan(storm: &Storm) {
         }
     };
     for (&id, pod) in &storm.cluster.pods {
-        if pod.fact.standing != PodLifePhase::Live || pod.unreadable {
+        if pod.fact.life_phase != PodLifePhase::Live || pod.unreadable {
             continue;
         }
         match (due(storm, id), due(&successor, id)) {

@@ -1,6 +1,6 @@
 //! Chooses a file where a page asks for one.
 
-use super::{Browser, PATIENCE};
+use super::{Browser, RESPONSE_TIMEOUT};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 use std::path::Path;
@@ -14,7 +14,7 @@ impl Browser {
         self.click(element)?;
         let start = Instant::now();
         while self.chooser.is_none() {
-            ensure!(start.elapsed() < PATIENCE, "no file chooser opens after a click on {element}");
+            ensure!(start.elapsed() < RESPONSE_TIMEOUT, "no file chooser opens after a click on {element}");
             std::thread::sleep(Duration::from_millis(20));
             // Messages of the browser are read only together with an answer.
             self.evaluate("true")?;

@@ -48,9 +48,9 @@ impl Browser {
 
     /// Milliseconds that the page's thread has worked.
     fn work(&mut self) -> Result<f64> {
-        let answer = self.command("Performance.getMetrics", json!({}))?;
+        let metrics = self.command("Performance.getMetrics", json!({}))?;
         let named = |one: &&Value| one["name"] == "TaskDuration";
-        let metric = answer["metrics"].as_array().and_then(|all| all.iter().find(named));
+        let metric = metrics["metrics"].as_array().and_then(|all| all.iter().find(named));
         Ok(1e3 * metric.and_then(|one| one["value"].as_f64()).context("the browser tells no TaskDuration")?)
     }
 }

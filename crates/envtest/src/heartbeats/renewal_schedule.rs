@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const IN_FLIGHT: usize = 48;
 
 /// The timeout of one renewal.
-const PATIENCE: Duration = Duration::from_secs(5);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The pause before a failed renewal is retried, as in a kubelet.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -89,7 +89,7 @@ async fn renew(shared: &HeartbeatState, api: &TestApi, turn: Renewal) {
     let path = objects::lease_path(&turn.name);
     while began.elapsed() < shared.period && goes_on(shared, &turn) {
         let request = async { api.patch_text(&path, &objects::renewal(turn.skew)).await };
-        let worked = matches!(tokio::time::timeout(PATIENCE, request).await, Ok(Ok(())));
+        let worked = matches!(tokio::time::timeout(STARTUP_TIMEOUT, request).await, Ok(Ok(())));
         note(shared, &turn, worked);
         if worked {
             return;

@@ -54,8 +54,8 @@ pub struct AdmissionAttributes<'a> {
 /// server.bootstrap();
 /// let path = ResourcePath::object(known("", "configmaps"), "default", "");
 /// let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}});
-/// let refused = server.create(&path, config, &WriteOptions::default()).unwrap_err();
-/// assert_eq!(refused.code, 403);
+/// let rejected = server.create(&path, config, &WriteOptions::default()).unwrap_err();
+/// assert_eq!(rejected.code, 403);
 /// # }
 /// ```
 pub trait AdmissionPlugin: Send + Sync {

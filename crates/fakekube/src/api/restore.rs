@@ -30,7 +30,7 @@ impl ApiServer {
             object["metadata"]["uid"] = json!(self.ids().uid());
         }
         if object["metadata"]["creationTimestamp"].is_null() {
-            object["metadata"]["creationTimestamp"] = json!(self.clock().stamp());
+            object["metadata"]["creationTimestamp"] = json!(self.clock().time_text());
         }
         if number.get().namespaced {
             self.ensure_namespace(&namespace);

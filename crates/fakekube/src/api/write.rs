@@ -70,17 +70,17 @@ fn read(
     body: Value,
     options: &WriteOptions,
 ) -> Result<(Value, Vec<String>), StatusError> {
-    let refused = |why: &dyn std::fmt::Display| {
+    let rejected = |why: &dyn std::fmt::Display| {
         let (kind, version) = (resource.kind, resource.version);
         StatusError::bad_request(format!(
             "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
         ))
     };
-    let read = typed(&resource.api_version(), resource.kind, body).map_err(|fault| refused(&fault))?;
+    let read = typed(&resource.api_version(), resource.kind, body).map_err(|fault| rejected(&fault))?;
     match options.strictness {
         FieldValidation::Ignore => Ok((read.value, Vec::new())),
         FieldValidation::Strict if !read.unknown.is_empty() => {
-            Err(refused(&format_args!("strict decoding error: {}", read.unknown.join(", "))))
+            Err(rejected(&format_args!("strict decoding error: {}", read.unknown.join(", "))))
         }
         FieldValidation::Warn | FieldValidation::Strict => Ok((read.value, read.unknown)),
     }
@@ -115,7 +115,7 @@ fn complete(body: Value) -> Result<Value, StatusError> {
 }
 
 /// Rejects an object with faults.
-fn refuse_invalid(
+fn reject_invalid(
     resource: &ResourceType,
     object: &Value,
     faults: &[field_error::FieldError],
@@ -159,7 +159,7 @@ fn track(
     if !options.manager.is_empty()
         && let Some(of) = type_of(resource, body)
     {
-        let (now, version) = (clock.stamp(), resource.api_version());
+        let (now, version) = (clock.time_text(), resource.api_version());
         let subresource = sub.map_or("", Subresource::name);
         let writer = FieldWriter { manager: &options.manager, subresource, version: &version, now: &now };
         let mut fields = patch::track(old, body, of, &writer);
@@ -205,7 +205,7 @@ fn patched(
     };
     match patch {
         PatchBody::Apply(applied) => {
-            let (now, version) = (clock.stamp(), resource.api_version());
+            let (now, version) = (clock.time_text(), resource.api_version());
             let subresource = on.sub.map_or("", Subresource::name);
             let writer = FieldWriter { manager: &options.manager, subresource, version: &version, now: &now };
             patch::apply(live, applied, of, &writer, options.force)
@@ -240,9 +240,9 @@ fn made_by_update(resource: &ResourceType) -> bool {
 
 /// Rejects a body that is not of the resource's kind.
 pub(crate) fn check_body(resource: &ResourceType, object: &Value) -> Result<(), StatusError> {
-    let says_it = custom::of(resource).is_some();
+    let is_custom = custom::of(resource).is_some();
     let value = |field: &str| object[field].as_str().unwrap_or_default();
-    let fits = |value: &str, expected: &str| value == expected || value.is_empty() && !says_it;
+    let fits = |value: &str, expected: &str| value == expected || value.is_empty() && !is_custom;
     let (version, kind, expected) = (value("apiVersion"), value("kind"), resource.api_version());
     if !fits(version, &expected) {
         return Err(StatusError::bad_request(format!(
@@ -301,7 +301,7 @@ fn begin(resource: &ResourceType, body: &mut Value, server: &ApiServer) {
         metadata.insert("name".into(), json!(format!("{base}{suffix}")));
     }
     metadata.insert("uid".into(), json!(server.ids().uid()));
-    metadata.insert("creationTimestamp".into(), json!(server.clock().stamp()));
+    metadata.insert("creationTimestamp".into(), json!(server.clock().time_text()));
     defaults::generation(resource, None, body);
 }
 
@@ -344,10 +344,12 @@ fn check_uid(
 ) -> Result<(), StatusError> {
     match body["metadata"]["uid"].as_str() {
         None | Some("") => Ok(()),
-        Some(asked) if *asked == *old.uid => Ok(()),
-        Some(asked) => {
-            let why =
-                format!("Precondition failed: UID in precondition: {asked}, UID in object meta: {}", old.uid);
+        Some(expected) if *expected == *old.uid => Ok(()),
+        Some(expected) => {
+            let why = format!(
+                "Precondition failed: UID in precondition: {expected}, UID in object meta: {}",
+                old.uid
+            );
             Err(StatusError::conflict(resource, &on.name, &why))
         }
     }

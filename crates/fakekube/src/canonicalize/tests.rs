@@ -1,4 +1,4 @@
-//! Tests which fields are kept, dropped and refused.
+//! Tests which fields are kept, dropped and rejected.
 
 mod texts;
 
@@ -20,7 +20,7 @@ fn of_pod(object: Value) -> Value {
     normal("v1", "Pod", object).unwrap().value
 }
 
-fn refused(object: Value) -> String {
+fn rejected(object: Value) -> String {
     normal("v1", "Pod", object).unwrap_err().0
 }
 
@@ -116,7 +116,7 @@ fn kinds_of_their_own_stand_within_lists() {
 
 #[test]
 fn wrong_types_are_refused_with_their_place() {
-    for (spec, said) in [
+    for (spec, message) in [
         (
             json!({"terminationGracePeriodSeconds": "x"}),
             "spec.terminationGracePeriodSeconds: text cannot stand where a whole number of 64 bits is expected",
@@ -149,13 +149,16 @@ fn wrong_types_are_refused_with_their_place() {
             "spec.volumes[0].configMap.name: the number 5 cannot stand where text is expected",
         ),
     ] {
-        assert_eq!(refused(pod(spec)), said);
+        assert_eq!(rejected(pod(spec)), message);
     }
-    assert_eq!(refused(json!([])), "a list cannot stand where an object is expected");
+    assert_eq!(rejected(json!([])), "a list cannot stand where an object is expected");
     assert!(normal("v1", "Nothing", json!({})).is_err());
     for wrong in [json!("abc"), json!(true)] {
-        let said = refused(container(json!({"resources": {"limits": {"cpu": wrong}}})));
-        assert!(said.starts_with("spec.containers[0].resources.limits.cpu: quantities must match"), "{said}");
+        let message = rejected(container(json!({"resources": {"limits": {"cpu": wrong}}})));
+        assert!(
+            message.starts_with("spec.containers[0].resources.limits.cpu: quantities must match"),
+            "{message}"
+        );
     }
 }
 
@@ -163,8 +166,8 @@ fn wrong_types_are_refused_with_their_place() {
 fn bytes_are_base64() {
     let secret = |text: &str| normal("v1", "Secret", json!({"data": {"a": text}}));
     for text in ["!!!!", "YWJj\nYQ=", "abc", "abcde"] {
-        let said = secret(text).unwrap_err().0;
-        assert!(said.starts_with("data.a: no base64: "), "{said}");
+        let message = secret(text).unwrap_err().0;
+        assert!(message.starts_with("data.a: no base64: "), "{message}");
     }
     assert_eq!(secret("YWJjYQ==").unwrap().value["data"]["a"], "YWJjYQ==");
     assert!(normal("v1", "Secret", json!({"data": {"a": 5}})).is_err());

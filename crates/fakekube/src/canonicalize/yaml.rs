@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::CanonicalizeError;
 use super::bounded::{BoundedValue, DecodeBudget};
 
-/// Larger bodies are refused: a real server takes no more.
+/// Larger bodies are rejected: a real server takes no more.
 const MAX_BYTES: usize = 3 * 1024 * 1024;
 /// As deep as JSON may be.
 const MAX_DEPTH: usize = 128;

@@ -20,7 +20,7 @@ impl ResourceDefinition {
         let metadata = match (metadata, Schema::get().named("meta/v1.ObjectMeta")) {
             (Some(metadata), Some(of)) if !metadata.is_null() => {
                 let read = of_type(of, metadata)?;
-                unknown.extend(read.unknown.iter().map(|said| said.replacen('"', "\"metadata.", 1)));
+                unknown.extend(read.unknown.iter().map(|warning| warning.replacen('"', "\"metadata.", 1)));
                 read.value
             }
             _ => Value::Object(Map::new()),

@@ -42,7 +42,7 @@ impl ResourceDefinition {
             )
         };
         match judge.faults.iter().any(blocked) {
-            true => judge.say(NOWHERE, FieldErrorKind::Invalid, Some(Value::Null), UNASKED),
+            true => judge.report(NOWHERE, FieldErrorKind::Invalid, Some(Value::Null), UNASKED),
             false => judge.rules(schema, value, &mut path.to_owned()),
         }
     }
@@ -56,7 +56,7 @@ struct SchemaValidator<'f> {
 }
 
 impl SchemaValidator<'_> {
-    fn say(&mut self, field: &str, kind: FieldErrorKind, value: Option<Value>, detail: &str) {
+    fn report(&mut self, field: &str, kind: FieldErrorKind, value: Option<Value>, detail: &str) {
         self.faults.push(FieldError { field: field.to_owned(), kind, value, detail: detail.to_owned() });
     }
 
@@ -104,57 +104,57 @@ impl SchemaValidator<'_> {
             _ => (wanted, found),
         };
         let detail = format!("{} in body must be of type {wanted}: {found:?}", self.within(path));
-        self.say(path, FieldErrorKind::TypeInvalid, Some(found.into()), &detail);
+        self.report(path, FieldErrorKind::TypeInvalid, Some(found.into()), &detail);
         if found == "float64" {
-            self.say_of_format(wanted, path);
+            self.report_format(wanted, path);
         }
         false
     }
 
     /// Reports a number of the wrong format, without its path.
-    fn say_of_format(&mut self, format: &str, path: &str) {
+    fn report_format(&mut self, format: &str, path: &str) {
         let detail =
             format!("Checked value must be of type integer with format {format} in {}", self.within(path));
-        self.say(NOWHERE, FieldErrorKind::Invalid, Some("".into()), &detail);
+        self.report(NOWHERE, FieldErrorKind::Invalid, Some("".into()), &detail);
     }
 
     fn is_of_words(&mut self, schema: &Value, value: &Value, path: &str) {
         let Some(words) = schema["enum"].as_array().filter(|words| !words.contains(value)) else { return };
         let words: Vec<String> = words.iter().map(Value::to_string).collect();
         let detail = format!("supported values: {}", words.join(", "));
-        self.say(path, FieldErrorKind::NotSupported, Some(value.clone()), &detail);
+        self.report(path, FieldErrorKind::NotSupported, Some(value.clone()), &detail);
     }
 
     fn text(&mut self, schema: &Value, text: &str, path: &str) {
         let count = || u64::try_from(text.chars().count()).unwrap_or(u64::MAX);
         if let Some(most) = schema["maxLength"].as_u64().filter(|most| count() > *most) {
-            self.say(path, FieldErrorKind::TooLong, None, &format!("may not be more than {most} bytes"));
+            self.report(path, FieldErrorKind::TooLong, None, &format!("may not be more than {most} bytes"));
         }
         if let Some(least) = schema["minLength"].as_u64().filter(|least| count() < *least) {
             let detail = format!("{} in body should be at least {least} chars long", self.within(path));
-            self.say(path, FieldErrorKind::Invalid, Some(text.into()), &detail);
+            self.report(path, FieldErrorKind::Invalid, Some(text.into()), &detail);
         }
         if schema["format"] == "date-time" && text.parse::<jiff::Timestamp>().is_err() {
             let detail = format!("{} in body must be of type date-time: {text:?}", self.within(path));
-            self.say(path, FieldErrorKind::TypeInvalid, Some(text.into()), &detail);
+            self.report(path, FieldErrorKind::TypeInvalid, Some(text.into()), &detail);
         }
     }
 
     fn number(&mut self, schema: &Value, value: &Value, path: &str) {
         if schema["format"] == "int32" && value.as_i64().is_none_or(|value| i32::try_from(value).is_err()) {
-            self.say_of_format("int32", path);
+            self.report_format("int32", path);
         }
         let least =
             schema["minimum"].as_i64().filter(|least| value.as_i64().is_some_and(|value| value < *least));
         if let Some(least) = least {
             let detail = format!("{} in body should be greater than or equal to {least}", self.within(path));
-            self.say(path, FieldErrorKind::Invalid, Some(value.clone()), &detail);
+            self.report(path, FieldErrorKind::Invalid, Some(value.clone()), &detail);
         }
         let most =
             schema["maximum"].as_i64().filter(|most| value.as_i64().is_some_and(|value| value > *most));
         if let Some(most) = most {
             let detail = format!("{} in body should be less than or equal to {most}", self.within(path));
-            self.say(path, FieldErrorKind::Invalid, Some(value.clone()), &detail);
+            self.report(path, FieldErrorKind::Invalid, Some(value.clone()), &detail);
         }
     }
 
@@ -162,7 +162,7 @@ impl SchemaValidator<'_> {
         let count = u64::try_from(items.len()).unwrap_or(u64::MAX);
         if let Some(least) = schema["minItems"].as_u64().filter(|least| count < *least) {
             let detail = format!("{} in body should have at least {least} items", self.within(path));
-            self.say(path, FieldErrorKind::Invalid, Some(count.into()), &detail);
+            self.report(path, FieldErrorKind::Invalid, Some(count.into()), &detail);
         }
         self.not_more(schema, "maxItems", count, path);
         for (at, item) in items.iter().enumerate() {
@@ -173,7 +173,7 @@ impl SchemaValidator<'_> {
     fn not_more(&mut self, schema: &Value, limit: &str, count: u64, path: &str) {
         if let Some(most) = schema[limit].as_u64().filter(|most| count > *most) {
             let detail = format!("must have at most {most} items");
-            self.say(path, FieldErrorKind::TooMany, Some(count.into()), &detail);
+            self.report(path, FieldErrorKind::TooMany, Some(count.into()), &detail);
         }
     }
 
@@ -188,7 +188,7 @@ impl SchemaValidator<'_> {
         let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
         for name in required.filter(|name| value.get(name).is_none()) {
             self.below(path, FieldStep::Field(name), |judge, path| {
-                judge.say(path, FieldErrorKind::Required, None, "")
+                judge.report(path, FieldErrorKind::Required, None, "")
             });
         }
         for (name, value) in fields {
@@ -219,7 +219,7 @@ impl SchemaValidator<'_> {
                 let detail = "must be an object for an array of list-type map";
                 let shown = Some(item.clone());
                 self.below(path, FieldStep::Item(at), |judge, path| {
-                    judge.say(path, FieldErrorKind::Invalid, shown, detail)
+                    judge.report(path, FieldErrorKind::Invalid, shown, detail)
                 });
                 continue;
             }
@@ -233,7 +233,7 @@ impl SchemaValidator<'_> {
             if !seen.insert(identity.to_string()) {
                 let shown = Some(identity);
                 self.below(path, FieldStep::Item(at), |judge, path| {
-                    judge.say(path, FieldErrorKind::Duplicate, shown, "")
+                    judge.report(path, FieldErrorKind::Duplicate, shown, "")
                 });
             }
         }
@@ -247,7 +247,7 @@ impl SchemaValidator<'_> {
                     Value::Object(_) | Value::Array(_) => None,
                     scalar => Some(scalar.clone()),
                 };
-                self.say(path, FieldErrorKind::Invalid, shown, message);
+                self.report(path, FieldErrorKind::Invalid, shown, message);
             }
         }
         self.inside(schema, value, path, Self::rules);
@@ -259,19 +259,19 @@ impl SchemaValidator<'_> {
         schema: &Value,
         value: &Value,
         path: &mut String,
-        look: fn(&mut Self, &Value, &Value, &mut String),
+        check: fn(&mut Self, &Value, &Value, &mut String),
     ) {
         match value {
             Value::Object(fields) => {
                 for (name, value) in fields {
                     let schema = of_field(schema, name);
-                    self.below(path, FieldStep::Field(name), |judge, path| look(judge, schema, value, path));
+                    self.below(path, FieldStep::Field(name), |judge, path| check(judge, schema, value, path));
                 }
             }
             Value::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
                     self.below(path, FieldStep::Item(at), |judge, path| {
-                        look(judge, &schema["items"], item, path)
+                        check(judge, &schema["items"], item, path)
                     });
                 }
             }
@@ -279,13 +279,13 @@ impl SchemaValidator<'_> {
         }
     }
 
-    fn below(&mut self, path: &mut String, at: FieldStep<'_>, look: impl FnOnce(&mut Self, &mut String)) {
+    fn below(&mut self, path: &mut String, at: FieldStep<'_>, check: impl FnOnce(&mut Self, &mut String)) {
         let length = path.len();
         match at {
             FieldStep::Field(name) => step(path, name),
             FieldStep::Item(at) => path.push_str(&format!("[{at}]")),
         }
-        look(self, path);
+        check(self, path);
         path.truncate(length);
     }
 }

@@ -74,8 +74,8 @@ fn job(job: &mut Value) {
         spec["completions"] = json!(1);
     }
     fill(spec, "parallelism", 1);
-    let patience = if has(spec, "backoffLimitPerIndex") { i32::MAX } else { 6 };
-    fill(spec, "backoffLimit", patience);
+    let limit = if has(spec, "backoffLimitPerIndex") { i32::MAX } else { 6 };
+    fill(spec, "backoffLimit", limit);
     fill(spec, "completionMode", "NonIndexed");
     fill(spec, "suspend", false);
     let replacement = if has(spec, "podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" };

@@ -18,13 +18,13 @@ impl Accept {
             clauses.iter().filter(|clause| clause.view.is_empty()).find_map(|clause| clause.form(path));
         let found = clauses.iter().find_map(|clause| clause.form(path));
         let (encoding, view) = found.unwrap_or((ResponseEncoding::Json, Representation::Whole));
-        let refusals = plain.map_or(ResponseEncoding::Json, |(encoding, _)| encoding);
-        Self { encoding, view, refusals, refused: found.is_none() }
+        let error_encoding = plain.map_or(ResponseEncoding::Json, |(encoding, _)| encoding);
+        Self { encoding, view, error_encoding, is_rejected: found.is_none() }
     }
 
     /// Rejects a request for forms that are not available.
     pub(super) fn check(self) -> Result<Self, StatusError> {
-        if self.refused { Err(StatusError::not_acceptable()) } else { Ok(self) }
+        if self.is_rejected { Err(StatusError::not_acceptable()) } else { Ok(self) }
     }
 }
 

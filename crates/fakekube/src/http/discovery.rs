@@ -1,6 +1,6 @@
 //! Serves discovery documents, the server's version, and `/healthz`, `/livez` and `/readyz`.
 
-use super::{AGGREGATED, HttpAnswer, HttpRequest, Query, Representation};
+use super::{AGGREGATED, HttpRequest, HttpResponse, Query, Representation};
 use crate::api_status::StatusError;
 use crate::custom;
 use crate::resource::ResourceType;
@@ -64,14 +64,14 @@ pub(super) fn is_known(path: &str) -> bool {
 ///
 /// # Errors
 /// 406.
-pub(super) fn answer(path: &str, request: &HttpRequest) -> Result<Option<HttpAnswer>, StatusError> {
+pub(super) fn respond_to(path: &str, request: &HttpRequest) -> Result<Option<HttpResponse>, StatusError> {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     if request.accept.check()?.view == Representation::Aggregated {
         let document = aggregated(parts == ["api"]).to_string();
-        return Ok(Some(HttpAnswer::new(200, AGGREGATED, Bytes::from(document))));
+        return Ok(Some(HttpResponse::new(200, AGGREGATED, Bytes::from(document))));
     }
     // Discovery documents have no type in the protobuf schema: they are JSON, whatever the client accepts.
-    Ok(document(&parts).map(|document| HttpAnswer::json(&document)))
+    Ok(document(&parts).map(|document| HttpResponse::json(&document)))
 }
 
 fn document(parts: &[&str]) -> Option<Value> {
@@ -243,7 +243,7 @@ fn aggregated_resource(resource: &ResourceType) -> Value {
 const PING: &str = "ping";
 
 /// The answer of a health endpoint, whatever the method.
-pub(super) fn health(path: &str, query: &Query) -> Option<HttpAnswer> {
+pub(super) fn health(path: &str, query: &Query) -> Option<HttpResponse> {
     let (endpoint, check) = path
         .strip_prefix('/')?
         .split_once('/')
@@ -252,11 +252,11 @@ pub(super) fn health(path: &str, query: &Query) -> Option<HttpAnswer> {
         return None;
     }
     match check {
-        Some(PING) => Some(HttpAnswer::text("ok".to_owned())),
-        Some(_) => Some(HttpAnswer::no_page()),
+        Some(PING) => Some(HttpResponse::text("ok".to_owned())),
+        Some(_) => Some(HttpResponse::no_page()),
         None if query.find("verbose").is_some() => {
-            Some(HttpAnswer::text(format!("[+]ping ok\n{endpoint} check passed\n")))
+            Some(HttpResponse::text(format!("[+]ping ok\n{endpoint} check passed\n")))
         }
-        None => Some(HttpAnswer::text("ok".to_owned())),
+        None => Some(HttpResponse::text("ok".to_owned())),
     }
 }

@@ -1,6 +1,6 @@
 //! Serves OpenAPI v3 documents made from the schema, and an empty v2 document.
 
-use super::{HttpAnswer, PACKED};
+use super::{HttpResponse, PACKED};
 use crate::custom;
 use crate::resource::ResourceType;
 use crate::schema::{Schema, Shape, TypeId};
@@ -12,13 +12,13 @@ const TITLE: &str = "Kubernetes";
 const VERSION: &str = "v1.36.3";
 
 /// The document at a path; the v2 document also in protobuf.
-pub(super) fn answer(path: &str, packed: bool) -> Option<HttpAnswer> {
+pub(super) fn respond_to(path: &str, packed: bool) -> Option<HttpResponse> {
     if path == "/openapi/v2" {
         return Some(legacy(packed));
     }
     let version = path.strip_prefix("/openapi/v3")?.trim_start_matches('/');
     if version.is_empty() {
-        return Some(HttpAnswer::json(&index()));
+        return Some(HttpResponse::json(&index()));
     }
     let (group, version) = match version.strip_prefix("api/") {
         Some(version) => ("", version),
@@ -26,22 +26,22 @@ pub(super) fn answer(path: &str, packed: bool) -> Option<HttpAnswer> {
     };
     let resources: Vec<&ResourceType> =
         ResourceType::all().filter(|one| (one.group, one.version) == (group, version)).collect();
-    (!resources.is_empty()).then(|| HttpAnswer::json(&document(&resources)))
+    (!resources.is_empty()).then(|| HttpResponse::json(&document(&resources)))
 }
 
 /// The v2 document, which is empty. kubectl reads it for Lists; it leaves the validation of kinds without a schema to
 /// the server.
-fn legacy(packed: bool) -> HttpAnswer {
+fn legacy(packed: bool) -> HttpResponse {
     let info = json!({"title": TITLE, "version": VERSION});
     if !packed {
-        return HttpAnswer::json(&json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}}));
+        return HttpResponse::json(&json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}}));
     }
     let field = |number: u8, bytes: &[u8]| -> Vec<u8> {
         let length = u8::try_from(bytes.len()).unwrap_or(u8::MAX);
         [&[number << 3 | 2, length], bytes].concat()
     };
     let info = [field(1, TITLE.as_bytes()), field(2, VERSION.as_bytes())].concat();
-    HttpAnswer::new(200, PACKED, Bytes::from([field(1, b"2.0"), field(2, &info)].concat()))
+    HttpResponse::new(200, PACKED, Bytes::from([field(1, b"2.0"), field(2, &info)].concat()))
 }
 
 fn place(resource: &ResourceType) -> String {

@@ -4,7 +4,7 @@ mod log;
 mod watch;
 
 use super::response_format::ResponseFormat;
-use super::{HttpAnswer, HttpRequest, Representation};
+use super::{HttpRequest, HttpResponse, Representation};
 use crate::api::{self, ApiServer, ResourcePath};
 use crate::api_status::StatusError;
 use crate::resource::Subresource;
@@ -44,9 +44,9 @@ impl ApiServer {
         &self,
         request: &HttpRequest,
         on: &ResourcePath,
-    ) -> Result<HttpAnswer, StatusError> {
+    ) -> Result<HttpResponse, StatusError> {
         if on.sub == Some(Subresource::Log) {
-            return log::answer(request, &self.read(on)?.value());
+            return log::respond_to(request, &self.read(on)?.value());
         }
         let form = self.form(request, on)?;
         let unread = [Subresource::Binding, Subresource::Eviction, Subresource::Finalize, Subresource::Token];
@@ -60,14 +60,14 @@ impl ApiServer {
         let object = self.read(on)?;
         Ok(match on.sub {
             Some(Subresource::Scale) => {
-                HttpAnswer::encoded(200, &api::scale_of(&object.value()), form.encoding())
+                HttpResponse::encoded(200, &api::scale_of(&object.value()), form.encoding())
             }
             _ => form.single(200, &object),
         })
     }
 
     /// A list, or a watch if the request asks for one.
-    pub(super) fn list(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+    pub(super) fn list(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpResponse, StatusError> {
         if request.watches {
             return self.watch(request, on);
         }
@@ -240,10 +240,10 @@ impl ListOptions {
             return Ok(self);
         }
         let messages: Vec<String> = causes.iter().map(|(field, _, why)| format!("{field}: {why}")).collect();
-        let told = causes
+        let text = causes
             .iter()
             .map(|(field, reason, why)| json!({"reason": reason, "message": why, "field": field}));
-        Err(StatusError::invalid("meta.k8s.io", "ListOptions", "", &messages, told.collect()))
+        Err(StatusError::invalid("meta.k8s.io", "ListOptions", "", &messages, text.collect()))
     }
 }
 

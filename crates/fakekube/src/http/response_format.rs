@@ -2,7 +2,7 @@
 //!
 //! - See `accept.rs` for the forms that exist.
 
-use super::{Accept, HttpAnswer, JSON, PROTOBUF, Representation, ResponseContent, ResponseEncoding};
+use super::{Accept, HttpResponse, JSON, PROTOBUF, Representation, ResponseContent, ResponseEncoding};
 use crate::api;
 use crate::api_status::StatusError;
 use crate::custom;
@@ -30,11 +30,11 @@ pub(crate) struct ResponseFormat {
     now: Timestamp,
 }
 
-impl HttpAnswer {
+impl HttpResponse {
     /// An error in the requested form.
-    pub(super) fn refusal(failure: StatusError, accept: Accept) -> Self {
-        let answer = Self::encoded(failure.code, &failure.status(), accept.refusals);
-        answer.with_warnings(failure.warnings).with_retry_after(failure.retry_after)
+    pub(super) fn error(failure: StatusError, accept: Accept) -> Self {
+        let respond_to = Self::encoded(failure.code, &failure.status(), accept.error_encoding);
+        respond_to.with_warnings(failure.warnings).with_retry_after(failure.retry_after)
     }
 
     /// A value that is not a stored object.
@@ -82,14 +82,14 @@ impl ResponseFormat {
     }
 
     /// A response with one object.
-    pub(crate) fn single(&self, code: u16, object: &StoredObject) -> HttpAnswer {
+    pub(crate) fn single(&self, code: u16, object: &StoredObject) -> HttpResponse {
         let bytes = match (self.accept.view, self.accept.encoding) {
             (Representation::Whole, ResponseEncoding::Json) if self.is_home() => {
                 Bytes::from([&object.json[..], b"\n"].concat())
             }
             _ => encoded(&self.value(object), self.accept.encoding),
         };
-        HttpAnswer::new(code, content_type(self.accept.encoding), bytes)
+        HttpResponse::new(code, content_type(self.accept.encoding), bytes)
     }
 
     /// One object, as a value.
@@ -135,8 +135,8 @@ impl ResponseFormat {
     }
 
     /// A response with a list and its metadata.
-    pub(crate) fn list(&self, metadata: &Value, objects: Vec<Arc<StoredObject>>) -> HttpAnswer {
-        HttpAnswer::of(content_type(self.accept.encoding), self.list_content(metadata, objects))
+    pub(crate) fn list(&self, metadata: &Value, objects: Vec<Arc<StoredObject>>) -> HttpResponse {
+        HttpResponse::of(content_type(self.accept.encoding), self.list_content(metadata, objects))
     }
 
     fn list_content(&self, metadata: &Value, objects: Vec<Arc<StoredObject>>) -> ResponseContent {

@@ -21,8 +21,8 @@ async fn a_watch_reports_a_write_before_its_response() {
     server.bootstrap();
     let path = format!("{PATH}?watch=1");
     let watch = server.clone().call(request(Method::GET, &path, "")).await.expect("answers never fail");
-    let heard = Arc::<Mutex<Vec<Value>>>::default();
-    let kept = Arc::clone(&heard);
+    let received = Arc::<Mutex<Vec<Value>>>::default();
+    let kept = Arc::clone(&received);
     let mut stream = watch.into_body();
     let listening = tokio::spawn(async move {
         while let Some(Ok(frame)) = stream.frame().await {
@@ -35,7 +35,7 @@ async fn a_watch_reports_a_write_before_its_response() {
         let object = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "a-"}}"#;
         let made = server.clone().call(request(Method::POST, PATH, object)).await;
         assert_eq!(made.expect("answers never fail").status(), 201);
-        assert_eq!(heard.lock().expect("no thread panics while it holds the lock").len(), number);
+        assert_eq!(received.lock().expect("no thread panics while it holds the lock").len(), number);
     }
     listening.abort();
 }
@@ -50,24 +50,24 @@ async fn a_watch_of_what_does_not_change_is_silent_and_ends_in_time() {
     let list = list.into_body().collect().await.expect("a body").to_bytes();
     let list: Value = serde_json::from_slice(&list).expect("a list");
     let version = list["metadata"]["resourceVersion"].as_str().expect("a version");
-    let told = async |seconds: u32| {
+    let reported = async |seconds: u32| {
         let path = format!(
             "{PATH}?watch=1&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={version}"
         );
         let watch = server.clone().call(request(Method::GET, &path, "")).await.expect("answers never fail");
-        let told = watch.into_body().collect().await.expect("a body").to_bytes();
-        String::from_utf8(told.to_vec()).expect("text")
+        let reported = watch.into_body().collect().await.expect("a body").to_bytes();
+        String::from_utf8(reported.to_vec()).expect("text")
     };
-    assert_eq!(told(290).await, "");
+    assert_eq!(reported(290).await, "");
     let object = r#"{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}"#;
     let secrets = "/api/v1/namespaces/default/secrets";
     let made = server.clone().call(request(Method::POST, secrets, object)).await;
     assert_eq!(made.expect("answers never fail").status(), 201);
-    let told = told(290).await;
+    let reported = reported(290).await;
     assert_eq!(
-        told.lines().count(),
+        reported.lines().count(),
         5,
-        "each minute, and before its end, once the version has changed: {told}"
+        "each minute, and before its end, once the version has changed: {reported}"
     );
-    assert!(told.lines().all(|line| line.contains("BOOKMARK")), "{told}");
+    assert!(reported.lines().all(|line| line.contains("BOOKMARK")), "{reported}");
 }

@@ -3,7 +3,7 @@
 mod review;
 
 use super::read::{invalid_options, selector};
-use super::{HttpAnswer, HttpRequest};
+use super::{HttpRequest, HttpResponse};
 use crate::api::{
     ApiServer, CreateResult, DeleteOptions, PatchBody, Propagation, ResourcePath, WriteOptions, check_body,
 };
@@ -19,7 +19,7 @@ impl ApiServer {
         &self,
         request: &HttpRequest,
         on: &ResourcePath,
-    ) -> Result<HttpAnswer, StatusError> {
+    ) -> Result<HttpResponse, StatusError> {
         let resource = on.number.get();
         match request.method {
             Method::GET | Method::HEAD if !resource.kept => Err(StatusError::not_allowed()),
@@ -39,7 +39,7 @@ impl ApiServer {
         &self,
         request: &HttpRequest,
         on: &ResourcePath,
-    ) -> Result<HttpAnswer, StatusError> {
+    ) -> Result<HttpResponse, StatusError> {
         if !on.number.get().kept {
             return Err(StatusError::not_allowed());
         }
@@ -76,7 +76,7 @@ impl ApiServer {
         }
     }
 
-    fn post(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+    fn post(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpResponse, StatusError> {
         let (object, options) = body_and_options(request, "CreateOptions")?;
         // A binding may only be posted to a collection of its own kind; all other bodies must match the path.
         check_body(on.number.get(), &object)?;
@@ -89,13 +89,13 @@ impl ApiServer {
         request: &HttpRequest,
         on: &ResourcePath,
         made: CreateResult,
-    ) -> Result<HttpAnswer, StatusError> {
+    ) -> Result<HttpResponse, StatusError> {
         let form = self.form(request, on)?;
         let code = if made.new { 201 } else { 200 };
         Ok(form.single(code, &made.object).with_warnings(made.warnings))
     }
 
-    fn post_binding(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+    fn post_binding(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpResponse, StatusError> {
         let (binding, options) = body_and_options(request, "CreateOptions")?;
         if binding["metadata"]["name"].as_str().unwrap_or_default() != on.name {
             return Err(StatusError::bad_request("name in URL does not match name in Binding object"));
@@ -104,7 +104,7 @@ impl ApiServer {
         self.success(request, 201, None)
     }
 
-    fn post_eviction(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+    fn post_eviction(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpResponse, StatusError> {
         let (eviction, mut options) = body_and_options(request, "CreateOptions")?;
         if eviction["metadata"]["name"].as_str().unwrap_or_default() != on.name {
             return Err(StatusError::bad_request("name in URL does not match name in Eviction object"));
@@ -120,12 +120,12 @@ impl ApiServer {
         &self,
         request: &HttpRequest,
         (scale, made): (Value, CreateResult),
-    ) -> Result<HttpAnswer, StatusError> {
+    ) -> Result<HttpResponse, StatusError> {
         let encoding = request.accept.check()?.encoding;
-        Ok(HttpAnswer::encoded(200, &scale, encoding).with_warnings(made.warnings))
+        Ok(HttpResponse::encoded(200, &scale, encoding).with_warnings(made.warnings))
     }
 
-    fn delete_one(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+    fn delete_one(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpResponse, StatusError> {
         let resource = on.number.get();
         let mut options = write_options(request, "DeleteOptions")?;
         let (how, dry_run) = deletion(request)?;
@@ -144,7 +144,7 @@ impl ApiServer {
         Ok(self.form(request, on)?.single(200, &gone.object))
     }
 
-    fn delete_many(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+    fn delete_many(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpResponse, StatusError> {
         let form = self.form(request, on)?;
         let mut options = write_options(request, "DeleteOptions")?;
         let (how, dry_run) = deletion(request)?;
@@ -176,14 +176,14 @@ impl ApiServer {
         request: &HttpRequest,
         code: u16,
         details: Option<Value>,
-    ) -> Result<HttpAnswer, StatusError> {
+    ) -> Result<HttpResponse, StatusError> {
         let encoding = request.accept.check()?.encoding;
         let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"});
         match details {
             Some(details) => status["details"] = details,
             None => status["code"] = json!(code),
         }
-        Ok(HttpAnswer::encoded(code, &status, encoding))
+        Ok(HttpResponse::encoded(code, &status, encoding))
     }
 }
 

@@ -1,6 +1,6 @@
-//! Refuses requests of web pages in a browser and of other users of the machine.
+//! Rejects requests of web pages in a browser and of other users of the machine.
 //!
-//! - Invariant: only loopback names are served (DNS rebinding), cross-site requests are refused, and without the token
+//! - Invariant: only loopback names are served (DNS rebinding), cross-site requests are rejected, and without the token
 //!   only public endpoints respond.
 
 use super::site_guard::SiteGuard;

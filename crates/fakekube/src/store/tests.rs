@@ -40,10 +40,10 @@ fn every_change_has_a_version_of_its_own_and_says_so() {
     assert_eq!((&*object.uid, object.version), ("uid-a/x", second));
     remove(&store, "a/x");
     let changes = store.changes(pods(), first - 1, 10).unwrap();
-    let told: Vec<_> = changes.iter().map(|event| (event.version, event.change)).collect();
+    let reported: Vec<_> = changes.iter().map(|event| (event.version, event.change)).collect();
     let expected =
         [(first, ChangeKind::Added), (second, ChangeKind::Modified), (second + 1, ChangeKind::Deleted)];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert_eq!(changes[2].object.value()["metadata"]["resourceVersion"], (second + 1).to_string());
     assert!(store.get(pods(), "a/x").is_none());
 }

@@ -45,21 +45,25 @@ impl Stage {
             if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };
         let request = format!("{line} HTTP/1.1\r\n{head}{length}connection: close\r\n\r\n{body}");
         stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await.unwrap();
-        let answer = String::from_utf8(answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).await.unwrap();
+        let response = String::from_utf8(response).unwrap();
+        let (head, body) = response.split_once("\r\n\r\n").unwrap();
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
     }
 
     /// Expects a rejection with a `Status` that reveals nothing of the sandbox.
     async fn refuses(&self, code: u16, reason: &str, line: &str, head: &[&str], body: &str) {
-        let (said, answer) = self.send(line, head, body).await;
-        assert!(!answer.contains("aHVudGVyMg"), "{line} {head:?}: the secret is out");
-        assert_eq!(said, code, "{line} {head:?}: {answer}");
-        let status: Value = serde_json::from_str(&answer).unwrap();
-        let told = [&status["kind"], &status["status"], &status["reason"], &status["code"]];
-        assert_eq!(told, [&json!("Status"), &json!("Failure"), &json!(reason), &json!(code)], "{answer}");
+        let (message, response) = self.send(line, head, body).await;
+        assert!(!response.contains("aHVudGVyMg"), "{line} {head:?}: the secret is out");
+        assert_eq!(message, code, "{line} {head:?}: {response}");
+        let status: Value = serde_json::from_str(&response).unwrap();
+        let reported = [&status["kind"], &status["status"], &status["reason"], &status["code"]];
+        assert_eq!(
+            reported,
+            [&json!("Status"), &json!("Failure"), &json!(reason), &json!(code)],
+            "{response}"
+        );
         let made = self.server.get(known("", "namespaces"), "", "owned");
         assert_eq!(made, None, "{line} {head:?}: the server did it nevertheless");
     }
@@ -77,8 +81,8 @@ async fn a_name_that_was_made_to_lead_here_gets_nothing() {
             stage.refuses(403, "Forbidden", &format!("GET {path}"), &head, "").await;
         }
     }
-    let (code, answer) = stage.send(&format!("GET {SECRETS}"), &["host: HERE", ENTRY], "").await;
-    assert!(code == 200 && answer.contains("aHVudGVyMg"), "{code} {answer}");
+    let (code, response) = stage.send(&format!("GET {SECRETS}"), &["host: HERE", ENTRY], "").await;
+    assert!(code == 200 && response.contains("aHVudGVyMg"), "{code} {response}");
 }
 
 #[tokio::test]
@@ -94,24 +98,24 @@ async fn a_page_of_another_site_writes_nothing() {
     }
     // What a browser sends without a preflight for a Blob without a type, if it is too old to send Fetch metadata.
     stage.refuses(401, "Unauthorized", &post, &["host: HERE"], OWNED).await;
-    let (code, answer) = stage.send(&post, &["host: HERE", ENTRY, json], OWNED).await;
-    assert_eq!(code, 201, "{answer}");
+    let (code, response) = stage.send(&post, &["host: HERE", ENTRY, json], OWNED).await;
+    assert_eq!(code, 201, "{response}");
 }
 
 #[tokio::test]
 async fn a_body_without_a_type_is_json() {
     let stage = Stage::set().await;
     let post = format!("POST {NAMESPACES}");
-    let (code, answer) = stage.send(&post, &["host: HERE", ENTRY], "kind: Namespace").await;
-    assert_eq!(code, 400, "{answer}");
+    let (code, response) = stage.send(&post, &["host: HERE", ENTRY], "kind: Namespace").await;
+    assert_eq!(code, 400, "{response}");
     let delete = "DELETE /api/v1/nodes/n1";
     let preconditions = r#"{"preconditions": {"uid": "another"}}"#;
     stage.refuses(409, "Conflict", delete, &["host: HERE", ENTRY], preconditions).await;
     stage.refuses(415, "UnsupportedMediaType", "PATCH /api/v1/nodes/n1", &["host: HERE", ENTRY], "{}").await;
-    let (code, answer) = stage.send(delete, &["host: HERE", ENTRY], "{}").await;
-    assert_eq!(code, 200, "{answer}");
-    let (code, answer) = stage.send(&post, &["host: HERE", ENTRY], OWNED).await;
-    assert_eq!(code, 201, "{answer}");
+    let (code, response) = stage.send(delete, &["host: HERE", ENTRY], "{}").await;
+    assert_eq!(code, 200, "{response}");
+    let (code, response) = stage.send(&post, &["host: HERE", ENTRY], OWNED).await;
+    assert_eq!(code, 201, "{response}");
 }
 
 #[tokio::test]
@@ -124,8 +128,8 @@ async fn without_the_kubeconfig_only_public_endpoints_respond() {
         }
     }
     for path in ["/healthz", "/livez", "/readyz", "/version"] {
-        let (code, answer) = stage.send(&format!("GET {path}"), &["host: localhost"], "").await;
-        assert_eq!(code, 200, "{path}: {answer}");
+        let (code, response) = stage.send(&format!("GET {path}"), &["host: localhost"], "").await;
+        assert_eq!(code, 200, "{path}: {response}");
     }
 }
 
@@ -138,17 +142,17 @@ async fn tokens_that_are_handed_out_let_in_and_are_recognized() {
     let _there_already = stage.server.create(&on, account, &WriteOptions::by("test"));
     let inside = ["host: HERE", ENTRY, "content-type: application/json"];
     let line = "POST /api/v1/namespaces/default/serviceaccounts/a/token";
-    let (code, answer) = stage.send(line, &inside, "{}").await;
-    assert_eq!(code, 201, "{answer}");
-    let token = serde_json::from_str::<Value>(&answer).unwrap()["status"]["token"].clone();
+    let (code, response) = stage.send(line, &inside, "{}").await;
+    assert_eq!(code, 201, "{response}");
+    let token = serde_json::from_str::<Value>(&response).unwrap()["status"]["token"].clone();
     let bearer = format!("authorization: Bearer {}", token.as_str().unwrap());
     assert_eq!(stage.send("GET /api", &["host: HERE", &bearer], "").await.0, 200);
     for (token, expected) in [(token, json!(true)), (json!("sandbox"), Value::Null)] {
         let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
         let line = "POST /apis/authentication.k8s.io/v1/tokenreviews";
-        let (code, answer) = stage.send(line, &inside, &review.to_string()).await;
-        assert_eq!(code, 201, "{answer}");
-        let answer: Value = serde_json::from_str(&answer).unwrap();
-        assert_eq!(answer["status"]["authenticated"], expected, "{answer}");
+        let (code, response) = stage.send(line, &inside, &review.to_string()).await;
+        assert_eq!(code, 201, "{response}");
+        let response: Value = serde_json::from_str(&response).unwrap();
+        assert_eq!(response["status"]["authenticated"], expected, "{response}");
     }
 }

@@ -87,8 +87,8 @@ fn the_golden_file_has_every_sample() {
         .unwrap()
         .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
-    let told: BTreeSet<String> = golden().iter().map(|sheet| sheet.name.to_owned()).collect();
-    assert_eq!(files, told, "run cargo xtask columns");
+    let reported: BTreeSet<String> = golden().iter().map(|sheet| sheet.name.to_owned()).collect();
+    assert_eq!(files, reported, "run cargo xtask columns");
     for sheet in golden() {
         assert_eq!(read(sheet.name).len(), sheet.rows.len(), "{}: run cargo xtask columns", sheet.name);
     }
@@ -150,8 +150,8 @@ fn a_row_includes_as_much_of_its_object_as_requested() {
 
 #[test]
 fn the_bookmark_that_ends_initial_events_keeps_its_annotation() {
-    let bookmark = |said: &str| {
-        let pod = json!({"kind": "Pod", "metadata": {"annotations": {"k8s.io/initial-events-end": said}}});
+    let bookmark = |message: &str| {
+        let pod = json!({"kind": "Pod", "metadata": {"annotations": {"k8s.io/initial-events-end": message}}});
         table(known("", "pods").get(), &[&pod], now().0, TableInclude::None)["rows"][0]["object"].clone()
     };
     assert_eq!(bookmark("true")["kind"], "PartialObjectMetadata");

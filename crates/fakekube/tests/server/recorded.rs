@@ -7,7 +7,7 @@ use serde_json::Value;
 
 struct Recorded {
     input: Option<Value>,
-    answer: Value,
+    response: Value,
     bytes: Vec<u8>,
 }
 
@@ -18,7 +18,7 @@ fn recorded() -> Vec<Recorded> {
     lines
         .map(|line| Recorded {
             input: line.get("input").cloned(),
-            answer: line["answer"].clone(),
+            response: line["answer"].clone(),
             bytes: STANDARD.decode(text(&line["protobuf"])).expect("the recording is base64"),
         })
         .collect()
@@ -34,20 +34,20 @@ fn kind(object: &Value) -> (&str, &str) {
 
 #[test]
 fn its_answers_are_normal_already() {
-    for Recorded { answer, .. } in recorded() {
-        let (api_version, kind) = kind(&answer);
-        let ours = canonicalize::normal(api_version, kind, answer.clone()).unwrap();
-        assert_eq!(ours.value, answer, "{kind}");
+    for Recorded { response, .. } in recorded() {
+        let (api_version, kind) = kind(&response);
+        let ours = canonicalize::normal(api_version, kind, response.clone()).unwrap();
+        assert_eq!(ours.value, response, "{kind}");
         assert!(ours.unknown.is_empty());
     }
 }
 
 #[test]
 fn its_protobuf_says_what_its_json_says() {
-    for Recorded { answer, bytes, .. } in recorded() {
-        let mut answer = answer;
+    for Recorded { response, bytes, .. } in recorded() {
+        let mut response = response;
         // Protobuf has no kinds within an object.
-        for claim in answer
+        for claim in response
             .pointer_mut("/spec/volumeClaimTemplates")
             .and_then(Value::as_array_mut)
             .into_iter()
@@ -55,15 +55,15 @@ fn its_protobuf_says_what_its_json_says() {
         {
             claim.as_object_mut().unwrap().retain(|name, _| name != "apiVersion" && name != "kind");
         }
-        assert_eq!(protobuf::decode(&bytes).unwrap(), answer, "{}", answer["kind"]);
+        assert_eq!(protobuf::decode(&bytes).unwrap(), response, "{}", response["kind"]);
     }
 }
 
 #[test]
 fn encoded_bytes_equal_those_of_a_real_server() {
-    for Recorded { answer, bytes, .. } in recorded() {
-        let (api_version, kind) = kind(&answer);
-        let ours = protobuf::encode(api_version, kind, &answer);
+    for Recorded { response, bytes, .. } in recorded() {
+        let (api_version, kind) = kind(&response);
+        let ours = protobuf::encode(api_version, kind, &response);
         assert!(
             ours == bytes,
             "{kind}: {:?}\n{:?}",
@@ -86,11 +86,11 @@ fn an_encoded_frame_equals_that_of_a_real_server() {
 #[test]
 fn the_response_has_the_sent_fields_in_normal_form() {
     let mut compared = 0;
-    for Recorded { input, answer, .. } in recorded() {
+    for Recorded { input, response, .. } in recorded() {
         let Some(input) = input else { continue };
         let (api_version, kind) = kind(&input);
         let ours = canonicalize::normal(api_version, kind, input.clone()).unwrap().value;
-        stands_in(&ours, &answer, kind);
+        stands_in(&ours, &response, kind);
         compared += 1;
     }
     assert!(compared >= 25, "{compared}");

@@ -24,7 +24,7 @@ const CONDITION: &str = "DisruptionTarget";
 const REASON: &str = "DeletionByTaintManager";
 const MESSAGE: &str = "Taint manager: deleting due to NoExecute taint";
 
-/// The strategic merge patch that sets the condition; with its UID and version the server refuses another pod or
+/// The strategic merge patch that sets the condition; with its UID and version the server rejects another pod or
 /// another state.
 pub(crate) fn set_disruption_target(
     uid: &Uid,

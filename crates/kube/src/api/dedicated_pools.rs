@@ -24,7 +24,7 @@ use taintward_core::fact::PodLifePhase;
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 
 /// The timeout of one page of the list of nodes.
-const PAGE_PATIENCE: Duration = Duration::from_secs(10);
+const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The result of patching a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,7 +166,7 @@ impl ApiClient {
                 match self.send(Method::PATCH, &resource, MANAGED, spec).await {
                     Ok(response) => version = version_in(&response.body),
                     Err(RequestError { failure: ApiFailure::NotFound, .. }) => return Ok(None),
-                    Err(refusal) => return Err(refusal),
+                    Err(error) => return Err(error),
                 }
             }
             Ok(Some(PoolGuardWrite { added: found.missing(guard), version }))
@@ -221,13 +221,13 @@ impl ApiClient {
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if any of them has changed, [`ApiFailure::NotFound`] if one is
     /// gone, [`ApiFailure::Throttled`] if a budget blocks the eviction.
-    pub async fn evict_trespasser(
+    pub async fn evict_unauthorized_pod(
         &self,
-        trespasser: &UnauthorizedPod,
+        unauthorized: &UnauthorizedPod,
         pool: &PoolFact,
         is_still: impl FnOnce(&PoolNodeFact, &NamespaceObject, &DecodedPod) -> bool,
     ) -> Result<(), RequestError> {
-        let UnauthorizedPod { uid, pod, node } = trespasser;
+        let UnauthorizedPod { uid, pod, node } = unauthorized;
         let (of_node, of_pod) = (ResourcePath::node(node, "")?, ResourcePath::pod(pod, "")?);
         let of_namespace = ResourcePath::named("", "namespaces", "", pod.namespace())?;
         let eviction = ResourcePath::pod(pod, "eviction")?;
@@ -237,7 +237,7 @@ impl ApiClient {
             let namespace: NamespaceObject = self.as_it_is(&of_namespace).await?;
             let seen: DecodedPod = self.as_it_is(&of_pod).await?;
             let same = *seen.pod.id.uid() == *uid && seen.pod.node == *node && !seen.over;
-            if !same || seen.pod.standing != PodLifePhase::Live || !is_still(&member, &namespace, &seen) {
+            if !same || seen.pod.life_phase != PodLifePhase::Live || !is_still(&member, &namespace, &seen) {
                 let message =
                     format!("{of_pod}, its namespace or its node has changed since the decision to evict it");
                 return Err(RequestError::ours(ApiFailure::Conflict, message));
@@ -262,7 +262,7 @@ impl ApiClient {
     pub async fn list_members(&self) -> Result<Vec<PoolNode>, RequestError> {
         let nodes = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
         let mut all = Vec::new();
-        pages(&self.client, nodes, PAGE_PATIENCE, &mut |body| match PoolNodeFact::from_json(body) {
+        pages(&self.client, nodes, PAGE_TIMEOUT, &mut |body| match PoolNodeFact::from_json(body) {
             Decoded::Object(seen) => {
                 all.push(seen.node);
                 Ok(())
@@ -282,11 +282,11 @@ struct LivePool {
 }
 
 /// The response, if there is such an object.
-fn existing(told: Result<Response, RequestError>) -> Result<Option<Response>, RequestError> {
-    match told {
+fn existing(recorded: Result<Response, RequestError>) -> Result<Option<Response>, RequestError> {
+    match recorded {
         Ok(response) => Ok(Some(response)),
         Err(RequestError { failure: ApiFailure::NotFound, .. }) => Ok(None),
-        Err(refusal) => Err(refusal),
+        Err(error) => Err(error),
     }
 }
 

@@ -50,16 +50,16 @@ struct RawPageMeta {
     next: String,
 }
 
-/// Passes each object to `tell`, without `apiVersion` and `kind`, which lists leave out; waits at most `limit` for its
+/// Passes each object to `on_item`, without `apiVersion` and `kind`, which lists leave out; waits at most `limit` for its
 /// pages.
 ///
 /// # Errors
-/// The first page that could not be read, or an object that `tell` cannot decode; earlier objects have been passed on.
+/// The first page that could not be read, or an object that `on_item` cannot decode; earlier objects have been passed on.
 pub async fn pages(
     client: &Client,
     listing: ListRequest<'_>,
     limit: impl Into<RequestBudget>,
-    tell: &mut (impl FnMut(&[u8]) -> Result<(), String> + ?Sized),
+    on_item: &mut (impl FnMut(&[u8]) -> Result<(), String> + ?Sized),
 ) -> Result<(), RequestError> {
     let resource = ResourcePath::collection(listing.group, listing.plural, listing.namespace)?;
     let limit = limit.into();
@@ -73,14 +73,14 @@ pub async fn pages(
                 (next, expired) = (onward, true);
                 continue;
             }
-            PageResult::Expired { refusal, .. } => return Err(refusal),
+            PageResult::Expired { error, .. } => return Err(error),
         };
         expired = false;
         let unreadable = |why: String| RequestError::unreadable(&resource, &why);
         let page: RawPage<'_> = serde_json::from_slice(&body).map_err(|why| unreadable(why.to_string()))?;
         progress.page(page.items.as_ref().map_or(0, Vec::len), &page.metadata.next).map_err(unreadable)?;
         for item in page.items.iter().flatten() {
-            tell(item.get().as_bytes()).map_err(unreadable)?;
+            on_item(item.get().as_bytes()).map_err(unreadable)?;
         }
         next = page.metadata.next;
         if next.is_empty() {
@@ -129,7 +129,7 @@ enum PageResult {
     /// The continue token has expired; `onward` leads to the current rest of the list, if the server offers that.
     Expired {
         onward: String,
-        refusal: RequestError,
+        error: RequestError,
     },
 }
 
@@ -152,7 +152,7 @@ async fn page(
     if status.is_success() {
         return Ok(PageResult::Page(body));
     }
-    let refusal = RequestError::from_answer(
+    let error = RequestError::from_response(
         &Method::GET,
         resource,
         status,
@@ -161,10 +161,10 @@ async fn page(
         ErrorHints::None,
     );
     if status != StatusCode::GONE {
-        return Err(refusal);
+        return Err(error);
     }
     let page: RawPage<'_> = serde_json::from_slice(&body).unwrap_or_default();
-    Ok(PageResult::Expired { onward: page.metadata.next, refusal })
+    Ok(PageResult::Expired { onward: page.metadata.next, error })
 }
 
 /// Reads one object, unmodified; `None` if it does not exist.
@@ -182,7 +182,7 @@ pub async fn object(
     let request = send_request(client, &Method::GET, &resource, resource.path(), RequestSpec::default());
     match limit.into().bound(&Method::GET, &resource, request).await {
         Ok(response) => Ok(Some(response.body)),
-        Err(refusal) if refusal.failure == ApiFailure::NotFound => Ok(None),
-        Err(refusal) => Err(refusal),
+        Err(error) if error.failure == ApiFailure::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: a hostile name cannot lead to the path of another object.
 
-use crate::error_text::quiet;
+use crate::error_text::sanitized;
 use crate::events::EventsApiGroup;
 use crate::pools::POOL_GUARD;
 use std::fmt;
@@ -143,9 +143,9 @@ impl fmt::Display for ResourcePath<'_> {
         f.write_str(&self.rbac())?;
         match (self.namespace, self.name) {
             ("", "") => Ok(()),
-            ("", name) => write!(f, " {}", quiet(name)),
-            (namespace, "") => write!(f, " in {}", quiet(namespace)),
-            (namespace, name) => write!(f, " {}/{}", quiet(namespace), quiet(name)),
+            ("", name) => write!(f, " {}", sanitized(name)),
+            (namespace, "") => write!(f, " in {}", sanitized(namespace)),
+            (namespace, name) => write!(f, " {}/{}", sanitized(namespace), sanitized(name)),
         }
     }
 }
@@ -156,7 +156,7 @@ fn segment(text: &str) -> bool {
 }
 
 fn no_name(what: &'static str, text: &str) -> InvalidPath {
-    InvalidPath { what, text: quiet(text) }
+    InvalidPath { what, text: sanitized(text) }
 }
 
 /// A text that is not valid in a path.

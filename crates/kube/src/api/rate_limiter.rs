@@ -27,7 +27,7 @@ impl RateLimiter {
         Self { clock, interval, credit, due }
     }
 
-    /// Waits for a turn. If the wait would be longer than `wait_max`, refuses without using a turn and returns the
+    /// Waits for a turn. If the wait would be longer than `wait_max`, rejects without using a turn and returns the
     /// length of the wait.
     pub(crate) async fn turn(&self, wait_max: Span) -> Result<(), Span> {
         let leave = self.book(wait_max)?;
@@ -57,10 +57,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_burst_then_the_rate() {
         let clock = Clock::of_runtime(Wall::from_secs(0));
-        let pace = RateLimiter::new(clock.clone(), 20.0, 30);
+        let limiter = RateLimiter::new(clock.clone(), 20.0, 30);
         let mut left = Vec::new();
         for _ in 0..50 {
-            pace.turn(Span::from_secs(10)).await.unwrap();
+            limiter.turn(Span::from_secs(10)).await.unwrap();
             left.push(clock.now().mono.as_micros());
         }
         assert_eq!(left[29], 0, "thirty immediately");
@@ -72,23 +72,23 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn no_request_waits_longer_than_allowed_and_a_refusal_uses_no_turn() {
         let clock = Clock::of_runtime(Wall::from_secs(0));
-        let pace = RateLimiter::new(clock.clone(), 1.0, 1);
-        pace.turn(Span::ZERO).await.unwrap();
+        let limiter = RateLimiter::new(clock.clone(), 1.0, 1);
+        limiter.turn(Span::ZERO).await.unwrap();
         for _ in 0..100 {
-            assert_eq!(pace.turn(Span::from_millis(900)).await, Err(Span::from_secs(1)));
+            assert_eq!(limiter.turn(Span::from_millis(900)).await, Err(Span::from_secs(1)));
         }
-        pace.turn(Span::from_secs(1)).await.unwrap();
+        limiter.turn(Span::from_secs(1)).await.unwrap();
         assert_eq!(clock.now().mono.as_micros() / 1_000_000, 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn idle_time_saves_up_one_burst_only() {
         let clock = Clock::of_runtime(Wall::from_secs(0));
-        let pace = RateLimiter::new(clock.clone(), 10.0, 3);
+        let limiter = RateLimiter::new(clock.clone(), 10.0, 3);
         clock.sleep_until(Mono::from_secs(3600)).await;
         for _ in 0..3 {
-            pace.turn(Span::ZERO).await.unwrap();
+            limiter.turn(Span::ZERO).await.unwrap();
         }
-        assert!(pace.turn(Span::ZERO).await.is_err());
+        assert!(limiter.turn(Span::ZERO).await.is_err());
     }
 }

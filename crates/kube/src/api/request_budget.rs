@@ -59,8 +59,8 @@ impl RequestBudget {
         resource: &ResourcePath<'_>,
         response: impl Future<Output = Result<T, RequestError>>,
     ) -> Result<T, RequestError> {
-        let answered = timeout(self.next(), response).await;
-        answered.unwrap_or_else(|_| {
+        let result = timeout(self.next(), response).await;
+        result.unwrap_or_else(|_| {
             Err(match self.all.filter(|all| all.until <= Instant::now()) {
                 Some(all) => RequestError::out_of_time(method, resource, all.limit),
                 None => RequestError::silence(method, resource, self.each),

@@ -3,7 +3,7 @@
 use super::path::{InvalidPath, ResourcePath};
 use crate::config::NoCredentials;
 use crate::decode::{foreign_type, status_from_body};
-use crate::error_text::{essence, find, quiet};
+use crate::error_text::{essence, find, sanitized};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
@@ -30,7 +30,7 @@ pub struct RequestError {
     pub overload: bool,
 }
 
-/// What a refusal may mean beyond its code.
+/// What a rejection may mean beyond its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ErrorHints {
     /// Nothing.
@@ -41,7 +41,7 @@ pub(crate) enum ErrorHints {
     Absence,
 }
 
-/// The part of a 422's body that names the refused field.
+/// The part of a 422's body that names the rejected field.
 #[derive(Default, Deserialize)]
 struct InvalidStatus<'a> {
     #[serde(borrow, default)]
@@ -63,7 +63,7 @@ struct InvalidCause<'a> {
 impl RequestError {
     /// The mapping: 404 gone; 409 and preconditions conflict; 401 and 403 forbidden; 429 throttled; other 4xx with a
     /// Status rejected; for everything else it is unknown whether it was carried out.
-    pub(crate) fn from_answer(
+    pub(crate) fn from_response(
         method: &Method,
         resource: &ResourcePath<'_>,
         status: StatusCode,
@@ -90,9 +90,9 @@ impl RequestError {
         };
         let why = match who(&api_status.message) {
             // The remedy says the rest.
-            Some(who) if status == StatusCode::FORBIDDEN => format!("{} may not", quiet(who)),
+            Some(who) if status == StatusCode::FORBIDDEN => format!("{} may not", sanitized(who)),
             _ if api_status.message.is_empty() => "no reason given".to_owned(),
-            _ => quiet(&api_status.message),
+            _ => sanitized(&api_status.message),
         };
         let way_out = way_out(method, resource, status, &api_status.message);
         let overload = is_overload(method, status, &api_status.message);
@@ -113,11 +113,11 @@ impl RequestError {
             let message = format!(
                 "{} {resource}: nothing was sent: no credentials: {}",
                 verb(method, resource),
-                quiet(why)
+                sanitized(why)
             );
             return Self::ours(ApiFailure::Unavailable, message);
         }
-        let why = quiet(essence(&error_chain(why)));
+        let why = sanitized(essence(&error_chain(why)));
         let message = format!("{} {resource}: no answer from the API server: {why}", verb(method, resource));
         Self { failure: ApiFailure::Unavailable, message, overload: true }
     }
@@ -151,8 +151,11 @@ impl RequestError {
 
     /// The request could not be built.
     pub(crate) fn unsent(method: &Method, resource: &ResourcePath<'_>, why: &dyn Error) -> Self {
-        let message =
-            format!("{} {resource}: nothing was sent: {}", verb(method, resource), quiet(&error_chain(why)));
+        let message = format!(
+            "{} {resource}: nothing was sent: {}",
+            verb(method, resource),
+            sanitized(&error_chain(why))
+        );
         Self::ours(ApiFailure::Rejected, message)
     }
 
@@ -174,7 +177,7 @@ impl RequestError {
 
     /// The response is not an object of the requested kind.
     pub(crate) fn unreadable(resource: &ResourcePath<'_>, why: &str) -> Self {
-        let message = format!("get {resource}: the answer cannot be read: {}", quiet(why));
+        let message = format!("get {resource}: the answer cannot be read: {}", sanitized(why));
         Self::ours(ApiFailure::Unavailable, message)
     }
 }
@@ -185,7 +188,7 @@ impl From<InvalidPath> for RequestError {
     }
 }
 
-/// If the server cannot call a webhook, that is a 500; a webhook that refuses chooses the status itself. etcd's own
+/// If the server cannot call a webhook, that is a 500; a webhook that rejects chooses the status itself. etcd's own
 /// errors are 500s, too. A deletion that used up its time limit may have waited for a webhook; whether the server is slow
 /// for all, reads show.
 fn is_overload(method: &Method, status: StatusCode, message: &str) -> bool {
@@ -208,18 +211,18 @@ fn is_precondition(body: &[u8], hints: ErrorHints) -> bool {
 
 /// The server's `Retry-After` in seconds; a date is not understood, and an absent value is none.
 fn retry_after(headers: &HeaderMap, from_body: Option<u32>) -> Option<Span> {
-    let seconds = seconds_asked(headers).or(from_body)?;
+    let seconds = retry_after_seconds(headers).or(from_body)?;
     Some(Span::from_secs(seconds.into()).min(RETRY_AFTER_MAX))
 }
 
 /// `Retry-After` in seconds. Any number of digits is a number of seconds; too large numbers saturate.
-pub(crate) fn seconds_asked(headers: &HeaderMap) -> Option<u32> {
+pub(crate) fn retry_after_seconds(headers: &HeaderMap) -> Option<u32> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u32::MAX))
 }
 
-/// The user that RBAC refuses: `User "eve"` of
+/// The user that RBAC rejects: `User "eve"` of
 /// `pods is forbidden: User "eve" cannot list resource "pods" in API group ""`.
 fn who(message: &str) -> Option<&str> {
     let (before, _) = message.split_once(" cannot ")?;
@@ -230,7 +233,7 @@ fn who(message: &str) -> Option<&str> {
 fn way_out(method: &Method, resource: &ResourcePath<'_>, status: StatusCode, message: &str) -> String {
     match status.as_u16() {
         401 => "; the credentials are not accepted: renew them".to_owned(),
-        // Admission refuses with 403, too; then no grant would help.
+        // Admission rejects with 403, too; then no grant would help.
         403 if message.contains(" cannot ") => {
             let group = resource.group;
             format!(

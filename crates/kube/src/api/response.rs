@@ -17,7 +17,7 @@ use kube::client::Body;
 const BODY_MAX: usize = 16 << 20;
 
 /// The longest body of an error response that is read; nothing after that would be shown.
-const REFUSAL_MAX: usize = 64 << 10;
+const ERROR_BODY_MAX: usize = 64 << 10;
 
 /// The content of a request.
 #[derive(Clone)]
@@ -69,7 +69,7 @@ pub(crate) async fn send_request(
         }
         return Ok(Response { content_type, body: response.body });
     }
-    Err(RequestError::from_answer(
+    Err(RequestError::from_response(
         method,
         resource,
         response.head.status,
@@ -109,7 +109,7 @@ pub(crate) async fn exchange(
         client.send(request).await.map_err(|why| RequestError::unreachable(method, resource, &why))?;
     let (head, body) = response.into_parts();
     if !head.status.is_success() {
-        let body = collect(body, REFUSAL_MAX).await.unwrap_or_default();
+        let body = collect(body, ERROR_BODY_MAX).await.unwrap_or_default();
         return Ok(RawResponse { head, body });
     }
     match collect(body, spec.most).await {

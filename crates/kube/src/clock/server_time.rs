@@ -109,12 +109,12 @@ impl ObservedClock {
         older.bounds.and(newer.bounds).widened(now.since(older.since))
     }
 
-    fn observe(&mut self, said: OffsetBounds, now: Mono) {
+    fn observe(&mut self, bounds: OffsetBounds, now: Mono) {
         if now < self.newer.since.plus(HALF) {
-            self.newer.bounds = self.newer.bounds.and(said);
+            self.newer.bounds = self.newer.bounds.and(bounds);
         } else {
             self.older = Some(self.newer).filter(|kept| now < kept.since.plus(HALF).plus(HALF));
-            self.newer = KeptBounds { bounds: said, since: now };
+            self.newer = KeptBounds { bounds, since: now };
         }
         self.last = now;
         self.count = self.count.saturating_add(1);
@@ -146,12 +146,12 @@ impl ServerTime {
         if received > sent.plus(SLOW) {
             return Err(IgnoredDate::Slow);
         }
-        let (said, now) = (OffsetBounds::of(date, sent, received), received);
+        let (bounds, now) = (OffsetBounds::of(date, sent, received), received);
         self.forget(now);
         let known = self.clocks.iter().any(|clock| clock.believed);
-        let at = self.clock_of(said, now);
+        let at = self.clock_of(bounds, now);
         let clock = &mut self.clocks[at];
-        clock.observe(said, now);
+        clock.observe(bounds, now);
         let ObservedClock { believed, count, first, .. } = *clock;
         if believed {
             return Ok(());
@@ -174,8 +174,8 @@ impl ServerTime {
     }
 
     /// Returns the index of the clock that the date agrees with: of an accepted one, if possible.
-    fn clock_of(&mut self, said: OffsetBounds, now: Mono) -> usize {
-        let agrees = |clock: &ObservedClock| clock.bounds(now).meets(said);
+    fn clock_of(&mut self, bounds: OffsetBounds, now: Mono) -> usize {
+        let agrees = |clock: &ObservedClock| clock.bounds(now).meets(bounds);
         let believed = self.clocks.iter().position(|clock| clock.believed && agrees(clock));
         if let Some(at) = believed.or_else(|| self.clocks.iter().position(agrees)) {
             return at;
@@ -185,7 +185,7 @@ impl ServerTime {
             let oldest = oldest.map_or(0, |(at, _)| at);
             self.clocks.remove(oldest);
         }
-        self.clocks.push(ObservedClock::new(said, now));
+        self.clocks.push(ObservedClock::new(bounds, now));
         self.clocks.len() - 1
     }
 }

@@ -1,7 +1,7 @@
 //! Finds the configuration: flag, `$KUBECONFIG`, home folder, or the service account of a pod.
 
 use super::{ConfigSource, ConnectError, ConnectSettings, KubeconfigSection, names, server_address};
-use crate::error_text::{one_line, quiet, redacted_url};
+use crate::error_text::{one_line, redacted_url, sanitized};
 use http::Uri;
 use http::uri::InvalidUri;
 use hyper_util::client::proxy::matcher::Matcher;
@@ -75,15 +75,15 @@ async fn find(
     settings: &ConnectSettings,
     environment: &ConfigEnvironment,
 ) -> Result<ConfigSource, ConnectError> {
-    let mut found = look(settings, environment).await?;
+    let mut found = find_source(settings, environment).await?;
     settings.overrides.act(&mut found.config);
     if let Some(acting) = &settings.overrides.acting {
-        let _ = write!(found.place, ", as \"{}\"", quiet(&acting.user));
+        let _ = write!(found.place, ", as \"{}\"", sanitized(&acting.user));
     }
     Ok(found)
 }
 
-async fn look(
+async fn find_source(
     settings: &ConnectSettings,
     environment: &ConfigEnvironment,
 ) -> Result<ConfigSource, ConnectError> {
@@ -185,10 +185,10 @@ async fn from_files(
         }
         "" => return Err(ConnectError::NoContext { place: files, known }),
         name if !merged.contexts.iter().any(|context| context.name == name) => {
-            let (kind, name) = ("context", quiet(name));
+            let (kind, name) = ("context", sanitized(name));
             return Err(ConnectError::Unknown { kind, name, place: files, known });
         }
-        name => format!("context \"{}\"{} of {files}", quiet(name), overrides.description()),
+        name => format!("context \"{}\"{} of {files}", sanitized(name), overrides.description()),
     };
     overrides.apply(&mut merged, &context_name, &files)?;
     resolve_server(&mut merged, &context_name, &files)?;
@@ -235,8 +235,8 @@ fn resolve_server(config: &mut Kubeconfig, context: &str, place: &str) -> Result
         }
         Some(url) => cluster.server = Some(url.to_string()),
         None => {
-            let server = quiet(&redacted_url(server));
-            let (place, cluster) = (place.to_owned(), quiet(&name));
+            let server = sanitized(&redacted_url(server));
+            let (place, cluster) = (place.to_owned(), sanitized(&name));
             return Err(ConnectError::ClusterServer { place, cluster, server });
         }
     }
@@ -249,7 +249,7 @@ fn unverified(cluster: &str, files: &str) -> String {
         "the API server's certificate is not verified, because insecure-skip-tls-verify of cluster \"{}\" in \
          kubeconfig {files} is set: an attacker on the network path can read the credentials and \
          impersonate the server; set certificate-authority instead",
-        quiet(cluster)
+        sanitized(cluster)
     )
 }
 
@@ -296,7 +296,7 @@ fn remedy(why: &KubeconfigError) -> &'static str {
 }
 
 fn name(path: &Path) -> String {
-    quiet(&path.to_string_lossy())
+    sanitized(&path.to_string_lossy())
 }
 
 #[cfg(test)]

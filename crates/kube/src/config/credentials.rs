@@ -29,20 +29,20 @@ mod tls;
 
 pub(super) use auth::AuthService;
 
-/// How often files are read, and how often while the server refuses their credentials (client-go: every minute).
-const LOOK_EVERY: Span = Span::from_secs(10);
-const LOOK_AGAIN: Span = Span::from_secs(1);
+/// How often files are read, and how often while the server rejects their credentials (client-go: every minute).
+const FILE_POLL_INTERVAL: Span = Span::from_secs(10);
+const REJECTED_POLL_INTERVAL: Span = Span::from_secs(1);
 
 /// A credential is renewed this long before its end, or when a quarter of its time is left.
-const LEAD: Span = Span::from_secs(60);
+const RENEW_BEFORE_EXPIRY: Span = Span::from_secs(60);
 
 /// The shortest and the longest time from one start of a plugin to the next, if it fails or its credentials are
-/// refused.
-const GAP: Span = Span::from_secs(1);
-const GAP_MAX: Span = Span::from_secs(4);
+/// rejected.
+const EXEC_INTERVAL_MIN: Span = Span::from_secs(1);
+const EXEC_INTERVAL_MAX: Span = Span::from_secs(4);
 
 /// A plugin that ran at least this long ago has succeeded.
-const LASTED: Span = Span::from_secs(60);
+const SUCCESSFUL_RUN_MIN: Span = Span::from_secs(60);
 
 /// The sources of errors.
 const FILES: usize = 0;
@@ -100,7 +100,7 @@ enum CredentialState {
 #[derive(Clone)]
 pub(super) struct Credentials {
     state: watch::Receiver<CredentialState>,
-    verdict: Arc<CredentialFeedback>,
+    feedback: Arc<CredentialFeedback>,
     _renewal: Arc<JoinSet<()>>,
 }
 
@@ -109,9 +109,9 @@ pub(super) struct Credentials {
 struct CredentialFeedback {
     /// This version failed, on one side or the other.
     doubted: AtomicU64,
-    /// The server refused this version.
-    refused: AtomicU64,
-    look: Notify,
+    /// The server rejected this version.
+    rejected: AtomicU64,
+    reread: Notify,
 }
 
 impl Credentials {
@@ -126,11 +126,11 @@ impl Credentials {
         let plugin = plugin.map_err(TlsProblem::credentials)?;
         let files = Arc::new(CredentialFiles::of(&config)?);
         let (out, state) = watch::channel(CredentialState::NotYet);
-        let verdict = Arc::<CredentialFeedback>::default();
+        let feedback = Arc::<CredentialFeedback>::default();
         let mut renewal = CredentialRenewal {
             config,
             files,
-            turns: plugin.map(|plugin| ExecSchedule::new(plugin, clock.now().mono)),
+            exec_schedule: plugin.map(|plugin| ExecSchedule::new(plugin, clock.now().mono)),
             clock,
             loaded: LoadedCredentials::default(),
             issued: None,
@@ -138,14 +138,14 @@ impl Credentials {
             version: 0,
             troubles: [None, None],
             out,
-            verdict: Arc::clone(&verdict),
+            feedback: Arc::clone(&feedback),
         };
         renewal.read().await?;
         let mut task = JoinSet::new();
-        if renewal.turns.is_some() || renewal.files.may_change() {
+        if renewal.exec_schedule.is_some() || renewal.files.may_change() {
             task.spawn(renewal.run());
         }
-        Ok(Self { state, verdict, _renewal: Arc::new(task) })
+        Ok(Self { state, feedback, _renewal: Arc::new(task) })
     }
 
     /// Returns the credentials for the next request; waits only as long as there are none.
@@ -159,9 +159,9 @@ impl Credentials {
     }
 
     /// Evaluates the response to a request.
-    fn judge(&self, sent: &RequestCredentials, answer: Result<StatusCode, &BoxError>) {
-        let CredentialFeedback { doubted, refused, look } = &*self.verdict;
-        let (is_doubted, is_refused) = match answer {
+    fn judge(&self, sent: &RequestCredentials, response: Result<StatusCode, &BoxError>) {
+        let CredentialFeedback { doubted, rejected, reread } = &*self.feedback;
+        let (is_doubted, is_rejected) = match response {
             Ok(status) => (status == StatusCode::UNAUTHORIZED, status == StatusCode::UNAUTHORIZED),
             Err(why) => match find::<rustls::Error>(why.as_ref()) {
                 Some(rustls::Error::AlertReceived(_)) => (true, true),
@@ -172,12 +172,12 @@ impl Credentials {
         };
         if is_doubted {
             doubted.fetch_max(sent.version, Ordering::Relaxed);
-            if is_refused {
-                refused.fetch_max(sent.version, Ordering::Relaxed);
+            if is_rejected {
+                rejected.fetch_max(sent.version, Ordering::Relaxed);
             }
-            look.notify_one();
+            reread.notify_one();
         } else {
-            for of in [doubted, refused] {
+            for of in [doubted, rejected] {
                 let _ = of.compare_exchange(sent.version, 0, Ordering::Relaxed, Ordering::Relaxed);
             }
         }
@@ -189,9 +189,9 @@ struct ExecSchedule {
     plugin: ExecPlugin,
     /// When it runs in any case.
     due: Mono,
-    /// When it may run if its credentials are refused.
+    /// When it may run if its credentials are rejected.
     earliest: Mono,
-    gap: Span,
+    interval: Span,
 }
 
 /// A TLS configuration, and the credentials it was built from.
@@ -205,7 +205,7 @@ struct TlsMaterial {
 struct CredentialRenewal {
     config: Config,
     files: Arc<CredentialFiles>,
-    turns: Option<ExecSchedule>,
+    exec_schedule: Option<ExecSchedule>,
     clock: Clock,
     loaded: LoadedCredentials,
     issued: Option<IssuedCredential>,
@@ -214,41 +214,42 @@ struct CredentialRenewal {
     /// The errors of files, and of the plugin: each is reported once.
     troubles: [Option<String>; 2],
     out: watch::Sender<CredentialState>,
-    verdict: Arc<CredentialFeedback>,
+    feedback: Arc<CredentialFeedback>,
 }
 
 impl CredentialRenewal {
     async fn run(mut self) {
         loop {
             let now = self.clock.now().mono;
-            let refused = self.is(&self.verdict.refused);
-            if let Some(turns) = &mut self.turns
-                && (now >= turns.due || (refused && now >= turns.earliest))
+            let rejected = self.is(&self.feedback.rejected);
+            if let Some(exec_schedule) = &mut self.exec_schedule
+                && (now >= exec_schedule.due || (rejected && now >= exec_schedule.earliest))
             {
-                let outcome = turns.take(&self.clock).await;
-                let again = turns.earliest;
+                let outcome = exec_schedule.take(&self.clock).await;
+                let again = exec_schedule.earliest;
                 let outcome =
                     outcome.map(|issued| self.issued = Some(issued)).map_err(TlsProblem::credentials);
                 let outcome = outcome.and_then(|()| self.publish());
-                if let (Err(_), Some(turns)) = (&outcome, &mut self.turns) {
-                    turns.due = again;
+                if let (Err(_), Some(exec_schedule)) = (&outcome, &mut self.exec_schedule) {
+                    exec_schedule.due = again;
                 }
-                self.tell(PLUGIN, outcome.err());
+                self.report(PLUGIN, outcome.err());
             }
-            let wait = if self.is(&self.verdict.doubted) { LOOK_AGAIN } else { LOOK_EVERY };
+            let wait =
+                if self.is(&self.feedback.doubted) { REJECTED_POLL_INTERVAL } else { FILE_POLL_INTERVAL };
             let mut next = self.clock.now().mono.plus(wait);
-            if let Some(turns) = &self.turns {
-                next = next.min(turns.due);
+            if let Some(exec_schedule) = &self.exec_schedule {
+                next = next.min(exec_schedule.due);
             }
             tokio::select! {
                 () = self.clock.sleep_until(next) => {}
-                () = self.verdict.look.notified() => {
-                    self.clock.sleep_until(now.plus(LOOK_AGAIN)).await;
+                () = self.feedback.reread.notified() => {
+                    self.clock.sleep_until(now.plus(REJECTED_POLL_INTERVAL)).await;
                 }
             }
             if self.files.may_change() {
                 let outcome = self.read().await;
-                self.tell(FILES, outcome.err());
+                self.report(FILES, outcome.err());
             }
         }
     }
@@ -268,7 +269,7 @@ impl CredentialRenewal {
 
     /// Publishes what is known now, if it is new.
     fn publish(&mut self) -> Result<(), TlsProblem> {
-        if self.turns.is_some() && self.issued.is_none() {
+        if self.exec_schedule.is_some() && self.issued.is_none() {
             return Ok(());
         }
         let issued = self.issued.as_ref();
@@ -280,7 +281,7 @@ impl CredentialRenewal {
         let identity = self.loaded.identity.as_ref().or(issued.and_then(|issued| issued.identity.as_ref()));
         let authority = &self.loaded.authority;
         let is_built = |of: &&TlsMaterial| of.authority == *authority && of.identity.as_ref() == identity;
-        let mut trouble = Ok(());
+        let mut error = Ok(());
         if self.built.as_ref().filter(is_built).is_none() {
             match tls(&self.config, authority.as_deref(), identity) {
                 Ok(tls) => {
@@ -289,10 +290,10 @@ impl CredentialRenewal {
                         tracing::info!("certificates have changed, new connections use them");
                     }
                 }
-                Err(why) => trouble = Err(TlsProblem::certificate(why)),
+                Err(why) => error = Err(TlsProblem::certificate(why)),
             }
         }
-        let Some(TlsMaterial { tls, .. }) = &self.built else { return trouble };
+        let Some(TlsMaterial { tls, .. }) = &self.built else { return error };
         let tls = Arc::clone(tls);
         let is_known = match &*self.out.borrow() {
             CredentialState::Ready(sent) => {
@@ -306,43 +307,47 @@ impl CredentialRenewal {
             let sent = RequestCredentials { version: self.version, authorization, tls };
             self.out.send_replace(CredentialState::Ready(Arc::new(sent)));
         }
-        trouble
+        error
     }
 
-    fn tell(&mut self, of: usize, trouble: Option<TlsProblem>) {
-        let trouble = trouble.map(|trouble| trouble.reason);
-        if let Some(why) = &trouble
+    fn report(&mut self, of: usize, error: Option<TlsProblem>) {
+        let error = error.map(|error| error.reason);
+        if let Some(why) = &error
             && !matches!(&*self.out.borrow(), CredentialState::Ready(_))
         {
             self.out.send_replace(CredentialState::Failed(NoCredentials(why.as_str().into())));
         }
-        match (&trouble, &self.troubles[of]) {
+        match (&error, &self.troubles[of]) {
             (Some(why), before) if before.as_ref() != Some(why) => {
                 tracing::warn!(err = why, "cannot renew credentials, keeping the last ones");
             }
             (None, Some(_)) => tracing::info!("credentials can be renewed again"),
             _ => {}
         }
-        self.troubles[of] = trouble;
+        self.troubles[of] = error;
     }
 
-    fn is(&self, verdict: &AtomicU64) -> bool {
-        self.version > 0 && verdict.load(Ordering::Relaxed) == self.version
+    fn is(&self, feedback: &AtomicU64) -> bool {
+        self.version > 0 && feedback.load(Ordering::Relaxed) == self.version
     }
 }
 
 impl ExecSchedule {
     fn new(plugin: ExecPlugin, now: Mono) -> Self {
-        Self { plugin, due: now, earliest: now.minus(LASTED), gap: Span::ZERO }
+        Self { plugin, due: now, earliest: now.minus(SUCCESSFUL_RUN_MIN), interval: Span::ZERO }
     }
 
     async fn take(&mut self, clock: &Clock) -> Result<IssuedCredential, String> {
         let began = clock.now().mono;
-        let doubled = self.gap.saturating_add(self.gap).min(GAP_MAX);
-        self.gap = if began.since(self.earliest) < LASTED { doubled.max(GAP) } else { GAP };
+        let doubled = self.interval.saturating_add(self.interval).min(EXEC_INTERVAL_MAX);
+        self.interval = if began.since(self.earliest) < SUCCESSFUL_RUN_MIN {
+            doubled.max(EXEC_INTERVAL_MIN)
+        } else {
+            EXEC_INTERVAL_MIN
+        };
         let outcome = self.plugin.run(clock).await;
         let now = clock.now().mono;
-        self.earliest = now.plus(self.gap);
+        self.earliest = now.plus(self.interval);
         self.due = match &outcome {
             Ok(IssuedCredential { expires: None, .. }) => Mono::NEVER,
             Ok(IssuedCredential { expires: Some(end), .. }) => renewal_of(*end, now),
@@ -357,8 +362,10 @@ impl ExecSchedule {
 fn renewal_of(end: Mono, now: Mono) -> Mono {
     let left = end.since(now);
     match left.as_micros() {
-        0 => now.plus(LASTED),
-        left => end.minus(LEAD.min(Span::from_micros(left / 4))).max(now.plus(GAP_MAX)),
+        0 => now.plus(SUCCESSFUL_RUN_MIN),
+        left => {
+            end.minus(RENEW_BEFORE_EXPIRY.min(Span::from_micros(left / 4))).max(now.plus(EXEC_INTERVAL_MAX))
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::coalesce::{CoalescingStream, LONG_MOMENT, MOMENT};
 use super::connection_attempts::ConnectionAttempts;
 use super::credentials::{AuthService, Credentials};
 use super::{ConfigSource, ConnectError, ConnectSettings, Connected, KeepAlive};
-use crate::error_text::{one_line, quiet};
+use crate::error_text::{one_line, sanitized};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::USER_AGENT;
@@ -37,7 +37,7 @@ pub(super) fn connected(
 ) -> Result<Connected, ConnectError> {
     let ConfigSource { mut config, place, .. } = source;
     let agent = HeaderValue::from_str(&settings.user_agent)
-        .map_err(|_| ConnectError::UserAgent(quiet(&settings.user_agent)))?;
+        .map_err(|_| ConnectError::UserAgent(sanitized(&settings.user_agent)))?;
     config.headers.push((USER_AGENT, agent));
     let unusable = |why: kube::Error| ConnectError::Incomplete {
         place: place.clone(),
@@ -64,7 +64,7 @@ pub(super) fn connected(
         heartbeats: stack.client(LONG_MOMENT),
         lease: stack.client(Duration::ZERO),
         host: server.authority().map(ToString::to_string).unwrap_or_default(),
-        where_from: format!("{place}, server {}", quiet(&server.to_string())),
+        where_from: format!("{place}, server {}", sanitized(&server.to_string())),
         default_namespace,
     })
 }

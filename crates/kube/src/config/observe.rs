@@ -16,7 +16,7 @@ use taintward_core::time::{Mono, Span, Wall};
 pub trait RequestObserver: Send + Sync {
     /// The head of the response arrived, `took` after the request was sent. Without a status the request was aborted,
     /// could not be sent, or the connection broke.
-    fn answered(&self, method: &str, status: Option<u16>, took: Span);
+    fn on_response(&self, method: &str, status: Option<u16>, took: Span);
 
     /// A response had no usable date.
     fn date_ignored(&self, why: IgnoredDate);
@@ -24,7 +24,7 @@ pub trait RequestObserver: Send + Sync {
 
 /// Ignores all reports.
 impl RequestObserver for () {
-    fn answered(&self, _: &str, _: Option<u16>, _: Span) {}
+    fn on_response(&self, _: &str, _: Option<u16>, _: Span) {}
     fn date_ignored(&self, _: IgnoredDate) {}
 }
 
@@ -56,12 +56,12 @@ fn observed(client: Client, clock: Clock, observer: Arc<dyn RequestObserver>) ->
             status: None,
         };
         async move {
-            let answer = client.send(request).await?;
-            exchange.status = Some(answer.status());
-            if let Err(why) = exchange.date(answer.headers()) {
+            let response = client.send(request).await?;
+            exchange.status = Some(response.status());
+            if let Err(why) = exchange.date(response.headers()) {
                 exchange.observer.date_ignored(why);
             }
-            Ok::<_, kube::Error>(answer)
+            Ok::<_, kube::Error>(response)
         }
     });
     Client::new(service, namespace)
@@ -78,7 +78,7 @@ struct ObservedRequest {
 
 impl ObservedRequest {
     fn date(&self, headers: &HeaderMap) -> Result<(), IgnoredDate> {
-        self.clock.heard_date(date(headers)?, self.sent)
+        self.clock.observe_date(date(headers)?, self.sent)
     }
 }
 
@@ -98,6 +98,6 @@ pub(crate) fn date(headers: &HeaderMap) -> Result<Wall, IgnoredDate> {
 impl Drop for ObservedRequest {
     fn drop(&mut self) {
         let status = self.status.map(|status| status.as_u16());
-        self.observer.answered(self.method.as_str(), status, self.clock.own().0.since(self.sent));
+        self.observer.on_response(self.method.as_str(), status, self.clock.own().0.since(self.sent));
     }
 }

@@ -3,7 +3,7 @@
 //! - Invariant: an unknown name is an error, never another cluster or user.
 
 use super::{ConnectError, names, server_address};
-use crate::error_text::{quiet, redacted_url};
+use crate::error_text::{redacted_url, sanitized};
 use kube::Config;
 use kube::config::{Cluster, Context, Kubeconfig, NamedCluster, NamedContext};
 
@@ -90,17 +90,17 @@ impl ConfigOverrides {
     pub(super) fn description(&self) -> String {
         let kinds = [("cluster", &self.cluster), ("user", &self.user)];
         let description = kinds.into_iter().filter_map(|(kind, name)| Some((kind, name.as_ref()?)));
-        description.map(|(kind, name)| format!(", {kind} \"{}\"", quiet(name))).collect()
+        description.map(|(kind, name)| format!(", {kind} \"{}\"", sanitized(name))).collect()
     }
 }
 
 fn unknown(kind: &'static str, name: &str, place: &str, known: String) -> ConnectError {
-    ConnectError::Unknown { kind, name: quiet(name), place: place.to_owned(), known }
+    ConnectError::Unknown { kind, name: sanitized(name), place: place.to_owned(), known }
 }
 
 fn check(server: &str) -> Result<(), ConnectError> {
     match server_address::parse(server, false) {
         Some(_) => Ok(()),
-        None => Err(ConnectError::Server(quiet(&redacted_url(server)))),
+        None => Err(ConnectError::Server(sanitized(&redacted_url(server)))),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::NoCredentials;
 use super::observe::date;
-use crate::error_text::{essence, find, quiet};
+use crate::error_text::{essence, find, sanitized};
 use http::Request;
 use http_body_util::{BodyExt, Limited};
 use kube::Client;
@@ -73,24 +73,24 @@ pub struct ServerInfo {
 /// # Errors
 /// Why the server is unusable.
 pub async fn greet(client: &Client, limit: Duration) -> Result<ServerInfo, ProbeError> {
-    match tokio::time::timeout(limit, ask(client)).await {
+    match tokio::time::timeout(limit, request_version(client)).await {
         Ok(result) => result,
         Err(_) => Err(ProbeError::Unreachable(format!("no answer within {limit:?}"))),
     }
 }
 
-async fn ask(client: &Client) -> Result<ServerInfo, ProbeError> {
+async fn request_version(client: &Client) -> Result<ServerInfo, ProbeError> {
     let request = Request::get("/version").header("accept", "application/json").body(Body::empty());
     let request = request.map_err(|why| ProbeError::Unreachable(why.to_string()))?;
-    let answer = client.send(request).await.map_err(|why| sort(&why))?;
-    let (status, date) = (answer.status(), date(answer.headers()).ok());
-    let body = Limited::new(answer.into_body(), BODY_MAX).collect().await;
+    let response = client.send(request).await.map_err(|why| classify(&why))?;
+    let (status, date) = (response.status(), date(response.headers()).ok());
+    let body = Limited::new(response.into_body(), BODY_MAX).collect().await;
     let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let json: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
-    let said = |field: &str| json[field].as_str().map(quiet);
-    let message = || said("message").unwrap_or_else(|| "no reason given".to_owned());
+    let field_text = |field: &str| json[field].as_str().map(sanitized);
+    let message = || field_text("message").unwrap_or_else(|| "no reason given".to_owned());
     match status.as_u16() {
-        200..=299 => match said("gitVersion") {
+        200..=299 => match field_text("gitVersion") {
             Some(version) => Ok(ServerInfo { version, date }),
             None => Err(ProbeError::NoApiServer("it reports no Kubernetes version".to_owned())),
         },
@@ -100,16 +100,16 @@ async fn ask(client: &Client) -> Result<ServerInfo, ProbeError> {
     }
 }
 
-fn sort(why: &kube::Error) -> ProbeError {
+fn classify(why: &kube::Error) -> ProbeError {
     if let Some(NoCredentials(reason)) = find(why) {
-        return ProbeError::Credentials(quiet(reason));
+        return ProbeError::Credentials(sanitized(reason));
     }
-    let text = quiet(&error_chain(why));
+    let text = sanitized(&error_chain(why));
     match find::<rustls::Error>(why) {
         Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
             ProbeError::PlainHttp
         }
-        Some(tls) => ProbeError::Certificate(quiet(&tls.to_string())),
+        Some(tls) => ProbeError::Certificate(sanitized(&tls.to_string())),
         None => ProbeError::Unreachable(essence(&text).to_owned()),
     }
 }

@@ -46,7 +46,7 @@ pub struct DecodedPod {
     /// Whether it has annotations.
     pub is_annotated: bool,
     /// Its annotations about the seconds of its default tolerations, if it has any.
-    pub asked: Option<Box<RequestedSeconds>>,
+    pub requested: Option<Box<RequestedSeconds>>,
 }
 
 impl DecodedNode {
@@ -88,8 +88,9 @@ impl DecodedPod {
     /// Returns the fact for holds; `None`: no countdown can evict it, because it is a mirror pod, has terminated, or is
     /// terminating.
     pub fn for_holds(&self) -> Option<HeldPodFact> {
-        let can_leave = self.pod.standing == PodLifePhase::Live && !self.pod.mirror;
-        can_leave.then(|| HeldPodFact::new(&self.pod, self.records(), self.is_annotated, self.asked.clone()))
+        let can_leave = self.pod.life_phase == PodLifePhase::Live && !self.pod.mirror;
+        can_leave
+            .then(|| HeldPodFact::new(&self.pod, self.records(), self.is_annotated, self.requested.clone()))
     }
 
     /// Returns the fact for node lifecycle.
@@ -113,7 +114,7 @@ impl DecodedPod {
             },
             node: node.clone(),
             tolerations: tolerations.clone(),
-            leaving: self.pod.standing == PodLifePhase::Terminating,
+            leaving: self.pod.life_phase == PodLifePhase::Terminating,
         })
     }
 }

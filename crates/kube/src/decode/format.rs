@@ -131,12 +131,12 @@ impl PodFields<'_> {
                 version: self.version,
             }));
         }
-        let asks = self.not_ready_seconds.is_some() || self.unreachable_seconds.is_some();
-        let asked = asks.then(|| {
+        let requests_seconds = self.not_ready_seconds.is_some() || self.unreachable_seconds.is_some();
+        let requested = requests_seconds.then(|| {
             let (not_ready, unreachable) = (self.not_ready_seconds, self.unreachable_seconds);
             RequestedSeconds { not_ready: not_ready.map(Box::from), unreachable: unreachable.map(Box::from) }
         });
-        let asked = asked.map(Box::new);
+        let requested = requested.map(Box::new);
         // None of the pod's containers run any more, and never will.
         let over = matches!(self.phase, "Succeeded" | "Failed");
         let PodConditionSummary { scheduled, marked, ready } = self.conditions;
@@ -151,7 +151,7 @@ impl PodFields<'_> {
             node_critical: self.priority_class == NODE_CRITICAL,
             owner: self.owner,
             // Whether the pod can still be evicted (D6); a requested deletion takes precedence.
-            standing: match (self.deleting, over) {
+            life_phase: match (self.deleting, over) {
                 (true, _) => PodLifePhase::Terminating,
                 (false, true) => PodLifePhase::Finished,
                 (false, false) => PodLifePhase::Live,
@@ -171,7 +171,7 @@ impl PodFields<'_> {
             held: self.held.map(Box::from),
             guard: self.guard.map(Box::from),
             is_annotated: self.is_annotated,
-            asked,
+            requested,
         }))
     }
 }

@@ -194,7 +194,7 @@ impl WatchedObject for TerminatingPod {
 
 impl TerminatingPod {
     fn of(pod: DecodedPod, waits_for_nothing: impl FnOnce() -> bool) -> Self {
-        let half_deleted = pod.pod.standing == PodLifePhase::Terminating && waits_for_nothing();
+        let half_deleted = pod.pod.life_phase == PodLifePhase::Terminating && waits_for_nothing();
         Self { pod, half_deleted }
     }
 }

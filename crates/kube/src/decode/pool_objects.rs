@@ -1,4 +1,4 @@
-//! Defines the watched kinds of admission and pools: pools, policies, namespaces, nodes.
+//! Defines the watched kinds of admission and pools, policies, namespaces, nodes.
 //!
 //! - Invariant: an unknown field or value in a spec makes the object undecodable; its author's intention is not
 //!   guessed.

@@ -21,7 +21,7 @@ pub(super) fn namespace_facts(labels: Labels, mut annotations: Labels) -> Namesp
     };
     let not_ready = annotations.remove(NOT_READY_SECONDS);
     let unreachable = annotations.remove(UNREACHABLE_SECONDS);
-    NamespaceFact { labels, asked: RequestedSeconds { not_ready, unreachable }, lists }
+    NamespaceFact { labels, requested: RequestedSeconds { not_ready, unreachable }, lists }
 }
 
 /// A list in an annotation (AD-8): absent, an empty one if the annotation is empty or `null`, or the written list.

@@ -45,10 +45,10 @@ struct LeaseClaim {
 
 #[derive(Clone, Debug)]
 enum ElectionPhase {
-    Rest { until: Mono },
-    Look,
-    Write { record: Option<LeaseRecord>, looked: bool },
-    Asked { claim: Option<LeaseClaim>, sent: Mono, looked: bool },
+    Waiting { until: Mono },
+    Reading,
+    Writing { record: Option<LeaseRecord>, has_read: bool },
+    InFlight { claim: Option<LeaseClaim>, sent: Mono, has_read: bool },
     Done,
 }
 
@@ -85,7 +85,7 @@ impl Election {
             may_hold: false,
             unproven: None,
             latest: Wall::from_micros(i64::MIN),
-            phase: ElectionPhase::Look,
+            phase: ElectionPhase::Reading,
             valid_until: None,
             renewed: None,
             stopping: false,
@@ -128,34 +128,34 @@ impl Election {
         self.valid_until = None;
         self.phase = match (self.may_hold, self.current && self.is_mine()) {
             (false, _) => ElectionPhase::Done,
-            (true, true) => ElectionPhase::Write { record: None, looked: false },
-            (true, false) => ElectionPhase::Look,
+            (true, true) => ElectionPhase::Writing { record: None, has_read: false },
+            (true, false) => ElectionPhase::Reading,
         };
     }
 
     /// Returns the next action. An action without a response counts as [`LeaseResponse::Unknown`].
     pub(super) fn next(&mut self, now: Now) -> ElectionAction {
         self.lapse(now.mono);
-        if matches!(self.phase, ElectionPhase::Asked { .. }) {
+        if matches!(self.phase, ElectionPhase::InFlight { .. }) {
             self.on_response(now, LeaseResponse::Unknown);
         }
         match &self.phase {
-            ElectionPhase::Rest { until } if now.mono < *until => ElectionAction::Wait(*until),
-            ElectionPhase::Rest { .. } if self.valid_until.is_some() && self.current && self.is_mine() => {
+            ElectionPhase::Waiting { until } if now.mono < *until => ElectionAction::Wait(*until),
+            ElectionPhase::Waiting { .. } if self.valid_until.is_some() && self.current && self.is_mine() => {
                 self.write(now, false)
             }
-            ElectionPhase::Rest { .. } | ElectionPhase::Look => {
-                self.phase = ElectionPhase::Asked { claim: None, sent: now.mono, looked: true };
+            ElectionPhase::Waiting { .. } | ElectionPhase::Reading => {
+                self.phase = ElectionPhase::InFlight { claim: None, sent: now.mono, has_read: true };
                 ElectionAction::Read
             }
-            ElectionPhase::Write { looked, .. } => self.write(now, *looked),
-            ElectionPhase::Asked { .. } | ElectionPhase::Done => ElectionAction::Done,
+            ElectionPhase::Writing { has_read, .. } => self.write(now, *has_read),
+            ElectionPhase::InFlight { .. } | ElectionPhase::Done => ElectionAction::Done,
         }
     }
 
     /// Handles the result of the last action.
     pub(super) fn on_response(&mut self, now: Now, response: LeaseResponse) {
-        let ElectionPhase::Asked { claim, sent, looked } = self.phase.clone() else { return };
+        let ElectionPhase::InFlight { claim, sent, has_read } = self.phase.clone() else { return };
         self.lapse(now.mono);
         match (response, claim) {
             (LeaseResponse::Found(record), None) => self.found(now.mono, record),
@@ -164,7 +164,7 @@ impl Election {
             (LeaseResponse::Conflict, Some(claim)) => {
                 self.doubt(claim, sent);
                 // The lease changed meanwhile: read it immediately; but only once per attempt.
-                self.phase = if looked { self.rest(now.mono) } else { ElectionPhase::Look };
+                self.phase = if has_read { self.rest(now.mono) } else { ElectionPhase::Reading };
             }
             // An unexpected response proves nothing. The next attempt is due a while after this one started: the time
             // spent waiting for a response counts.
@@ -207,9 +207,9 @@ impl Election {
         }
         self.phase = match (self.stopping, mine, free) {
             (true, false, _) => ElectionPhase::Done,
-            (true, true, _) | (false, _, true) => ElectionPhase::Write { record: None, looked: true },
+            (true, true, _) | (false, _, true) => ElectionPhase::Writing { record: None, has_read: true },
             (false, _, false) => match self.rest(now) {
-                ElectionPhase::Rest { until } => ElectionPhase::Rest { until: until.min(free_at) },
+                ElectionPhase::Waiting { until } => ElectionPhase::Waiting { until: until.min(free_at) },
                 other => other,
             },
         };
@@ -228,9 +228,9 @@ impl Election {
         self.phase = match (self.stopping, other_holder.is_some()) {
             (true, _) => ElectionPhase::Done,
             (false, true) => self.rest(now),
-            (false, false) => ElectionPhase::Write {
+            (false, false) => ElectionPhase::Writing {
                 record: Some(LeaseRecord { transitions: self.terms(), ..LeaseRecord::default() }),
-                looked: true,
+                has_read: true,
             },
         };
     }
@@ -242,7 +242,7 @@ impl Election {
         self.phase = if self.stopping {
             ElectionPhase::Done
         } else {
-            ElectionPhase::Rest { until: sent.plus(self.rules.retry) }
+            ElectionPhase::Waiting { until: sent.plus(self.rules.retry) }
         };
         self.renewed_at(now, sent);
     }
@@ -257,8 +257,8 @@ impl Election {
     }
 
     /// Writes a claim or, when stopping, a free lease.
-    fn write(&mut self, now: Now, looked: bool) -> ElectionAction {
-        let absent = matches!(&self.phase, ElectionPhase::Write { record: Some(_), .. });
+    fn write(&mut self, now: Now, has_read: bool) -> ElectionAction {
+        let absent = matches!(&self.phase, ElectionPhase::Writing { record: Some(_), .. });
         let time = micro_time(now.wall);
         let record = if self.stopping {
             // client-go leaves one second behind: then a client that compares the lease with a clock finds it expired,
@@ -286,7 +286,7 @@ impl Election {
         let unique = now.wall > self.latest;
         self.latest = self.latest.max(now.wall);
         let claim = Some(LeaseClaim { record: record.clone(), unique });
-        self.phase = ElectionPhase::Asked { claim, sent: now.mono, looked };
+        self.phase = ElectionPhase::InFlight { claim, sent: now.mono, has_read };
         if absent { ElectionAction::Create(record) } else { ElectionAction::Replace(record) }
     }
 
@@ -324,7 +324,7 @@ impl Election {
         let spread = (longest - shortest).unsigned_abs().max(1);
         let chance = i64::try_from(self.rng.next() % spread).unwrap_or(0);
         let wait = if self.stopping { longest / 10 } else { shortest + chance };
-        ElectionPhase::Rest { until: from.plus(Span::from_micros(wait)) }
+        ElectionPhase::Waiting { until: from.plus(Span::from_micros(wait)) }
     }
 }
 

@@ -57,11 +57,11 @@ impl LeaseStore {
             resource.path(),
             RequestSpec { body, ..RequestSpec::default() },
         );
-        let answered = match tokio::time::timeout(limit, spec).await {
-            Ok(answered) => answered,
+        let result = match tokio::time::timeout(limit, spec).await {
+            Ok(result) => result,
             Err(_) => Err(RequestError::silence(&method, &resource, limit)),
         };
-        match answered {
+        match result {
             Ok(response) => self.keep(&method, &response.body),
             Err(RequestError { failure: ApiFailure::NotFound, .. }) if method == Method::GET => {
                 Ok(LeaseResponse::Absent)
@@ -72,7 +72,7 @@ impl LeaseStore {
                 Ok(LeaseResponse::Conflict)
             }
             Err(RequestError { failure: ApiFailure::Conflict, .. }) => Ok(LeaseResponse::Conflict),
-            Err(refusal) => Err(refusal.message),
+            Err(error) => Err(error.message),
         }
     }
 

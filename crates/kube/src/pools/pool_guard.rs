@@ -162,7 +162,7 @@ fn pool(pool: &GuardedPool) -> Value {
                 "effects": effects.iter().map(TaintEffect::as_str).collect::<Vec<_>>(),
             },
             "users": users(&pool.users),
-            "enforcement": if pool.keeps_out { DENY } else { "Off" },
+            "enforcement": if pool.denial_if_unjudged { DENY } else { "Off" },
             "daemonSets": if pool.daemon_sets == DaemonSetPolicy::Allow { "Allow" } else { DENY },
         },
         "status": { "nodeNames": pool.members },
@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn guard(nodes: &[&str], pools: &[(&str, bool)]) -> PoolGuard {
-        let guarded = |&(name, keeps_out): &(&str, bool)| GuardedPool {
+        let guarded = |&(name, denial_if_unjudged): &(&str, bool)| GuardedPool {
             name: name.into(),
             uid: Uid::new(&format!("u-{name}")),
             taint: PoolTaint { key: format!("{name}/key").into(), ..PoolTaint::default() },
@@ -206,7 +206,7 @@ mod tests {
                 groups: vec![],
             },
             daemon_sets: DaemonSetPolicy::Allow,
-            keeps_out,
+            denial_if_unjudged,
             members: ["n1".into()].into(),
         };
         PoolGuard {

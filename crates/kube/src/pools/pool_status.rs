@@ -9,18 +9,18 @@ use taintward_core::admission::pool::{AppliedMark, NamedPod};
 use taintward_core::dedicated_pools::{PoolCondition, PoolFact, RecordedStatus};
 
 /// Returns the merge patch that gives the status this content; `None` if nothing changes.
-pub fn status_patch(seen: &PoolFact, told: &RecordedStatus, past: &[AppliedMark]) -> Option<Bytes> {
-    if seen.has_recorded(told, past) {
+pub fn status_patch(seen: &PoolFact, recorded: &RecordedStatus, past: &[AppliedMark]) -> Option<Bytes> {
+    if seen.has_recorded(recorded, past) {
         return None;
     }
     let mut metadata = json!({ "uid": seen.uid.to_string() });
     if let Some(version) = seen.version {
         metadata["resourceVersion"] = json!(version.to_string());
     }
-    let counts = &told.status;
+    let counts = &recorded.status;
     let status = json!({
-        "observedGeneration": told.observed,
-        "standing": counts.standing.as_str(),
+        "observedGeneration": recorded.observed,
+        "standing": counts.validity.as_str(),
         "nodeNames": counts.members,
         "nodes": counts.nodes,
         "conflicts": counts.conflicts,
@@ -29,10 +29,10 @@ pub fn status_patch(seen: &PoolFact, told: &RecordedStatus, past: &[AppliedMark]
         "exempt": counts.exempt,
         "exemptPods": counts.exempt_pods.iter().map(named).collect::<Vec<_>>(),
         "unknown": counts.unknown,
-        "offenderCount": counts.offenders,
-        "offenders": counts.offending_pods.iter().map(named).collect::<Vec<_>>(),
+        "offenderCount": counts.violations,
+        "offenders": counts.violating_pods.iter().map(named).collect::<Vec<_>>(),
         "past": past.iter().map(mark).collect::<Vec<_>>(),
-        "conditions": told.conditions.iter().map(condition).collect::<Vec<_>>(),
+        "conditions": recorded.conditions.iter().map(condition).collect::<Vec<_>>(),
     });
     Some(Bytes::from(json!({ "metadata": metadata, "status": status }).to_string()))
 }

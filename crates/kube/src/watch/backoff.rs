@@ -98,7 +98,7 @@ mod tests {
         }
 
         /// The pause after an attempt without a response.
-        fn after_no_answer(&mut self, took: u64) -> Duration {
+        fn after_no_response(&mut self, took: u64) -> Duration {
             self.pause(Duration::from_secs(took), Duration::ZERO, Some(UNREACHABLE_LONGEST), None)
         }
     }
@@ -132,13 +132,13 @@ mod tests {
     fn a_server_that_is_away_for_an_hour_gets_a_bounded_number_of_requests() {
         let mut backoff = backoff();
         for longest in [UNREACHABLE_LONGEST, AWAY_LONGEST] {
-            let (mut gone, mut asked) = (Duration::ZERO, 0);
+            let (mut gone, mut requests) = (Duration::ZERO, 0);
             while gone < HOUR {
                 let pause = backoff.pause(Duration::ZERO, Duration::ZERO, Some(longest), None);
                 assert!(pause <= longest + (longest / 4).max(FIRST), "{pause:?}");
-                (gone, asked) = (gone + pause, asked + 1);
+                (gone, requests) = (gone + pause, requests + 1);
             }
-            assert!(asked < 3600 * 1000 / longest.as_millis(), "{asked}");
+            assert!(requests < 3600 * 1000 / longest.as_millis(), "{requests}");
         }
         // If it is back and soon ends streams, or has lost the history, other rules apply.
         assert!(backoff.after(0) <= FIRST);
@@ -154,7 +154,7 @@ mod tests {
             assert!(backoff.after(2) <= FIRST, "{outage}");
             let mut gone = Duration::ZERO;
             while gone < Duration::from_secs(60) {
-                gone += backoff.after_no_answer(0);
+                gone += backoff.after_no_response(0);
             }
             // The server is back, and has lost the history.
             assert!(backoff.after(0) <= FIRST, "{outage}");
@@ -167,7 +167,7 @@ mod tests {
         let mut backoff = backoff();
         let (mut gone, mut attempts) = (Duration::ZERO, 0);
         while gone < HOUR {
-            gone += backoff.after_no_answer(0) + backoff.after(0);
+            gone += backoff.after_no_response(0) + backoff.after(0);
             attempts += 1;
         }
         assert!(attempts < 150, "{attempts}");
@@ -177,7 +177,7 @@ mod tests {
     fn the_time_of_an_attempt_without_a_response_counts_towards_the_pause() {
         let mut backoff = backoff();
         for _ in 0..20 {
-            assert!(backoff.after_no_answer(5) <= FIRST);
+            assert!(backoff.after_no_response(5) <= FIRST);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Sends one list or watch request and streams its body, with a timeout for silence.
 
 use super::WatchError;
-use crate::api::seconds_asked;
+use crate::api::retry_after_seconds;
 use crate::decode::{ApiStatus, Encoding, WatchedObject, foreign_type, status_from_body};
 use crate::error_text::sanitize;
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 /// The maximum that is read of an error's body, in bytes.
 const ERROR_BODY: usize = 64 << 10;
 /// The timeout of an error's body.
-const ERROR_PATIENCE: Duration = Duration::from_secs(5);
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A body that is being received.
 pub(super) struct BodyStream {
@@ -33,11 +33,10 @@ pub(super) async fn open<F: WatchedObject>(
     silence: Duration,
     verb: &'static str,
 ) -> Result<BodyStream, WatchError> {
-    let answer =
-        timeout(silence, client.send(request)).await.map_err(|_| WatchError::IdleTimeout(silence))?;
-    let response = answer.map_err(|error| WatchError::ConnectionLost(sanitize(&error_chain(&error), 400)))?;
+    let sent = timeout(silence, client.send(request)).await.map_err(|_| WatchError::IdleTimeout(silence))?;
+    let response = sent.map_err(|error| WatchError::ConnectionLost(sanitize(&error_chain(&error), 400)))?;
     if response.status() != StatusCode::OK {
-        return Err(refusal::<F>(response, verb).await);
+        return Err(response_error::<F>(response, verb).await);
     }
     let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let compression = text(header::CONTENT_ENCODING);
@@ -84,17 +83,17 @@ impl BodyStream {
 }
 
 /// The error of a response other than 200.
-async fn refusal<F: WatchedObject>(response: Response<Body>, verb: &'static str) -> WatchError {
+async fn response_error<F: WatchedObject>(response: Response<Body>, verb: &'static str) -> WatchError {
     let (head, body) = response.into_parts();
     let content_type = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let bytes = timeout(ERROR_PATIENCE, beginning(body)).await.unwrap_or_default();
+    let bytes = timeout(ERROR_BODY_TIMEOUT, beginning(body)).await.unwrap_or_default();
     let mut status =
         status_from_body(content_type.unwrap_or_default(), &bytes).unwrap_or_else(|| ApiStatus {
             message: sanitize(&String::from_utf8_lossy(&bytes[..bytes.len().min(200)]), 200),
             ..ApiStatus::default()
         });
     status.code = head.status.as_u16();
-    if let Some(seconds) = seconds_asked(&head.headers) {
+    if let Some(seconds) = retry_after_seconds(&head.headers) {
         status.retry_after_seconds = Some(seconds);
     }
     WatchError::of_status::<F>(status, verb)

@@ -97,8 +97,8 @@ mod tests {
         let mut delivered = DeliveredObjects::default();
         assert!(delivered.by_watch(&object("a", 7), false, true));
         let at = Some(ResourceVersion(7));
-        let news = [6, 7, 8].map(|version| delivered.by_list(&object("a", version), at));
-        assert_eq!(news, [false, false, true]);
+        let is_new = [6, 7, 8].map(|version| delivered.by_list(&object("a", version), at));
+        assert_eq!(is_new, [false, false, true]);
         assert!(!delivered.by_watch(&object("a", 7), false, true), "the list was ahead");
         assert!(delivered.by_watch(&object("a", 8), false, true), "a repeated item does no harm");
         assert!(delivered.by_list(&object("b", 1), at));

@@ -66,7 +66,7 @@ impl EventStream {
                 // server cannot stream lists.
                 return Err(match WatchError::of_status::<F>(status.clone(), "watch") {
                     WatchError::Unavailable(status) if self.stage != StreamStage::InStep => {
-                        WatchError::Refused(status)
+                        WatchError::Rejected(status)
                     }
                     error => error,
                 });

@@ -31,7 +31,7 @@ impl HealthReporter {
     /// The server accepted a request.
     pub(super) fn agreed(&self, phase: StreamPhase) {
         self.update(|health| {
-            health.last_heard = Some(Instant::now());
+            health.last_active = Some(Instant::now());
             if phase == StreamPhase::Watching {
                 health.interrupted_since = None;
             }
@@ -44,7 +44,7 @@ impl HealthReporter {
     /// A list is complete.
     pub(super) fn list_completed(&self) {
         self.update(|health| {
-            health.last_heard = Some(Instant::now());
+            health.last_active = Some(Instant::now());
             health.synced_once = true;
             health.counters.syncs += 1;
         });
@@ -57,7 +57,7 @@ impl HealthReporter {
             health.counters.items += received.items;
             health.counters.undecodable += received.undecodable;
             if received.items > 0 {
-                health.last_heard = Some(Instant::now());
+                health.last_active = Some(Instant::now());
             }
         });
     }

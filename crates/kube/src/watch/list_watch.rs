@@ -26,8 +26,8 @@ mod watch_loop;
 
 pub(super) use watch_loop::run;
 
-/// After a refusal, no streamed lists are requested for this long; servers are upgraded.
-const REFUSAL_HOLDS: Duration = Duration::from_secs(3600);
+/// After a rejection, no streamed lists are requested for this long; servers are upgraded.
+const WATCH_LIST_RETRY: Duration = Duration::from_secs(3600);
 /// This many consecutive streamed lists that do not finish, or consecutive invalid responses, change the approach.
 const ENOUGH: u32 = 3;
 /// During a relist without a watch alongside it no change is received: the list gets no more than this for its first
@@ -59,7 +59,7 @@ struct ListWatchState<F> {
     malformed: u32,
     /// Of the list that is being received.
     progress: ListProgress,
-    watch_lists_refused_at: Option<Instant>,
+    watch_lists_rejected_at: Option<Instant>,
 }
 
 impl<F: WatchedObject> ListWatchState<F> {
@@ -84,7 +84,7 @@ impl<F: WatchedObject> ListWatchState<F> {
             unfinished: 0,
             malformed: 0,
             progress: ListProgress::default(),
-            watch_lists_refused_at: None,
+            watch_lists_rejected_at: None,
         }
     }
 
@@ -125,22 +125,22 @@ impl<F: WatchedObject> ListWatchState<F> {
     /// The mode of the next list: some servers and proxies cannot stream one.
     fn mode(&mut self) -> ListMode {
         if self.unfinished >= ENOUGH {
-            self.refuse_watch_lists();
+            self.reject_watch_lists();
         }
-        if self.watch_lists_refused_at.is_some_and(|at| at.elapsed() >= REFUSAL_HOLDS) {
-            self.watch_lists_refused_at = None;
+        if self.watch_lists_rejected_at.is_some_and(|at| at.elapsed() >= WATCH_LIST_RETRY) {
+            self.watch_lists_rejected_at = None;
         }
-        if self.watch_list && self.watch_lists_refused_at.is_none() {
+        if self.watch_list && self.watch_lists_rejected_at.is_none() {
             ListMode::WatchList
         } else {
             ListMode::PagedList
         }
     }
 
-    fn refuse_watch_lists(&mut self) {
+    fn reject_watch_lists(&mut self) {
         self.unfinished = 0;
-        self.watch_lists_refused_at = Some(Instant::now());
-        self.health.update(|health| health.counters.watch_lists_refused += 1);
+        self.watch_lists_rejected_at = Some(Instant::now());
+        self.health.update(|health| health.counters.watch_lists_rejected += 1);
         tracing::info!(resource = F::RESOURCE, "the API server does not stream lists, listing by pages");
     }
 
@@ -180,13 +180,13 @@ impl<F: WatchedObject> ListWatchState<F> {
         self.events.end_background_list();
         self.events.abort_list();
         self.health.failed(error, true);
-        let refused = matches!(error, WatchError::Refused(_)) && !error.is_absence();
-        if refused && is_stream {
+        let rejected = matches!(error, WatchError::Rejected(_)) && !error.is_absence();
+        if rejected && is_stream {
             // It is still due: by pages.
-            return self.refuse_watch_lists();
+            return self.reject_watch_lists();
         }
         self.malformed += u32::from(matches!(error, WatchError::Malformed(_)));
-        if is_later_page && (refused || matches!(error, WatchError::Expired(_))) {
+        if is_later_page && (rejected || matches!(error, WatchError::Expired(_))) {
             self.lists_whole = true;
         }
         self.relist_failed(error.retry_after(), &error.to_string());
@@ -319,7 +319,7 @@ impl<F: WatchedObject> ListWatchState<F> {
     /// Chooses the next request after an error. True if the next attempt needs no pause, because it is another request.
     fn redirect(&mut self, error: &WatchError, mode: ListMode) -> bool {
         let expired = matches!(error, WatchError::Expired(_) | WatchError::ResourceVersionWentBack { .. });
-        let refused = matches!(error, WatchError::Refused(_));
+        let rejected = matches!(error, WatchError::Rejected(_));
         // A response that is not from an API server says nothing about the position.
         if self.agreed && matches!(error, WatchError::Malformed(_)) {
             self.malformed += 1;
@@ -327,11 +327,11 @@ impl<F: WatchedObject> ListWatchState<F> {
         if expired {
             self.health.update(|health| health.counters.relists_410 += 1);
         }
-        let gives_up = expired || refused || self.malformed >= ENOUGH;
+        let gives_up = expired || rejected || self.malformed >= ENOUGH;
         match self.events.next_request() {
             // A missing resource says nothing about the mode of the request.
-            NextRequest::List if refused && mode == ListMode::WatchList && !error.is_absence() => {
-                self.refuse_watch_lists();
+            NextRequest::List if rejected && mode == ListMode::WatchList && !error.is_absence() => {
+                self.reject_watch_lists();
                 return true;
             }
             NextRequest::Page { .. } if gives_up => {

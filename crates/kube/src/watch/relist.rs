@@ -16,7 +16,7 @@ const SPREAD: f64 = 0.15;
 /// The delay of the retry after a first failure of a list.
 const AGAIN_FIRST: Duration = Duration::from_secs(10);
 /// However often lists are requested, this much time is between the end of one and the start of the next.
-const ASKED_DISTANCE: Duration = Duration::from_secs(1);
+const REQUESTED_DISTANCE: Duration = Duration::from_secs(1);
 
 /// Makes all watchers that have it in their settings list everything again immediately; clones are equivalent. For
 /// callers that detect that the watches' events are void, as after the server's store was replaced by an older one: a
@@ -39,7 +39,7 @@ impl RelistTrigger {
 
 pub(super) struct RelistSchedule {
     every: Option<Duration>,
-    longest_wish: Duration,
+    retry_after_max: Duration,
     begun: Option<Instant>,
     ended: Option<Instant>,
     due: Option<Instant>,
@@ -52,17 +52,17 @@ pub(super) struct RelistSchedule {
 
 impl RelistSchedule {
     /// Lists at the interval `every`, where `None` and zero mean never, and whenever `now` is triggered. A server's
-    /// `Retry-After` is respected up to `longest_wish`.
+    /// `Retry-After` is respected up to `retry_after_max`.
     pub(super) fn new(
         every: Option<Duration>,
-        longest_wish: Duration,
+        retry_after_max: Duration,
         seed: u64,
         now: &RelistTrigger,
     ) -> Self {
         let every = every.filter(|every| !every.is_zero());
         Self {
             every,
-            longest_wish,
+            retry_after_max,
             begun: None,
             ended: None,
             due: None,
@@ -95,7 +95,7 @@ impl RelistSchedule {
     /// Makes a list due now, or as soon as the distance to the last one permits.
     fn advance(&mut self) {
         let now = Instant::now();
-        let at = self.ended.map_or(now, |ended| now.max(ended + ASKED_DISTANCE));
+        let at = self.ended.map_or(now, |ended| now.max(ended + REQUESTED_DISTANCE));
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 
@@ -115,12 +115,12 @@ impl RelistSchedule {
         self.due = hold.and_then(|hold| Some(begun.checked_add(hold)?.max(now.checked_add(hold / 2)?)));
     }
 
-    /// The list failed. Returns the delay of the next attempt. `asked` is the server's `Retry-After`.
-    pub(super) fn fails(&mut self, asked: Option<Duration>) -> Duration {
+    /// The list failed. Returns the delay of the next attempt. `retry_after` is the server's `Retry-After`.
+    pub(super) fn fails(&mut self, retry_after: Option<Duration>) -> Duration {
         let longest = self.every.unwrap_or(Duration::MAX);
         let pause = AGAIN_FIRST.saturating_mul(1 << self.failed.min(20)).min(longest.mul_f64(1.0 - SPREAD));
         self.failed = self.failed.saturating_add(1);
-        let pause = pause.max(asked.unwrap_or_default().min(self.longest_wish));
+        let pause = pause.max(retry_after.unwrap_or_default().min(self.retry_after_max));
         let pause = pause + self.jitter.up_to(pause.mul_f64(SPREAD));
         self.begun = None;
         self.due = Instant::now().checked_add(pause);
@@ -141,10 +141,10 @@ mod tests {
     use super::*;
 
     const EVERY: Duration = Duration::from_secs(300);
-    const WISH: Duration = Duration::from_secs(30);
+    const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
 
     fn schedule(every: Option<Duration>, seed: u64) -> RelistSchedule {
-        RelistSchedule::new(every, WISH, seed, &RelistTrigger::default())
+        RelistSchedule::new(every, RETRY_AFTER_MAX, seed, &RelistTrigger::default())
     }
 
     #[tokio::test(start_paused = true)]
@@ -190,7 +190,7 @@ mod tests {
         relist.ends();
         assert!(relist.fails(None) < Duration::from_secs(12), "a success resets the intervals");
         let wished = relist.fails(Some(Duration::from_secs(365 * 86_400)));
-        assert!(wished >= WISH && wished <= WISH.mul_f64(1.15), "{wished:?}");
+        assert!(wished >= RETRY_AFTER_MAX && wished <= RETRY_AFTER_MAX.mul_f64(1.15), "{wished:?}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -29,7 +29,7 @@ pub enum ListMode {
     /// Streamed by a watch.
     #[default]
     WatchList,
-    /// Page by page, because the server refused or did not finish a streamed one.
+    /// Page by page, because the server rejected or did not finish a streamed one.
     PagedList,
 }
 
@@ -45,7 +45,7 @@ pub struct MissingAccess {
 }
 
 impl MissingAccess {
-    /// The permission on all objects, which displays as the refusal and the rule to add.
+    /// The permission on all objects, which displays as the rejection and the rule to add.
     pub const fn permission(self) -> MissingPermission {
         MissingPermission(Permission::everywhere(self.verb, self.group, self.resource))
     }
@@ -68,8 +68,8 @@ pub struct StreamCounters {
     pub relists_410: u64,
     /// Lists repeated because the last one had become old (L4), each attempt.
     pub relists_due: u64,
-    /// Streamed lists that the server refused or did not finish, three in a row.
-    pub watch_lists_refused: u64,
+    /// Streamed lists that the server rejected or did not finish, three in a row.
+    pub watch_lists_rejected: u64,
     /// Objects that could not be decoded.
     pub undecodable: u64,
     /// Responses with 429.
@@ -96,7 +96,7 @@ pub struct StreamHealth {
     /// When the server was last active: a whole event or item, accepting a list or a watch, completing a
     /// list. A watch of objects that do not change is silent for hours, and healthy: a server sends its position
     /// (bookmarks) only once it is beyond the start of the watch.
-    pub last_heard: Option<Instant>,
+    pub last_active: Option<Instant>,
     /// Since when changes are not delivered; `None` while they are, and before the first list.
     pub interrupted_since: Option<Instant>,
     /// Whether a list was ever completed: only then is anything known.

@@ -102,8 +102,8 @@ pub struct AppliedMarkJson<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct PoolStatusJson<'a> {
     pub observed_generation: i64,
-    #[serde(borrow, default)]
-    pub standing: Text<'a>,
+    #[serde(borrow, default, rename = "standing")]
+    pub validity: Text<'a>,
     #[serde(default)]
     pub node_names: StringList,
     #[serde(default)]
@@ -118,12 +118,12 @@ pub struct PoolStatusJson<'a> {
     pub exempt: u32,
     #[serde(default)]
     pub unknown: u32,
-    #[serde(default)]
-    pub offender_count: u32,
+    #[serde(default, rename = "offenderCount")]
+    pub violation_count: u32,
     #[serde(default)]
     pub exempt_pods: CappedList<NamedPodJson>,
-    #[serde(default)]
-    pub offenders: CappedList<NamedPodJson>,
+    #[serde(default, rename = "offenders")]
+    pub violations: CappedList<NamedPodJson>,
     #[serde(default)]
     pub conditions: CappedList<PoolConditionJson>,
 }

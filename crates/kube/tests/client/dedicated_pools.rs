@@ -53,20 +53,20 @@ async fn written(intent: NodePatch, found: Reply, patched: Reply) -> (Vec<String
     });
     let result = ApiClient::new(client, "").write_member(&NodeName::new("n1"), |_| intent).await;
     let lines = log.lock().unwrap().iter().map(Seen::line).collect();
-    (lines, result.map(|now| now.written).map_err(|refusal| refusal.failure))
+    (lines, result.map(|now| now.written).map_err(|rejection| rejection.failure))
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_is_written_for_an_unchanged_pool() {
     let ok = || Reply::json(200, &node());
     let all = [format!("GET {NODE}"), format!("GET {POOL}"), format!("PATCH {NODE}")];
-    let (asked, result) = written(taints(Some(seen())), Reply::json(200, &pool()), ok()).await;
-    assert_eq!((&asked[..], result), (&all[..], Ok(true)));
+    let (requested, result) = written(taints(Some(seen())), Reply::json(200, &pool()), ok()).await;
+    assert_eq!((&requested[..], result), (&all[..], Ok(true)));
     // Without a pool, as when marks are removed, no pool is read.
-    let (asked, result) = written(taints(None), ok(), ok()).await;
-    assert_eq!((asked, result), (vec![all[0].clone(), all[2].clone()], Ok(true)));
-    let (asked, result) = written(NodePatch::default(), ok(), ok()).await;
-    assert_eq!((asked, result), (vec![all[0].clone()], Ok(false)), "there is nothing to do");
+    let (requested, result) = written(taints(None), ok(), ok()).await;
+    assert_eq!((requested, result), (vec![all[0].clone(), all[2].clone()], Ok(true)));
+    let (requested, result) = written(NodePatch::default(), ok(), ok()).await;
+    assert_eq!((requested, result), (vec![all[0].clone()], Ok(false)), "there is nothing to do");
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,15 +86,15 @@ async fn nothing_is_added_to_a_node_for_a_changed_pool() {
         changed("/status", json!({"past": [{"kind": "Label", "key": "k", "value": ""}]})),
         Reply::status(404, "NotFound", "gone"),
     ] {
-        let (asked, result) = written(taints(Some(seen())), found, ok()).await;
-        assert_eq!((asked.len(), result), (2, Err(ApiFailure::Conflict)), "no write");
+        let (requested, result) = written(taints(Some(seen())), found, ok()).await;
+        assert_eq!((requested.len(), result), (2, Err(ApiFailure::Conflict)), "no write");
     }
-    let (asked, result) = written(taints(Some(seen())), Reply::status(500, "", "broken"), ok()).await;
-    assert_eq!((asked.len(), result), (2, Err(ApiFailure::Unavailable)));
+    let (requested, result) = written(taints(Some(seen())), Reply::status(500, "", "broken"), ok()).await;
+    assert_eq!((requested.len(), result), (2, Err(ApiFailure::Unavailable)));
     // A version that only the status has made new does not count as a change.
-    let (asked, result) =
+    let (requested, result) =
         written(taints(Some(seen())), changed("/metadata/resourceVersion", json!("9")), ok()).await;
-    assert_eq!((asked.len(), result), (3, Ok(true)));
+    assert_eq!((requested.len(), result), (3, Ok(true)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,17 +111,17 @@ async fn edits_that_no_longer_fit_are_a_conflict() {
         record: Some(RecordEdit::Remove),
         ..NodeEdits::default()
     };
-    let (asked, result) = written(NodePatch { edits, pool: None }, pool(), pool()).await;
-    assert_eq!((asked.len(), result), (1, Err(ApiFailure::Conflict)), "it has no such taint");
+    let (requested, result) = written(NodePatch { edits, pool: None }, pool(), pool()).await;
+    assert_eq!((requested.len(), result), (1, Err(ApiFailure::Conflict)), "it has no such taint");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_finalizer_is_added_and_removed_for_the_pools_version() {
     let (client, log) = server(|seen: &Seen| {
-        let mut answer = pool();
-        answer["metadata"]["finalizers"] = seen.body["metadata"]["finalizers"].clone();
-        answer["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
-        Reply::json(200, &answer)
+        let mut response = pool();
+        response["metadata"]["finalizers"] = seen.body["metadata"]["finalizers"].clone();
+        response["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
+        Reply::json(200, &response)
     });
     let actor = ApiClient::new(client, "");
     assert_eq!(actor.hold_pool(&seen(), true).await.unwrap(), Some(seen()), "it has the finalizer already");
@@ -174,7 +174,7 @@ async fn guard_written(
     });
     let result = ApiClient::new(client, "").write_pool_guard(&wanted).await;
     let lines = log.lock().unwrap().iter().map(|seen| seen.line().replace(GUARD, "guard")).collect();
-    (lines, result.map_err(|refusal| refusal.failure))
+    (lines, result.map_err(|rejection| rejection.failure))
 }
 
 fn guard_with_pool() -> Value {
@@ -193,20 +193,20 @@ async fn without_the_guard_or_its_definition_there_is_none() {
         ]
     };
     for found in gone() {
-        let (asked, result) =
+        let (requested, result) =
             guard_written(PoolGuard::default(), found, pool(), Reply::json(200, &pool())).await;
-        assert_eq!((asked.len(), result), (1, Ok(None)));
+        assert_eq!((requested.len(), result), (1, Ok(None)));
     }
     for patched in gone() {
         let found = Reply::json(200, &guard_with_pool());
         let mut wanted = PoolGuard::default();
         wanted.nodes.insert("n1".into());
-        let (asked, result) = guard_written(wanted, found, pool(), patched).await;
-        assert_eq!((asked.len(), result), (3, Ok(None)));
+        let (requested, result) = guard_written(wanted, found, pool(), patched).await;
+        assert_eq!((requested.len(), result), (3, Ok(None)));
     }
-    for answer in gone() {
-        let mut answer = Some(answer);
-        let (client, _) = server(move |_: &Seen| answer.take().unwrap());
+    for response in gone() {
+        let mut response = Some(response);
+        let (client, _) = server(move |_: &Seen| response.take().unwrap());
         assert_eq!(ApiClient::new(client, "").pool_guard_version().await, Ok(None));
     }
     let (client, log) = server(|_: &Seen| Reply::json(200, &guard_with_pool()));
@@ -226,8 +226,8 @@ async fn a_pool_leaves_the_guard_when_it_is_released_and_has_no_label() {
     for (wanted, pool, leaves) in
         [(released.clone(), pool(), true), (released, labelled, false), (PoolGuard::default(), pool(), false)]
     {
-        let (asked, result) = guard_written(wanted, found(), pool, after()).await;
-        assert_eq!(asked.len(), if leaves { 3 } else { 2 }, "{asked:?}");
+        let (requested, result) = guard_written(wanted, found(), pool, after()).await;
+        assert_eq!(requested.len(), if leaves { 3 } else { 2 }, "{requested:?}");
         assert_eq!(result.unwrap().unwrap().version, Some(ResourceVersion(if leaves { 10 } else { 9 })));
     }
 }
@@ -237,6 +237,6 @@ async fn a_guard_that_is_too_large_is_not_sent() {
     let mut wanted = PoolGuard::default();
     wanted.nodes.extend((0..GUARD_MAX / 40).map(|at| format!("{at:050}").into()));
     let found = Reply::json(200, &guard_with_pool());
-    let (asked, result) = guard_written(wanted, found, pool(), Reply::json(200, &pool())).await;
-    assert_eq!((asked.len(), result), (2, Err(ApiFailure::Rejected)), "{asked:?}");
+    let (requested, result) = guard_written(wanted, found, pool(), Reply::json(200, &pool())).await;
+    assert_eq!((requested.len(), result), (2, Err(ApiFailure::Rejected)), "{requested:?}");
 }

@@ -66,14 +66,17 @@ async fn every_response_is_classified() {
         for with_status in [true, false] {
             let (client, log) =
                 server(move |_| if with_status { Reply::status(code, "Any", "because") } else { text(code) });
-            let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+            let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
             // Only the API server's own 404 means that an object is absent, and only its Status that it has decided.
             let decides = !matches!(code, 401 | 403 | 429);
             let is_unknown = code == 404 || !with_status && decides && (400..500).contains(&code);
             let meaning = if is_unknown { ApiFailure::Unavailable } else { meaning };
-            assert_eq!(refusal.failure, meaning, "{code} {refusal}");
-            assert!(refusal.message.starts_with(&format!("delete pods shop/web-0: {code} ")), "{refusal}");
-            assert_eq!(refusal.message.contains("because"), with_status, "{refusal}");
+            assert_eq!(rejection.failure, meaning, "{code} {rejection}");
+            assert!(
+                rejection.message.starts_with(&format!("delete pods shop/web-0: {code} ")),
+                "{rejection}"
+            );
+            assert_eq!(rejection.message.contains("because"), with_status, "{rejection}");
             assert_eq!(log.lock().unwrap().len(), 1, "sent once, whatever the response (P20)");
         }
     }
@@ -101,13 +104,13 @@ async fn a_proxys_response_does_not_count_as_the_api_servers() {
             act.set_disruption_target(&web(), &uid(), None, 1, NOW).await.unwrap_err(),
             act.delete(&web(), &uid(), None).await.unwrap_err(),
         ];
-        for refusal in failures {
-            assert_eq!(refusal.failure, meaning, "{code}: {refusal}");
+        for rejection in failures {
+            assert_eq!(rejection.failure, meaning, "{code}: {rejection}");
         }
     }
 }
 
-/// The failure or refusal of one webhook says nothing about the server.
+/// The failure or rejection of one webhook says nothing about the server.
 #[tokio::test(start_paused = true)]
 async fn only_the_servers_own_errors_are_an_overload() {
     const WEBHOOK: &str = "admission webhook \"w.example.com\" denied the request: busy";
@@ -127,10 +130,10 @@ async fn only_the_servers_own_errors_are_an_overload() {
         (409, "changed", false),
         (404, "gone", false),
     ];
-    for (code, said, overload) in rows {
-        let (client, _) = server(move |_| Reply::status(code, "Any", said));
-        let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
-        assert_eq!(refusal.overload, overload, "{refusal}");
+    for (code, message, overload) in rows {
+        let (client, _) = server(move |_| Reply::status(code, "Any", message));
+        let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+        assert_eq!(rejection.overload, overload, "{rejection}");
     }
     // A deletion may have waited for a webhook; a read waits for none.
     let late = |_: &_| Reply::status(504, "Timeout", "request did not complete within the allotted timeout");
@@ -153,9 +156,9 @@ async fn a_422_is_a_conflict_only_if_a_precondition_failed() {
     };
     let uid_body = invalid("metadata.uid");
     let (client, _) = server(move |_| Reply::json(422, &uid_body));
-    let refusal =
+    let rejection =
         ApiClient::new(client, "x").set_disruption_target(&web(), &uid(), None, 1, NOW).await.unwrap_err();
-    assert_eq!(refusal.failure, ApiFailure::Conflict, "another incarnation");
+    assert_eq!(rejection.failure, ApiFailure::Conflict, "another incarnation");
     let (client, _) = server(|_| Reply::status(422, "Invalid", "the server rejected our request"));
     let act = ApiClient::new(client, "x");
     assert_eq!(
@@ -196,9 +199,9 @@ async fn retry_after_is_honoured_and_capped() {
             let headers = header.map(|value| ("retry-after", value.to_owned())).into_iter().collect();
             Reply::Answer(429, headers, body.to_string())
         });
-        let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+        let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
         assert_eq!(
-            refusal.failure,
+            rejection.failure,
             ApiFailure::Throttled(seconds.map(Span::from_secs)),
             "{header:?} {detail:?}"
         );
@@ -209,18 +212,18 @@ async fn retry_after_is_honoured_and_capped() {
 async fn silence_and_broken_connections_leave_the_result_unknown() {
     let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
     let (act, start) = (ApiClient::new(client, "x"), Instant::now());
-    let refusal = act.delete(&web(), &uid(), None).await.unwrap_err();
-    assert_eq!((refusal.failure, start.elapsed().as_secs()), (ApiFailure::Unavailable, 3));
-    assert!(refusal.message.contains("within 3s"), "{refusal}");
+    let rejection = act.delete(&web(), &uid(), None).await.unwrap_err();
+    assert_eq!((rejection.failure, start.elapsed().as_secs()), (ApiFailure::Unavailable, 3));
+    assert!(rejection.message.contains("within 3s"), "{rejection}");
     assert_eq!(act.longest_request(), Span::from_secs(5));
-    let patience = RequestTimeouts { server: Duration::from_secs(7), client: Duration::from_secs(8) };
+    let timeout = RequestTimeouts { server: Duration::from_secs(7), client: Duration::from_secs(8) };
     let start = Instant::now();
-    act.with_timeouts(patience).read_node(&NodeName::new("n1")).await.unwrap_err();
+    act.with_timeouts(timeout).read_node(&NodeName::new("n1")).await.unwrap_err();
     assert_eq!(start.elapsed().as_secs(), 8);
     let (client, log) = server(|_| Reply::Reset);
-    let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
-    assert_eq!((refusal.failure, log.lock().unwrap().len()), (ApiFailure::Unavailable, 1));
-    assert!(refusal.message.contains("reset"), "{refusal}");
+    let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+    assert_eq!((rejection.failure, log.lock().unwrap().len()), (ApiFailure::Unavailable, 1));
+    assert!(rejection.message.contains("reset"), "{rejection}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -234,13 +237,13 @@ async fn the_rate_limit_delays_or_refuses_requests() {
     assert_eq!(start.elapsed().as_secs(), 2);
     let (pod, uid) = (web(), uid());
     let all = futures::future::join_all((0..10).map(|_| act.delete(&pod, &uid, None))).await;
-    let refused: Vec<_> = all.iter().filter_map(|sent| sent.as_ref().err()).collect();
+    let rejected: Vec<_> = all.iter().filter_map(|sent| sent.as_ref().err()).collect();
     // Turns come after 1, 2 and 3 s; the one after 3 s leaves no time for the request itself.
-    assert!((7..=8).contains(&refused.len()), "{refused:?}");
-    for refusal in refused {
+    assert!((7..=8).contains(&rejected.len()), "{rejected:?}");
+    for rejection in rejected {
         assert!(
-            matches!(refusal.failure, ApiFailure::Throttled(Some(_)) | ApiFailure::Unavailable),
-            "{refusal}"
+            matches!(rejection.failure, ApiFailure::Throttled(Some(_)) | ApiFailure::Unavailable),
+            "{rejection}"
         );
     }
     assert_eq!(log.lock().unwrap().len(), 5);
@@ -264,12 +267,12 @@ async fn a_confirming_read_is_as_old_as_its_request() {
 async fn messages_are_harmless_and_bounded_and_name_the_remedy() {
     let loud = "a\n\u{1b}[31mb".to_owned() + &"x".repeat(200_000);
     let (client, _) = server(move |_| Reply::status(400, "BadRequest", &loud));
-    let refusal = ApiClient::new(client, "x")
+    let rejection = ApiClient::new(client, "x")
         .delete(&PodName::new("shop", "w\u{202e}"), &uid(), None)
         .await
         .unwrap_err();
-    assert!(refusal.message.len() < 2000, "{}", refusal.message.len());
-    assert!(!refusal.message.contains(['\n', '\u{1b}', '\u{202e}']), "{refusal}");
+    assert!(rejection.message.len() < 2000, "{}", rejection.message.len());
+    assert!(!rejection.message.contains(['\n', '\u{1b}', '\u{202e}']), "{rejection}");
     let (client, _) = server(|_| {
         Reply::status(
             403,
@@ -277,10 +280,10 @@ async fn messages_are_harmless_and_bounded_and_name_the_remedy() {
             "pods \"web-0\" is forbidden: User \"t\" cannot delete resource \"pods\"",
         )
     });
-    let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
-    assert!(refusal.message.ends_with("; grant the verb delete on pods in API group \"\""), "{refusal}");
+    let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+    assert!(rejection.message.ends_with("; grant the verb delete on pods in API group \"\""), "{rejection}");
     let (client, _) =
         server(|_| Reply::status(403, "Forbidden", "admission webhook \"w\" denied the request"));
-    let refusal = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
-    assert!(!refusal.message.contains("grant"), "no grant helps against admission: {refusal}");
+    let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+    assert!(!rejection.message.contains("grant"), "no grant helps against admission: {rejection}");
 }

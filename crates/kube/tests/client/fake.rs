@@ -84,14 +84,14 @@ pub(crate) fn server(serve: impl FnMut(&Seen) -> Reply + Send + 'static) -> (Cli
             let reply = serve.lock().unwrap()(&seen);
             match reply {
                 Reply::Answer(code, headers, body) => {
-                    let mut answer = Response::builder().status(code);
+                    let mut response = Response::builder().status(code);
                     if !headers.iter().any(|(name, _)| *name == "content-type") {
-                        answer = answer.header("content-type", "application/json");
+                        response = response.header("content-type", "application/json");
                     }
                     for (name, value) in headers {
-                        answer = answer.header(name, value);
+                        response = response.header(name, value);
                     }
-                    Ok(answer.body(Full::new(Bytes::from(body)))?)
+                    Ok(response.body(Full::new(Bytes::from(body)))?)
                 }
                 Reply::Silence(length) => {
                     tokio::time::sleep(length).await;
@@ -99,8 +99,8 @@ pub(crate) fn server(serve: impl FnMut(&Seen) -> Reply + Send + 'static) -> (Cli
                 }
                 Reply::Late(length, object) => {
                     tokio::time::sleep(length).await;
-                    let answer = Response::builder().header("content-type", "application/json");
-                    Ok(answer.body(Full::new(Bytes::from(object.to_string())))?)
+                    let response = Response::builder().header("content-type", "application/json");
+                    Ok(response.body(Full::new(Bytes::from(object.to_string())))?)
                 }
                 Reply::Reset => {
                     Err(tower::BoxError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset)))

@@ -132,7 +132,7 @@ async fn the_first_process_creates_leads_and_renews_without_reading() {
     let a = candidate(&client, &clock, "a");
     after(60).await;
     let known = a.seen.borrow().clone();
-    assert!(known.leading && known.trouble.is_none(), "{known:?}");
+    assert!(known.leading && known.last_error.is_none(), "{known:?}");
     assert_eq!((known.holder.as_str(), known.transitions), ("a", 0));
     let now = clock.now().mono;
     assert!(known.allows(now, Span::from_secs(7)), "renewed every two seconds: {known:?}");
@@ -218,18 +218,18 @@ async fn a_silent_server_ends_leading_at_the_deadline_and_an_hour_later_all_reco
         assert!(known.valid_until <= now && !known.allows(now, Span::ZERO), "{mood:?}");
         let before = log.lock().unwrap().len();
         after(3600).await;
-        let asked = log.lock().unwrap().len() - before;
-        assert!((700..=4100).contains(&asked), "{mood:?}: it neither gives up nor hammers: {asked}");
-        let trouble = seen.borrow().trouble.clone().unwrap();
+        let requested = log.lock().unwrap().len() - before;
+        assert!((700..=4100).contains(&requested), "{mood:?}: it neither gives up nor hammers: {requested}");
+        let last_error = seen.borrow().last_error.clone().unwrap();
         let word = match mood {
             Mood::Silent => "no answer",
             Mood::Forbidding => "grant the verb get on leases in API group \"coordination.k8s.io\"",
             _ => "the lease's spec",
         };
-        assert!(trouble.contains(word), "{trouble}");
+        assert!(last_error.contains(word), "{last_error}");
         store.set(Mood::Well);
         after(5).await;
-        assert!(a.seen.borrow().leading && a.seen.borrow().trouble.is_none(), "{mood:?}");
+        assert!(a.seen.borrow().leading && a.seen.borrow().last_error.is_none(), "{mood:?}");
     }
 }
 

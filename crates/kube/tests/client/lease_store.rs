@@ -39,11 +39,11 @@ async fn answering() -> (SocketAddr, String) {
             let tls = tls.clone();
             tokio::spawn(async move {
                 let stream = tls.accept(stream).await?;
-                let answer = service_fn(|_: Request<Incoming>| async {
+                let response = service_fn(|_: Request<Incoming>| async {
                     Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(b"{}"))))
                 });
                 let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-                server.serve_connection(TokioIo::new(stream), answer).await.map_err(std::io::Error::other)
+                server.serve_connection(TokioIo::new(stream), response).await.map_err(std::io::Error::other)
             });
         }
     });

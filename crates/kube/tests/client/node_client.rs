@@ -165,29 +165,29 @@ fn an_invalid_node_is_an_error() {
         ("<html>", "not a Kubernetes object"),
         (r#"{"kind":"Node","metadata":{"name":"n1","uid":"u"},"spec":{"taints":[{"key":7}]}}"#, ""),
     ] {
-        let said = EditableNode::read(body.as_bytes()).unwrap_err();
-        assert!(said.contains(why) && !said.is_empty(), "{body}: {said}");
+        let message = EditableNode::read(body.as_bytes()).unwrap_err();
+        assert!(message.contains(why) && !message.is_empty(), "{body}: {message}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn requests_are_like_kubectls() {
     let object = node(listed(), Value::Null);
-    let answer = object.clone();
+    let response = object.clone();
     let (client, log) = server(move |seen| match seen.method {
-        http::Method::GET => Reply::json(200, &answer),
+        http::Method::GET => Reply::json(200, &response),
         _ => Reply::Answer(
             200,
             vec![
                 ("warning", r#"299 - "metadata.labels: \"old\" \\ deprecated""#.into()),
                 ("warning", "odd".into()),
             ],
-            answer.to_string(),
+            response.to_string(),
         ),
     });
     let nodes = NodeClient::new(client, LIMIT);
-    let told = nodes.read("n1").await.unwrap();
-    assert_eq!(serde_json::from_slice::<Value>(&told.body).unwrap(), object);
+    let reported = nodes.read("n1").await.unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&reported.body).unwrap(), object);
     let body = read(&object).patch(&applied(&read(&object), &["a-"]), &[], &[]).unwrap();
     let plain = PatchOptions { field_manager: "kubectl-taint".into(), ..PatchOptions::default() };
     assert_eq!(
@@ -211,8 +211,8 @@ async fn requests_are_like_kubectls() {
     );
 }
 
-/// The error made from a server's refusal.
-async fn refused(code: u16, body: Value) -> NodeRequestError {
+/// The error made from a server's rejection.
+async fn rejected(code: u16, body: Value) -> NodeRequestError {
     let (client, _) = server(move |_| Reply::json(code, &body));
     NodeClient::new(client, LIMIT).patch("n1", "[]".into(), &PatchOptions::default()).await.unwrap_err()
 }
@@ -220,45 +220,48 @@ async fn refused(code: u16, body: Value) -> NodeRequestError {
 #[tokio::test(start_paused = true)]
 async fn refusals_keep_the_servers_message_and_conflicts_are_detected() {
     let status = |code, reason, message| fake::status(code, reason, message);
-    let NodeRequestError::Status(said) =
-        refused(404, status(404, "NotFound", "nodes \"n1\" not found")).await
+    let NodeRequestError::Status(message) =
+        rejected(404, status(404, "NotFound", "nodes \"n1\" not found")).await
     else {
         panic!("expected the server's status")
     };
     assert_eq!(
-        (said.code, said.reason.as_str(), said.message.as_str()),
+        (message.code, message.reason.as_str(), message.message.as_str()),
         (404, "NotFound", "nodes \"n1\" not found")
     );
     let conflicts = [status(409, "Conflict", "changed"), status(422, "Invalid", "the patch does not apply")];
     for body in conflicts {
         let code = u16::try_from(body["code"].as_u64().unwrap()).unwrap();
-        assert!(refused(code, body).await.is_conflict());
+        assert!(rejected(code, body).await.is_conflict());
     }
     let mut invalid = status(422, "Invalid", "Node is invalid");
     invalid["details"] = json!({ "kind": "Node", "name": "n1", "causes": [{ "field": "metadata.taints[0]", "message": "no\u{1b}" }] });
-    let complaint = refused(422, invalid).await;
+    let complaint = rejected(422, invalid).await;
     assert!(!complaint.is_conflict());
-    let NodeRequestError::Status(said) = complaint else { panic!("expected the server's status") };
-    assert_eq!((said.kind.as_str(), said.name.as_str()), ("Node", "n1"));
-    assert_eq!(said.causes, [("metadata.taints[0]".to_owned(), "no\\u{1b}".to_owned())]);
-    assert!(!refused(403, status(403, "Forbidden", "no")).await.is_conflict());
-    let NodeRequestError::Status(said) = refused(502, json!("bad gateway")).await else {
+    let NodeRequestError::Status(message) = complaint else { panic!("expected the server's status") };
+    assert_eq!((message.kind.as_str(), message.name.as_str()), ("Node", "n1"));
+    assert_eq!(message.causes, [("metadata.taints[0]".to_owned(), "no\\u{1b}".to_owned())]);
+    assert!(!rejected(403, status(403, "Forbidden", "no")).await.is_conflict());
+    let NodeRequestError::Status(message) = rejected(502, json!("bad gateway")).await else {
         panic!("expected a proxy's status")
     };
-    assert_eq!((said.code, said.reason.as_str(), said.message.as_str()), (502, "", "502 Bad Gateway"));
+    assert_eq!(
+        (message.code, message.reason.as_str(), message.message.as_str()),
+        (502, "", "502 Bad Gateway")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_response_has_a_timeout_and_invalid_names_are_not_sent() {
     let (client, log) = server(|_| Reply::Silence(Duration::from_secs(3600)));
     let (nodes, began) = (NodeClient::new(client, LIMIT), Instant::now());
-    let NodeRequestError::NoAnswer(refusal) = nodes.read("n1").await.unwrap_err() else {
+    let NodeRequestError::NoResponse(rejection) = nodes.read("n1").await.unwrap_err() else {
         panic!("expected no status")
     };
-    assert_eq!((refusal.failure, began.elapsed()), (ApiFailure::Unavailable, LIMIT));
+    assert_eq!((rejection.failure, began.elapsed()), (ApiFailure::Unavailable, LIMIT));
     assert_eq!(log.lock().unwrap().len(), 1, "asked once");
     for name in ["", "a/b", ".."] {
-        assert!(matches!(nodes.read(name).await, Err(NodeRequestError::NoAnswer(_))), "{name:?}");
+        assert!(matches!(nodes.read(name).await, Err(NodeRequestError::NoResponse(_))), "{name:?}");
         assert!(nodes.patch(name, "[]".into(), &PatchOptions::default()).await.is_err(), "{name:?}");
     }
     assert_eq!(log.lock().unwrap().len(), 1, "nothing else was sent");

@@ -105,8 +105,8 @@ async fn a_node_and_its_lease_are_read_live_and_at_the_same_time() {
 async fn both_reads_run_together_and_one_failure_is_the_result() {
     let (client, log) = server(|_| Reply::Silence(Duration::from_secs(3600)));
     let start = Instant::now();
-    let refusal = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap_err();
-    assert_eq!((refusal.failure, start.elapsed().as_secs()), (ApiFailure::Unavailable, 3));
+    let rejection = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap_err();
+    assert_eq!((rejection.failure, start.elapsed().as_secs()), (ApiFailure::Unavailable, 3));
     assert_eq!(arrived(&log).len(), 2, "both were in flight");
     for broken in [NODE, LEASES] {
         let (client, _) = server(move |seen| {
@@ -116,8 +116,8 @@ async fn both_reads_run_together_and_one_failure_is_the_result() {
                 false => Reply::json(200, &json!({ "kind": kind, "metadata": metadata("7") })),
             }
         });
-        let refusal = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap_err();
-        assert_eq!(refusal.failure, ApiFailure::Forbidden, "{refusal}");
+        let rejection = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap_err();
+        assert_eq!(rejection.failure, ApiFailure::Forbidden, "{rejection}");
     }
 }
 
@@ -143,8 +143,12 @@ async fn only_an_api_servers_response_makes_a_node_or_lease_absent() {
             }
             false => Reply::status(404, "NotFound", "not found"),
         });
-        let refusal = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap_err();
-        assert_eq!(refusal.failure, ApiFailure::Unavailable, "a proxy's 404 makes no node silent: {refusal}");
+        let rejection = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap_err();
+        assert_eq!(
+            rejection.failure,
+            ApiFailure::Unavailable,
+            "a proxy's 404 makes no node silent: {rejection}"
+        );
     }
 }
 

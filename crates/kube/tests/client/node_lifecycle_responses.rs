@@ -77,10 +77,10 @@ fn is_read(seen: &Seen) -> bool {
     seen.method == http::Method::GET
 }
 
-/// Reads succeed, writes are refused by `refuse`.
-fn refusing(refuse: impl Fn() -> Reply + Send + 'static) -> (ApiClient, Log) {
+/// Reads succeed, writes are rejected by `reject`.
+fn refusing(reject: impl Fn() -> Reply + Send + 'static) -> (ApiClient, Log) {
     let (client, log) =
-        server(move |seen| if is_read(seen) { Reply::json(200, &object(UID, "7")) } else { refuse() });
+        server(move |seen| if is_read(seen) { Reply::json(200, &object(UID, "7")) } else { reject() });
     (ApiClient::new(client, "x"), log)
 }
 
@@ -100,14 +100,14 @@ async fn every_refusal_is_classified_in_every_call() {
     ] {
         for (name, call) in CALLS {
             let (client, _) = server(move |_| Reply::status(code, "Any", "because"));
-            let refusal = call(ApiClient::new(client, "x")).await.unwrap_err();
-            assert_eq!(refusal.failure, meaning, "{name} {code}: {refusal}");
-            assert!(refusal.message.contains("because"), "{name} {code}: {refusal}");
+            let rejection = call(ApiClient::new(client, "x")).await.unwrap_err();
+            assert_eq!(rejection.failure, meaning, "{name} {code}: {rejection}");
+            assert!(rejection.message.contains("because"), "{name} {code}: {rejection}");
         }
         for (name, call) in WRITES.map(|at| CALLS[at]) {
             let (act, log) = refusing(move || Reply::status(code, "Any", "because"));
-            let refusal = call(act).await.unwrap_err();
-            assert_eq!(refusal.failure, meaning, "{name} {code}: {refusal}");
+            let rejection = call(act).await.unwrap_err();
+            assert_eq!(rejection.failure, meaning, "{name} {code}: {rejection}");
             let writes = log.lock().unwrap().iter().filter(|seen| !is_read(seen)).count();
             assert_eq!(writes, 1, "{name}: written once, whatever comes back (P20)");
         }
@@ -138,8 +138,8 @@ async fn a_failed_precondition_is_a_conflict() {
         Reply::json(422, &body)
     };
     for (name, call) in WRITES.map(|at| CALLS[at]) {
-        for refuse in [|| Reply::status(409, "Conflict", "modified"), immutable] {
-            let (act, log) = refusing(refuse);
+        for reject in [|| Reply::status(409, "Conflict", "modified"), immutable] {
+            let (act, log) = refusing(reject);
             assert_eq!(call(act).await.unwrap_err().failure, ApiFailure::Conflict, "{name}");
             let tries = if name == "unready" { 3 } else { 1 };
             let writes = log.lock().unwrap().iter().filter(|seen| !is_read(seen)).count();
@@ -174,18 +174,18 @@ async fn another_node_or_version_is_a_conflict_and_nothing_is_written() {
     ] {
         for (name, call) in calls {
             let (client, log) = server(move |_| Reply::json(200, &object(uid, version)));
-            let refusal = call(ApiClient::new(client, "x")).await.unwrap_err();
+            let rejection = call(ApiClient::new(client, "x")).await.unwrap_err();
             assert_eq!(
-                (refusal.failure, log.lock().unwrap().len()),
+                (rejection.failure, log.lock().unwrap().len()),
                 (ApiFailure::Conflict, 1),
                 "{name} {version}"
             );
-            assert!(refusal.message.contains(words), "{refusal}");
+            assert!(rejection.message.contains(words), "{rejection}");
         }
     }
     let (client, log) = server(|_| Reply::json(200, &object("another", "7")));
-    let refusal = CALLS[5].1(ApiClient::new(client, "x")).await.unwrap_err();
-    assert_eq!((refusal.failure, log.lock().unwrap().len()), (ApiFailure::Conflict, 1), "another pod");
+    let rejection = CALLS[5].1(ApiClient::new(client, "x")).await.unwrap_err();
+    assert_eq!((rejection.failure, log.lock().unwrap().len()), (ApiFailure::Conflict, 1), "another pod");
 }
 
 #[tokio::test(start_paused = true)]
@@ -254,9 +254,9 @@ async fn an_invalid_response_counts_as_no_response() {
     let foreign = || Reply::Answer(200, vec![("content-type", "text/html".into())], "<html>".into());
     for (name, call) in [CALLS[0], CALLS[1], CALLS[3], CALLS[5], CALLS[6]] {
         let (client, log) = server(move |_| foreign());
-        let refusal = call(ApiClient::new(client, "x")).await.unwrap_err();
-        assert_eq!(refusal.failure, ApiFailure::Unavailable, "{name}: {refusal}");
-        assert!(refusal.message.contains("something other than an API server"), "{name}: {refusal}");
+        let rejection = call(ApiClient::new(client, "x")).await.unwrap_err();
+        assert_eq!(rejection.failure, ApiFailure::Unavailable, "{name}: {rejection}");
+        assert!(rejection.message.contains("something other than an API server"), "{name}: {rejection}");
         assert!(log.lock().unwrap().iter().all(is_read), "{name}");
     }
     let (act, _) = refusing(foreign);
@@ -271,8 +271,8 @@ async fn every_request_waits_for_the_rate_limit() {
         let pace = RateLimiter::new(Clock::of_runtime(NOW), 0.1, 1);
         let act = ApiClient::new(client, "x").with_rate_limiter(pace);
         act.check_server().await.unwrap();
-        let refusal = call(act).await.unwrap_err();
-        assert_eq!(refusal.failure, ApiFailure::Throttled(Some(Span::from_secs(10))), "{name}");
+        let rejection = call(act).await.unwrap_err();
+        assert_eq!(rejection.failure, ApiFailure::Throttled(Some(Span::from_secs(10))), "{name}");
         assert_eq!(log.lock().unwrap().len(), 1, "{name}: nothing was sent");
     }
 }
@@ -287,8 +287,8 @@ async fn a_forbidden_request_names_the_remedy() {
         (5, "grant the verb patch on pods/status in API group \"\""),
     ] {
         let (act, _) = refusing(move || Reply::status(403, "Forbidden", words));
-        let refusal = CALLS[at].1(act).await.unwrap_err();
-        assert!(refusal.message.ends_with(rule), "{refusal}");
+        let rejection = CALLS[at].1(act).await.unwrap_err();
+        assert!(rejection.message.ends_with(rule), "{rejection}");
     }
     for (path, at, rule) in [
         ("/api", 0, "grant the verb get on nodes in API group \"\""),
@@ -299,8 +299,8 @@ async fn a_forbidden_request_names_the_remedy() {
             true => Reply::status(403, "Forbidden", words),
             false => Reply::json(200, &object(UID, "7")),
         });
-        let refusal = CALLS[at].1(ApiClient::new(client, "x")).await.unwrap_err();
-        assert!(refusal.message.ends_with(rule), "{refusal}");
+        let rejection = CALLS[at].1(ApiClient::new(client, "x")).await.unwrap_err();
+        assert!(rejection.message.ends_with(rule), "{rejection}");
     }
 }
 
@@ -313,8 +313,8 @@ async fn s5_requests_that_belong_together_share_one_timeout() {
     });
     let (client, log) = server(move |_| Reply::Late(Duration::from_secs(2), slow.clone()));
     let (act, began) = (ApiClient::new(client, "host-1"), Instant::now());
-    let refusal = act.write_taints(&node(), None, add(), ManagedTaints::NONE, NOW).await.unwrap_err();
-    assert_eq!(refusal.failure, ApiFailure::Unavailable, "{refusal}");
+    let rejection = act.write_taints(&node(), None, add(), ManagedTaints::NONE, NOW).await.unwrap_err();
+    assert_eq!(rejection.failure, ApiFailure::Unavailable, "{rejection}");
     assert_eq!(began.elapsed(), Duration::from_secs(3));
     let seen: Vec<String> = log.lock().unwrap().iter().map(Seen::line).collect();
     assert_eq!(seen, ["GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1"]);

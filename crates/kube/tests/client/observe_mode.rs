@@ -25,7 +25,7 @@ impl Notes {
 }
 
 impl RequestObserver for Notes {
-    fn answered(&self, method: &str, status: Option<u16>, took: Span) {
+    fn on_response(&self, method: &str, status: Option<u16>, took: Span) {
         self.0.lock().unwrap().push(Told::Answered(method.to_owned(), status, took));
     }
 
@@ -53,11 +53,11 @@ fn observed(serve: impl FnMut(&Seen) -> Reply + Send + 'static) -> (Connected, C
 }
 
 async fn get(client: &kube::Client) -> Option<u16> {
-    let answer = client.send(Request::get("/version").body(Body::empty()).unwrap()).await;
-    answer.ok().map(|answer| answer.status().as_u16())
+    let response = client.send(Request::get("/version").body(Body::empty()).unwrap()).await;
+    response.ok().map(|response| response.status().as_u16())
 }
 
-fn answer(headers: &[(&'static str, &str)]) -> Reply {
+fn response(headers: &[(&'static str, &str)]) -> Reply {
     let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
     Reply::Answer(200, headers, "{}".into())
 }
@@ -71,13 +71,13 @@ async fn every_request_of_every_client_is_reported_once() {
     ];
     let (connected, _, notes) = observed(move |_| replies.pop().unwrap());
     let ignored = || Told::Ignored(IgnoredDate::Missing);
-    let answered = |status, millis| Told::Answered("GET".into(), status, Span::from_millis(millis));
+    let on_response = |status, millis| Told::Answered("GET".into(), status, Span::from_millis(millis));
     assert_eq!(get(&connected.streams).await, Some(200));
-    assert_eq!(notes.take(), [ignored(), answered(Some(200), 70)]);
+    assert_eq!(notes.take(), [ignored(), on_response(Some(200), 70)]);
     assert_eq!(get(&connected.heartbeats).await, Some(404));
-    assert_eq!(notes.take(), [ignored(), answered(Some(404), 0)]);
+    assert_eq!(notes.take(), [ignored(), on_response(Some(404), 0)]);
     assert_eq!(get(&connected.lease).await, None);
-    assert_eq!(notes.take(), [answered(None, 0)]);
+    assert_eq!(notes.take(), [on_response(None, 0)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,13 +107,13 @@ async fn the_clock_follows_the_dates_and_nothing_else() {
         (vec![RIGHT], None),
         (vec![("date", "Fri, 15 Jan 2027 08:00:00 GMT")], Some(IgnoredDate::Contradicting)),
     ];
-    let mut replies: Vec<_> = rows.iter().rev().map(|(headers, _)| answer(headers)).collect();
+    let mut replies: Vec<_> = rows.iter().rev().map(|(headers, _)| response(headers)).collect();
     let (connected, clock, notes) = observed(move |_| replies.pop().unwrap());
     for (number, (headers, expected)) in rows.iter().enumerate() {
         assert_eq!(clock.offset().is_some(), number >= 10, "after three dates, and not before: {number}");
         get(&connected.client).await.unwrap();
-        let told = notes.take();
-        let ignored = told.iter().find_map(|told| match told {
+        let reported = notes.take();
+        let ignored = reported.iter().find_map(|reported| match reported {
             Told::Ignored(why) => Some(*why),
             Told::Answered(..) => None,
         });

@@ -32,9 +32,9 @@ fn list(names: &[&str], next: &str) -> Reply {
 }
 
 fn expired(onward: &str) -> Reply {
-    let mut refusal = status(410, "Expired", "the provided continue parameter is too old");
-    refusal["metadata"] = json!({ "continue": onward });
-    Reply::json(410, &refusal)
+    let mut rejection = status(410, "Expired", "the provided continue parameter is too old");
+    rejection["metadata"] = json!({ "continue": onward });
+    Reply::json(410, &rejection)
 }
 
 /// The continue token of a request.
@@ -51,9 +51,9 @@ async fn pages_are_read_to_the_last_each_once() {
     });
     let (names, done) = listed(&client).await;
     assert!(done.is_ok() && names == ["a", "b", "c"], "{names:?} {done:?}");
-    let asked: Vec<String> = log.lock().unwrap().iter().map(|seen| seen.query.clone()).collect();
-    assert_eq!(asked.len(), 3);
-    assert!(asked.iter().all(|query| query.contains("limit=") && query.contains("labelSelector=a%3Db")));
+    let requested: Vec<String> = log.lock().unwrap().iter().map(|seen| seen.query.clone()).collect();
+    assert_eq!(requested.len(), 3);
+    assert!(requested.iter().all(|query| query.contains("limit=") && query.contains("labelSelector=a%3Db")));
 }
 
 #[tokio::test(start_paused = true)]

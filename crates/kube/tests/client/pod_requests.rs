@@ -112,8 +112,8 @@ async fn an_invalid_name_sends_nothing() {
     let (client, log) = server(|_| written());
     let act = ApiClient::new(client, "host-1");
     for name in ["", "..", "a/b"] {
-        let refusal = act.delete(&PodName::new("shop", name), &uid(), None).await.unwrap_err();
-        assert_eq!(refusal.failure, ApiFailure::Rejected);
+        let rejection = act.delete(&PodName::new("shop", name), &uid(), None).await.unwrap_err();
+        assert_eq!(rejection.failure, ApiFailure::Rejected);
         assert!(act.read_node(&NodeName::new(name)).await.is_err());
     }
     assert_eq!(log.lock().unwrap().len(), 0);
@@ -152,14 +152,14 @@ async fn reads_are_live_and_are_decoded() {
         panic!("the pod can be decoded")
     };
     assert_eq!(
-        (read.pod.version, read.pod.marked, read.pod.standing),
+        (read.pod.version, read.pod.marked, read.pod.life_phase),
         (Some(ResourceVersion(42)), true, PodLifePhase::Live)
     );
     assert_eq!(act.read_pod(&PodName::new("shop", "new")).await, Ok((LiveRead::NotFound, false)));
     assert_eq!(act.read_pod(&PodName::new("shop", "odd")).await, Ok((LiveRead::Undecodable, false)));
-    let refusal = act.read_pod(&PodName::new("shop", "other")).await.unwrap_err();
-    assert_eq!(refusal.failure, ApiFailure::Unavailable, "{refusal}");
-    assert!(refusal.message.contains("something other than an API server"), "{refusal}");
+    let rejection = act.read_pod(&PodName::new("shop", "other")).await.unwrap_err();
+    assert_eq!(rejection.failure, ApiFailure::Unavailable, "{rejection}");
+    assert!(rejection.message.contains("something other than an API server"), "{rejection}");
     for seen in log.lock().unwrap().iter() {
         assert_eq!(seen.query, "timeout=2s", "no resourceVersion: never from the server's cache");
         assert_eq!(seen.body, Value::Null);
@@ -277,18 +277,19 @@ async fn a_condition_of_another_client_is_not_removed() {
     ApiClient::new(client, "host-1").clear_disruption_target(&web(), &uid()).await.unwrap();
     assert_eq!(log.lock().unwrap().len(), 1);
     let (client, log) = server(unmarking(ours(), 0));
-    let refusal = ApiClient::new(client, "host-1")
+    let rejection = ApiClient::new(client, "host-1")
         .clear_disruption_target(&web(), &Uid::new("other"))
         .await
         .unwrap_err();
     assert_eq!(
-        (refusal.failure, log.lock().unwrap().len()),
+        (rejection.failure, log.lock().unwrap().len()),
         (ApiFailure::Conflict, 1),
         "another incarnation"
     );
     let (client, log) = server(unmarking(ours(), usize::MAX));
-    let refusal = ApiClient::new(client, "host-1").clear_disruption_target(&web(), &uid()).await.unwrap_err();
-    assert_eq!((refusal.failure, log.lock().unwrap().len()), (ApiFailure::Conflict, 6), "bounded");
+    let rejection =
+        ApiClient::new(client, "host-1").clear_disruption_target(&web(), &uid()).await.unwrap_err();
+    assert_eq!((rejection.failure, log.lock().unwrap().len()), (ApiFailure::Conflict, 6), "bounded");
 }
 
 #[tokio::test(start_paused = true)]

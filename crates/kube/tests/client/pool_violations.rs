@@ -56,20 +56,21 @@ async fn evicted(
     });
     let (uid, pod, node) = (Uid::new("u4"), PodName::new("shop", "web-0"), NodeName::new("n1"));
     let trespasser = UnauthorizedPod { uid, pod, node };
-    let result = ApiClient::new(client, "").evict_trespasser(&trespasser, &pool(), |_, _, _| is_still).await;
+    let result =
+        ApiClient::new(client, "").evict_unauthorized_pod(&trespasser, &pool(), |_, _, _| is_still).await;
     let seen = std::mem::take(&mut *log.lock().unwrap());
-    (seen, result.map_err(|refusal| refusal.failure))
+    (seen, result.map_err(|rejection| rejection.failure))
 }
 
 #[tokio::test(start_paused = true)]
 async fn everything_is_read_first_and_the_eviction_is_for_the_read_state() {
-    let (asked, result) = evicted(true, |_| None).await;
-    let lines: Vec<String> = asked.iter().map(Seen::line).collect();
+    let (requested, result) = evicted(true, |_| None).await;
+    let lines: Vec<String> = requested.iter().map(Seen::line).collect();
     let gets = [POOL, NODE, NAMESPACE, POD].map(|path| format!("GET {path}"));
     assert_eq!((&lines[..4], &lines[4]), (&gets[..], &format!("POST {EVICTION}")));
     assert_eq!(result, Ok(()));
     assert_eq!(
-        asked[4].body,
+        requested[4].body,
         json!({
             "apiVersion": "policy/v1", "kind": "Eviction",
             "metadata": {"namespace": "shop", "name": "web-0"},
@@ -80,8 +81,8 @@ async fn everything_is_read_first_and_the_eviction_is_for_the_read_state() {
 
 #[tokio::test(start_paused = true)]
 async fn a_changed_object_prevents_the_eviction() {
-    let (asked, result) = evicted(false, |_| None).await;
-    assert_eq!((asked.len(), result), (4, Err(ApiFailure::Conflict)), "it belongs to the pool now");
+    let (requested, result) = evicted(false, |_| None).await;
+    assert_eq!((requested.len(), result), (4, Err(ApiFailure::Conflict)), "it belongs to the pool now");
     for (path, place, value) in [
         (POOL, "/metadata/generation", json!(3)),
         (POOL, "/metadata/uid", json!("another")),
@@ -90,17 +91,17 @@ async fn a_changed_object_prevents_the_eviction() {
         (POD, "/status/phase", json!("Succeeded")),
         (POD, "/metadata/deletionTimestamp", json!("2027-01-15T08:00:00Z")),
     ] {
-        let changed = move |asked: &str| {
-            (asked == path).then(|| {
+        let changed = move |requested: &str| {
+            (requested == path).then(|| {
                 let mut object = object(path);
                 let (parent, name) = place.rsplit_once('/').unwrap();
                 object.pointer_mut(parent).unwrap()[name] = value.clone();
                 Reply::json(200, &object)
             })
         };
-        let (asked, result) = evicted(true, changed).await;
+        let (requested, result) = evicted(true, changed).await;
         assert_eq!(result, Err(ApiFailure::Conflict), "{path} {place}");
-        assert!(asked.iter().all(|one| one.method == "GET"), "{path} {place}: nothing is evicted");
+        assert!(requested.iter().all(|one| one.method == "GET"), "{path} {place}: nothing is evicted");
     }
 }
 
@@ -108,19 +109,21 @@ async fn a_changed_object_prevents_the_eviction() {
 async fn an_undecodable_object_prevents_the_eviction() {
     for path in [POOL, NODE, NAMESPACE, POD] {
         for (code, reason) in [(404, "NotFound"), (500, "InternalError"), (403, "Forbidden")] {
-            let refuses = move |asked: &str| (asked == path).then(|| Reply::status(code, reason, "no"));
-            let (asked, result) = evicted(true, refuses).await;
+            let refuses =
+                move |requested: &str| (requested == path).then(|| Reply::status(code, reason, "no"));
+            let (requested, result) = evicted(true, refuses).await;
             assert!(result.is_err(), "{path} {code}");
-            assert!(asked.iter().all(|one| one.method == "GET"), "{path} {code}: nothing is evicted");
+            assert!(requested.iter().all(|one| one.method == "GET"), "{path} {code}: nothing is evicted");
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_blocking_budget_delays_the_eviction() {
-    let refuses =
-        |asked: &str| (asked == EVICTION).then(|| Reply::status(429, "TooManyRequests", "disruption budget"));
-    let (asked, result) = evicted(true, refuses).await;
+    let refuses = |requested: &str| {
+        (requested == EVICTION).then(|| Reply::status(429, "TooManyRequests", "disruption budget"))
+    };
+    let (requested, result) = evicted(true, refuses).await;
     assert!(matches!(result, Err(ApiFailure::Throttled(_))), "{result:?}");
-    assert_eq!(asked.len(), 5);
+    assert_eq!(requested.len(), 5);
 }

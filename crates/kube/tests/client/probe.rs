@@ -107,16 +107,16 @@ async fn missing_permissions_are_reported_with_the_rule_that_grants_them() {
     );
     let seen = log.lock().unwrap();
     assert_eq!(seen[1].line(), "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews");
-    let asked = &seen[1].body["spec"]["resourceAttributes"];
-    assert_eq!((&asked["resource"], &asked["subresource"]), (&json!("pods"), &json!("status")));
+    let requested = &seen[1].body["spec"]["resourceAttributes"];
+    assert_eq!((&requested["resource"], &requested["subresource"]), (&json!("pods"), &json!("status")));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_review_without_a_response_is_neither_allowed_nor_denied() {
     let (client, _) = server(|_| Reply::status(503, "ServiceUnavailable", "starting"));
-    let refusal =
+    let rejection =
         check_access(&client, &[Permission::everywhere("get", "", "nodes")], None, LIMIT).await.unwrap_err();
-    assert_eq!(refusal.failure, ApiFailure::Unavailable);
+    assert_eq!(rejection.failure, ApiFailure::Unavailable);
     let (client, _) = server(|_| Reply::Answer(201, vec![], "[]".into()));
     let missing =
         check_access(&client, &[Permission::everywhere("get", "", "nodes")], None, LIMIT).await.unwrap();
@@ -226,13 +226,13 @@ async fn https(own: &CertifiedKey<rcgen::KeyPair>) -> (SocketAddr, tokio::task::
         loop {
             let (tcp, _) = listener.accept().await.unwrap();
             let Ok(mut tls) = acceptor.accept(tcp).await else { continue };
-            let mut asked = vec![0; 4096];
-            let read = tls.read(&mut asked).await.unwrap();
+            let mut requested = vec![0; 4096];
+            let read = tls.read(&mut requested).await.unwrap();
             let body = "{\"gitVersion\":\"v1.0.0\"}";
-            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-            tls.write_all(answer.as_bytes()).await.unwrap();
+            let response = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            tls.write_all(response.as_bytes()).await.unwrap();
             tls.shutdown().await.unwrap();
-            return String::from_utf8_lossy(&asked[..read]).into_owned();
+            return String::from_utf8_lossy(&requested[..read]).into_owned();
         }
     });
     (address, serving)
@@ -247,10 +247,13 @@ async fn a_server_with_the_right_certificate_gets_one_request_with_credentials()
         connected.where_from.contains("context \"x\"") && connected.where_from.contains(&address.to_string())
     );
     assert_eq!(probe(&connected.client, LIMIT).await, Ok("v1.0.0".to_owned()));
-    let asked = serving.await.unwrap().to_ascii_lowercase();
-    assert!(asked.starts_with("get /version http/1.1"), "{asked}");
-    assert!(asked.contains("user-agent: taintward/") && asked.contains("authorization: bearer t"), "{asked}");
-    assert!(!asked.contains("accept-encoding"), "no compression is requested: {asked}");
+    let requested = serving.await.unwrap().to_ascii_lowercase();
+    assert!(requested.starts_with("get /version http/1.1"), "{requested}");
+    assert!(
+        requested.contains("user-agent: taintward/") && requested.contains("authorization: bearer t"),
+        "{requested}"
+    );
+    assert!(!requested.contains("accept-encoding"), "no compression is requested: {requested}");
 }
 
 #[tokio::test]
@@ -260,12 +263,12 @@ async fn requests_carry_the_impersonation() {
     let connected = connected("acting", address, &own).await;
     assert!(connected.where_from.contains(", as \"jane\", server"), "{}", connected.where_from);
     assert_eq!(probe(&connected.client, LIMIT).await, Ok("v1.0.0".to_owned()));
-    let asked = serving.await.unwrap().to_ascii_lowercase();
-    let mut said: Vec<_> = asked.lines().filter(|line| line.starts_with("impersonate-")).collect();
-    said.sort_unstable();
+    let requested = serving.await.unwrap().to_ascii_lowercase();
+    let mut message: Vec<_> = requested.lines().filter(|line| line.starts_with("impersonate-")).collect();
+    message.sort_unstable();
     let expected = ["group: ops", "group: shop", "uid: 42", "user: jane"];
-    assert_eq!(said, expected.map(|line| format!("impersonate-{line}")), "{asked}");
-    assert!(asked.contains("authorization: bearer t"), "the credentials stay: {asked}");
+    assert_eq!(message, expected.map(|line| format!("impersonate-{line}")), "{requested}");
+    assert!(requested.contains("authorization: bearer t"), "the credentials stay: {requested}");
 }
 
 #[tokio::test]

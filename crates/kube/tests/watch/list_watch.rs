@@ -2,14 +2,14 @@
 
 mod behaviour;
 mod beside;
+mod failures;
 mod fake;
+mod idle;
 mod interleaved;
 mod leases;
 mod lists;
 mod objects;
 mod outages;
-mod quiet;
 mod relists;
 mod restored;
-mod troubles;
 mod watches;

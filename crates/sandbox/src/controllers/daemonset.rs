@@ -46,16 +46,21 @@ impl Controller for DaemonSetController {
 
 /// Whether a node should get a daemon pod, and whether an existing one may stay (DS-3, DS-4).
 fn belongs(pod: &Value, node: &Value) -> (bool, bool) {
-    let (wish, mut candidate) = (core_types::wish(pod), core_types::candidate(node));
+    let (scheduling_spec, mut candidate) =
+        (core_types::pod_scheduling_spec(pod), core_types::candidate(node));
     let taints = std::mem::take(&mut candidate.taints);
     candidate.unschedulable = false;
     // The scheduler checks the capacity; only the node's properties count here.
-    (candidate.pods_max, candidate.allocatable) = (i64::MAX, wish.load.requested.clone());
-    let fits = taintward_core::scheduling::filter(&wish, &candidate, NumericOperators::Off).is_ok();
+    (candidate.pods_max, candidate.allocatable) = (i64::MAX, scheduling_spec.load.requested.clone());
+    let fits =
+        taintward_core::scheduling::filter(&scheduling_spec, &candidate, NumericOperators::Off).is_ok();
     let borne = |effects: &[TaintEffect]| {
         let mut counted = taints.iter().filter(|taint| effects.contains(&taint.effect));
         counted.all(|taint| {
-            matches!(match_taint(&wish.tolerations, taint, NumericOperators::Off), TaintMatch::Tolerated(_))
+            matches!(
+                match_taint(&scheduling_spec.tolerations, taint, NumericOperators::Off),
+                TaintMatch::Tolerated(_)
+            )
         })
     };
     (

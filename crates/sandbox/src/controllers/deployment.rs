@@ -146,14 +146,14 @@ fn begin(view: &ReconcileContext<'_>, deployment: &Value, owned: &[&Arc<Value>],
         .is_ok()
     {
         if replicas > 0 {
-            told(view, deployment, &format!("Scaled up replica set {own} from 0 to {replicas}"));
+            record_scaling(view, deployment, &format!("Scaled up replica set {own} from 0 to {replicas}"));
         }
         set_revision(view, deployment, revision);
     }
 }
 
-fn told(view: &ReconcileContext<'_>, deployment: &Value, message: &str) {
-    view.tell(
+fn record_scaling(view: &ReconcileContext<'_>, deployment: &Value, message: &str) {
+    view.record(
         deployment,
         &EventFields { by: NAME, kind: "Normal", reason: "ScalingReplicaSet", action: None, message },
     );
@@ -189,7 +189,11 @@ fn scale(view: &ReconcileContext<'_>, deployment: &Value, set: &Value, to: i64) 
     let scaled = view.server.change(&on(sets(), set), NAME, |set| set["spec"]["replicas"] = json!(to));
     if scaled.is_ok() {
         let how = if to > from { "up" } else { "down" };
-        told(view, deployment, &format!("Scaled {how} replica set {} from {from} to {to}", name(set)));
+        record_scaling(
+            view,
+            deployment,
+            &format!("Scaled {how} replica set {} from {from} to {to}", name(set)),
+        );
     }
 }
 
@@ -289,7 +293,7 @@ fn condition(
     reason: &str,
     message: &str,
 ) {
-    let now = view.server.clock().stamp();
+    let now = view.server.clock().time_text();
     let old = object["status"]["conditions"].as_array();
     let old = old.and_then(|all| all.iter().find(|one| one["type"] == kind));
     let same = old

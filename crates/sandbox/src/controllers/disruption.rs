@@ -20,7 +20,7 @@ const GOING: SignedDuration = SignedDuration::from_secs(120);
 
 #[derive(Default)]
 pub(super) struct DisruptionController {
-    looked: bool,
+    checked_at: bool,
 }
 
 /// A pod of a budget, with its name.
@@ -32,11 +32,11 @@ fn budgets() -> ResourceId {
 
 impl Controller for DisruptionController {
     fn step(&mut self, view: &ReconcileContext<'_>) -> Option<Timestamp> {
-        let touched = !self.looked
+        let touched = !self.checked_at
             || [budgets(), pods(), known("apps", "replicasets"), known("apps", "deployments")]
                 .iter()
                 .any(|number| view.changed.any(*number));
-        self.looked = true;
+        self.checked_at = true;
         let mut wake: Option<Timestamp> = None;
         for (_, budget) in view.mirror.all(budgets()) {
             if touched || view.changed.is_empty() {
@@ -87,7 +87,7 @@ fn tend(view: &ReconcileContext<'_>, budget: &Arc<Value>) -> Option<Timestamp> {
             json!({
                 "type": "DisruptionAllowed", "status": words.0, "reason": words.1, "message": "",
                 "observedGeneration": budget["metadata"]["generation"],
-                "lastTransitionTime": view.server.clock().stamp(),
+                "lastTransitionTime": view.server.clock().time_text(),
             }),
         );
     }

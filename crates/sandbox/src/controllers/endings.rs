@@ -28,8 +28,8 @@ pub(super) fn ends_at(pod: &Value) -> Option<Timestamp> {
     }
     let owners = core_types::list(&pod["metadata"]["ownerReferences"]);
     let of_job = owners.into_iter().any(|owner| owner["controller"] == true && owner["kind"] == "Job");
-    let asked = pod["metadata"]["annotations"][RUNS_FOR].as_str().and_then(|text| text.parse().ok());
-    let length = asked.or(of_job.then_some(USUALLY))?;
+    let requested = pod["metadata"]["annotations"][RUNS_FOR].as_str().and_then(|text| text.parse().ok());
+    let length = requested.or(of_job.then_some(USUALLY))?;
     let container = &status["containerStatuses"][0];
     let began = container["state"]["running"]["startedAt"].as_str()?.parse::<Timestamp>().ok()?;
     let ours = container["containerID"].as_str().is_some_and(|id| id.starts_with(OURS));
@@ -42,7 +42,7 @@ impl ReconcileContext<'_> {
         if is_over(pod) {
             return;
         }
-        let now = self.server.clock().stamp();
+        let now = self.server.clock().time_text();
         let _ = self.server.change(&on(pods(), pod).part(Subresource::Status), by, |pod| {
             for condition in pod["status"]["conditions"].as_array_mut().into_iter().flatten() {
                 if condition["type"] == "Ready" || condition["type"] == "ContainersReady" {

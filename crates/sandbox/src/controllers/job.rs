@@ -190,7 +190,7 @@ fn tend(view: &ReconcileContext<'_>, job: &Arc<Value>, book: &mut JobState) -> O
     deadline.filter(|at| *at > view.now)
 }
 
-fn judge(spec: &Value, book: &JobState, active: usize, late: bool, suspended: bool) -> JobOutcome {
+fn judge(spec: &Value, book: &JobState, active: usize, is_late: bool, suspended: bool) -> JobOutcome {
     let parallelism = spec["parallelism"].as_i64().unwrap_or(1);
     let completions = spec["completions"].as_i64();
     if book.given_up {
@@ -199,7 +199,7 @@ fn judge(spec: &Value, book: &JobState, active: usize, late: bool, suspended: bo
     if book.failed > spec["backoffLimit"].as_i64().unwrap_or(6) {
         return JobOutcome::Failed("BackoffLimitExceeded", "Job has reached the specified backoff limit");
     }
-    if late {
+    if is_late {
         return JobOutcome::Failed("DeadlineExceeded", "Job was active longer than specified deadline");
     }
     match completions {
@@ -221,8 +221,8 @@ fn write(
     verdict: &JobOutcome,
     suspended: bool,
 ) {
-    let now = view.server.clock().stamp();
-    let mut say = |kind: &str, is: bool, reason: &str, message: &str| {
+    let now = view.server.clock().time_text();
+    let mut set_condition = |kind: &str, is: bool, reason: &str, message: &str| {
         let value = if is { "True" } else { "False" };
         let mut all: Vec<Value> = core_types::list(&status["conditions"]).cloned().collect();
         if all.iter().any(|one| one["type"] == kind && one["status"] == value) {
@@ -238,23 +238,23 @@ fn write(
     let (reason, message, event) = match verdict {
         JobOutcome::Complete => {
             let (reason, message) = ("CompletionsReached", "Reached expected number of succeeded pods");
-            say("SuccessCriteriaMet", true, reason, message);
-            say("Complete", true, reason, message);
+            set_condition("SuccessCriteriaMet", true, reason, message);
+            set_condition("Complete", true, reason, message);
             status["completionTime"] = json!(now);
             ("Completed", "Job completed", "Normal")
         }
         JobOutcome::Failed(reason, message) => {
-            say("FailureTarget", true, reason, message);
-            say("Failed", true, reason, message);
+            set_condition("FailureTarget", true, reason, message);
+            set_condition("Failed", true, reason, message);
             (*reason, *message, "Warning")
         }
         JobOutcome::Goes(_) => {
             if suspended {
-                say("Suspended", true, "JobSuspended", "Job suspended");
+                set_condition("Suspended", true, "JobSuspended", "Job suspended");
                 status["startTime"] = Value::Null;
             } else {
                 if core_types::list(&job["status"]["conditions"]).any(|one| one["type"] == "Suspended") {
-                    say("Suspended", false, "JobResumed", "Job resumed");
+                    set_condition("Suspended", false, "JobResumed", "Job resumed");
                 }
                 if status["startTime"].is_null() {
                     status["startTime"] = json!(now);
@@ -263,7 +263,7 @@ fn write(
             return;
         }
     };
-    view.tell(job, &EventFields { by: NAME, kind: event, reason, action: None, message });
+    view.record(job, &EventFields { by: NAME, kind: event, reason, action: None, message });
 }
 
 /// Removes empty fields.

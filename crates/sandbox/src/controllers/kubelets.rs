@@ -110,7 +110,7 @@ fn tend(view: &ReconcileContext<'_>, node: &Value, pod: &Value, begun: bool) -> 
         return Some(AGAIN);
     }
     if is_belied(pod) {
-        say_ready(view, pod);
+        set_ready(view, pod);
         return Some(AGAIN);
     }
     if let Some(end) = endings::ends_at(pod) {
@@ -123,8 +123,8 @@ fn tend(view: &ReconcileContext<'_>, node: &Value, pod: &Value, begun: bool) -> 
     if pod["status"]["phase"] != "Pending" {
         return None;
     }
-    if refuses(node, pod) {
-        refuse(view, pod);
+    if rejects(node, pod) {
+        reject(view, pod);
     } else if begun {
         start(view, node, pod);
     } else {
@@ -134,7 +134,7 @@ fn tend(view: &ReconcileContext<'_>, node: &Value, pod: &Value, begun: bool) -> 
 }
 
 /// KU-1: only NoExecute taints count.
-fn refuses(node: &Value, pod: &Value) -> bool {
+fn rejects(node: &Value, pod: &Value) -> bool {
     let tolerations = core_types::tolerations(&pod["spec"]);
     let mut taints =
         core_types::taints(node).into_iter().filter(|taint| taint.effect == TaintEffect::NoExecute);
@@ -143,10 +143,10 @@ fn refuses(node: &Value, pod: &Value) -> bool {
     })
 }
 
-fn refuse(view: &ReconcileContext<'_>, pod: &Value) {
+fn reject(view: &ReconcileContext<'_>, pod: &Value) {
     let message =
         "Pod was rejected: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate";
-    let started = view.server.clock().stamp();
+    let started = view.server.clock().time_text();
     let _ = view.server.change(&on(pods(), pod).part(Subresource::Status), NAME, |pod| {
         pod["status"]["phase"] = json!("Failed");
         pod["status"]["reason"] = json!("TaintToleration");
@@ -156,7 +156,7 @@ fn refuse(view: &ReconcileContext<'_>, pod: &Value) {
 }
 
 fn start(view: &ReconcileContext<'_>, node: &Value, pod: &Value) {
-    let now = view.server.clock().stamp();
+    let now = view.server.clock().time_text();
     let address = node["status"]["addresses"][0]["address"].clone();
     let number = view.server.ids().number();
     let ip = format!("10.244.{}.{}", number % 250, 2 + (number >> 16) % 250);
@@ -194,15 +194,17 @@ fn start(view: &ReconcileContext<'_>, node: &Value, pod: &Value) {
 
 /// Whether a pod runs but was set to not ready because its node was silent (NL-17).
 pub(super) fn is_belied(pod: &Value) -> bool {
-    let says = |kind: &str, status: &str| {
+    let condition_is = |kind: &str, status: &str| {
         core_types::list(&pod["status"]["conditions"])
             .any(|one| one["type"] == kind && one["status"] == status)
     };
-    pod["status"]["phase"] == "Running" && says("Ready", "False") && says("ContainersReady", "True")
+    pod["status"]["phase"] == "Running"
+        && condition_is("Ready", "False")
+        && condition_is("ContainersReady", "True")
 }
 
-fn say_ready(view: &ReconcileContext<'_>, pod: &Value) {
-    let now = view.server.clock().stamp();
+fn set_ready(view: &ReconcileContext<'_>, pod: &Value) {
+    let now = view.server.clock().time_text();
     let _ = view.server.change(&on(pods(), pod).part(Subresource::Status), NAME, |pod| {
         for condition in pod["status"]["conditions"].as_array_mut().into_iter().flatten() {
             if condition["type"] == "Ready" {
@@ -224,7 +226,7 @@ fn stop(view: &ReconcileContext<'_>, pod: &Value) {
 fn renew(view: &ReconcileContext<'_>, node: &Value) {
     let leases = known("coordination.k8s.io", "leases");
     let on = ResourcePath::object(leases, "kube-node-lease", name(node));
-    let now = view.server.clock().micro_stamp();
+    let now = view.server.clock().micro_time();
     let renewed = view.server.change(&on, NAME, |lease| lease["spec"]["renewTime"] = json!(now));
     if renewed.is_err() {
         let lease = json!({
@@ -243,7 +245,7 @@ fn renew(view: &ReconcileContext<'_>, node: &Value) {
 fn post(view: &ReconcileContext<'_>, node: &Value) {
     let pressure = node["metadata"]["annotations"][PRESSURE].as_str().unwrap_or_default();
     let under = |what: &str| pressure.split(',').any(|one| one.trim() == what);
-    let now = view.server.clock().stamp();
+    let now = view.server.clock().time_text();
     let mut after = node.clone();
     if is_old(node, view.now) {
         let conditions = after["status"]["conditions"].as_array_mut();

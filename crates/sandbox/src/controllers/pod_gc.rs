@@ -49,7 +49,7 @@ fn delete_all(view: &ReconcileContext<'_>, node: &str) {
         let condition = json!({
             "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC", "message": message,
             "observedGeneration": value["metadata"]["generation"],
-            "lastProbeTime": null, "lastTransitionTime": view.server.clock().stamp(),
+            "lastProbeTime": null, "lastTransitionTime": view.server.clock().time_text(),
         });
         let _ = view.server.change(&on(pods(), &value).part(Subresource::Status), NAME, |pod| {
             api::set_condition(pod, condition);

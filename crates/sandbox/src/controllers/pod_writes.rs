@@ -15,7 +15,7 @@ impl ReconcileContext<'_> {
         match self.server.create(&on, pod, &WriteOptions::by(by)) {
             Ok(made) => {
                 let message = format!("Created pod: {}", name(&made.object.value()));
-                self.tell(
+                self.record(
                     owner,
                     &EventFields {
                         by,
@@ -29,7 +29,7 @@ impl ReconcileContext<'_> {
             }
             Err(failure) => {
                 let message = format!("Error creating: {}", failure.message);
-                self.tell(
+                self.record(
                     owner,
                     &EventFields {
                         by,
@@ -54,7 +54,7 @@ impl ReconcileContext<'_> {
             .is_ok()
         {
             let message = format!("Deleted pod: {name}");
-            self.tell(
+            self.record(
                 owner,
                 &EventFields {
                     by,

@@ -19,16 +19,21 @@ pub(super) struct EventFields<'a> {
 
 impl ReconcileContext<'_> {
     /// Records an event about an object.
-    pub(super) fn tell(&self, about: &Value, told: &EventFields<'_>) {
+    pub(super) fn record(&self, about: &Value, fields: &EventFields<'_>) {
         let metadata = &about["metadata"];
         let name = metadata["name"].as_str().unwrap_or_default();
         let namespace = metadata["namespace"].as_str().unwrap_or("default");
-        let now = self.server.clock().stamp();
-        let hash =
-            mix(&[name, metadata["uid"].as_str().unwrap_or_default(), told.by, told.reason, told.message]);
+        let now = self.server.clock().time_text();
+        let hash = mix(&[
+            name,
+            metadata["uid"].as_str().unwrap_or_default(),
+            fields.by,
+            fields.reason,
+            fields.message,
+        ]);
         let on = ResourcePath::object(known("", "events"), namespace, &format!("{name}.{hash:016x}"));
-        let exact = self.server.clock().micro_stamp();
-        let again = self.server.change(&on, told.by, |event| match told.action {
+        let exact = self.server.clock().micro_time();
+        let again = self.server.change(&on, fields.by, |event| match fields.action {
             Some(_) => {
                 let count = event["series"]["count"].as_i64().unwrap_or(1) + 1;
                 event["series"] = json!({"count": count, "lastObservedTime": exact});
@@ -49,25 +54,25 @@ impl ReconcileContext<'_> {
                 "namespace": metadata["namespace"], "uid": metadata["uid"],
                 "resourceVersion": metadata["resourceVersion"],
             },
-            "reason": told.reason, "message": told.message, "type": told.kind,
-            "reportingComponent": told.by,
+            "reason": fields.reason, "message": fields.message, "type": fields.kind,
+            "reportingComponent": fields.by,
         });
-        match told.action {
+        match fields.action {
             Some(action) => {
                 event["eventTime"] = json!(exact);
                 event["action"] = json!(action);
-                event["reportingInstance"] = json!(format!("{}-sandbox", told.by));
+                event["reportingInstance"] = json!(format!("{}-sandbox", fields.by));
             }
             None => {
                 event["count"] = json!(1);
                 event["firstTimestamp"] = json!(now);
                 event["lastTimestamp"] = json!(now);
-                event["source"] = json!({"component": told.by});
+                event["source"] = json!({"component": fields.by});
             }
         }
         let on = ResourcePath { name: String::new(), ..on };
         // An event that cannot be written is lost, as on a real cluster.
-        let _ = self.server.create(&on, event, &WriteOptions::by(told.by));
+        let _ = self.server.create(&on, event, &WriteOptions::by(fields.by));
     }
 }
 

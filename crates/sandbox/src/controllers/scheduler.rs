@@ -103,12 +103,12 @@ impl SchedulingRound {
 
     /// Schedules a pod. Returns whether a node was found.
     fn place(&mut self, view: &ReconcileContext<'_>, pod: &Value) -> bool {
-        let wish = core_types::wish(pod);
+        let scheduling_spec = core_types::pod_scheduling_spec(pod);
         let group = self.group(view, pod);
         let next = u32::try_from(self.kinds.len()).unwrap_or(u32::MAX);
-        let kind = *self.kinds.entry(wish.clone()).or_insert(next);
+        let kind = *self.kinds.entry(scheduling_spec.clone()).or_insert(next);
         let tie = view.server.ids().number_of(&format!("{}/{}", super::pods::namespace(pod), name(pod)));
-        match self.placer.choose(PodToPlace { kind, spec: &wish, group, tie }) {
+        match self.placer.choose(PodToPlace { kind, spec: &scheduling_spec, group, tie }) {
             Some(at) => {
                 let node = self.placer.candidates()[at].name.to_string();
                 let binding = json!({"target": {"kind": "Node", "name": node}});
@@ -117,13 +117,13 @@ impl SchedulingRound {
                     .bind(&on(pods(), pod).part(Subresource::Binding), &binding, &How::by(NAME))
                     .is_ok()
                 {
-                    self.placer.put(at, &wish.load);
+                    self.placer.put(at, &scheduling_spec.load);
                     if let Some(group) = group {
                         self.placer.count(group, at, 1);
                     }
                     let (namespace, name) = (super::pods::namespace(pod), name(pod));
                     let message = format!("Successfully assigned {namespace}/{name} to {node}");
-                    view.tell(
+                    view.record(
                         pod,
                         &EventFields {
                             by: NAME,
@@ -137,23 +137,23 @@ impl SchedulingRound {
                 true
             }
             None => {
-                let message = why_none(&wish, &self.placer.why_not(&wish));
+                let message = why_none(&scheduling_spec, &self.placer.why_not(&scheduling_spec));
                 let message = message.trim_end();
-                let told = on(pods(), pod);
+                let regarding = on(pods(), pod);
                 let conditions = core_types::list(&pod["status"]["conditions"]);
                 let same = conditions
                     .filter(|one| one["type"] == "PodScheduled")
                     .any(|one| one["status"] == "False" && one["message"] == message);
                 if !same {
-                    let now = view.server.clock().stamp();
+                    let now = view.server.clock().time_text();
                     let condition = json!({
                         "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
                         "observedGeneration": pod["metadata"]["generation"],
                         "lastProbeTime": Value::Null, "lastTransitionTime": now,
                     });
                     let change = |pod: &mut Value| api::set_condition(pod, condition);
-                    let _ = view.server.change(&told.part(Subresource::Status), NAME, change);
-                    view.tell(
+                    let _ = view.server.change(&regarding.part(Subresource::Status), NAME, change);
+                    view.record(
                         pod,
                         &EventFields {
                             by: NAME,

@@ -133,10 +133,10 @@ async fn what_is_left_out_is_filled_in_and_what_is_missing_is_named() {
     };
     let taint = json!({"key": "a", "value": null});
     let by = WriteOptions::by("test");
-    let refused = pool(json!({"taint": taint, "label": null, "placement": null}));
-    let refused = world.server().create(&pools, refused, &by).unwrap_err();
+    let rejected = pool(json!({"taint": taint, "label": null, "placement": null}));
+    let rejected = world.server().create(&pools, rejected, &by).unwrap_err();
     for field in ["spec.nodes: Required value", "spec.users: Required value"] {
-        assert!(refused.message.contains(field), "{}", refused.message);
+        assert!(rejected.message.contains(field), "{}", rejected.message);
     }
     let whole = json!({
         "taint": taint, "label": null, "placement": null, "nodes": {"names": ["n"]}, "users": {"groups": ["g"]},

@@ -28,24 +28,24 @@ impl SyncedVersion {
         }
         let named = |seen: NamespaceObject| (seen.name, seen.facts);
         let member = |seen: PoolNodeFact| CachedNode { node: seen.node, ready: seen.ready };
-        tell(txn, self.version, ("", "namespaces"), named, |tidings| around.namespaces(tidings));
-        tell(txn, self.version, ("", "nodes"), member, |tidings| around.nodes(tidings));
-        tell(
+        sync(txn, self.version, ("", "namespaces"), named, |update| around.namespaces(update));
+        sync(txn, self.version, ("", "nodes"), member, |update| around.nodes(update));
+        sync(
             txn,
             self.version,
             (GROUP, "dedicatedpools"),
             |seen: PoolFact| seen.pool,
-            |tidings| {
-                around.pools(tidings);
+            |update| {
+                around.pools(update);
             },
         );
-        tell(
+        sync(
             txn,
             self.version,
             (GROUP, "taintwardpolicies"),
             |seen: PolicyObject| seen.policy,
-            |tidings| {
-                around.policies(tidings);
+            |update| {
+                around.policies(update);
             },
         );
         self.version = Some(now);
@@ -53,22 +53,22 @@ impl SyncedVersion {
 }
 
 /// Sends the changes of one resource, or all its objects.
-fn tell<F: WatchedObject, T>(
+fn sync<F: WatchedObject, T>(
     txn: &Transaction<'_>,
     since: Option<u64>,
     (group, plural): (&str, &str),
     of: impl Fn(F) -> T,
-    mut hear: impl FnMut(CacheUpdate<T>),
+    mut apply: impl FnMut(CacheUpdate<T>),
 ) {
     let number = known(group, plural);
     let changes = since.and_then(|since| txn.changes(number, since, CHANGES_MAX));
     let Some(changes) = changes.filter(|changes| changes.len() < CHANGES_MAX) else {
         let all = txn.all(number, None).into_iter();
-        return hear(CacheUpdate::Replace(all.filter_map(|(_, object)| read(&object)).map(of).collect()));
+        return apply(CacheUpdate::Replace(all.filter_map(|(_, object)| read(&object)).map(of).collect()));
     };
     for event in changes {
         let there = if event.change == ChangeKind::Deleted { None } else { read(&event.object) };
-        hear(
+        apply(
             there.map_or_else(
                 || CacheUpdate::Delete((*event.key).into()),
                 |fact| CacheUpdate::Upsert(of(fact)),

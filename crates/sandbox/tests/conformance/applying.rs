@@ -40,7 +40,7 @@ fn an_apply_creates(play: &mut Play) {
 
 fn an_apply_without_manager(play: &mut Play) {
     let path = play.core("configmaps/c");
-    play.patch(&path, APPLY, &map(&json!({}))).refused(422, "Invalid").says("fieldManager");
+    play.patch(&path, APPLY, &map(&json!({}))).rejected(422, "Invalid").says("fieldManager");
 }
 
 fn an_apply_again(play: &mut Play) {
@@ -61,10 +61,10 @@ fn a_conflict(play: &mut Play) {
     let path = play.core("configmaps/c");
     apply(play, &path, "one", &map(&json!({"a": "b", "c": "d"}))).is(201);
     let conflict = apply(play, &path, "two", &map(&json!({"a": "z", "c": "y"})));
-    let conflict = conflict.refused(409, "Conflict").has("/details/causes/0/reason", "FieldManagerConflict");
+    let conflict = conflict.rejected(409, "Conflict").has("/details/causes/0/reason", "FieldManagerConflict");
     conflict.has("/details/causes/0/field", ".data.a").some("/details/causes/1");
     play.arranged(&format!("{path}?fieldManager=three"), MERGE, &json!({"data": {"m": "n"}}));
-    apply(play, &path, "one", &map(&json!({"a": "b", "m": "o"}))).refused(409, "Conflict").says("three");
+    apply(play, &path, "one", &map(&json!({"a": "b", "m": "o"}))).rejected(409, "Conflict").says("three");
 }
 
 fn a_conflict_is_forced(play: &mut Play) {
@@ -134,7 +134,7 @@ fn an_apply_for_a_uid(play: &mut Play) {
 fn a_dry_apply(play: &mut Play) {
     let path = play.core("configmaps/c");
     apply(play, &path, "one&dryRun=All", &map(&json!({"a": "b"}))).is(201);
-    play.get(&path).refused(404, "NotFound");
+    play.get(&path).rejected(404, "NotFound");
 }
 
 fn taints_are_applied(play: &mut Play) {
@@ -142,7 +142,7 @@ fn taints_are_applied(play: &mut Play) {
     let path = format!("/api/v1/nodes/{node}");
     let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node},
         "spec": {"taints": [{"key": "b", "effect": "NoSchedule"}]}});
-    apply(play, &path, "one", &object).refused(409, "Conflict").says(".spec.taints");
+    apply(play, &path, "one", &object).rejected(409, "Conflict").says(".spec.taints");
     let forced = apply(play, &path, "one&force=true", &object).is(200);
     forced.has("/spec/taints", json!([{"key": "b", "effect": "NoSchedule"}]));
 }
@@ -157,7 +157,7 @@ fn containers_are_applied(play: &mut Play) {
     };
     apply(play, &path, "one", &object("i")).is(201);
     apply(play, &path, "one", &object("j")).is(200).has("/spec/containers/0/image", "j");
-    apply(play, &path, "two", &object("k")).refused(409, "Conflict").says("containers[name=\"a\"].image");
+    apply(play, &path, "two", &object("k")).rejected(409, "Conflict").says("containers[name=\"a\"].image");
 }
 
 fn a_status_is_applied(play: &mut Play) {
@@ -174,6 +174,6 @@ fn an_update_takes_over(play: &mut Play) {
     let mut object = apply(play, &path, "one", &map(&json!({"a": "b"}))).is(201).body;
     object["data"]["a"] = "z".into();
     play.put(format!("{path}?fieldManager=two"), &object).is(200);
-    apply(play, &path, "one", &map(&json!({"a": "b"}))).refused(409, "Conflict").says("\"two\"");
+    apply(play, &path, "one", &map(&json!({"a": "b"}))).rejected(409, "Conflict").says("\"two\"");
     apply(play, &path, "one", &map(&json!({}))).is(200).has("/data/a", "z");
 }

@@ -123,7 +123,7 @@ fn invalid_initial_events(play: &mut Play) {
         "resourceVersionMatch=NotOlderThan&resourceVersion=0",
     ] {
         play.get(play.core(&format!("configmaps?watch=true&timeoutSeconds=1&{rest}")))
-            .refused(422, "Invalid");
+            .rejected(422, "Invalid");
     }
     let nonsense = play.core("configmaps?watch=true&timeoutSeconds=1&sendInitialEvents=nonsense");
     play.get(nonsense);
@@ -166,7 +166,7 @@ fn it_ends_in_time(play: &mut Play) {
 }
 
 fn a_time_that_is_none(play: &mut Play) {
-    play.get(play.core("configmaps?watch=true&timeoutSeconds=x")).refused(400, "BadRequest");
+    play.get(play.core("configmaps?watch=true&timeoutSeconds=x")).rejected(400, "BadRequest");
     play.get(play.core("configmaps?watch=true&timeoutSeconds=1&timeout=1s"));
 }
 

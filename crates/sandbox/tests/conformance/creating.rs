@@ -97,8 +97,8 @@ fn generated_names_dry(play: &mut Play) {
 }
 
 fn a_name_is_needed(play: &mut Play) {
-    play.post(play.core("configmaps"), &json!({"metadata": {}})).refused(422, "Invalid");
-    play.post(play.core("pods"), &pod("", &json!({}))).refused(422, "Invalid");
+    play.post(play.core("configmaps"), &json!({"metadata": {}})).rejected(422, "Invalid");
+    play.post(play.core("pods"), &pod("", &json!({}))).rejected(422, "Invalid");
 }
 
 fn a_name_must_be_one(play: &mut Play) {
@@ -106,44 +106,44 @@ fn a_name_must_be_one(play: &mut Play) {
         play.post(play.core("configmaps?dryRun=All"), &config_map(name));
         play.post(play.core("pods?dryRun=All"), &pod(name, &json!({})));
     }
-    play.post(play.core("configmaps"), &config_map("Upper")).refused(422, "Invalid").says("RFC 1123");
+    play.post(play.core("configmaps"), &config_map("Upper")).rejected(422, "Invalid").says("RFC 1123");
     let long = "x".repeat(254);
-    play.post(play.core("configmaps"), &config_map(&long)).refused(422, "Invalid").says("253");
+    play.post(play.core("configmaps"), &config_map(&long)).rejected(422, "Invalid").says("253");
 }
 
 fn creating_an_existing_object(play: &mut Play) {
     let path = play.core("configmaps");
     play.post(&path, &config_map("c")).is(201);
-    play.post(&path, &config_map("c")).refused(409, "AlreadyExists").has("/details/name", "c");
-    play.post(format!("{path}?dryRun=All"), &config_map("c")).refused(409, "AlreadyExists");
+    play.post(&path, &config_map("c")).rejected(409, "AlreadyExists").has("/details/name", "c");
+    play.post(format!("{path}?dryRun=All"), &config_map("c")).rejected(409, "AlreadyExists");
 }
 
 fn a_dry_run_leaves_nothing(play: &mut Play) {
     let pods = play.core("pods");
     let made = play.post(format!("{pods}?dryRun=All"), &pod("web", &json!({}))).is(201);
     made.some("/metadata/uid").lacks("/metadata/resourceVersion");
-    play.get(format!("{pods}/web")).refused(404, "NotFound");
+    play.get(format!("{pods}/web")).rejected(404, "NotFound");
 }
 
 fn a_dry_run_of_something_else(play: &mut Play) {
     for value in ["Some", "", "all", "All&dryRun=All"] {
         play.post(play.core(&format!("configmaps?dryRun={value}")), &config_map("c"));
     }
-    play.post(play.core("configmaps?dryRun=Some"), &config_map("d")).refused(422, "Invalid");
+    play.post(play.core("configmaps?dryRun=Some"), &config_map("d")).rejected(422, "Invalid");
 }
 
 fn another_namespace_than_the_path_says(play: &mut Play) {
     let mut map = config_map("c");
     map["metadata"]["namespace"] = "elsewhere".into();
-    play.post(play.core("configmaps"), &map).refused(400, "BadRequest").says("does not match the namespace");
+    play.post(play.core("configmaps"), &map).rejected(400, "BadRequest").says("does not match the namespace");
     map["metadata"]["namespace"] = play.own.clone().into();
     play.post(play.core("configmaps"), &map).is(201);
-    play.post("/api/v1/configmaps", &map).refused(405, "MethodNotAllowed");
+    play.post("/api/v1/configmaps", &map).rejected(405, "MethodNotAllowed");
 }
 
 fn a_namespace_that_is_not_there(play: &mut Play) {
     let path = format!("/api/v1/namespaces/{}/configmaps", play.named("none"));
-    play.post(path, &config_map("c")).refused(404, "NotFound").has("/details/kind", "namespaces");
+    play.post(path, &config_map("c")).rejected(404, "NotFound").has("/details/kind", "namespaces");
 }
 
 fn strange(name: &str) -> Value {
@@ -155,7 +155,7 @@ fn strange(name: &str) -> Value {
 
 fn unknown_fields_strictly(play: &mut Play) {
     let path = play.core("pods?fieldValidation=Strict");
-    play.post(path, &strange("web")).refused(400, "BadRequest").says("unknown field \"spec.color\"");
+    play.post(path, &strange("web")).rejected(400, "BadRequest").says("unknown field \"spec.color\"");
 }
 
 fn unknown_fields_with_a_warning(play: &mut Play) {
@@ -177,7 +177,7 @@ fn unknown_fields_ignored(play: &mut Play) {
 }
 
 fn an_unknown_way_to_validate_fields(play: &mut Play) {
-    play.post(play.core("pods?fieldValidation=Maybe"), &strange("web")).refused(422, "Invalid");
+    play.post(play.core("pods?fieldValidation=Maybe"), &strange("web")).rejected(422, "Invalid");
 }
 
 fn a_field_of_another_type(play: &mut Play) {
@@ -188,30 +188,30 @@ fn a_field_of_another_type(play: &mut Play) {
         json!({"metadata": {"name": "c"}, "binaryData": {"a": "%"}}),
         json!({"metadata": {"name": "c", "creationTimestamp": "yesterday"}}),
     ] {
-        play.post(play.core("configmaps"), &map).refused(400, "BadRequest");
+        play.post(play.core("configmaps"), &map).rejected(400, "BadRequest");
     }
     let seconds = json!({"terminationGracePeriodSeconds": 1.5});
-    play.post(play.core("pods"), &pod("web", &seconds)).refused(400, "BadRequest");
+    play.post(play.core("pods"), &pod("web", &seconds)).rejected(400, "BadRequest");
 }
 
 fn an_unsupported_content_type(play: &mut Play) {
-    let ask = Ask::new("POST", play.core("configmaps")).body("text/plain", config_map("c").to_string());
-    play.send(ask).refused(415, "UnsupportedMediaType");
+    let request = Ask::new("POST", play.core("configmaps")).body("text/plain", config_map("c").to_string());
+    play.send(request).rejected(415, "UnsupportedMediaType");
 }
 
 fn no_content_type(play: &mut Play) {
     // A real server takes it for JSON; this is a known difference of the sandbox.
-    let ask = Ask::new("POST", play.core("configmaps")).body("", config_map("c").to_string());
-    play.send(ask);
+    let request = Ask::new("POST", play.core("configmaps")).body("", config_map("c").to_string());
+    play.send(request);
 }
 
 fn malformed_json(play: &mut Play) {
     for body in ["{", "[]", "null", "{\"metadata\": {\"name\": \"c\"}} {}", "nonsense"] {
-        let ask = Ask::new("POST", play.core("configmaps?dryRun=All")).body("application/json", body);
-        play.send(ask);
+        let request = Ask::new("POST", play.core("configmaps?dryRun=All")).body("application/json", body);
+        play.send(request);
     }
-    let ask = Ask::new("POST", play.core("configmaps")).body("application/json", "{\"metadata\": ");
-    play.send(ask).refused(400, "BadRequest");
+    let request = Ask::new("POST", play.core("configmaps")).body("application/json", "{\"metadata\": ");
+    play.send(request).rejected(400, "BadRequest");
 }
 
 fn no_body(play: &mut Play) {
@@ -222,23 +222,23 @@ fn no_body(play: &mut Play) {
 fn another_kind(play: &mut Play) {
     let mut map = config_map("c");
     map["kind"] = "Secret".into();
-    play.post(play.core("configmaps"), &map).refused(400, "BadRequest");
+    play.post(play.core("configmaps"), &map).rejected(400, "BadRequest");
     map["kind"] = "Nonsense".into();
-    play.post(play.core("configmaps"), &map).refused(400, "BadRequest");
+    play.post(play.core("configmaps"), &map).rejected(400, "BadRequest");
 }
 
 fn another_version(play: &mut Play) {
     let mut map = config_map("c");
     map["apiVersion"] = "v2".into();
-    play.post(play.core("configmaps"), &map).refused(400, "BadRequest");
+    play.post(play.core("configmaps"), &map).rejected(400, "BadRequest");
     map["apiVersion"] = "apps/v1".into();
-    play.post(play.core("configmaps"), &map).refused(400, "BadRequest");
+    play.post(play.core("configmaps"), &map).rejected(400, "BadRequest");
 }
 
 fn too_large(play: &mut Play) {
     let mut map = config_map("c");
     map["data"]["a"] = "x".repeat(3 * 1024 * 1024).into();
-    play.post(play.core("configmaps"), &map).refused(413, "RequestEntityTooLarge");
+    play.post(play.core("configmaps"), &map).rejected(413, "RequestEntityTooLarge");
 }
 
 fn yaml(play: &mut Play) {
@@ -246,7 +246,7 @@ fn yaml(play: &mut Play) {
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  a: \"1\"\n  b: |\n    x\n    y\n";
     let path = play.core("configmaps");
     play.send(Ask::new("POST", &path).body("application/yaml", body)).is(201).has("/data/b", "x\ny\n");
-    play.send(Ask::new("POST", &path).body("application/yaml", "a: [")).refused(400, "BadRequest");
+    play.send(Ask::new("POST", &path).body("application/yaml", "a: [")).rejected(400, "BadRequest");
 }
 
 /// A field of bytes in protobuf.
@@ -262,8 +262,8 @@ fn protobuf(play: &mut Play) {
     let (kind, path) = ("application/vnd.kubernetes.protobuf", play.core("configmaps"));
     play.send(Ask::new("POST", &path).body(kind, body.clone())).is(201).has("/data/a", "b");
     let again = Ask::new("POST", &path).body(kind, body).accept(kind);
-    play.send(again).refused(409, "AlreadyExists");
-    play.send(Ask::new("POST", &path).body(kind, "k8s")).refused(400, "BadRequest");
+    play.send(again).rejected(409, "AlreadyExists");
+    play.send(Ask::new("POST", &path).body(kind, "k8s")).rejected(400, "BadRequest");
 }
 
 fn what_the_server_sets_is_not_given(play: &mut Play) {
@@ -305,11 +305,12 @@ fn a_manager_is_named(play: &mut Play) {
     let path = play.core("configmaps");
     let manager = "/metadata/managedFields/0/manager";
     play.post(format!("{path}?fieldManager=me"), &config_map("a")).is(201).has(manager, "me");
-    let ask = |name| Ask::new("POST", &path).header("user-agent", "tool/v1 (linux)").json(&config_map(name));
-    play.send(ask("b")).is(201).has(manager, "tool");
+    let request =
+        |name| Ask::new("POST", &path).header("user-agent", "tool/v1 (linux)").json(&config_map(name));
+    play.send(request("b")).is(201).has(manager, "tool");
     let long = "m".repeat(129);
-    play.post(format!("{path}?fieldManager={long}"), &config_map("c")).refused(422, "Invalid");
-    play.post(format!("{path}?fieldManager=a%0Ab"), &config_map("d")).refused(422, "Invalid");
+    play.post(format!("{path}?fieldManager={long}"), &config_map("c")).rejected(422, "Invalid");
+    play.post(format!("{path}?fieldManager=a%0Ab"), &config_map("d")).rejected(422, "Invalid");
 }
 
 fn labels_and_annotations_are_checked(play: &mut Play) {
@@ -325,7 +326,7 @@ fn labels_and_annotations_are_checked(play: &mut Play) {
     ] {
         let mut map = config_map("c");
         map["metadata"][field] = json!({key: value});
-        play.post(play.core("configmaps"), &map).refused(422, "Invalid");
+        play.post(play.core("configmaps"), &map).rejected(422, "Invalid");
     }
 }
 
@@ -337,7 +338,7 @@ fn owners_and_finalizers_are_checked(play: &mut Play) {
         {"apiVersion": "v1", "kind": "Event", "name": "a", "uid": "u", "controller": true},
     ]);
     map["metadata"]["finalizers"] = json!(["example.com/hold", "no domain", "short"]);
-    play.post(play.core("configmaps"), &map).refused(422, "Invalid");
+    play.post(play.core("configmaps"), &map).rejected(422, "Invalid");
 }
 
 fn a_pod_that_can_not_be(play: &mut Play) {

@@ -52,7 +52,7 @@ fn a_map_is_gone_immediately(play: &mut Play) {
         .has("/status", "Success")
         .has("/details/kind", "configmaps")
         .some("/details/uid");
-    play.get(&path).refused(404, "NotFound");
+    play.get(&path).rejected(404, "NotFound");
 }
 
 fn a_node_is_gone_immediately(play: &mut Play) {
@@ -63,15 +63,15 @@ fn a_node_is_gone_immediately(play: &mut Play) {
 fn deleting_a_missing_object(play: &mut Play) {
     let path = map(play, "c", &json!({}));
     play.delete(&path).is(200);
-    play.delete(&path).refused(404, "NotFound");
-    play.delete_with(&path, &json!({"preconditions": {"uid": WRONG_UID}})).refused(404, "NotFound");
+    play.delete(&path).rejected(404, "NotFound");
+    play.delete_with(&path, &json!({"preconditions": {"uid": WRONG_UID}})).rejected(404, "NotFound");
 }
 
 fn for_this_uid(play: &mut Play) {
     let path = map(play, "c", &json!({}));
     let uid = play.get(&path).is(200).uid();
     let wrong = play.delete_with(&path, &json!({"preconditions": {"uid": WRONG_UID}}));
-    wrong.refused(409, "Conflict").says("the UID in the precondition");
+    wrong.rejected(409, "Conflict").says("the UID in the precondition");
     play.delete_with(&path, &json!({"preconditions": {"uid": uid}})).is(200);
 }
 
@@ -80,11 +80,11 @@ fn for_this_version(play: &mut Play) {
     let path = play.core("pods/web");
     play.arranged(&path, MERGE, &json!({"metadata": {"labels": {"x": "y"}}}));
     let old = json!({"preconditions": {"resourceVersion": web["metadata"]["resourceVersion"]}});
-    play.delete_with(&path, &old).refused(409, "Conflict").says("the ResourceVersion in the precondition");
+    play.delete_with(&path, &old).rejected(409, "Conflict").says("the ResourceVersion in the precondition");
     let now = play.get(&path).is(200).version();
     play.delete_with(&path, &json!({"preconditions": {"resourceVersion": now}})).is(200);
     // The deletion has changed it.
-    play.delete_with(&path, &json!({"preconditions": {"resourceVersion": now}})).refused(409, "Conflict");
+    play.delete_with(&path, &json!({"preconditions": {"resourceVersion": now}})).rejected(409, "Conflict");
 }
 
 fn a_bound_pod_without_grace(play: &mut Play) {
@@ -93,7 +93,7 @@ fn a_bound_pod_without_grace(play: &mut Play) {
         .is(200)
         .has("/kind", "Pod")
         .has("/metadata/deletionGracePeriodSeconds", 0);
-    play.get(play.core("pods/web")).refused(404, "NotFound");
+    play.get(play.core("pods/web")).rejected(404, "NotFound");
 }
 
 fn a_bound_pod_terminates(play: &mut Play) {
@@ -111,14 +111,14 @@ fn a_pod_that_is_nowhere_goes_immediately(play: &mut Play) {
     play.pod("web", &json!({"terminationGracePeriodSeconds": 30}));
     let path = play.core("pods/web");
     play.delete(&path).is(200).has("/kind", "Pod").has("/metadata/deletionGracePeriodSeconds", 0);
-    play.get(&path).refused(404, "NotFound");
+    play.get(&path).rejected(404, "NotFound");
 }
 
 fn a_finished_pod_goes_immediately(play: &mut Play) {
     play.pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
     play.arranged(&play.core("pods/web/status"), MERGE, &json!({"status": {"phase": "Succeeded"}}));
     play.delete(play.core("pods/web")).is(200);
-    play.get(play.core("pods/web")).refused(404, "NotFound");
+    play.get(play.core("pods/web")).rejected(404, "NotFound");
 }
 
 fn grace_may_become_shorter(play: &mut Play) {
@@ -129,13 +129,13 @@ fn grace_may_become_shorter(play: &mut Play) {
     play.delete_with(&path, &json!({"gracePeriodSeconds": 25})).is(200).has(seconds, 20);
     play.delete_with(&path, &json!({"gracePeriodSeconds": 10})).is(200).has(seconds, 10);
     play.delete_with(&path, &json!({"gracePeriodSeconds": 0})).is(200).has(seconds, 0);
-    play.get(&path).refused(404, "NotFound");
+    play.get(&path).rejected(404, "NotFound");
 }
 
 fn a_pod_of_zero_grace_by_query(play: &mut Play) {
     play.pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
     play.delete(play.core("pods/web?gracePeriodSeconds=0")).is(200);
-    play.get(play.core("pods/web")).refused(404, "NotFound");
+    play.get(play.core("pods/web")).rejected(404, "NotFound");
 }
 
 fn grace_that_is_none(play: &mut Play) {
@@ -151,7 +151,7 @@ fn a_terminating_pod_is_finished(play: &mut Play) {
     play.delete(&path).is(200);
     let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": web["metadata"]["uid"]}});
     play.delete_with(&path, &options).is(200).has("/kind", "Pod");
-    play.get(&path).refused(404, "NotFound");
+    play.get(&path).rejected(404, "NotFound");
 }
 
 fn a_finalizer_holds(play: &mut Play) {
@@ -161,7 +161,7 @@ fn a_finalizer_holds(play: &mut Play) {
     play.delete(&path).is(200);
     let free = json!({"metadata": {"finalizers": null}});
     play.patch(&path, MERGE, &free).is(200).some("/metadata/deletionTimestamp");
-    play.get(&path).refused(404, "NotFound");
+    play.get(&path).rejected(404, "NotFound");
 }
 
 fn a_finalizer_holds_a_pod(play: &mut Play) {
@@ -173,14 +173,14 @@ fn a_finalizer_holds_a_pod(play: &mut Play) {
     play.delete_with(&path, &json!({"gracePeriodSeconds": 0})).is(200);
     play.get(&path).is(200).has("/metadata/deletionGracePeriodSeconds", 0);
     play.patch(&path, MERGE, &json!({"metadata": {"finalizers": []}})).is(200);
-    play.get(&path).refused(404, "NotFound");
+    play.get(&path).rejected(404, "NotFound");
 }
 
 fn no_new_finalizers_at_the_end(play: &mut Play) {
     let path = map(play, "c", &json!({"finalizers": ["example.com/hold"]}));
     play.delete(&path).is(200);
     let more = json!({"metadata": {"finalizers": ["example.com/hold", "example.com/more"]}});
-    play.patch(&path, MERGE, &more).refused(422, "Invalid").says("no new finalizers can be added");
+    play.patch(&path, MERGE, &more).rejected(422, "Invalid").says("no new finalizers can be added");
     play.patch(&path, MERGE, &json!({"metadata": {"finalizers": []}})).is(200);
 }
 
@@ -208,16 +208,16 @@ fn propagation_background(play: &mut Play) {
 }
 
 fn propagation_that_is_none(play: &mut Play) {
-    propagate(play, "Sideways").refused(422, "Invalid");
+    propagate(play, "Sideways").rejected(422, "Invalid");
     let both = json!({"propagationPolicy": "Orphan", "orphanDependents": true});
-    play.delete_with(play.core("configmaps/c"), &both).refused(422, "Invalid");
+    play.delete_with(play.core("configmaps/c"), &both).rejected(422, "Invalid");
 }
 
 fn a_dry_deletion(play: &mut Play) {
     let path = map(play, "c", &json!({}));
     play.delete(format!("{path}?dryRun=All")).is(200);
     play.delete_with(&path, &json!({"dryRun": ["All"]})).is(200);
-    play.delete_with(&path, &json!({"dryRun": ["Some"]})).refused(422, "Invalid");
+    play.delete_with(&path, &json!({"dryRun": ["Some"]})).rejected(422, "Invalid");
     play.get(&path).is(200).lacks("/metadata/deletionTimestamp");
 }
 
@@ -266,7 +266,7 @@ fn options_that_are_none(play: &mut Play) {
 }
 
 fn a_collection_everywhere(play: &mut Play) {
-    play.delete("/api/v1/configmaps").refused(405, "MethodNotAllowed");
+    play.delete("/api/v1/configmaps").rejected(405, "MethodNotAllowed");
     play.delete(play.core("configmaps/")).is(200);
 }
 
@@ -276,7 +276,7 @@ fn what_terminates_may_still_change(play: &mut Play) {
     play.delete(&path).is(200);
     play.patch(&path, MERGE, &json!({"metadata": {"labels": {"x": "y"}}})).is(200);
     play.patch(play.core("pods/web/status"), MERGE, &json!({"status": {"phase": "Failed"}})).is(200);
-    play.post(play.core("pods"), &super::play::pod("web", &json!({}))).refused(409, "AlreadyExists");
+    play.post(play.core("pods"), &super::play::pod("web", &json!({}))).rejected(409, "AlreadyExists");
     play.patch(&path, MERGE, &json!({"metadata": {"deletionGracePeriodSeconds": 5}}));
     play.patch(&path, MERGE, &json!({"metadata": {"deletionTimestamp": null}}));
 }

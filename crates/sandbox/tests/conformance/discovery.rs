@@ -87,8 +87,8 @@ fn the_paths(play: &mut Play) {
 fn the_older_openapi(play: &mut Play) {
     play.look(&["/swagger", "/info/title"], "/openapi/v2").is(200);
     let packed = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-    let answer = play.get_as("/openapi/v2", packed).is(200);
-    assert!(answer.bytes.starts_with(b"\x0a\x032.0\x12"), "{:?}", answer.bytes.get(..8));
+    let response = play.get_as("/openapi/v2", packed).is(200);
+    assert!(response.bytes.starts_with(b"\x0a\x032.0\x12"), "{:?}", response.bytes.get(..8));
     // It also contains types that only the real server has.
     play.steps.last_mut().unwrap().body = "document".into();
 }

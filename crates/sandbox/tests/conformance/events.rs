@@ -57,7 +57,7 @@ fn what_events_must_have(play: &mut Play) {
     let path = play.core("events");
     let mut event = old(play, "e");
     event["involvedObject"]["namespace"] = "elsewhere".into();
-    play.post(&path, &event).refused(422, "Invalid");
+    play.post(&path, &event).rejected(422, "Invalid");
     let bare = json!({"metadata": {"name": "bare"}, "involvedObject": {"namespace": play.own}});
     play.post(&path, &bare).is(201);
     play.post(&path, &json!({"metadata": {"name": "barer"}}));
@@ -81,7 +81,7 @@ fn what_new_events_must_have(play: &mut Play) {
     ] {
         let mut event = new(play, "e");
         event[field] = value;
-        play.post(&path, &event).refused(422, "Invalid");
+        play.post(&path, &event).rejected(422, "Invalid");
     }
 }
 
@@ -115,7 +115,7 @@ fn events_are_selected_by_their_object(play: &mut Play) {
     ] {
         play.look(&NAMES, format!("{path}?fieldSelector={selector}")).is(200).lists(names);
     }
-    play.get(format!("{path}?fieldSelector=message%3Da")).refused(400, "BadRequest");
+    play.get(format!("{path}?fieldSelector=message%3Da")).rejected(400, "BadRequest");
 }
 
 fn new_events_are_selected(play: &mut Play) {
@@ -156,10 +156,10 @@ fn new_events_are_selected(play: &mut Play) {
         "reportingInstance%3Dhere-1",
         "metadata.uid%3Du",
     ] {
-        play.get(format!("{path}?fieldSelector={selector}")).refused(400, "BadRequest");
+        play.get(format!("{path}?fieldSelector={selector}")).rejected(400, "BadRequest");
     }
     for selector in ["regarding.name%3Dp", "reportingController%3Dhere"] {
-        play.get(format!("{core}?fieldSelector={selector}")).refused(400, "BadRequest");
+        play.get(format!("{core}?fieldSelector={selector}")).rejected(400, "BadRequest");
     }
 }
 
@@ -182,8 +182,8 @@ fn a_series(play: &mut Play) {
     let series =
         |count: i64| json!({"series": {"count": count, "lastObservedTime": "2001-01-01T00:00:09.000000Z"}});
     play.patch(format!("{path}/e"), MERGE, &series(2)).is(200).has("/series/count", 2);
-    play.patch(format!("{path}/e"), MERGE, &series(1)).refused(422, "Invalid");
-    play.patch(format!("{path}/e"), MERGE, &json!({"note": "another"})).refused(422, "Invalid");
+    play.patch(format!("{path}/e"), MERGE, &series(1)).rejected(422, "Invalid");
+    play.patch(format!("{path}/e"), MERGE, &json!({"note": "another"})).rejected(422, "Invalid");
     play.patch(play.core("events/e"), MERGE, &json!({"count": 5})).is(200);
 }
 
@@ -224,11 +224,11 @@ fn a_lease_that_can_not_be(play: &mut Play) {
         play.post(format!("{}?dryRun=All", leases(play)), &json!({"metadata": {"name": "l"}, "spec": spec}));
     }
     let zero = json!({"metadata": {"name": "l"}, "spec": {"leaseDurationSeconds": 0}});
-    play.post(leases(play), &zero).refused(422, "Invalid");
+    play.post(leases(play), &zero).rejected(422, "Invalid");
     for time in ["now", "2001-01-01T00:00:00Z", "2001-01-01T00:00:00.1234567Z", "2001-01-01T00:00:00.1Z"] {
         let spec = json!({"renewTime": time});
         let lease = json!({"metadata": {"name": "l"}, "spec": spec});
-        play.post(leases(play), &lease).refused(400, "BadRequest");
+        play.post(leases(play), &lease).rejected(400, "BadRequest");
     }
 }
 
@@ -238,9 +238,9 @@ fn a_lease_is_renewed(play: &mut Play) {
     lease["spec"]["renewTime"] = "2001-01-01T00:00:00.000001Z".into();
     play.put(format!("{path}/l"), &lease).is(200);
     lease["spec"]["holderIdentity"] = "you".into();
-    play.put(format!("{path}/l"), &lease).refused(409, "Conflict");
+    play.put(format!("{path}/l"), &lease).rejected(409, "Conflict");
     play.patch(format!("{path}/l"), MERGE, &json!({"spec": {"holderIdentity": null}})).is(200);
-    play.get(format!("{path}/l/status")).refused(404, "NotFound");
+    play.get(format!("{path}/l/status")).rejected(404, "NotFound");
 }
 
 fn a_lease_is_applied(play: &mut Play) {

@@ -45,12 +45,12 @@ fn a_binding_of_a_bound_pod(play: &mut Play) {
     for node in ["n1", "n2"] {
         let again = binding("web", json!({"kind": "Node", "name": node}));
         play.post(play.core("pods/web/binding"), &again)
-            .refused(409, "Conflict")
+            .rejected(409, "Conflict")
             .says("already assigned to node");
     }
     play.delete(play.core("pods/web")).is(200);
     let gone = binding("web", json!({"name": "n1"}));
-    play.post(play.core("pods/web/binding"), &gone).refused(404, "NotFound");
+    play.post(play.core("pods/web/binding"), &gone).rejected(404, "NotFound");
 }
 
 fn a_binding_to_nowhere(play: &mut Play) {
@@ -64,14 +64,14 @@ fn a_binding_to_nowhere(play: &mut Play) {
 fn a_binding_by_another_name(play: &mut Play) {
     play.pod("web", &json!({}));
     let other = binding("other", json!({"kind": "Node", "name": "n1"}));
-    play.post(play.core("pods/web/binding"), &other).refused(400, "BadRequest");
+    play.post(play.core("pods/web/binding"), &other).rejected(400, "BadRequest");
 }
 
 fn a_binding_for_a_uid(play: &mut Play) {
     let web = play.pod("web", &json!({}));
     let mut other = binding("web", json!({"kind": "Node", "name": "n1"}));
     other["metadata"]["uid"] = "0c2b1e9c-9a58-4b59-a7d4-0f5f2e4d6a01".into();
-    play.post(play.core("pods/web/binding"), &other).refused(409, "Conflict");
+    play.post(play.core("pods/web/binding"), &other).rejected(409, "Conflict");
     other["metadata"]["uid"] = web["metadata"]["uid"].clone();
     other["metadata"]["annotations"] = json!({"a": "b"});
     play.post(play.core("pods/web/binding"), &other).is(201);
@@ -112,7 +112,7 @@ fn an_eviction(play: &mut Play) {
 }
 
 fn an_eviction_of_a_missing_pod(play: &mut Play) {
-    play.post(play.core("pods/none/eviction"), &eviction("none")).refused(404, "NotFound");
+    play.post(play.core("pods/none/eviction"), &eviction("none")).rejected(404, "NotFound");
 }
 
 fn an_eviction_dry(play: &mut Play) {
@@ -130,9 +130,9 @@ fn an_eviction_dry(play: &mut Play) {
 fn a_budget_says_no(play: &mut Play) {
     running(play, "web");
     budget(play, "b", 0);
-    let refused = play.post(play.core("pods/web/eviction"), &eviction("web"));
-    let refused = refused.refused(429, "TooManyRequests").says("disruption budget");
-    refused.has("/details/causes/0/reason", "DisruptionBudget");
+    let rejected = play.post(play.core("pods/web/eviction"), &eviction("web"));
+    let rejected = rejected.rejected(429, "TooManyRequests").says("disruption budget");
+    rejected.has("/details/causes/0/reason", "DisruptionBudget");
     play.get(play.core("pods/web")).is(200).lacks("/metadata/deletionTimestamp");
 }
 
@@ -144,7 +144,7 @@ fn a_budget_allows_one(play: &mut Play) {
     let path = play.group("policy/v1", "poddisruptionbudgets/b");
     let spent = play.get(path).is(200).has("/status/disruptionsAllowed", 0);
     spent.some("/status/disruptedPods/a");
-    play.post(play.core("pods/b/eviction"), &eviction("b")).refused(429, "TooManyRequests");
+    play.post(play.core("pods/b/eviction"), &eviction("b")).rejected(429, "TooManyRequests");
     // The eviction of a terminating pod needs no budget.
     play.post(play.core("pods/a/eviction"), &eviction("a")).is(201);
 }
@@ -153,8 +153,9 @@ fn a_budget_that_is_behind(play: &mut Play) {
     running(play, "web");
     let path = play.group("policy/v1", "poddisruptionbudgets");
     play.given(&path, &json!({"metadata": {"name": "b"}, "spec": {"maxUnavailable": 1, "selector": {}}}));
-    let refused = play.post(play.core("pods/web/eviction"), &eviction("web")).refused(429, "TooManyRequests");
-    refused.some("/details/retryAfterSeconds");
+    let rejected =
+        play.post(play.core("pods/web/eviction"), &eviction("web")).rejected(429, "TooManyRequests");
+    rejected.some("/details/retryAfterSeconds");
 }
 
 fn two_budgets(play: &mut Play) {
@@ -171,14 +172,14 @@ fn a_finished_pod_needs_no_budget(play: &mut Play) {
     budget(play, "b", 0);
     play.arranged(&play.core("pods/web/status"), MERGE, &json!({"status": {"phase": "Failed"}}));
     play.post(play.core("pods/web/eviction"), &eviction("web")).is(201);
-    play.get(play.core("pods/web")).refused(404, "NotFound");
+    play.get(play.core("pods/web")).rejected(404, "NotFound");
 }
 
 fn an_unscheduled_pod_needs_no_budget(play: &mut Play) {
     play.pod("web", &json!({}));
     budget(play, "b", 0);
     play.post(play.core("pods/web/eviction"), &eviction("web")).is(201);
-    play.get(play.core("pods/web")).refused(404, "NotFound");
+    play.get(play.core("pods/web")).rejected(404, "NotFound");
 }
 
 fn a_pod_that_is_not_ready(play: &mut Play) {
@@ -201,7 +202,7 @@ fn an_eviction_for_a_uid(play: &mut Play) {
     play.post(play.core("pods/web/eviction"), &body).is(409);
     body["deleteOptions"] = json!({"gracePeriodSeconds": 0});
     play.post(play.core("pods/web/eviction"), &body).is(201);
-    play.get(play.core("pods/web")).refused(404, "NotFound");
+    play.get(play.core("pods/web")).rejected(404, "NotFound");
 }
 
 fn an_eviction_by_the_old_version(play: &mut Play) {
@@ -214,7 +215,7 @@ fn an_eviction_by_the_old_version(play: &mut Play) {
 
 fn an_eviction_by_another_name(play: &mut Play) {
     running(play, "web");
-    play.post(play.core("pods/web/eviction"), &eviction("other")).refused(400, "BadRequest");
+    play.post(play.core("pods/web/eviction"), &eviction("other")).rejected(400, "BadRequest");
     play.post(play.core("pods/web/eviction"), &eviction(""));
 }
 
@@ -228,7 +229,7 @@ fn a_budget_is_checked(play: &mut Play) {
         json!({"maxUnavailable": "many"}),
         json!({"unhealthyPodEvictionPolicy": "Perhaps"}),
     ] {
-        play.post(&path, &budget(spec)).refused(422, "Invalid");
+        play.post(&path, &budget(spec)).rejected(422, "Invalid");
     }
     play.post(&path, &budget(json!({"maxUnavailable": "50%", "selector": {"matchLabels": {"a": "b"}}})))
         .is(201);

@@ -56,7 +56,7 @@ fn webhook_configurations(play: &mut Play) {
         assert!(matches!(put.code, 200 | 422), "{}", put.body);
         play.get(format!("{path}/{name}")).is(200);
         play.delete(format!("{path}/{name}")).is(200);
-        play.get(format!("{path}/{name}")).refused(404, "NotFound");
+        play.get(format!("{path}/{name}")).rejected(404, "NotFound");
     }
 }
 
@@ -117,5 +117,5 @@ fn a_definition(play: &mut Play) {
     let path = format!("{DEFINITIONS}/{name}");
     play.look(&places, &path).is(200).has("/spec/names/singular", "thing");
     // The response of a real server depends on the progress of its own controllers.
-    play.ask(&Ask::new("DELETE", &path)).is(200);
+    play.request(&Ask::new("DELETE", &path)).is(200);
 }

@@ -64,7 +64,7 @@ fn labels_select(play: &mut Play) {
 
 fn labels_that_select_badly(play: &mut Play) {
     for selector in ["x%3D%3D%3D1", "x+in+1", "x+in+(", "a+b", ",", "x%3Ea", "-%3D1", "x%3Da+b", "(x)"] {
-        play.get(play.core(&format!("configmaps?labelSelector={selector}"))).refused(400, "BadRequest");
+        play.get(play.core(&format!("configmaps?labelSelector={selector}"))).rejected(400, "BadRequest");
     }
 }
 
@@ -110,9 +110,9 @@ fn unsupported_field_selectors(play: &mut Play) {
         ("pods", "metadata.uid%3D1"),
         ("pods", "%3Da"),
     ] {
-        play.get(play.core(&format!("{path}?fieldSelector={selector}"))).refused(400, "BadRequest");
+        play.get(play.core(&format!("{path}?fieldSelector={selector}"))).rejected(400, "BadRequest");
     }
-    play.get("/api/v1/nodes?fieldSelector=spec.podCIDR%3Da").refused(400, "BadRequest");
+    play.get("/api/v1/nodes?fieldSelector=spec.podCIDR%3Da").rejected(400, "BadRequest");
 }
 
 fn names_select_one(play: &mut Play) {
@@ -181,7 +181,7 @@ fn limits_that_are_none(play: &mut Play) {
 
 fn a_continuation_of_nothing(play: &mut Play) {
     for token in ["nonsense", "%21", "e30", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MCwic3RhcnQiOiJhIn0"] {
-        play.get(play.core(&format!("configmaps?limit=1&continue={token}"))).refused(400, "BadRequest");
+        play.get(play.core(&format!("configmaps?limit=1&continue={token}"))).rejected(400, "BadRequest");
     }
 }
 
@@ -189,12 +189,12 @@ fn a_continuation_too_old(play: &mut Play) {
     let maps = maps(play);
     // {"v":"meta.k8s.io/v1","rv":1,"start":"a\u0000"}
     let token = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhXHUwMDAwIn0";
-    let expired = play.get(format!("{maps}?limit=1&continue={token}")).refused(410, "Expired");
+    let expired = play.get(format!("{maps}?limit=1&continue={token}")).rejected(410, "Expired");
     let more = expired.text("/metadata/continue");
     // A client that accepts an inconsistent list can continue where it stopped.
     play.get(format!("{maps}?limit=1&continue={more}")).is(200).lists(&["b"]);
     let exact = play.get(format!("{maps}?resourceVersion=1&resourceVersionMatch=Exact"));
-    exact.refused(410, "Expired");
+    exact.rejected(410, "Expired");
 }
 
 fn a_continuation_with_a_version(play: &mut Play) {
@@ -235,8 +235,8 @@ fn versions_and_matches(play: &mut Play) {
         play.look(if stale { &["/kind"] } else { &NAMES }, format!("{maps}?{rest}"));
     }
     play.get(format!("{maps}?resourceVersion={version}&resourceVersionMatch=Exact")).is(200);
-    play.get(format!("{maps}?resourceVersion=0&resourceVersionMatch=Exact")).refused(422, "Invalid");
-    play.get(format!("{maps}?resourceVersion=nonsense")).refused(400, "BadRequest");
+    play.get(format!("{maps}?resourceVersion=0&resourceVersionMatch=Exact")).rejected(422, "Invalid");
+    play.get(format!("{maps}?resourceVersion=nonsense")).rejected(400, "BadRequest");
 }
 
 fn matches_without_versions(play: &mut Play) {
@@ -245,14 +245,14 @@ fn matches_without_versions(play: &mut Play) {
     }
     let exact = play.get(play.core("configmaps?resourceVersionMatch=Exact"));
     exact
-        .refused(422, "Invalid")
+        .rejected(422, "Invalid")
         .says("resourceVersionMatch is forbidden unless resourceVersion is provided");
-    play.get(play.core("configmaps?sendInitialEvents=true")).refused(422, "Invalid");
+    play.get(play.core("configmaps?sendInitialEvents=true")).rejected(422, "Invalid");
 }
 
 fn a_version_of_the_future_to_list(play: &mut Play) {
     let list = play.get(play.core("configmaps?resourceVersion=1000000000"));
-    list.refused(504, "Timeout").has("/details/causes/0/reason", "ResourceVersionTooLarge");
+    list.rejected(504, "Timeout").has("/details/causes/0/reason", "ResourceVersionTooLarge");
     let exact = play.get(play.core("configmaps?resourceVersion=1000000000&resourceVersionMatch=Exact"));
     assert!(matches!(exact.code, 504 | 500), "{}", exact.body);
 }

@@ -47,7 +47,7 @@ use tokio::runtime::Builder;
 /// The sandbox's API server alone, without nodes, scheduler or workload controllers, with the admission plugins of
 /// `crates/envtest`'s real server, and a history that begins after version 1. It serves until the process ends.
 fn sandbox() -> Option<Target> {
-    let (tell, told) = mpsc::channel();
+    let (tell, reported) = mpsc::channel();
     thread::spawn(move || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -70,7 +70,7 @@ fn sandbox() -> Option<Target> {
             listening.serve(world.server().clone()).await
         })
     });
-    let (url, token) = told.recv().unwrap();
+    let (url, token) = reported.recv().unwrap();
     Some(Target::open("sandbox", &url, &token))
 }
 

@@ -1,4 +1,4 @@
-//! Compares refusals of invalid pools and policies.
+//! Compares rejections of invalid pools and policies.
 
 use super::cases;
 use super::play::{Answer, Ask, MERGE, Play};
@@ -68,7 +68,7 @@ fn refused_by_schema(play: &mut Play) {
         ("/spec/nodes/selector", json!({"matchExpressions": [{"key": "a", "operator": "Gt"}]})),
         ("/spec/nodes/selector", json!({"matchExpressions": [{}]})),
     ] {
-        with(play, at, value).refused(422, "Invalid");
+        with(play, at, value).rejected(422, "Invalid");
     }
 }
 
@@ -97,7 +97,7 @@ fn refused_by_rules(play: &mut Play) {
             expressions(json!({"key": "a", "operator": "In", "values": ["-", "b"]})),
         ),
     ] {
-        with(play, at, value).refused(422, "Invalid");
+        with(play, at, value).rejected(422, "Invalid");
     }
     // These are all valid.
     for key in ["node-role.kubernetes.io/gpu", "a.node-restriction.kubernetes.io/x", "notkubernetes.io/x"] {
@@ -122,7 +122,7 @@ fn policies_refused(play: &mut Play) {
         json!({"namespaceSelector": {"matchLabels": {"a": "b c"}}}),
     ] {
         let name = play.named("p");
-        play.post(POLICIES, &policy(&name, &spec)).refused(422, "Invalid");
+        play.post(POLICIES, &policy(&name, &spec)).rejected(422, "Invalid");
     }
 }
 
@@ -133,12 +133,12 @@ fn unknown_fields_of_pools(play: &mut Play) {
     object["spec"]["taint"]["kye"] = json!("x");
     object["extra"] = json!(1);
     object["metadata"]["lables"] = json!({});
-    play.post(format!("{POOLS}?fieldValidation=Strict"), &object).refused(400, "BadRequest");
+    play.post(format!("{POOLS}?fieldValidation=Strict"), &object).rejected(400, "BadRequest");
     play.post(format!("{POOLS}?fieldValidation=Warn&dryRun=All"), &object).is(201).lacks("/spec/effects");
     play.post(format!("{POOLS}?fieldValidation=Ignore&dryRun=All"), &object).is(201);
     play.post(POOLS, &object).is(201).lacks("/spec/taint/kye");
     let patch = json!({"spec": {"colour": "red"}});
-    play.patch(format!("{}?fieldValidation=Strict", one(&name)), MERGE, &patch).refused(422, "Invalid");
+    play.patch(format!("{}?fieldValidation=Strict", one(&name)), MERGE, &patch).rejected(422, "Invalid");
     play.patch(one(&name), MERGE, &patch).is(200).has("/metadata/generation", 1);
 }
 

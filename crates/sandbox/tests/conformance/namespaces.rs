@@ -20,7 +20,7 @@ fn a_namespace_is_made(play: &mut Play) {
     made.has("/status/phase", "Active")
         .has("/spec/finalizers", json!(["kubernetes"]))
         .has("/metadata/labels/kubernetes.io~1metadata.name", name.as_str());
-    play.post("/api/v1/namespaces", &json!({"metadata": {"name": name}})).refused(409, "AlreadyExists");
+    play.post("/api/v1/namespaces", &json!({"metadata": {"name": name}})).rejected(409, "AlreadyExists");
     let path = format!("/api/v1/namespaces/{name}");
     play.patch(&path, MERGE, &json!({"metadata": {"labels": {"kubernetes.io/metadata.name": "x"}}})).is(200);
 }
@@ -50,9 +50,9 @@ fn a_namespace_ends(play: &mut Play) {
 fn a_namespace_that_is_ending_takes_nothing(play: &mut Play) {
     let path = hold(play);
     play.keeping(&STEADY).delete(&path).is(200);
-    let refused = play.post(play.core("configmaps"), &json!({"metadata": {"name": "c"}}));
-    let refused = refused.refused(403, "Forbidden").says("because it is being terminated");
-    refused.has("/details/causes/0/reason", "NamespaceTerminating");
+    let rejected = play.post(play.core("configmaps"), &json!({"metadata": {"name": "c"}}));
+    let rejected = rejected.rejected(403, "Forbidden").says("because it is being terminated");
+    rejected.has("/details/causes/0/reason", "NamespaceTerminating");
     play.patch(play.core("pods/web"), MERGE, &json!({"metadata": {"labels": {"x": "y"}}})).is(200);
 }
 
@@ -72,16 +72,16 @@ fn a_namespace_is_finalized(play: &mut Play) {
 
 fn namespaces_that_stay(play: &mut Play) {
     for name in ["default", "kube-system", "kube-public"] {
-        play.delete(format!("/api/v1/namespaces/{name}")).refused(403, "Forbidden");
+        play.delete(format!("/api/v1/namespaces/{name}")).rejected(403, "Forbidden");
     }
 }
 
 fn names_of_namespaces(play: &mut Play) {
     for name in ["a.b", "Upper", "a_b", "-"] {
-        play.post("/api/v1/namespaces", &json!({"metadata": {"name": name}})).refused(422, "Invalid");
+        play.post("/api/v1/namespaces", &json!({"metadata": {"name": name}})).rejected(422, "Invalid");
     }
     let long = "x".repeat(64);
-    play.post("/api/v1/namespaces", &json!({"metadata": {"name": long}})).refused(422, "Invalid");
+    play.post("/api/v1/namespaces", &json!({"metadata": {"name": long}})).rejected(422, "Invalid");
     let name = play.named("n");
     let inside = json!({"metadata": {"name": name, "namespace": "m"}});
     play.post("/api/v1/namespaces", &inside).is(201).lacks("/metadata/namespace");

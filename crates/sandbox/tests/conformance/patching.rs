@@ -57,13 +57,13 @@ fn a_json_patch_that_tests(play: &mut Play) {
         json!([{"op": "test", "path": "/data/a", "value": value},
         {"op": "add", "path": "/data/t", "value": "u"}])
     };
-    play.patch(&map, JSON_PATCH, &test("no")).refused(422, "Invalid");
+    play.patch(&map, JSON_PATCH, &test("no")).rejected(422, "Invalid");
     play.patch(&map, JSON_PATCH, &test("b")).is(200).has("/data/t", "u");
     let absent = |path| {
         json!([{"op": "test", "path": path, "value": null},
         {"op": "add", "path": "/data/v", "value": "w"}])
     };
-    play.patch(&map, JSON_PATCH, &absent("/absent/a")).refused(422, "Invalid");
+    play.patch(&map, JSON_PATCH, &absent("/absent/a")).rejected(422, "Invalid");
     play.patch(&map, JSON_PATCH, &absent("/data/absent")).is(200).has("/data/v", "w");
 }
 
@@ -75,18 +75,18 @@ fn a_json_patch_that_does_not_fit(play: &mut Play) {
         json!({"op": "add", "path": "/metadata/finalizers/-", "value": "a"}),
         json!({"op": "move", "path": "/data/b", "from": "/data/none"}),
     ] {
-        play.patch(&map, JSON_PATCH, &json!([operation])).refused(422, "Invalid");
+        play.patch(&map, JSON_PATCH, &json!([operation])).rejected(422, "Invalid");
     }
 }
 
 fn a_json_patch_that_is_none(play: &mut Play) {
     let map = map(play);
     for patch in [json!({}), json!("a"), json!([1])] {
-        play.patch(&map, JSON_PATCH, &patch).refused(400, "BadRequest");
+        play.patch(&map, JSON_PATCH, &patch).rejected(400, "BadRequest");
     }
     play.patch(&map, JSON_PATCH, &json!([])).is(200);
     let many = vec![json!({"op": "test", "path": "/data/a", "value": "b"}); 10_001];
-    play.patch(&map, JSON_PATCH, &Value::Array(many)).refused(413, "RequestEntityTooLarge");
+    play.patch(&map, JSON_PATCH, &Value::Array(many)).rejected(413, "RequestEntityTooLarge");
 }
 
 fn a_json_patch_moves_and_copies(play: &mut Play) {
@@ -108,13 +108,13 @@ fn a_merge_patch_that_is_none(play: &mut Play) {
     for body in ["[]", "1", "\"a\"", "{", "", "null"] {
         play.send(Ask::new("PATCH", &map).body(MERGE, body));
     }
-    play.send(Ask::new("PATCH", &map).body(MERGE, "{\"data\":")).refused(400, "BadRequest");
-    play.patch(&map, MERGE, &json!({"data": "text"})).refused(422, "Invalid");
+    play.send(Ask::new("PATCH", &map).body(MERGE, "{\"data\":")).rejected(400, "BadRequest");
+    play.patch(&map, MERGE, &json!({"data": "text"})).rejected(422, "Invalid");
 }
 
 fn a_patch_of_a_missing_object(play: &mut Play) {
     for (kind, patch) in [(MERGE, json!({})), (STRATEGIC, json!({})), (JSON_PATCH, json!([]))] {
-        play.patch(play.core("configmaps/none"), kind, &patch).refused(404, "NotFound");
+        play.patch(play.core("configmaps/none"), kind, &patch).rejected(404, "NotFound");
     }
 }
 
@@ -133,8 +133,8 @@ fn a_patch_for_a_version(play: &mut Play) {
     let version = play.get(&map).is(200).version();
     let patch = json!({"metadata": {"resourceVersion": version}, "data": {"a": "1"}});
     play.patch(&map, MERGE, &patch).is(200);
-    play.patch(&map, MERGE, &patch).refused(409, "Conflict").says("the object has been modified");
-    play.patch(&map, STRATEGIC, &patch).refused(409, "Conflict");
+    play.patch(&map, MERGE, &patch).rejected(409, "Conflict").says("the object has been modified");
+    play.patch(&map, STRATEGIC, &patch).rejected(409, "Conflict");
     let replace = json!([{"op": "replace", "path": "/metadata/resourceVersion", "value": version}]);
     play.patch(&map, JSON_PATCH, &replace).is(409);
     play.patch(&map, MERGE, &json!({"metadata": {"resourceVersion": "nonsense"}}));
@@ -144,9 +144,9 @@ fn a_patch_for_a_version(play: &mut Play) {
 fn a_patch_for_a_uid(play: &mut Play) {
     let map = map(play);
     let patch = json!({"metadata": {"uid": "0c2b1e9c-9a58-4b59-a7d4-0f5f2e4d6a01"}});
-    play.patch(&map, MERGE, &patch).refused(422, "Invalid");
+    play.patch(&map, MERGE, &patch).rejected(422, "Invalid");
     play.pod("web", &json!({}));
-    play.patch(play.core("pods/web"), STRATEGIC, &patch).refused(422, "Invalid");
+    play.patch(play.core("pods/web"), STRATEGIC, &patch).rejected(422, "Invalid");
     play.patch(play.core("pods/web/status"), STRATEGIC, &patch);
 }
 
@@ -167,15 +167,15 @@ fn a_patch_of_the_name(play: &mut Play) {
 fn an_unsupported_patch_type(play: &mut Play) {
     let map = map(play);
     for kind in ["application/json", "text/plain", "application/patch", "application/yaml"] {
-        play.send(Ask::new("PATCH", &map).body(kind, "{}")).refused(415, "UnsupportedMediaType");
+        play.send(Ask::new("PATCH", &map).body(kind, "{}")).rejected(415, "UnsupportedMediaType");
     }
-    play.send(Ask::new("PATCH", &map).body("", "{}")).refused(415, "UnsupportedMediaType");
+    play.send(Ask::new("PATCH", &map).body("", "{}")).rejected(415, "UnsupportedMediaType");
 }
 
 fn a_patch_that_makes_it_invalid(play: &mut Play) {
     let map = map(play);
-    play.patch(&map, MERGE, &json!({"metadata": {"labels": {"a b": "c"}}})).refused(422, "Invalid");
-    play.patch(&map, MERGE, &json!({"data": {"a": 1}})).refused(422, "Invalid");
+    play.patch(&map, MERGE, &json!({"metadata": {"labels": {"a b": "c"}}})).rejected(422, "Invalid");
+    play.patch(&map, MERGE, &json!({"data": {"a": 1}})).rejected(422, "Invalid");
 }
 
 fn unknown_fields_in_a_patch(play: &mut Play) {
@@ -217,7 +217,7 @@ fn tolerations_strategically(play: &mut Play) {
     let patch = json!({"spec": {"tolerations": all}});
     play.patch(play.core("pods/web"), STRATEGIC, &patch).is(200).has("/spec/tolerations", json!(all));
     let only = json!({"spec": {"tolerations": [{"key": "b", "operator": "Exists"}]}});
-    play.patch(play.core("pods/web"), STRATEGIC, &only).refused(422, "Invalid");
+    play.patch(play.core("pods/web"), STRATEGIC, &only).rejected(422, "Invalid");
 }
 
 fn containers_strategically(play: &mut Play) {
@@ -227,9 +227,9 @@ fn containers_strategically(play: &mut Play) {
     let by_name = |image: &str| json!({"spec": {"containers": [{"name": "b", "image": image}]}});
     let patched = play.patch(&path, STRATEGIC, &by_name("k")).is(200);
     patched.has("/spec/containers/0/image", "i").has("/spec/containers/1/image", "k");
-    play.patch(&path, MERGE, &by_name("l")).refused(422, "Invalid");
+    play.patch(&path, MERGE, &by_name("l")).rejected(422, "Invalid");
     let unknown = json!({"spec": {"containers": [{"name": "z", "image": "k"}]}});
-    play.patch(&path, STRATEGIC, &unknown).refused(422, "Invalid");
+    play.patch(&path, STRATEGIC, &unknown).rejected(422, "Invalid");
     let nameless = json!({"spec": {"containers": [{"image": "k"}]}});
     play.patch(&path, STRATEGIC, &nameless);
     let order = json!({"spec": {"$setElementOrder/containers": [{"name": "a"}, {"name": "b"}],
@@ -302,13 +302,13 @@ fn a_pod_is_marked(play: &mut Play) {
     let patch = json!({"metadata": {"uid": web["metadata"]["uid"]}, "status": {"conditions": [condition]}});
     play.patch(play.core("pods/web/status"), STRATEGIC, &patch).is(200).some("/status/conditions/0");
     let other = json!({"metadata": {"uid": "0c2b1e9c-9a58-4b59-a7d4-0f5f2e4d6a01"}});
-    let refused = play.patch(play.core("pods/web/status"), STRATEGIC, &other);
-    assert!(matches!(refused.code, 409 | 422), "{}", refused.body);
+    let rejected = play.patch(play.core("pods/web/status"), STRATEGIC, &other);
+    assert!(matches!(rejected.code, 409 | 422), "{}", rejected.body);
 }
 
 fn force_is_for_apply(play: &mut Play) {
     let map = map(play);
-    play.patch(format!("{map}?force=true"), MERGE, &json!({})).refused(422, "Invalid");
+    play.patch(format!("{map}?force=true"), MERGE, &json!({})).rejected(422, "Invalid");
 }
 
 fn managers_of_patches(play: &mut Play) {

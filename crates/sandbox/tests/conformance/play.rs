@@ -1,6 +1,6 @@
 //! Runs the steps of one case against a server and records its responses.
 //!
-//! - Invariant: every wait has a limit (`PATIENCE`); every case has a namespace and a prefix of its own.
+//! - Invariant: every wait has a limit (`STARTUP_TIMEOUT`); every case has a namespace and a prefix of its own.
 
 use super::record::Step;
 use super::target::{Target, Wire};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
 /// A server on a busy machine responds well within this.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The content types of patches.
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
@@ -135,7 +135,7 @@ impl Play {
     /// Makes sure that the watch cache, which serves reads at version 0, is up to date, by a list that requires it.
     #[track_caller]
     pub(crate) fn settle(&self, path: &str) {
-        assert_eq!(self.ask(&Ask::new("GET", path)).code, 200, "{path}");
+        assert_eq!(self.request(&Ask::new("GET", path)).code, 200, "{path}");
     }
 
     pub(crate) fn get(&mut self, path: impl Into<String>) -> Answer {
@@ -172,43 +172,50 @@ impl Play {
     }
 
     /// Sends a request and records the response.
-    pub(crate) fn send(&mut self, ask: Ask) -> Answer {
-        let answer = self.ask(&ask);
-        self.note(ask.method, &ask.path, &answer);
-        answer
+    pub(crate) fn send(&mut self, request: Ask) -> Answer {
+        let response = self.request(&request);
+        self.note(request.method, &request.path, &response);
+        response
     }
 
-    pub(crate) fn note(&mut self, method: &str, path: &str, answer: &Answer) {
+    pub(crate) fn note(&mut self, method: &str, path: &str, response: &Answer) {
         self.steps.push(Step {
             what: format!("{method} {}", path.split('?').next().unwrap_or(path)),
-            code: answer.code,
-            headers: answer.headers.clone(),
-            body: answer.body.clone(),
+            code: response.code,
+            headers: response.headers.clone(),
+            body: response.body.clone(),
             keep: std::mem::take(&mut self.keep),
             compared: true,
         });
     }
 
     /// Arrangements are not compared, but messages may mention the objects.
-    fn arrange(&mut self, ask: &Ask) -> Value {
-        let answer = self.ask(ask);
-        assert!(matches!(answer.code, 200 | 201), "given {}: {} {}", ask.path, answer.code, answer.body);
-        self.note(ask.method, &ask.path, &answer);
+    fn arrange(&mut self, request: &Ask) -> Value {
+        let response = self.request(request);
+        assert!(
+            matches!(response.code, 200 | 201),
+            "given {}: {} {}",
+            request.path,
+            response.code,
+            response.body
+        );
+        self.note(request.method, &request.path, &response);
         self.steps.last_mut().unwrap().compared = false;
-        answer.body
+        response.body
     }
 
     /// Sends a request without recording the response.
-    pub(crate) fn ask(&self, ask: &Ask) -> Answer {
+    pub(crate) fn request(&self, request: &Ask) -> Answer {
         let whole = async {
-            let response = self.wire.send(ask.method, &ask.path, &ask.headers, ask.body.clone()).await;
+            let response =
+                self.wire.send(request.method, &request.path, &request.headers, request.body.clone()).await;
             let (head, body) = response.into_parts();
             Answer::of(&head, body.collect().await.unwrap().to_bytes())
         };
-        let bounded = async { tokio::time::timeout(PATIENCE, whole).await };
-        self.runtime
-            .block_on(bounded)
-            .unwrap_or_else(|_| panic!("{} {}: no answer within {PATIENCE:?}", ask.method, ask.path))
+        let bounded = async { tokio::time::timeout(STARTUP_TIMEOUT, whole).await };
+        self.runtime.block_on(bounded).unwrap_or_else(|_| {
+            panic!("{} {}: no answer within {STARTUP_TIMEOUT:?}", request.method, request.path)
+        })
     }
 }
 
@@ -235,10 +242,10 @@ pub(crate) struct Answer {
 
 impl Answer {
     fn of(head: &http::response::Parts, bytes: Bytes) -> Self {
-        let mut answer = Self::head(head);
-        answer.body = read(answer.kind(), &bytes);
-        answer.bytes = bytes;
-        answer
+        let mut response = Self::head(head);
+        response.body = read(response.kind(), &bytes);
+        response.bytes = bytes;
+        response
     }
 
     /// A response whose body is not read.
@@ -279,7 +286,7 @@ impl Answer {
 
     /// Expects a Status with this code and reason.
     #[track_caller]
-    pub(crate) fn refused(self, code: u16, reason: &str) -> Self {
+    pub(crate) fn rejected(self, code: u16, reason: &str) -> Self {
         assert_eq!(self.code, code, "{}", self.body);
         let status = json!([self.body["kind"], self.body["status"], self.body["reason"], self.body["code"]]);
         let reason = if reason.is_empty() { Value::Null } else { reason.into() };

@@ -56,8 +56,8 @@ fn created(play: &mut Play) {
     let name = play.named("p");
     play.post(POOLS, &whole(&name, &spec())).is(201).has("/spec/placement", "Exclusive");
     play.get(one(&name)).is(200).has("/spec/taint/effects/0", "NoSchedule").has("/metadata/generation", 1);
-    play.post(POOLS, &whole(&name, &spec())).refused(409, "AlreadyExists");
-    play.get(one("nobody")).refused(404, "NotFound");
+    play.post(POOLS, &whole(&name, &spec())).rejected(409, "AlreadyExists");
+    play.get(one("nobody")).rejected(404, "NotFound");
     let generated = json!({
         "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
         "metadata": {"generateName": "conformance-"}, "spec": spec(),
@@ -118,20 +118,20 @@ fn updated(play: &mut Play) {
     let name = play.named("p");
     let mut object = play.post(POOLS, &whole(&name, &spec())).is(201).body;
     let bare = whole(&name, &spec());
-    play.put(one(&name), &bare).refused(422, "Invalid");
+    play.put(one(&name), &bare).rejected(422, "Invalid");
     object["spec"]["placement"] = json!("Allowed");
     object["status"] = json!({"nodes": 3});
     let second = play.put(one(&name), &object).is(200).has("/metadata/generation", 2).lacks("/status");
-    play.put(one(&name), &object).refused(409, "Conflict");
+    play.put(one(&name), &object).rejected(409, "Conflict");
     let same = second.body;
     play.put(one(&name), &same).is(200).has("/metadata/generation", 2);
     let mut wrong = same.clone();
     wrong["spec"]["placement"] = json!("Never");
-    play.put(one(&name), &wrong).refused(422, "Invalid");
+    play.put(one(&name), &wrong).rejected(422, "Invalid");
     let mut less = same.clone();
     less["spec"].as_object_mut().unwrap().remove("placement");
     play.put(one(&name), &less).is(200).has("/spec/placement", "Exclusive");
-    play.put(one("nobody"), &whole("nobody", &spec())).refused(404, "NotFound");
+    play.put(one("nobody"), &whole("nobody", &spec())).rejected(404, "NotFound");
 }
 
 fn status_apart(play: &mut Play) {
@@ -165,11 +165,11 @@ fn status_apart(play: &mut Play) {
         json!({"past": [{"kind": "Taint", "key": "a"}]}),
         json!({"offenders": [{"namespace": "a"}]}),
     ] {
-        play.patch(&status, MERGE, &json!({"status": wrong})).refused(422, "Invalid");
+        play.patch(&status, MERGE, &json!({"status": wrong})).rejected(422, "Invalid");
     }
     let mut untimed = ready.clone();
     untimed["lastTransitionTime"] = json!("yesterday");
-    play.patch(&status, MERGE, &json!({"status": {"conditions": [untimed]}})).refused(422, "Invalid");
+    play.patch(&status, MERGE, &json!({"status": {"conditions": [untimed]}})).rejected(422, "Invalid");
 }
 
 fn patched(play: &mut Play) {
@@ -180,17 +180,17 @@ fn patched(play: &mut Play) {
     play.patch(&path, JSON_PATCH, &json!([{"op": "add", "path": "/spec/users/users/-", "value": "john"}]))
         .is(200);
     play.patch(&path, JSON_PATCH, &json!([{"op": "test", "path": "/spec/placement", "value": "Allowed"}]));
-    play.patch(&path, JSON_PATCH, &json!([{"op": "remove", "path": "/spec/taint"}])).refused(422, "Invalid");
+    play.patch(&path, JSON_PATCH, &json!([{"op": "remove", "path": "/spec/taint"}])).rejected(422, "Invalid");
     play.patch(&path, STRATEGIC, &json!({"spec": {"placement": "Allowed"}}))
-        .refused(415, "UnsupportedMediaType");
+        .rejected(415, "UnsupportedMediaType");
     play.send(Ask::new("PATCH", path.clone()).body("application/json", "{}"))
-        .refused(415, "UnsupportedMediaType");
-    play.patch(&path, MERGE, &json!({"spec": {"placement": 7}})).refused(422, "Invalid");
+        .rejected(415, "UnsupportedMediaType");
+    play.patch(&path, MERGE, &json!({"spec": {"placement": 7}})).rejected(422, "Invalid");
     play.patch(&path, MERGE, &json!({"spec": null}));
     play.patch(&path, MERGE, &json!({"metadata": {"annotations": {"a": "b"}}}))
         .is(200)
         .has("/metadata/generation", 3);
-    play.patch(one("nobody"), MERGE, &json!({})).refused(404, "NotFound");
+    play.patch(one("nobody"), MERGE, &json!({})).rejected(404, "NotFound");
 }
 
 fn applied(play: &mut Play) {
@@ -212,7 +212,7 @@ fn applied(play: &mut Play) {
         "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": name},
         "spec": {"taint": {"key": "other"}, "nodes": {"selector": {"matchLabels": {"a": "b"}}}},
     });
-    play.patch(path(play, "two"), APPLY, &against).refused(409, "Conflict");
+    play.patch(path(play, "two"), APPLY, &against).rejected(409, "Conflict");
     play.patch(path(play, "two") + "&force=true", APPLY, &against).is(200);
     let mut unknown = whole(&name, &spec());
     unknown["spec"]["colour"] = json!("red");
@@ -280,7 +280,7 @@ fn selected(play: &mut Play) {
     play.post(POOLS, &whole(&name, &spec())).is(201);
     play.get(format!("{POOLS}?labelSelector=conformance%3D{name}")).is(200).lists(&[&name]);
     play.get(format!("{POOLS}?fieldSelector=metadata.name%3D{name}")).is(200).lists(&[&name]);
-    play.get(format!("{POOLS}?fieldSelector=spec.placement%3DAllowed")).refused(400, "BadRequest");
+    play.get(format!("{POOLS}?fieldSelector=spec.placement%3DAllowed")).rejected(400, "BadRequest");
 }
 
 fn held_back(play: &mut Play) {
@@ -292,16 +292,16 @@ fn held_back(play: &mut Play) {
     play.get(one(&name)).is(200).has("/metadata/generation", 2);
     play.patch(one(&name), MERGE, &json!({"metadata": {"finalizers": ["taintward.io/pool", "x.y/z"]}}));
     play.patch(one(&name), MERGE, &json!({"metadata": {"finalizers": null}})).is(200);
-    play.get(one(&name)).refused(404, "NotFound");
+    play.get(one(&name)).rejected(404, "NotFound");
 }
 
 fn deleted(play: &mut Play) {
     let name = play.named("p");
     play.post(POOLS, &whole(&name, &spec())).is(201);
     play.delete_with(one(&name), &json!({"preconditions": {"uid": "00000000-0000-4000-8000-000000000000"}}))
-        .refused(409, "Conflict");
+        .rejected(409, "Conflict");
     play.delete(one(&name)).is(200);
-    play.delete(one(&name)).refused(404, "NotFound");
+    play.delete(one(&name)).rejected(404, "NotFound");
     play.post(POOLS, &whole(&name, &spec())).is(201);
     play.delete(format!("{POOLS}?labelSelector=conformance%3D{name}")).is(200);
     play.get(one(&name)).is(404);
@@ -309,7 +309,7 @@ fn deleted(play: &mut Play) {
 
 fn discovery_lists_pools(play: &mut Play) {
     let name = play.named("p");
-    let version = play.ask(&Ask::new("GET", POOLS)).version();
+    let version = play.request(&Ask::new("GET", POOLS)).version();
     let selected = format!("fieldSelector=metadata.name%3D{name}");
     let mut watch =
         play.watch(&format!("{POOLS}?watch=true&resourceVersion={version}&{selected}&timeoutSeconds=20"));

@@ -40,21 +40,21 @@ const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json";
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
 fn reading_a_missing_object(play: &mut Play) {
-    play.get("/api/v1/nodes/none-such").refused(404, "NotFound").has("/details/kind", "nodes");
-    play.get(play.core("pods/none")).refused(404, "NotFound").says("pods \"none\" not found");
+    play.get("/api/v1/nodes/none-such").rejected(404, "NotFound").has("/details/kind", "nodes");
+    play.get(play.core("pods/none")).rejected(404, "NotFound").says("pods \"none\" not found");
     play.get(play.group("apps/v1", "deployments/none"))
-        .refused(404, "NotFound")
+        .rejected(404, "NotFound")
         .has("/details/group", "apps");
-    play.get("/api/v1/namespaces/none-such/pods/none").refused(404, "NotFound").has("/details/kind", "pods");
+    play.get("/api/v1/namespaces/none-such/pods/none").rejected(404, "NotFound").has("/details/kind", "pods");
     play.get("/api/v1/namespaces/none-such/pods").is(200).has("/items", json!([]));
-    play.get(play.core("pods/none/status")).refused(404, "NotFound");
+    play.get(play.core("pods/none/status")).rejected(404, "NotFound");
 }
 
 fn a_resource_that_is_not_there(play: &mut Play) {
-    play.get("/api/v1/things").refused(404, "NotFound").says("could not find the requested resource");
-    play.get(play.core("things/a")).refused(404, "NotFound");
-    play.get(play.core("pods/a/nonsense")).refused(404, "NotFound");
-    play.get("/apis/apps/v1/things").refused(404, "NotFound");
+    play.get("/api/v1/things").rejected(404, "NotFound").says("could not find the requested resource");
+    play.get(play.core("things/a")).rejected(404, "NotFound");
+    play.get(play.core("pods/a/nonsense")).rejected(404, "NotFound");
+    play.get("/apis/apps/v1/things").rejected(404, "NotFound");
 }
 
 fn a_group_that_is_not_there(play: &mut Play) {
@@ -162,7 +162,7 @@ fn a_table_of_everything_else(play: &mut Play) {
 }
 
 fn a_refusal_is_a_status(play: &mut Play) {
-    play.get_as(play.core("pods/none"), TABLE).refused(404, "NotFound");
+    play.get_as(play.core("pods/none"), TABLE).rejected(404, "NotFound");
 }
 
 fn only_metadata(play: &mut Play) {
@@ -227,8 +227,8 @@ fn a_list_in_protobuf(play: &mut Play) {
 }
 
 fn a_refusal_in_protobuf(play: &mut Play) {
-    let refusal = play.get_as(play.core("pods/none"), PROTOBUF).refused(404, "NotFound");
-    assert_eq!(refusal.kind(), "application/vnd.kubernetes.protobuf");
+    let rejection = play.get_as(play.core("pods/none"), PROTOBUF).rejected(404, "NotFound");
+    assert_eq!(rejection.kind(), "application/vnd.kubernetes.protobuf");
 }
 
 fn a_version_to_read_at(play: &mut Play) {
@@ -244,7 +244,7 @@ fn a_version_to_read_at(play: &mut Play) {
 
 fn a_version_of_the_future(play: &mut Play) {
     let path = play.core("configmaps/none?resourceVersion=1000000000");
-    play.get(path).refused(504, "Timeout").says("Too large resource version");
+    play.get(path).rejected(504, "Timeout").says("Too large resource version");
 }
 
 fn a_subresource_is_the_whole_object(play: &mut Play) {
@@ -259,14 +259,16 @@ fn the_log_of_a_pod_that_has_not_begun(play: &mut Play) {
     for query in ["", "?container=main", "?follow=true", "?previous=true&tailLines=3"] {
         assert_eq!(play.get(play.core(&format!("pods/a/log{query}"))).is(204).body, "");
     }
-    play.delete(play.core("pods/a/log")).refused(405, "MethodNotAllowed");
+    play.delete(play.core("pods/a/log")).rejected(405, "MethodNotAllowed");
 }
 
 fn a_log_of_what_is_not_there(play: &mut Play) {
     let containers = json!([{"name": "x", "image": "i"}, {"name": "y", "image": "i"}]);
     play.pod("a", &json!({"containers": containers, "initContainers": [{"name": "before", "image": "i"}]}));
-    play.get(play.core("pods/none/log")).refused(404, "NotFound");
-    play.get(play.core("pods/a/log")).refused(400, "BadRequest").says("choose one of: [before x y]");
-    play.get(play.core("pods/a/log?container=z")).refused(400, "BadRequest").says("z is not valid for pod a");
+    play.get(play.core("pods/none/log")).rejected(404, "NotFound");
+    play.get(play.core("pods/a/log")).rejected(400, "BadRequest").says("choose one of: [before x y]");
+    play.get(play.core("pods/a/log?container=z"))
+        .rejected(400, "BadRequest")
+        .says("z is not valid for pod a");
     play.get(play.core("pods/a/log?container=before")).is(204);
 }

@@ -73,8 +73,8 @@ impl Seen {
         let headers: Vec<String> =
             step.headers.iter().map(|(name, value)| self.text(&format!("{name}: {value}"))).collect();
         let whole = self.value(&step.body, "", false);
-        let refusal = whole["kind"] == "Status" && step.code >= 400;
-        let body = if step.keep.is_empty() || refusal {
+        let rejection = whole["kind"] == "Status" && step.code >= 400;
+        let body = if step.keep.is_empty() || rejection {
             whole
         } else {
             step.keep.iter().map(|place| ((*place).to_owned(), picked(&whole, place))).collect()

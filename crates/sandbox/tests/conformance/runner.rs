@@ -2,7 +2,7 @@
 //!
 //! - The real server runs them twice: records that differ between these runs prove nothing.
 
-use super::play::{PATIENCE, Play};
+use super::play::{Play, STARTUP_TIMEOUT};
 use super::record::{self, comparable, differences};
 use super::target::Target;
 use serde_json::Value;
@@ -46,22 +46,23 @@ impl Round {
     fn without_sentences(&self, cases: &[&str]) -> Self {
         let mut records = self.records.clone();
         for (name, steps) in records.iter_mut().filter(|(name, _)| cases.contains(&name.as_str())) {
-            let refusals =
+            let rejections =
                 steps.iter_mut().map(|step| &mut step["body"]).filter(|body| body["kind"] == "Status");
-            let count = refusals.map(without_sentence).count();
+            let count = rejections.map(without_sentence).count();
             assert!(count > 0, "{name} has no refusal");
         }
         Self { target: self.target, records, failed: self.failed.clone() }
     }
 }
 
-fn without_sentence(refusal: &mut Value) {
-    refusal["message"].take();
-    for cause in refusal.pointer_mut("/details/causes").and_then(Value::as_array_mut).into_iter().flatten() {
+fn without_sentence(rejection: &mut Value) {
+    rejection["message"].take();
+    for cause in rejection.pointer_mut("/details/causes").and_then(Value::as_array_mut).into_iter().flatten()
+    {
         cause["message"].take();
     }
-    if refusal.get("details").is_none_or(|details| *details == serde_json::json!({})) {
-        refusal["details"] = Value::Null;
+    if rejection.get("details").is_none_or(|details| *details == serde_json::json!({})) {
+        rejection["details"] = Value::Null;
     }
 }
 
@@ -162,7 +163,7 @@ async fn served(cluster: &Cluster) {
     for name in ["dedicatedpools", "taintwardpolicies"] {
         let path = format!("/apis/taintward.io/v1alpha1/{name}");
         let what = "the kinds of taintward.io to be served";
-        wait::until(what, PATIENCE, async || Ok(api.get(&path).await.ok())).await.unwrap();
+        wait::until(what, STARTUP_TIMEOUT, async || Ok(api.get(&path).await.ok())).await.unwrap();
     }
 }
 
@@ -234,9 +235,13 @@ fn besides_those_to_come(cases: &[Chosen], failed: Vec<String>) -> Vec<String> {
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .collect();
-    let asked = |name: &&str| cases.iter().any(|case| case.name == *name);
-    let right: Vec<&str> =
-        to_come.iter().copied().filter(asked).filter(|name| !failed.iter().any(|one| one == name)).collect();
+    let requested = |name: &&str| cases.iter().any(|case| case.name == *name);
+    let right: Vec<&str> = to_come
+        .iter()
+        .copied()
+        .filter(requested)
+        .filter(|name| !failed.iter().any(|one| one == name))
+        .collect();
     println!("\n{} cases are not right yet (to_come.txt)", to_come.len() - right.len());
     right.iter().for_each(|name| println!("{name} is right now: remove it from to_come.txt"));
     let others = failed.into_iter().filter(|name| !to_come.contains(&name.as_str()));
@@ -288,8 +293,8 @@ fn place(line: &str) -> Option<String> {
 fn alike(left: &[Value], right: &[Value]) -> Vec<String> {
     let mut found = Vec::new();
     for (index, (one, other)) in left.iter().zip(right).enumerate() {
-        let said = differences(one, other);
-        found.extend(said.iter().map(|line| format!("step {}, {}: {line}", index + 1, one["step"])));
+        let message = differences(one, other);
+        found.extend(message.iter().map(|line| format!("step {}, {}: {line}", index + 1, one["step"])));
     }
     if left.len() != right.len() {
         found.push(format!("{} steps | {} steps", left.len(), right.len()));

@@ -55,25 +55,26 @@ fn a_scale_of_an_old_version(play: &mut Play) {
     read["spec"]["replicas"] = 3.into();
     play.put(&path, &read).is(200);
     read["spec"]["replicas"] = 4.into();
-    play.put(&path, &read).refused(409, "Conflict");
+    play.put(&path, &read).rejected(409, "Conflict");
 }
 
 fn a_scale_below_zero(play: &mut Play) {
     let path = deployment(play);
-    play.put(&path, &scale(&json!({"replicas": -1}))).refused(422, "Invalid");
+    play.put(&path, &scale(&json!({"replicas": -1}))).rejected(422, "Invalid");
     play.put(&path, &json!({"metadata": {"name": "e"}, "spec": {"replicas": 1}})).is(400);
     play.put(&path, &scale(&json!({"replicas": "1"}))).is(400);
 }
 
 fn a_scale_of_a_missing_object(play: &mut Play) {
     let path = play.group("apps/v1", "deployments/none/scale");
-    play.get(&path).refused(404, "NotFound");
-    play.put(&path, &json!({"metadata": {"name": "none"}, "spec": {"replicas": 1}})).refused(404, "NotFound");
+    play.get(&path).rejected(404, "NotFound");
+    play.put(&path, &json!({"metadata": {"name": "none"}, "spec": {"replicas": 1}}))
+        .rejected(404, "NotFound");
 }
 
 fn what_has_no_scale(play: &mut Play) {
-    play.get(play.group("apps/v1", "daemonsets/d/scale")).refused(404, "NotFound");
-    play.get(play.core("pods/p/scale")).refused(404, "NotFound");
+    play.get(play.group("apps/v1", "daemonsets/d/scale")).rejected(404, "NotFound");
+    play.get(play.core("pods/p/scale")).rejected(404, "NotFound");
 }
 
 fn a_scale_is_applied(play: &mut Play) {

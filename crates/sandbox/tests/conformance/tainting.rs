@@ -25,26 +25,26 @@ fn tainted(play: &mut Play, taints: Value) -> super::play::Answer {
 
 fn val_8_keys(play: &mut Play) {
     for key in ["", "a b", "/a", "x/y/z", "-"] {
-        let refused = tainted(play, json!([{"key": key, "effect": "NoExecute"}])).refused(422, "Invalid");
-        refused.some("/details/causes/0");
+        let rejected = tainted(play, json!([{"key": key, "effect": "NoExecute"}])).rejected(422, "Invalid");
+        rejected.some("/details/causes/0");
     }
-    tainted(play, json!([{"key": "k".repeat(64), "effect": "NoExecute"}])).refused(422, "Invalid");
+    tainted(play, json!([{"key": "k".repeat(64), "effect": "NoExecute"}])).rejected(422, "Invalid");
     tainted(play, json!([{"key": "a.b/c", "effect": "NoExecute"}])).is(201);
 }
 
 fn val_8_values(play: &mut Play) {
     for value in ["a b", "-", "é"] {
-        tainted(play, json!([{"key": "k", "value": value, "effect": "NoExecute"}])).refused(422, "Invalid");
+        tainted(play, json!([{"key": "k", "value": value, "effect": "NoExecute"}])).rejected(422, "Invalid");
     }
     tainted(play, json!([{"key": "k", "value": "v".repeat(64), "effect": "NoExecute"}]))
-        .refused(422, "Invalid");
+        .rejected(422, "Invalid");
     tainted(play, json!([{"key": "k", "value": "", "effect": "NoExecute"}])).is(201);
 }
 
 fn val_8_effects(play: &mut Play) {
-    let required = tainted(play, json!([{"key": "k"}])).refused(422, "Invalid");
+    let required = tainted(play, json!([{"key": "k"}])).rejected(422, "Invalid");
     required.has("/details/causes/0/reason", "FieldValueRequired");
-    let unknown = tainted(play, json!([{"key": "k", "effect": "Evict"}])).refused(422, "Invalid");
+    let unknown = tainted(play, json!([{"key": "k", "effect": "Evict"}])).rejected(422, "Invalid");
     unknown.has("/details/causes/0/reason", "FieldValueNotSupported");
     for effect in ["NoSchedule", "PreferNoSchedule", "NoExecute"] {
         tainted(play, json!([{"key": "k", "effect": effect}])).is(201);
@@ -54,7 +54,7 @@ fn val_8_effects(play: &mut Play) {
 fn val_8_unique_by_key_and_effect(play: &mut Play) {
     let twice = json!([{"key": "k", "value": "a", "effect": "NoExecute"},
         {"key": "k", "value": "b", "effect": "NoExecute"}]);
-    tainted(play, twice).refused(422, "Invalid").says("taints must be unique by key and effect pair");
+    tainted(play, twice).rejected(422, "Invalid").says("taints must be unique by key and effect pair");
     let differ = json!([{"key": "k", "effect": "NoExecute"}, {"key": "k", "effect": "NoSchedule"}]);
     tainted(play, differ).is(201);
 }
@@ -63,10 +63,10 @@ fn val_8_on_update_too(play: &mut Play) {
     let node = play.node("n", &json!({}));
     let path = format!("/api/v1/nodes/{node}");
     let taints = json!({"spec": {"taints": [{"key": "a b", "effect": "Evict"}]}});
-    play.patch(&path, MERGE, &taints).refused(422, "Invalid").some("/details/causes/1");
+    play.patch(&path, MERGE, &taints).rejected(422, "Invalid").some("/details/causes/1");
     let mut whole = play.look(&["/kind"], &path).is(200).body;
     whole["spec"] = taints["spec"].clone();
-    play.put(&path, &whole).refused(422, "Invalid");
+    play.put(&path, &whole).rejected(422, "Invalid");
 }
 
 fn val_9_taints_come_and_go(play: &mut Play) {

@@ -30,10 +30,10 @@ fn tolerating(play: &mut Play, toleration: Value) -> super::play::Answer {
 
 fn val_1_a_key_is_a_label_name(play: &mut Play) {
     for key in ["a b", "/a", "a/", "A_b/c", "x/y/z", "-", "é"] {
-        tolerating(play, json!({"key": key, "operator": "Exists"})).refused(422, "Invalid");
+        tolerating(play, json!({"key": key, "operator": "Exists"})).rejected(422, "Invalid");
     }
     let long = "k".repeat(64);
-    tolerating(play, json!({"key": long, "operator": "Exists"})).refused(422, "Invalid");
+    tolerating(play, json!({"key": long, "operator": "Exists"})).rejected(422, "Invalid");
     for key in ["a", "a.b/c_D", "9"] {
         tolerating(play, json!({"key": key, "operator": "Exists"})).is(201);
     }
@@ -42,17 +42,17 @@ fn val_1_a_key_is_a_label_name(play: &mut Play) {
 fn val_1_no_key_wants_exists(play: &mut Play) {
     tolerating(play, json!({"operator": "Exists"})).is(201);
     tolerating(play, json!({"operator": "Equal"}))
-        .refused(422, "Invalid")
+        .rejected(422, "Invalid")
         .says("operator must be Exists when");
-    tolerating(play, json!({})).refused(422, "Invalid");
-    tolerating(play, json!({"value": "v"})).refused(422, "Invalid");
+    tolerating(play, json!({})).rejected(422, "Invalid");
+    tolerating(play, json!({"value": "v"})).rejected(422, "Invalid");
     tolerating(play, json!({"operator": "Exists", "effect": "NoExecute"})).is(201);
 }
 
 fn val_2_seconds_want_no_execute(play: &mut Play) {
     for effect in ["NoSchedule", "PreferNoSchedule", ""] {
         let toleration = json!({"key": "k", "operator": "Exists", "effect": effect, "tolerationSeconds": 5});
-        tolerating(play, toleration).refused(422, "Invalid").says("effect must be 'NoExecute' when");
+        tolerating(play, toleration).rejected(422, "Invalid").says("effect must be 'NoExecute' when");
     }
 }
 
@@ -73,7 +73,7 @@ fn val_3_values_and_operators(play: &mut Play) {
         json!({"key": "k", "operator": "exists"}),
         json!({"key": "k", "operator": "In", "value": "v"}),
     ] {
-        tolerating(play, toleration).refused(422, "Invalid");
+        tolerating(play, toleration).rejected(422, "Invalid");
     }
     tolerating(play, json!({"key": "k", "operator": "Equal"})).is(201);
     tolerating(play, json!({"key": "k", "value": "v"})).is(201).lacks("/spec/tolerations/0/operator");
@@ -81,8 +81,8 @@ fn val_3_values_and_operators(play: &mut Play) {
 
 fn val_4_numbers_are_compared_behind_a_gate(play: &mut Play) {
     for (operator, value) in [("Lt", "5"), ("Gt", "5"), ("Lt", "x"), ("Gt", "")] {
-        let refused = tolerating(play, json!({"key": "k", "operator": operator, "value": value}));
-        refused.refused(422, "Invalid");
+        let rejected = tolerating(play, json!({"key": "k", "operator": operator, "value": value}));
+        rejected.rejected(422, "Invalid");
     }
 }
 
@@ -90,7 +90,7 @@ fn val_5_effects(play: &mut Play) {
     for effect in ["Evict", "noexecute", "NoExecute "] {
         let toleration = json!({"key": "k", "operator": "Exists", "effect": effect});
         tolerating(play, toleration)
-            .refused(422, "Invalid")
+            .rejected(422, "Invalid")
             .has("/details/causes/0/reason", "FieldValueNotSupported");
     }
 }
@@ -122,11 +122,11 @@ fn val_6_tolerations_may_be_added(play: &mut Play) {
 
 fn val_6_tolerations_stay(play: &mut Play) {
     let all = bearing(play);
-    change(play, &all[1..]).refused(422, "Invalid").says("existing toleration can not be modified");
+    change(play, &all[1..]).rejected(422, "Invalid").says("existing toleration can not be modified");
     let mut other = all.clone();
     other[0]["effect"] = "NoSchedule".into();
-    change(play, &other).refused(422, "Invalid");
-    change(play, &[]).refused(422, "Invalid");
+    change(play, &other).rejected(422, "Invalid");
+    change(play, &[]).rejected(422, "Invalid");
 }
 
 fn val_6_seconds_may_change(play: &mut Play) {
@@ -141,7 +141,7 @@ fn val_6_what_is_added_is_checked(play: &mut Play) {
     bearing(play);
     let add = |value: Value| json!([{"op": "add", "path": "/spec/tolerations/-", "value": value}]);
     let path = play.core("pods/web");
-    play.patch(&path, JSON_PATCH, &add(json!({"key": "a b"}))).refused(422, "Invalid");
+    play.patch(&path, JSON_PATCH, &add(json!({"key": "a b"}))).rejected(422, "Invalid");
     play.patch(&path, JSON_PATCH, &add(json!({"operator": "Exists"}))).is(200);
 }
 
@@ -175,6 +175,6 @@ fn templates_are_checked_too(play: &mut Play) {
     let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": spec});
     let deployment = json!({"metadata": {"name": "d"},
         "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}});
-    play.post(play.group("apps/v1", "deployments"), &deployment).refused(422, "Invalid");
-    play.post(play.group("apps/v1", "daemonsets"), &deployment).refused(422, "Invalid");
+    play.post(play.group("apps/v1", "deployments"), &deployment).rejected(422, "Invalid");
+    play.post(play.group("apps/v1", "daemonsets"), &deployment).rejected(422, "Invalid");
 }

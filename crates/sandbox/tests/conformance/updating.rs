@@ -50,9 +50,9 @@ fn an_update_of_an_old_version(play: &mut Play) {
     map["data"] = json!({"a": "b"});
     play.put(format!("{path}/c"), &map).is(200);
     map["data"] = json!({"a": "c"});
-    play.put(format!("{path}/c"), &map).refused(409, "Conflict").says("the object has been modified");
+    play.put(format!("{path}/c"), &map).rejected(409, "Conflict").says("the object has been modified");
     map["metadata"]["resourceVersion"] = "1000000000".into();
-    play.put(format!("{path}/c"), &map).refused(409, "Conflict");
+    play.put(format!("{path}/c"), &map).rejected(409, "Conflict");
     map["metadata"]["resourceVersion"] = "nonsense".into();
     play.put(format!("{path}/c"), &map);
 }
@@ -64,16 +64,16 @@ fn an_update_without_version(play: &mut Play) {
     play.put(format!("{path}/c"), &map).is(200).has("/data/a", "b");
     let leases = play.group("coordination.k8s.io/v1", "leases");
     play.given(&leases, &json!({"metadata": {"name": "l"}}));
-    play.put(format!("{leases}/l"), &json!({"metadata": {"name": "l"}})).refused(422, "Invalid");
+    play.put(format!("{leases}/l"), &json!({"metadata": {"name": "l"}})).rejected(422, "Invalid");
     let node = play.node("n", &json!({}));
     play.put(format!("/api/v1/nodes/{node}"), &json!({"metadata": {"name": node}})).is(200);
 }
 
 fn an_update_of_a_missing_object(play: &mut Play) {
-    play.put(play.core("configmaps/c"), &json!({"metadata": {"name": "c"}})).refused(404, "NotFound");
-    play.put(play.core("pods/p"), &pod("p", &json!({}))).refused(404, "NotFound");
+    play.put(play.core("configmaps/c"), &json!({"metadata": {"name": "c"}})).rejected(404, "NotFound");
+    play.put(play.core("pods/p"), &pod("p", &json!({}))).rejected(404, "NotFound");
     let map = json!({"metadata": {"name": "c", "resourceVersion": "12"}});
-    play.put(play.core("configmaps/c"), &map).refused(404, "NotFound");
+    play.put(play.core("configmaps/c"), &map).rejected(404, "NotFound");
 }
 
 fn an_update_creates_a_lease(play: &mut Play) {
@@ -86,17 +86,17 @@ fn an_update_creates_a_lease(play: &mut Play) {
 fn another_name_than_the_path_says(play: &mut Play) {
     let path = play.core("configmaps");
     play.given(&path, &json!({"metadata": {"name": "c"}}));
-    play.put(format!("{path}/c"), &json!({"metadata": {"name": "d"}})).refused(400, "BadRequest");
+    play.put(format!("{path}/c"), &json!({"metadata": {"name": "d"}})).rejected(400, "BadRequest");
     let elsewhere = json!({"metadata": {"name": "c", "namespace": "elsewhere"}});
-    play.put(format!("{path}/c"), &elsewhere).refused(400, "BadRequest");
-    play.put(format!("{path}/c"), &json!({"metadata": {}})).refused(400, "BadRequest");
+    play.put(format!("{path}/c"), &elsewhere).rejected(400, "BadRequest");
+    play.put(format!("{path}/c"), &json!({"metadata": {}})).rejected(400, "BadRequest");
 }
 
 fn another_uid(play: &mut Play) {
     let path = play.core("configmaps");
     play.given(&path, &json!({"metadata": {"name": "c"}}));
     let map = json!({"metadata": {"name": "c", "uid": "0c2b1e9c-9a58-4b59-a7d4-0f5f2e4d6a01"}});
-    play.put(format!("{path}/c"), &map).refused(409, "Conflict").says("UID");
+    play.put(format!("{path}/c"), &map).rejected(409, "Conflict").says("UID");
 }
 
 fn a_dry_update(play: &mut Play) {
@@ -111,14 +111,14 @@ fn a_dry_update(play: &mut Play) {
 fn a_pods_spec_stays(play: &mut Play) {
     let mut web = play.pod("web", &json!({"nodeName": "n1"}));
     web["spec"]["nodeName"] = "n2".into();
-    play.put(play.core("pods/web"), &web).refused(422, "Invalid").says("pod updates may not change fields");
+    play.put(play.core("pods/web"), &web).rejected(422, "Invalid").says("pod updates may not change fields");
 }
 
 fn a_pods_image_may_change(play: &mut Play) {
     let mut web = play.pod("web", &json!({"nodeName": "n1"}));
     web["spec"]["containers"][0]["image"] = "registry.invalid/other".into();
     web["spec"]["terminationGracePeriodSeconds"] = 5.into();
-    play.put(play.core("pods/web"), &web).refused(422, "Invalid");
+    play.put(play.core("pods/web"), &web).rejected(422, "Invalid");
     web["spec"]["terminationGracePeriodSeconds"] = 0.into();
     play.put(play.core("pods/web"), &web).is(200).has("/metadata/generation", 2);
 }
@@ -130,10 +130,12 @@ fn a_deployments_selector_stays(play: &mut Play) {
         "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}});
     play.post(&path, &deployment).is(201).has("/spec/replicas", 1).has("/spec/revisionHistoryLimit", 10);
     deployment["spec"]["selector"]["matchLabels"] = json!({"c": "d"});
-    play.put(format!("{path}/d"), &deployment).refused(422, "Invalid").says("field is immutable");
+    play.put(format!("{path}/d"), &deployment).rejected(422, "Invalid").says("field is immutable");
     deployment["metadata"]["name"] = "e".into();
     deployment["spec"]["selector"]["matchLabels"] = json!({"e": "f"});
-    play.post(&path, &deployment).refused(422, "Invalid").says("`selector` does not match template `labels`");
+    play.post(&path, &deployment)
+        .rejected(422, "Invalid")
+        .says("`selector` does not match template `labels`");
 }
 
 fn a_status_leaves_the_spec_alone(play: &mut Play) {
@@ -165,14 +167,14 @@ fn a_nodes_status(play: &mut Play) {
     let updated = play.put(&path, &spec);
     updated.is(200).has("/status/allocatable/cpu", "4").has("/spec/unschedulable", true);
     play.put(&path, &json!({"metadata": {"name": node}, "spec": {"podCIDR": "10.2.0.0/24"}}))
-        .refused(422, "Invalid");
+        .rejected(422, "Invalid");
 }
 
 fn a_status_of_an_old_version(play: &mut Play) {
     let mut web = play.pod("web", &json!({}));
     play.arranged(&play.core("pods/web"), MERGE, &json!({"metadata": {"labels": {"x": "y"}}}));
     web["status"]["phase"] = "Running".into();
-    play.put(play.core("pods/web/status"), &web).refused(409, "Conflict");
+    play.put(play.core("pods/web/status"), &web).rejected(409, "Conflict");
 }
 
 fn metadata_by_the_status(play: &mut Play) {
@@ -188,7 +190,7 @@ fn unknown_fields_in_an_update(play: &mut Play) {
     let path = play.core("configmaps");
     play.given(&path, &json!({"metadata": {"name": "c"}}));
     let map = json!({"metadata": {"name": "c"}, "colour": "red", "data": {"a": "b"}});
-    play.put(format!("{path}/c?fieldValidation=Strict"), &map).refused(400, "BadRequest");
+    play.put(format!("{path}/c?fieldValidation=Strict"), &map).rejected(400, "BadRequest");
     let warned = play.put(format!("{path}/c"), &map).is(200);
     assert!(warned.header("warning").is_some());
 }
@@ -213,8 +215,8 @@ fn an_update_that_is_not_read(play: &mut Play) {
     let path = play.core("configmaps");
     play.given(&path, &json!({"metadata": {"name": "c"}}));
     let put = |kind: &str, body: &str| Ask::new("PUT", format!("{path}/c")).body(kind, body);
-    play.send(put("application/merge-patch+json", "{}")).refused(415, "UnsupportedMediaType");
-    play.send(put("application/json", "{")).refused(400, "BadRequest");
+    play.send(put("application/merge-patch+json", "{}")).rejected(415, "UnsupportedMediaType");
+    play.send(put("application/json", "{")).rejected(400, "BadRequest");
     play.send(put("application/json", "")).is(400);
 }
 

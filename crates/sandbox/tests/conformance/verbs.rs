@@ -21,33 +21,33 @@ cases![
 
 fn health(play: &mut Play) {
     for path in ["/healthz", "/livez", "/readyz", "/livez/ping", "/readyz/ping", "/healthz/ping"] {
-        let answer = play.get(path).is(200);
-        assert_eq!(answer.body, "ok", "{path}");
+        let response = play.get(path).is(200);
+        assert_eq!(response.body, "ok", "{path}");
     }
     play.get("/readyz/none-such").is(404);
 }
 
 fn health_in_verbose_form(play: &mut Play) {
-    let told = play.look(&["/none"], "/readyz?verbose").is(200);
-    let text = told.body.as_str().unwrap();
+    let reported = play.look(&["/none"], "/readyz?verbose").is(200);
+    let text = reported.body.as_str().unwrap();
     assert!(text.starts_with("[+]ping ok\n") && text.ends_with("readyz check passed\n"), "{text}");
 }
 
 fn verbs_a_resource_has_not(play: &mut Play) {
     let paths = [play.core("configmaps/c"), play.core("pods/p/status")];
     for path in &paths {
-        play.post(path, &json!({})).refused(405, "MethodNotAllowed");
+        play.post(path, &json!({})).rejected(405, "MethodNotAllowed");
     }
-    play.put(play.core("configmaps"), &json!({})).refused(405, "MethodNotAllowed");
-    play.patch(play.core("configmaps"), super::play::MERGE, &json!({})).refused(405, "MethodNotAllowed");
-    play.delete(play.core("pods/p/status")).refused(405, "MethodNotAllowed");
-    play.get(play.core("pods/p/binding")).refused(405, "MethodNotAllowed");
-    play.get(play.core("pods/p/eviction")).refused(405, "MethodNotAllowed");
-    play.get(play.core("bindings")).refused(405, "MethodNotAllowed");
-    play.delete("/api/v1/namespaces").refused(405, "MethodNotAllowed");
-    play.post("/api/v1/pods", &json!({})).refused(405, "MethodNotAllowed");
-    play.delete("/api/v1/pods").refused(405, "MethodNotAllowed");
-    play.get("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").refused(405, "MethodNotAllowed");
+    play.put(play.core("configmaps"), &json!({})).rejected(405, "MethodNotAllowed");
+    play.patch(play.core("configmaps"), super::play::MERGE, &json!({})).rejected(405, "MethodNotAllowed");
+    play.delete(play.core("pods/p/status")).rejected(405, "MethodNotAllowed");
+    play.get(play.core("pods/p/binding")).rejected(405, "MethodNotAllowed");
+    play.get(play.core("pods/p/eviction")).rejected(405, "MethodNotAllowed");
+    play.get(play.core("bindings")).rejected(405, "MethodNotAllowed");
+    play.delete("/api/v1/namespaces").rejected(405, "MethodNotAllowed");
+    play.post("/api/v1/pods", &json!({})).rejected(405, "MethodNotAllowed");
+    play.delete("/api/v1/pods").rejected(405, "MethodNotAllowed");
+    play.get("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").rejected(405, "MethodNotAllowed");
 }
 
 fn unsupported_verbs(play: &mut Play) {
@@ -73,7 +73,7 @@ fn options(play: &mut Play) {
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 fn may_i(play: &mut Play) {
-    let ask = |attributes: Value| json!({"spec": {"resourceAttributes": attributes}});
+    let request = |attributes: Value| json!({"spec": {"resourceAttributes": attributes}});
     let path = REVIEWS;
     for attributes in [
         json!({"verb": "delete", "resource": "pods", "namespace": "default"}),
@@ -81,14 +81,14 @@ fn may_i(play: &mut Play) {
         json!({"verb": "*", "group": "*", "resource": "*"}),
     ] {
         let review = play.keeping(&["/kind", "/apiVersion", "/metadata/name", "/spec", "/status/allowed"]);
-        review.post(path, &ask(attributes)).is(201).has("/status/allowed", true);
+        review.post(path, &request(attributes)).is(201).has("/status/allowed", true);
     }
     // Clients before 1.33 send empty fields explicitly.
     for metadata in [json!({"creationTimestamp": null}), json!({"name": "", "labels": {}})] {
-        let mut review = ask(json!({"verb": "delete", "resource": "pods"}));
+        let mut review = request(json!({"verb": "delete", "resource": "pods"}));
         review["metadata"] = metadata;
-        let answer = play.keeping(&["/spec", "/status/allowed"]).post(path, &review);
-        answer.is(201).has("/status/allowed", true);
+        let response = play.keeping(&["/spec", "/status/allowed"]).post(path, &review);
+        response.is(201).has("/status/allowed", true);
     }
     let other = json!({"spec": {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}});
     play.keeping(&["/spec", "/status/allowed"]).post(path, &other).is(201).has("/status/allowed", true);

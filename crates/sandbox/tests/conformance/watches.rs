@@ -1,4 +1,4 @@
-//! Compares watch events, their formats, and refusals.
+//! Compares watch events, their formats, and rejections.
 
 use super::cases;
 use super::play::{MERGE, Play};
@@ -43,8 +43,8 @@ fn label(play: &mut Play, name: &str, labels: Value) {
 }
 
 fn remove(play: &mut Play, path: &str) {
-    let answer = play.ask(&super::play::Ask::new("DELETE", play.core(path)));
-    assert_eq!(answer.code, 200, "{}", answer.body);
+    let response = play.request(&super::play::Ask::new("DELETE", play.core(path)));
+    assert_eq!(response.code, 200, "{}", response.body);
 }
 
 fn from_a_version(play: &mut Play) {
@@ -236,11 +236,11 @@ fn an_unsupported_response_format(play: &mut Play) {
 }
 
 fn a_selector_that_is_none(play: &mut Play) {
-    play.get(play.core("configmaps?watch=true&labelSelector=a+b")).refused(400, "BadRequest");
-    play.get(play.core("configmaps?watch=true&fieldSelector=data%3Da")).refused(400, "BadRequest");
+    play.get(play.core("configmaps?watch=true&labelSelector=a+b")).rejected(400, "BadRequest");
+    play.get(play.core("configmaps?watch=true&fieldSelector=data%3Da")).rejected(400, "BadRequest");
 }
 
 fn a_watch_of_nowhere(play: &mut Play) {
     play.get("/api/v1/namespaces/none-such/configmaps?watch=true&timeoutSeconds=1").is(200);
-    play.get("/api/v1/things?watch=true").refused(404, "NotFound");
+    play.get("/api/v1/things?watch=true").rejected(404, "NotFound");
 }

@@ -1,8 +1,8 @@
 //! Reads a watch event by event, as JSON lines or protobuf frames.
 //!
-//! - Invariant: no read takes longer than `PATIENCE`; the absence of an event is proved by the next one.
+//! - Invariant: no read takes longer than `STARTUP_TIMEOUT`; the absence of an event is proved by the next one.
 
-use super::play::{Answer, PATIENCE, Play};
+use super::play::{Answer, Play, STARTUP_TIMEOUT};
 use super::wire;
 use http_body_util::BodyExt as _;
 use hyper::body::{Bytes, Incoming};
@@ -44,14 +44,14 @@ impl Play {
     pub(crate) fn watch_as(&mut self, path: &str, accept: &str) -> Watch {
         let headers = [("accept".to_owned(), accept.to_owned())];
         let opened = async {
-            tokio::time::timeout(PATIENCE, self.wire.send("GET", path, &headers, Bytes::new())).await
+            tokio::time::timeout(STARTUP_TIMEOUT, self.wire.send("GET", path, &headers, Bytes::new())).await
         };
         let response = self.runtime.block_on(opened).unwrap_or_else(|_| panic!("{path}: no answer"));
         let (head, body) = response.into_parts();
-        let answer = Answer::head(&head);
-        self.note("WATCH", path, &answer);
-        assert_eq!(answer.code, 200, "{path}");
-        Watch { body, buffer: Vec::new(), protobuf: answer.kind().contains("protobuf") }
+        let response = Answer::head(&head);
+        self.note("WATCH", path, &response);
+        assert_eq!(response.code, 200, "{path}");
+        Watch { body, buffer: Vec::new(), protobuf: response.kind().contains("protobuf") }
     }
 }
 
@@ -77,8 +77,9 @@ impl Watch {
 
     #[track_caller]
     fn read(&mut self, play: &Play) -> Value {
-        let read = async { tokio::time::timeout(PATIENCE, self.piece()).await };
-        let piece = play.runtime.block_on(read).unwrap_or_else(|_| panic!("no event within {PATIENCE:?}"));
+        let read = async { tokio::time::timeout(STARTUP_TIMEOUT, self.piece()).await };
+        let piece =
+            play.runtime.block_on(read).unwrap_or_else(|_| panic!("no event within {STARTUP_TIMEOUT:?}"));
         let piece = piece.unwrap_or_else(|| panic!("the watch ended"));
         if self.protobuf {
             return wire::event(&piece);
@@ -98,8 +99,9 @@ impl Watch {
     /// Expects the end, with no further event.
     #[track_caller]
     pub(crate) fn ends(&mut self, play: &Play) {
-        let read = async { tokio::time::timeout(PATIENCE, self.piece()).await };
-        let piece = play.runtime.block_on(read).unwrap_or_else(|_| panic!("no end within {PATIENCE:?}"));
+        let read = async { tokio::time::timeout(STARTUP_TIMEOUT, self.piece()).await };
+        let piece =
+            play.runtime.block_on(read).unwrap_or_else(|_| panic!("no end within {STARTUP_TIMEOUT:?}"));
         assert_eq!(piece.map(|piece| String::from_utf8_lossy(&piece).into_owned()), None);
     }
 

@@ -114,13 +114,13 @@ impl tower::Service<Request<kube::client::Body>> for Recorder {
             let (head, body) = request.into_parts();
             let body: Bytes = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
             let (at, method, path) = (server.clock().now(), head.method.clone(), head.uri.path().to_owned());
-            let said = serde_json::from_slice(&body).unwrap_or_default();
-            let answer = server.call(Request::from_parts(head, Full::new(body))).await;
-            let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
-            let one = Sent { at, method, path, body: said, code };
+            let message = serde_json::from_slice(&body).unwrap_or_default();
+            let response = server.call(Request::from_parts(head, Full::new(body))).await;
+            let code = response.as_ref().map_or(0, |response| response.status().as_u16());
+            let one = Sent { at, method, path, body: message, code };
             meddler.see(&one);
             sent.lock().unwrap().push(one);
-            answer
+            response
         })
     }
 }

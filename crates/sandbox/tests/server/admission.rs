@@ -54,13 +54,13 @@ impl Stage {
         plural: &str,
         namespace: &str,
         object: &Value,
-        wish: &WriteOptions,
+        scheduling_spec: &WriteOptions,
     ) -> Result<CreateResult, StatusError> {
         let number = known(group, plural);
         let mut object = object.clone();
         object["apiVersion"] = number.get().api_version().into();
         object["kind"] = number.get().kind.into();
-        self.server.create(&ResourcePath::object(number, namespace, ""), object, wish)
+        self.server.create(&ResourcePath::object(number, namespace, ""), object, scheduling_spec)
     }
 
     fn pod(&self, namespace: &str, name: &str, spec: &Value) -> Result<CreateResult, StatusError> {
@@ -92,9 +92,18 @@ impl Stage {
         self.server.change(&on, "kubelet", |node| node["status"]["conditions"] = ready).unwrap();
     }
 
-    fn taint(&self, name: &str, key: &str, wish: &WriteOptions) -> Result<CreateResult, StatusError> {
+    fn taint(
+        &self,
+        name: &str,
+        key: &str,
+        scheduling_spec: &WriteOptions,
+    ) -> Result<CreateResult, StatusError> {
         let patch = json!({"spec": {"taints": [{"key": key, "effect": "NoExecute"}]}});
-        self.server.patch(&ResourcePath::object(known("", "nodes"), "", name), &PatchBody::Merge(patch), wish)
+        self.server.patch(
+            &ResourcePath::object(known("", "nodes"), "", name),
+            &PatchBody::Merge(patch),
+            scheduling_spec,
+        )
     }
 }
 
@@ -151,8 +160,8 @@ fn a_pod_with_a_smuggled_toleration_is_rejected_with_a_reason() {
     );
     assert!(stage.pod("team-a", "mine", &smuggled("a")).is_ok());
     let dry = WriteOptions { dry_run: true, ..WriteOptions::by("hand") };
-    let refused = stage.put_by("", "pods", "team-b", &pod("sly", &smuggled("a")), &dry);
-    assert_eq!(refused.unwrap_err().code, 403, "a dry run is rejected as well");
+    let rejected = stage.put_by("", "pods", "team-b", &pod("sly", &smuggled("a")), &dry);
+    assert_eq!(rejected.unwrap_err().code, 403, "a dry run is rejected as well");
     let on = ResourcePath::object(known("", "pods"), "team-b", "sly");
     assert_eq!(stage.server.read(&on).unwrap_err().code, 404);
     // Without a pool, or without the rules, every pod is admitted.
@@ -167,7 +176,7 @@ fn a_pool_that_warns_lets_in() {
     let stage = Stage::set();
     stage.pool("a", "Warn");
     let made = stage.pod("team-b", "sly", &smuggled("a")).unwrap();
-    assert!(made.warnings.iter().any(|said| said.contains("pool")), "{:?}", made.warnings);
+    assert!(made.warnings.iter().any(|message| message.contains("pool")), "{:?}", made.warnings);
     assert_eq!(stage.pod("team-b", "plain", &json!({})).unwrap().warnings, [""; 0]);
 }
 
@@ -188,8 +197,8 @@ fn the_user_of_a_directly_created_pod_counts() {
     let made =
         stage.put_by("", "pods", "team-b", &pod("hers", &json!({})), &by("jane")).unwrap().object.value();
     assert!(made["spec"]["tolerations"].to_string().contains("example.com/pool"), "{made}");
-    let refused = stage.put_by("", "pods", "team-b", &pod("his", &smuggled("a")), &by("john"));
-    assert_eq!(refused.unwrap_err().code, 403);
+    let rejected = stage.put_by("", "pods", "team-b", &pod("his", &smuggled("a")), &by("john"));
+    assert_eq!(rejected.unwrap_err().code, 403);
 }
 
 #[test]
@@ -223,7 +232,7 @@ fn extended_resources_are_tolerated_and_mistakes_get_warnings() {
     let misspelt =
         json!([{"key": "node.kubernetes.io/notready", "operator": "Exists", "effect": "NoExecute"}]);
     let made = stage.pod("team-a", "slip", &json!({"tolerations": misspelt})).unwrap();
-    assert!(made.warnings.iter().any(|said| said.contains("misspelt-key")), "{:?}", made.warnings);
+    assert!(made.warnings.iter().any(|message| message.contains("misspelt-key")), "{:?}", made.warnings);
 }
 
 #[test]
@@ -233,9 +242,13 @@ fn rejected_requests_get_the_warnings_too() {
     let mut sly = smuggled("a");
     let slip = json!({"key": "node.kubernetes.io/notready", "operator": "Exists", "effect": "NoExecute"});
     sly["tolerations"].as_array_mut().unwrap().push(slip);
-    let refused = stage.pod("team-b", "sly", &sly).unwrap_err();
-    assert_eq!(refused.code, 403);
-    assert!(refused.warnings.iter().any(|said| said.contains("misspelt-key")), "{:?}", refused.warnings);
+    let rejected = stage.pod("team-b", "sly", &sly).unwrap_err();
+    assert_eq!(rejected.code, 403);
+    assert!(
+        rejected.warnings.iter().any(|message| message.contains("misspelt-key")),
+        "{:?}",
+        rejected.warnings
+    );
 }
 
 #[test]

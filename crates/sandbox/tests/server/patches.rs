@@ -130,12 +130,12 @@ async fn run(api: &TestApi, case: &Case) -> Vec<String> {
     };
     let theirs = match (theirs, &ours) {
         (Ok(theirs), Ok(_)) => theirs,
-        (Err(TestApiError::Refused { code, reason, message }), Err(ours)) => {
+        (Err(TestApiError::Rejected { code, reason, message }), Err(ours)) => {
             // For conflicts, each word is compared; other messages of a real server come from Go.
-            let said = |message: &str| if code == 409 { sorted(message) } else { String::new() };
-            let theirs = json!([code, reason, said(&message)]);
+            let comparable = |message: &str| if code == 409 { sorted(message) } else { String::new() };
+            let theirs = json!([code, reason, comparable(&message)]);
             let reason = ours.get("reason").cloned().unwrap_or_else(|| json!(""));
-            let ours = json!([ours["code"], reason, said(text(ours, "/message"))]);
+            let ours = json!([ours["code"], reason, comparable(text(ours, "/message"))]);
             return Vec::from_iter((theirs != ours).then(|| format!("real: {theirs}\n    fake: {ours}")));
         }
         (theirs, ours) => return vec![format!("real: {theirs:?}\n    fake: {ours:?}")],

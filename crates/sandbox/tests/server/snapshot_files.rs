@@ -22,7 +22,7 @@ fn loaded(text: impl AsRef<[u8]>) -> Result<LoadResult, SnapshotError> {
 }
 
 /// The error for an unusable file: one line of bounded length, for a terminal.
-fn refused(text: impl AsRef<[u8]>) -> String {
+fn rejected(text: impl AsRef<[u8]>) -> String {
     let why = loaded(text).unwrap_err().to_string();
     assert!(why.len() < 600 && !why.contains(char::is_control), "{why:?}");
     why
@@ -38,16 +38,16 @@ fn aliases_that_multiply_are_refused() {
     {
         laughs += &format!("{name}: &{name} [{}]\n", vec![format!("*{of}"); 10].join(", "));
     }
-    assert!(refused(&laughs).contains("neither JSON nor YAML"));
+    assert!(rejected(&laughs).contains("neither JSON nor YAML"));
     // One long text with many aliases: 100 GB if each were expanded.
     let long = "x".repeat(1 << 20);
     let many = vec!["*a"; 100_000].join(",");
     assert!(
-        refused(format!("{LIST}items:\n- a: &a {long}\n  b: [{many}]\n"))
+        rejected(format!("{LIST}items:\n- a: &a {long}\n  b: [{many}]\n"))
             .contains("larger than any API server")
     );
     let each = "- *a\n".repeat(100_000);
-    assert!(refused(format!("{LIST}long: &a {long}\nmany:\n{each}")).contains("larger than any API server"));
+    assert!(rejected(format!("{LIST}long: &a {long}\nmany:\n{each}")).contains("larger than any API server"));
 }
 
 #[test]
@@ -65,29 +65,29 @@ fn depth_is_limited() {
         format!("{LIST}items: {open}{close}\n"),
         format!("{LIST}{block}"),
     ] {
-        let why = refused(&text);
+        let why = rejected(&text);
         assert!(why.contains("neither JSON nor YAML"), "{why}");
     }
 }
 
 #[test]
 fn a_refusal_of_binary_data_names_its_first_wrong_byte() {
-    assert_eq!(refused([0x1f, 0x8b, 8, 0]), FileReadError::Compressed.to_string());
-    assert!(refused([b"kind: List\n".as_slice(), &[0xff, 0xfe]].concat()).contains("byte 11 is 0xff"));
-    assert!(refused(b"kind: List\0items: []").contains("byte 10 is 0x00"));
+    assert_eq!(rejected([0x1f, 0x8b, 8, 0]), FileReadError::Compressed.to_string());
+    assert!(rejected([b"kind: List\n".as_slice(), &[0xff, 0xfe]].concat()).contains("byte 11 is 0xff"));
+    assert!(rejected(b"kind: List\0items: []").contains("byte 10 is 0x00"));
     let noise: Vec<u8> = (0_u32..1 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    assert!(refused(noise).contains("it is not text: byte 0 is 0x00"));
+    assert!(rejected(noise).contains("it is not text: byte 0 is 0x00"));
 }
 
 #[test]
 fn what_is_cut_off_is_refused() {
     let world = World::new(&WorldSettings::default());
     let file = save(world.server());
-    let why = refused(&file[..file.len() / 2]);
+    let why = rejected(&file[..file.len() / 2]);
     assert!(why.contains("neither JSON nor YAML") && why.contains("line"), "{why}");
-    assert!(refused(format!("{LIST}items:\n- kind: \"Nod")).contains("neither JSON nor YAML"));
+    assert!(rejected(format!("{LIST}items:\n- kind: \"Nod")).contains("neither JSON nor YAML"));
     assert!(
-        refused(format!("{LIST}items:\n- {{kind: Node, metadata: {{name: a")).contains("begins in line 1")
+        rejected(format!("{LIST}items:\n- {{kind: Node, metadata: {{name: a")).contains("begins in line 1")
     );
 }
 
@@ -97,10 +97,10 @@ fn files_without_usable_objects_get_specific_errors() {
         assert_eq!(loaded(nothing), Err(SnapshotError::Unread(FileReadError::NoObjects)), "{nothing:?}");
     }
     for wrong in ["items: 7\n", "items: {a: b}\n", "items: word\n"] {
-        assert!(refused(format!("{LIST}{wrong}")).contains("a list of objects as items"), "{wrong}");
+        assert!(rejected(format!("{LIST}{wrong}")).contains("a list of objects as items"), "{wrong}");
     }
     let kinds = "items:\n- 7\n- []\n- {}\n- {apiVersion: v1, kind: 7}\n- {apiVersion: v9, kind: Pod, metadata: {name: p}}\n";
-    let why = refused(format!("{LIST}{kinds}"));
+    let why = rejected(format!("{LIST}{kinds}"));
     assert!(why.contains("none of its 5 objects") && why.contains("item 1: it is not an object"), "{why}");
     assert_eq!(loaded(format!("{LIST}items: []\n")).unwrap(), LoadResult::default());
 }
@@ -137,7 +137,7 @@ fn several_documents_are_one_snapshot() {
     let text = "---\n# the first\napiVersion: v1\nkind: Node\nmetadata: {name: a}\n---\n\n---\n\
                 {\"apiVersion\":\"v1\",\"kind\":\"NodeList\",\"items\":[{\"metadata\":{\"name\":\"b\"}}]}\n...\n";
     assert_eq!(loaded(text).unwrap().objects, 2);
-    let why = refused(format!("{text}---\nkind: [\n"));
+    let why = rejected(format!("{text}---\nkind: [\n"));
     assert!(why.contains("begins in line 12"), "{why}");
 }
 
@@ -148,7 +148,7 @@ fn one_object_may_not_be_larger_than_an_api_server_takes() {
     assert!(loaded(&two).is_err(), "without a kind");
     let nulls = "null,".repeat(3 << 20);
     let text = format!("{{\"kind\":\"List\",\"items\":[{{\"a\":[{nulls}1]}}]}}");
-    assert!(refused(&text).contains("larger than any API server takes"));
+    assert!(rejected(&text).contains("larger than any API server takes"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn recorded() -> BTreeMap<&'static str, Verdict> {
     ANSWERS
         .lines()
         .filter_map(|line| line.split_once('\t'))
-        .map(|(case, answer)| (case, Verdict::read(answer)))
+        .map(|(case, response)| (case, Verdict::read(response)))
         .collect()
 }
 
@@ -34,8 +34,8 @@ fn assert_same(cases: &[Case], theirs: impl Fn(&Case) -> Verdict) {
 fn the_sandbox_answers_as_the_real_server_did() {
     let (cases, recorded) = (cases::all(), recorded());
     assert!(cases.len() >= 120, "{} cases", cases.len());
-    let refused = recorded.values().filter(|verdict| verdict.is_refusal()).count();
-    assert!(refused >= 60 && refused + 20 <= recorded.len(), "{refused} refusals of {}", recorded.len());
+    let rejected = recorded.values().filter(|verdict| verdict.is_refusal()).count();
+    assert!(rejected >= 60 && rejected + 20 <= recorded.len(), "{rejected} refusals of {}", recorded.len());
     assert_same(&cases, |case| recorded.get(case.line.as_str()).expect("a recorded answer").clone());
 }
 
@@ -45,14 +45,14 @@ async fn the_sandbox_answers_as_the_real_server_does() {
     let cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
     let server = real::Server::of(&cluster).await;
     let cases = cases::all();
-    let mut answers = BTreeMap::new();
+    let mut responses = BTreeMap::new();
     for (index, case) in cases.iter().enumerate() {
-        answers.insert(case.line.as_str(), server.judge(case, index).await);
+        responses.insert(case.line.as_str(), server.judge(case, index).await);
     }
     if let Ok(file) = std::env::var("TAINTWARD_RECORD") {
         let text: String =
-            cases.iter().map(|case| format!("{}\t{}\n", case.line, answers[case.line.as_str()])).collect();
+            cases.iter().map(|case| format!("{}\t{}\n", case.line, responses[case.line.as_str()])).collect();
         std::fs::write(file, text).unwrap();
     }
-    assert_same(&cases, |case| answers[case.line.as_str()].clone());
+    assert_same(&cases, |case| responses[case.line.as_str()].clone());
 }

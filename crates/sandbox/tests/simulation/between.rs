@@ -39,7 +39,7 @@ pub(crate) struct Between {
     /// Whether the script is writing.
     pub(crate) by_hand: Arc<AtomicBool>,
     pub(crate) log: Arc<Mutex<Vec<Commit>>>,
-    pub(crate) asked: Arc<Mutex<Vec<Asked>>>,
+    pub(crate) requested: Arc<Mutex<Vec<Asked>>>,
     /// The number of the requesting controller, and where it is noted while its request is carried out.
     pub(crate) which: usize,
     pub(crate) writer: Arc<AtomicUsize>,
@@ -56,7 +56,7 @@ impl tower::Service<Request<kube::client::Body>> for Between {
 
     fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
         let (between, writer, me) = (self.clone(), Arc::clone(&self.writer), self.which + 1);
-        let mut answering = Box::pin(async move { between.answer(request).await });
+        let mut answering = Box::pin(async move { between.response(request).await });
         Box::pin(std::future::poll_fn(move |context| {
             writer.store(me, Ordering::Relaxed);
             let polled = answering.as_mut().poll(context);
@@ -67,8 +67,8 @@ impl tower::Service<Request<kube::client::Body>> for Between {
 }
 
 /// Delays a watch.
-fn late(answer: Response<ResponseBody>) -> Response<ResponseBody> {
-    answer.map(|body| {
+fn late(response: Response<ResponseBody>) -> Response<ResponseBody> {
+    response.map(|body| {
         let late = BodyStream::new(body).then(|frame| async {
             tokio::time::sleep(LAG).await;
             frame
@@ -78,8 +78,8 @@ fn late(answer: Response<ResponseBody>) -> Response<ResponseBody> {
 }
 
 /// Loses some frames of a watch; its initial events are complete.
-fn lossy(answer: Response<ResponseBody>) -> Response<ResponseBody> {
-    answer.map(|body| {
+fn lossy(response: Response<ResponseBody>) -> Response<ResponseBody> {
+    response.map(|body| {
         let left = BodyStream::new(body).enumerate().filter_map(|(number, frame)| async move {
             (number == 0 || number % LOST_ONE_IN != 0).then_some(frame)
         });
@@ -88,7 +88,7 @@ fn lossy(answer: Response<ResponseBody>) -> Response<ResponseBody> {
 }
 
 impl Between {
-    async fn answer(
+    async fn response(
         self,
         request: Request<kube::client::Body>,
     ) -> Result<Response<ResponseBody>, Infallible> {
@@ -107,15 +107,15 @@ impl Between {
             _ if lags => server.call(request).await.map(late),
             _ if deaf => {
                 let clock = server.clock().clone();
-                server.call(request).await.map(|answer| lies::deaf(answer, clock))
+                server.call(request).await.map(|response| lies::deaf(response, clock))
             }
             Method::GET => match self.old(&request) {
-                Some(answer) => Ok(answer),
+                Some(response) => Ok(response),
                 None => {
                     let node = lies::node_of(&request);
-                    let answer = server.call(request).await;
+                    let response = server.call(request).await;
                     node.into_iter().for_each(|node| self.meddle(&node));
-                    answer
+                    response
                 }
             },
             Method::DELETE if is_pod && self.twist == Twist::LateDeletions => {
@@ -167,7 +167,7 @@ impl Between {
     async fn delete(mut self, request: Request<kube::client::Body>) -> Response<ResponseBody> {
         let (head, body) = request.into_parts();
         let mut body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-        let taken = self.asked.lock().unwrap().len().is_multiple_of(2);
+        let taken = self.requested.lock().unwrap().len().is_multiple_of(2);
         if taken && matches!(self.twist, Twist::Successors | Twist::NoPreconditions) {
             self.succeed(head.uri.path());
         }
@@ -177,12 +177,12 @@ impl Between {
         }
         let options: Value = serde_json::from_slice(&body).unwrap_or_default();
         let (at, path) = (self.server.clock().now(), head.uri.path().to_owned());
-        let Ok(answer) = self.server.call(Request::from_parts(head, Full::new(body))).await;
+        let Ok(response) = self.server.call(Request::from_parts(head, Full::new(body))).await;
         let uid = options["preconditions"]["uid"].as_str().map(str::to_owned);
-        let accepted = answer.status().is_success();
+        let accepted = response.status().is_success();
         let graceless = options["gracePeriodSeconds"] == 0;
-        self.asked.lock().unwrap().push(Asked { at, path, uid, accepted, graceless, led });
-        answer
+        self.requested.lock().unwrap().push(Asked { at, path, uid, accepted, graceless, led });
+        response
     }
 
     /// A node, or a lease, as it was a while ago, returned as if it were the present state.
@@ -201,8 +201,8 @@ impl Between {
                 && commit.at <= then
                 && commit.object["metadata"]["name"] == name
         })?;
-        let mut answer = Response::new(Full::new(Bytes::from(old.object.to_string())).boxed_unsync());
-        answer.headers_mut().insert("content-type", HeaderValue::from_static("application/json"));
-        Some(answer)
+        let mut response = Response::new(Full::new(Bytes::from(old.object.to_string())).boxed_unsync());
+        response.headers_mut().insert("content-type", HeaderValue::from_static("application/json"));
+        Some(response)
     }
 }

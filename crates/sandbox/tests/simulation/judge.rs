@@ -38,7 +38,7 @@ struct Instance {
     value: String,
     since: Timestamp,
     /// The earliest start that a controller may read from the object.
-    told: Timestamp,
+    reported: Timestamp,
 }
 
 impl Instance {
@@ -46,8 +46,8 @@ impl Instance {
         self.since
     }
 
-    const fn told(&self) -> Timestamp {
-        self.told
+    const fn reported(&self) -> Timestamp {
+        self.reported
     }
 
     fn is_of_health(&self) -> bool {
@@ -95,7 +95,7 @@ impl Judge {
         Self { peaceful, ..Self::default() }
     }
 
-    pub(crate) fn hear(&mut self, commit: &Commit) {
+    pub(crate) fn receive(&mut self, commit: &Commit) {
         match commit.kind {
             Kind::Node => self.node(commit),
             Kind::Pod => self.pod(commit),
@@ -124,8 +124,8 @@ impl Judge {
             // A changed value keeps the start.
             let known = before.iter().find(|instance| instance.key == key);
             let since = known.map_or(commit.at, Instance::since);
-            let told = known.map_or_else(|| self.told(taint, commit.at), Instance::told);
-            instances.push(Instance { key, value, since, told });
+            let reported = known.map_or_else(|| self.reported(taint, commit.at), Instance::reported);
+            instances.push(Instance { key, value, since, reported });
         }
         self.taints.insert(name, instances);
         here.iter().for_each(|uid| self.settle(uid, commit.at));
@@ -134,10 +134,10 @@ impl Judge {
     /// A controller that did not see the taint appear uses its `timeAdded`, plus the rounding of one second (S4). The
     /// writer's clock set that time when it decided, so it may be too early by the clock's error and by the duration of
     /// the write. In a peaceful world, every controller saw the taint appear.
-    fn told(&self, taint: &Value, came: Timestamp) -> Timestamp {
+    fn reported(&self, taint: &Value, came: Timestamp) -> Timestamp {
         let earliest = came - SignedDuration::from_secs_f64(WINDOW);
-        let said = text(taint, "timeAdded").parse::<Timestamp>().ok().filter(|_| !self.peaceful);
-        said.map_or(came, |said| (said + RESOLUTION).clamp(earliest, came))
+        let message = text(taint, "timeAdded").parse::<Timestamp>().ok().filter(|_| !self.peaceful);
+        message.map_or(came, |message| (message + RESOLUTION).clamp(earliest, came))
     }
 
     fn pod(&mut self, commit: &Commit) {
@@ -168,7 +168,7 @@ impl Judge {
 
     /// Records, before a change, whether the pod was due by the state until now.
     fn note(&mut self, uid: &str, until: Timestamp) {
-        let due = self.due(uid, Instance::told).filter(|due| seconds(*due, until) >= 0.0);
+        let due = self.due(uid, Instance::reported).filter(|due| seconds(*due, until) >= 0.0);
         let Some(due) = due else { return };
         let Some(pod) = self.pods.get_mut(uid) else { return };
         pod.justified = Some(until);
@@ -176,9 +176,9 @@ impl Judge {
         // Countdowns of taints of node lifecycle may be held (NL-48): later, never earlier.
         let held = self.taints.get(&pod.node).is_some_and(|all| all.iter().any(Instance::is_of_health));
         if self.peaceful && !held && seconds(knowable, until) > LATE_IN_PEACE {
-            let told =
+            let reported =
                 format!("L1: {} on {} was due at {due:.3} and there at {until:.3}", pod.name, pod.node);
-            self.faults.push(told);
+            self.faults.push(reported);
         }
     }
 
@@ -197,7 +197,7 @@ impl Judge {
         if pod.justified.is_some_and(|last| seconds(last, at) <= WINDOW) {
             return;
         }
-        let due = self.due(uid, Instance::told).map_or("never".to_owned(), |due| format!("{due:.3}"));
+        let due = self.due(uid, Instance::reported).map_or("never".to_owned(), |due| format!("{due:.3}"));
         self.faults.push(format!(
             "S2/S3: {} on {} was deleted at {at:.3} though due {due}, last justified {:?}; taints {:?}; tolerations {}{}",
             pod.name,
@@ -211,9 +211,9 @@ impl Judge {
 
     /// S1, S5 and S10: each DELETE names the incarnation and comes from the holder of the lease, none has a grace
     /// period of zero, and there is only one.
-    pub(crate) fn judge_requests(&mut self, asked: &[Asked]) {
+    pub(crate) fn judge_requests(&mut self, requested: &[Asked]) {
         let mut accepted: BTreeMap<&str, u64> = BTreeMap::new();
-        for one in asked {
+        for one in requested {
             let Asked { at, path, .. } = one;
             match &one.uid {
                 None => self.faults.push(format!("S1: DELETE {path} at {at:.3} demands no UID")),
@@ -255,15 +255,15 @@ impl Judge {
         let pod = self.pods.get(uid).filter(|pod| !pod.over)?;
         let bound = pod.bound?;
         let due = |taint: &Instance| {
-            let patience = SignedDuration::from_secs(patience(&pod.tolerations, taint)?.clamp(0, 1 << 30));
-            Some(start(taint).max(bound) + patience)
+            let timeout = SignedDuration::from_secs(timeout(&pod.tolerations, taint)?.clamp(0, 1 << 30));
+            Some(start(taint).max(bound) + timeout)
         };
         self.taints.get(&pod.node)?.iter().filter_map(due).min()
     }
 }
 
 /// How many seconds a pod tolerates a taint; `None` is indefinitely. The first matching toleration counts (MATCH-9).
-fn patience(tolerations: &Value, taint: &Instance) -> Option<i64> {
+fn timeout(tolerations: &Value, taint: &Instance) -> Option<i64> {
     for one in tolerations.as_array().into_iter().flatten() {
         let (key, effect, operator) = (text(one, "key"), text(one, "effect"), text(one, "operator"));
         let key_fits = key == taint.key || (key.is_empty() && operator == "Exists");

@@ -18,8 +18,8 @@ const DEAF: i64 = 100;
 const UNHEARD: [&[u8]; 2] = [b"n1", b"n2"];
 
 /// A watch that loses the events of some nodes and looks healthy.
-pub(crate) fn deaf(answer: Response<ResponseBody>, clock: VirtualClock) -> Response<ResponseBody> {
-    answer.map(|body| {
+pub(crate) fn deaf(response: Response<ResponseBody>, clock: VirtualClock) -> Response<ResponseBody> {
+    response.map(|body| {
         let left = BodyStream::new(body).filter_map(move |frame| {
             let is_deaf = (clock.now().as_second() / DEAF) % 2 == 1;
             let about = |data: &Bytes| UNHEARD.iter().any(|name| data.windows(2).any(|two| two == *name));

@@ -52,7 +52,7 @@ fn seeds(first: u64, most: u64, twist: Twist, each: impl Fn(u64, Outcome) -> boo
     });
 }
 
-fn told(seed: u64, outcome: &Outcome, with_story: bool) -> String {
+fn reported(seed: u64, outcome: &Outcome, with_story: bool) -> String {
     format!(
         "seed {seed}: {}\nreplay it: TAINTWARD_SEED={seed} cargo test -p taintward-sandbox --test simulation every_seed -- --nocapture\n{}",
         outcome.faults.join("\n  "),
@@ -73,12 +73,12 @@ fn every_seed_keeps_the_promise() {
         let seen = [1, outcome.deletions, outcome.crashes, outcome.slumbers, outcome.broken, outcome.tainted];
         counts.lock().unwrap().iter_mut().zip(seen).for_each(|(count, seen)| *count += seen);
         if alone.is_some() {
-            println!("{}\nthe log: {:016x}", told(seed, &outcome, true), outcome.log);
+            println!("{}\nthe log: {:016x}", reported(seed, &outcome, true), outcome.log);
         }
         let mut found = found.lock().unwrap();
         if !outcome.faults.is_empty() {
             let with_story = found.is_empty() && alone.is_none();
-            found.push(told(seed, &outcome, with_story));
+            found.push(reported(seed, &outcome, with_story));
         }
         found.len() >= TOLD
     });
@@ -119,7 +119,7 @@ fn a_late_watch_evicts_no_pod_wrongly() {
 /// Asserts that in a world which is worse than others, but with all safeguards, nothing goes wrong.
 fn all_is_well(twist: Twist) {
     seeds(0, 20, twist, |seed, outcome| {
-        assert!(outcome.faults.is_empty(), "{twist:?}, {}", told(seed, &outcome, true));
+        assert!(outcome.faults.is_empty(), "{twist:?}, {}", reported(seed, &outcome, true));
         false
     });
 }
@@ -170,9 +170,9 @@ fn the_judges_find_what_is_wrong() {
     ] {
         let found = AtomicBool::new(false);
         seeds(0, most, twist, |_, outcome| {
-            let told = outcome.faults.iter().any(|fault| fault.starts_with(property));
-            found.fetch_or(told, Ordering::Relaxed);
-            told
+            let reported = outcome.faults.iter().any(|fault| fault.starts_with(property));
+            found.fetch_or(reported, Ordering::Relaxed);
+            reported
         });
         assert!(found.into_inner(), "{property} was not found broken by {twist:?} in {most} seeds");
     }

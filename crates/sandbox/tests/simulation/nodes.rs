@@ -51,9 +51,9 @@ impl Play {
         });
     }
 
-    fn edit(&mut self, node: &str, told: &str, edit: impl FnOnce(&mut Value)) {
+    fn edit(&mut self, node: &str, reported: &str, edit: impl FnOnce(&mut Value)) {
         if self.world.server().change(&ResourcePath::object(nodes(), "", node), SCRIPT, edit).is_ok() {
-            self.tell(format!("node {node}: {told}"));
+            self.tell(format!("node {node}: {reported}"));
         }
     }
 
@@ -86,7 +86,7 @@ impl Play {
     }
 
     fn condition(&mut self, node: &str, kind: &str, status: &str) {
-        let now = self.world.server().clock().stamp();
+        let now = self.world.server().clock().time_text();
         let condition = json!({
             "type": kind, "status": status, "reason": "Script", "message": "", "lastTransitionTime": now,
             "lastHeartbeatTime": now,
@@ -146,8 +146,8 @@ impl Play {
                 server.change(&on, SCRIPT, |lease| lease["spec"]["renewTime"] = time).map(drop)
             }
         };
-        let told = ["lost", "written twice", "without a time", "of the past", "of the future"];
-        self.tell(format!("lease of {node}: {}", told[what as usize]));
+        let reported = ["lost", "written twice", "without a time", "of the past", "of the future"];
+        self.tell(format!("lease of {node}: {}", reported[what as usize]));
     }
 
     /// A user sets one of node lifecycle's taints, or removes them all.

@@ -73,7 +73,7 @@ pub(crate) struct Play {
     ids: IdGenerator,
     faults: FaultInjector,
     log: Log,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    requested: Arc<Mutex<Vec<Asked>>>,
     /// Whether Taintward runs node lifecycle in this world, and the number of zones.
     pub(crate) health: bool,
     pub(crate) zones: usize,
@@ -136,7 +136,7 @@ impl Play {
             ids,
             faults: FaultInjector::new(seed, one_in),
             log,
-            asked: Arc::default(),
+            requested: Arc::default(),
             health,
             zones,
             begun: Vec::new(),
@@ -191,12 +191,12 @@ impl Play {
             ward.woke(*at, *length);
         }
         for commit in self.log.commits.lock().unwrap().iter() {
-            judge.hear(commit);
+            judge.receive(commit);
             if self.health {
-                ward.hear(commit);
+                ward.receive(commit);
             }
         }
-        judge.judge_requests(&self.asked.lock().unwrap());
+        judge.judge_requests(&self.requested.lock().unwrap());
         judge.judge_end(self.now());
         let mut faults = std::mem::take(&mut self.wrong);
         faults.append(&mut judge.faults);
@@ -267,7 +267,7 @@ impl Play {
                 identity: identity.clone(),
                 log: Arc::clone(&self.log.commits),
                 by_hand: Arc::clone(&self.log.by_hand),
-                asked: Arc::clone(&self.asked),
+                requested: Arc::clone(&self.requested),
                 which,
                 writer: Arc::clone(&self.log.writer),
             };

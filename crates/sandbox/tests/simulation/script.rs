@@ -104,12 +104,12 @@ impl Play {
         let key = self.key();
         let value = ["", "v", "w"][self.below(3) as usize];
         let effect = ["NoExecute", "NoExecute", "NoExecute", "NoSchedule"][self.below(4) as usize];
-        let stamp = self.below(3) == 0;
-        let now = self.world.server().clock().stamp();
+        let time_text = self.below(3) == 0;
+        let now = self.world.server().clock().time_text();
         self.edit_taints("taint", |taints| {
             taints.retain(|taint| taint["key"] != key || taint["effect"] != effect);
             let mut taint = json!({"key": key, "value": value, "effect": effect});
-            if stamp {
+            if time_text {
                 taint["timeAdded"] = json!(now);
             }
             taints.push(taint);

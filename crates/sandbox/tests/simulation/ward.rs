@@ -88,7 +88,7 @@ impl Ward {
         }
     }
 
-    pub(crate) fn hear(&mut self, commit: &Commit) {
+    pub(crate) fn receive(&mut self, commit: &Commit) {
         if commit.by.is_some() && self.hears_all && seconds(self.calm_at, commit.at) > SETTLED {
             let what = format!(
                 "REST: {:?} {} written at {:.3}",
@@ -285,18 +285,18 @@ impl Ward {
         let all_down = self.is_all_down();
         let mut found = Vec::new();
         for (name, one) in &self.patients {
-            let mut told = |what: &str| found.push(format!("L7: at the end {name} {what}: {one:?}"));
+            let mut reported = |what: &str| found.push(format!("L7: at the end {name} {what}: {one:?}"));
             if one.away.len() > 1 {
-                told("has both NoExecute taints");
+                reported("has both NoExecute taints");
             }
             if one.ready == "True" && seconds(self.dead_at(name, one), now) > SETTLED / 2.0 {
-                told("is dead, and its conditions do not say so");
+                reported("is dead, and its conditions do not say so");
             }
             if one.keeping != one.wanted {
-                told("has not the NoSchedule taints that its conditions call for");
+                reported("has not the NoSchedule taints that its conditions call for");
             }
             if (one.ready == "True" || all_down) && !one.away.is_empty() {
-                told("has a NoExecute taint for no reason");
+                reported("has a NoExecute taint for no reason");
             }
             let zone: Vec<&Patient> = self.patients.values().filter(|other| other.zone == one.zone).collect();
             let sign = match one.ready.as_str() {
@@ -306,7 +306,7 @@ impl Ward {
             };
             let stopped = all_down || is_partly_down(&zone);
             if !stopped && one.away != [sign] || stopped && !one.away.iter().all(|away| *away == sign) {
-                told("has not the NoExecute taint that it should have");
+                reported("has not the NoExecute taint that it should have");
             }
         }
         self.faults.append(&mut found);

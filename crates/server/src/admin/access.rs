@@ -1,9 +1,9 @@
 //! Decides whether a request may read the metrics, if the operator wants it checked ([`AccessCheck`]).
 //!
-//! - Invariant: a check without a response refuses; health endpoints need no token.
+//! - Invariant: a check without a response rejects; health endpoints need no token.
 
-use super::Answer;
-use super::answer::{PLAIN, is_metrics, respond};
+use super::AdminResponse;
+use super::response::{PLAIN, is_metrics, respond};
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderValue, Request, StatusCode};
 use std::pin::Pin;
@@ -33,22 +33,22 @@ pub trait AccessCheck: Send + Sync {
 #[derive(Clone)]
 pub(super) enum MetricsAccess {
     /// Any client that can reach it.
-    Anybody,
+    Anyone,
     /// None: tokens are not accepted over unencrypted connections.
-    Nobody,
+    NoClient,
     /// Clients that a guard admits.
     Guarded(Arc<dyn AccessCheck>),
 }
 
 impl MetricsAccess {
-    /// Returns the refusal, if there is one.
-    pub(super) async fn refusal<Body>(&self, request: &Request<Body>) -> Option<Answer> {
+    /// Returns the rejection, if there is one.
+    pub(super) async fn rejection<Body>(&self, request: &Request<Body>) -> Option<AdminResponse> {
         if !is_metrics(request.uri().path()) {
             return None;
         }
         let denied = match self {
-            Self::Anybody => return None,
-            Self::Nobody => {
+            Self::Anyone => return None,
+            Self::NoClient => {
                 let text = "metrics are on the secure port only, and need a token\n";
                 return Some(respond(StatusCode::FORBIDDEN, PLAIN, text.into()));
             }
@@ -59,9 +59,9 @@ impl MetricsAccess {
         };
         Some(match denied {
             AccessDenied::Stranger => {
-                let mut refusal = respond(StatusCode::UNAUTHORIZED, PLAIN, "Unauthorized\n".into());
-                refusal.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-                refusal
+                let mut rejection = respond(StatusCode::UNAUTHORIZED, PLAIN, "Unauthorized\n".into());
+                rejection.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                rejection
             }
             AccessDenied::Forbidden => {
                 let text = "Forbidden: the rule is {nonResourceURLs: [\"/metrics\"], verbs: [\"get\"]}\n";

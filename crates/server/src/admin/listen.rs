@@ -5,7 +5,7 @@
 
 use super::access::{AccessCheck, MetricsAccess};
 use super::reloading_tls::ReloadingTls;
-use super::{Admin, Answer};
+use super::{Admin, AdminResponse};
 use crate::certificate::CertificateError;
 use crate::connection_limit::ConnectionLimit;
 use crate::settings::{self, SecureServing, ServingSettings};
@@ -46,11 +46,11 @@ pub enum ListenError {
         /// The flag that chose the port.
         flag: &'static str,
     },
-    /// The operating system refuses for another reason.
+    /// The operating system rejects for another reason.
     #[error(
         "cannot listen on {address}: {source}; choose another address with --bind-address or port with {flag}"
     )]
-    Refused {
+    Rejected {
         /// The address and port.
         address: SocketAddr,
         /// The flag that chose the port.
@@ -93,34 +93,30 @@ impl AdminListener {
             .as_ref()
             .is_some_and(|secure| secure.readers == settings::MetricsReadersSetting::Delegated);
         // Until a guard is set, no client is admitted.
-        let readers = if delegated { MetricsAccess::Nobody } else { MetricsAccess::Anybody };
+        let readers = if delegated { MetricsAccess::NoClient } else { MetricsAccess::Anyone };
         Ok(Self { plain, secure, readers: [readers.clone(), readers] })
     }
 
     /// Uses a plain port that is already open.
     pub fn plain(listener: TcpListener) -> Self {
-        Self {
-            plain: Some(listener),
-            secure: None,
-            readers: [MetricsAccess::Anybody, MetricsAccess::Anybody],
-        }
+        Self { plain: Some(listener), secure: None, readers: [MetricsAccess::Anyone, MetricsAccess::Anyone] }
     }
 
     /// Uses sockets that are already open.
     #[cfg(test)]
     pub(super) fn of(plain: Option<TcpListener>, secure: Option<(TcpListener, ReloadingTls)>) -> Self {
-        Self { plain, secure, readers: [MetricsAccess::Anybody, MetricsAccess::Anybody] }
+        Self { plain, secure, readers: [MetricsAccess::Anyone, MetricsAccess::Anyone] }
     }
 
     /// Whether the secure port needs a guard for the metrics.
     pub fn wants_guard(&self) -> bool {
-        matches!(self.readers, [_, MetricsAccess::Nobody])
+        matches!(self.readers, [_, MetricsAccess::NoClient])
     }
 
     /// The same, with a guard.
     #[must_use]
     pub fn guarded(self, guard: Arc<dyn AccessCheck>) -> Self {
-        Self { readers: [MetricsAccess::Nobody, MetricsAccess::Guarded(guard)], ..self }
+        Self { readers: [MetricsAccess::NoClient, MetricsAccess::Guarded(guard)], ..self }
     }
 
     /// Serves until the future is dropped; open connections end with it.
@@ -152,7 +148,7 @@ impl AdminListener {
 pub async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, ListenError> {
     TcpListener::bind(address).await.map_err(|source| match source.kind() {
         io::ErrorKind::AddrInUse => ListenError::InUse { address, flag },
-        _ => ListenError::Refused { address, flag, source },
+        _ => ListenError::Rejected { address, flag, source },
     })
 }
 
@@ -219,8 +215,8 @@ pub(super) async fn converse(
     readers: &MetricsAccess,
 ) {
     let service = service_fn(async |request| {
-        let refusal: Option<Answer> = readers.refusal(&request).await;
-        Ok::<_, Infallible>(refusal.unwrap_or_else(|| admin.answer(&request)))
+        let rejection: Option<AdminResponse> = readers.rejection(&request).await;
+        Ok::<_, Infallible>(rejection.unwrap_or_else(|| admin.respond_to(&request)))
     });
     let conversation = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())

@@ -16,7 +16,7 @@ pub(super) const RENEWAL_PERIOD: Duration = Duration::from_secs(60);
 pub(super) struct ReloadingTls {
     certificate: ServingCertificate,
     acceptor: TlsAcceptor,
-    looked: Instant,
+    checked_at: Instant,
 }
 
 impl ReloadingTls {
@@ -30,15 +30,15 @@ impl ReloadingTls {
                 acceptor(&CertificatePair::from_files(certificate, key)?)
             }
         };
-        Ok(Self { certificate: certificate.clone(), acceptor, looked: Instant::now() })
+        Ok(Self { certificate: certificate.clone(), acceptor, checked_at: Instant::now() })
     }
 
     /// The acceptor for the next connection; files that changed are read again.
     pub(super) fn acceptor(&mut self) -> TlsAcceptor {
         if let ServingCertificate::Files { certificate, key } = &self.certificate
-            && self.looked.elapsed() >= RENEWAL_PERIOD
+            && self.checked_at.elapsed() >= RENEWAL_PERIOD
         {
-            self.looked = Instant::now();
+            self.checked_at = Instant::now();
             match CertificatePair::from_files(certificate, key) {
                 Ok(pair) => self.acceptor = acceptor(&pair),
                 Err(error) => tracing::warn!(

@@ -67,17 +67,17 @@ impl World {
 
 async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> String {
     stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    let all = timeout(Duration::from_secs(20), stream.read_to_string(&mut answer));
+    let mut response = String::new();
+    let all = timeout(Duration::from_secs(20), stream.read_to_string(&mut response));
     all.await.expect("a response in time").unwrap();
-    answer
+    response
 }
 
 /// The status and the body of a response.
-async fn ask(address: SocketAddr, method: &str, target: &str) -> (u16, String) {
+async fn request(address: SocketAddr, method: &str, target: &str) -> (u16, String) {
     let stream = TcpStream::connect(address).await.unwrap();
-    let answer = exchange(stream, &format!("{method} {target} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let response = exchange(stream, &format!("{method} {target} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
@@ -87,38 +87,38 @@ async fn every_path_is_served() {
     for path in
         ["/healthz", "/livez", "/live", "/readyz", "/ready", "/readyz/", "/readyz/sync", "/livez/engine"]
     {
-        assert_eq!(ask(address, "GET", path).await, (200, "ok".into()), "{path}");
+        assert_eq!(request(address, "GET", path).await, (200, "ok".into()), "{path}");
     }
     for path in ["/readyz?verbose", "/readyz?a=b&verbose=1"] {
         let expected = "[+]sync ok\n[+]engine ok\nreadyz check passed\n";
-        assert_eq!(ask(address, "GET", path).await, (200, expected.into()), "{path}");
+        assert_eq!(request(address, "GET", path).await, (200, expected.into()), "{path}");
     }
     assert_eq!(
-        ask(address, "GET", "/live?verbose").await,
+        request(address, "GET", "/live?verbose").await,
         (200, "[+]engine ok\nlivez check passed\n".into())
     );
-    assert_eq!(ask(address, "HEAD", "/readyz").await, (200, String::new()));
+    assert_eq!(request(address, "HEAD", "/readyz").await, (200, String::new()));
 }
 
 #[tokio::test]
 async fn unknown_paths_and_methods_are_refused() {
     let address = World::default().serve().await;
     for path in ["/", "/metrics/", "/debug/pprof", "/readyzz", "/Readyz", "//", "/metricsz", "*"] {
-        assert_eq!(ask(address, "GET", path).await.0, 404, "{path}");
+        assert_eq!(request(address, "GET", path).await.0, 404, "{path}");
     }
-    let (status, body) = ask(address, "GET", "/livez/sync").await;
+    let (status, body) = request(address, "GET", "/livez/sync").await;
     assert_eq!((status, body.as_str()), (404, "no such check: there are engine\n"));
     for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"] {
-        assert_eq!(ask(address, method, "/metrics").await.0, 405, "{method}");
+        assert_eq!(request(address, method, "/metrics").await.0, 405, "{method}");
     }
-    let refused = exchange(
+    let rejected = exchange(
         TcpStream::connect(address).await.unwrap(),
         "POST /readyz HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n",
     );
-    let refused = refused.await;
+    let rejected = rejected.await;
     assert!(
-        refused.starts_with("HTTP/1.1 405 ") && refused.contains("\r\nallow: GET, HEAD\r\n"),
-        "{refused}"
+        rejected.starts_with("HTTP/1.1 405 ") && rejected.contains("\r\nallow: GET, HEAD\r\n"),
+        "{rejected}"
     );
 }
 
@@ -127,14 +127,14 @@ async fn a_missing_list_makes_it_unready_but_not_dead() {
     let world = World::default();
     let address = world.serve().await;
     world.unsynced.store(true, Ordering::SeqCst);
-    let (status, body) = ask(address, "GET", "/readyz").await;
+    let (status, body) = request(address, "GET", "/readyz").await;
     let expected =
         "[-]sync failed: pods: list not complete\\n\\u001b[31m\n[+]engine ok\nreadyz check failed\n";
     assert_eq!((status, body.as_str()), (500, expected));
-    assert_eq!(ask(address, "GET", "/readyz/sync").await.0, 500);
-    assert_eq!(ask(address, "GET", "/readyz/engine").await.0, 200);
-    assert_eq!(ask(address, "GET", "/livez").await.0, 200);
-    assert_eq!(ask(address, "GET", "/healthz").await.0, 200);
+    assert_eq!(request(address, "GET", "/readyz/sync").await.0, 500);
+    assert_eq!(request(address, "GET", "/readyz/engine").await.0, 200);
+    assert_eq!(request(address, "GET", "/livez").await.0, 200);
+    assert_eq!(request(address, "GET", "/healthz").await.0, 200);
 }
 
 #[tokio::test]
@@ -143,14 +143,14 @@ async fn a_stuck_loop_fails_all_endpoints() {
     let address = world.serve().await;
     world.stuck.store(true, Ordering::SeqCst);
     for path in ["/readyz", "/livez", "/healthz"] {
-        let (status, body) = ask(address, "GET", path).await;
+        let (status, body) = request(address, "GET", path).await;
         assert!(
             status == 500 && body.contains("[-]engine failed: no turn for 30 s\n"),
             "{path}: {status} {body}"
         );
     }
     world.stuck.store(false, Ordering::SeqCst);
-    assert_eq!(ask(address, "GET", "/livez").await.0, 200);
+    assert_eq!(request(address, "GET", "/livez").await.0, 200);
 }
 
 #[tokio::test]
@@ -165,11 +165,11 @@ async fn metrics_have_the_requested_format() {
         ),
     ] {
         let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n");
-        let answer = exchange(TcpStream::connect(address).await.unwrap(), &request).await;
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));
-        assert!(answer.contains(&format!("\r\ncontent-type: {media_type}\r\n")), "{answer}");
-        assert!(answer.contains(&format!("\n{declared}\n")), "{answer}");
-        assert!(answer.contains("\npods_deleted_total 0\n"));
+        let response = exchange(TcpStream::connect(address).await.unwrap(), &request).await;
+        assert!(response.starts_with("HTTP/1.1 200 OK\r\n"));
+        assert!(response.contains(&format!("\r\ncontent-type: {media_type}\r\n")), "{response}");
+        assert!(response.contains(&format!("\n{declared}\n")), "{response}");
+        assert!(response.contains("\npods_deleted_total 0\n"));
     }
 }
 
@@ -177,17 +177,17 @@ async fn metrics_have_the_requested_format() {
 async fn invalid_requests_do_no_harm() {
     let address = World::default().serve().await;
     for nonsense in ["GET\r\n\r\n", "\u{0}\u{1}\u{2}\r\n\r\n", "GET /readyz HTTP/9.9\r\n\r\n"] {
-        let answer = exchange(TcpStream::connect(address).await.unwrap(), nonsense).await;
-        assert!(!answer.contains("200 OK"), "{nonsense:?}: {answer}");
+        let response = exchange(TcpStream::connect(address).await.unwrap(), nonsense).await;
+        assert!(!response.contains("200 OK"), "{nonsense:?}: {response}");
     }
     let head = format!("GET /readyz HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(64 * 1024));
     let mut stream = TcpStream::connect(address).await.unwrap();
     // The server may close the connection before it has read everything.
     let _ = stream.write_all(head.as_bytes()).await;
-    let mut answer = Vec::new();
-    let _ = timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await.unwrap();
-    assert!(!String::from_utf8_lossy(&answer).contains("200 OK"));
-    assert_eq!(ask(address, "GET", "/readyz").await.0, 200);
+    let mut response = Vec::new();
+    let _ = timeout(Duration::from_secs(20), stream.read_to_end(&mut response)).await.unwrap();
+    assert!(!String::from_utf8_lossy(&response).contains("200 OK"));
+    assert_eq!(request(address, "GET", "/readyz").await.0, 200);
 }
 
 /// A connection from another address than that of probes.
@@ -206,24 +206,24 @@ async fn connections_held_open_or_opened_all_the_time_keep_no_client_out() {
         let _ = stream.write_all(b"GET /readyz HTTP/1.1\r\n").await;
         held.push(stream);
     }
-    assert_eq!(ask(address, "GET", "/readyz").await, (200, "ok".into()));
+    assert_eq!(request(address, "GET", "/readyz").await, (200, "ok".into()));
     let mut byte = [0];
     let newest = held.last_mut().unwrap();
     let newest = timeout(Duration::from_secs(2), newest.read(&mut byte)).await.expect("it was refused");
     assert!(matches!(newest, Ok(0) | Err(_)), "{newest:?}");
     let oldest = &mut held[0];
     oldest.write_all(b"Host: x\r\n\r\n").await.unwrap();
-    let mut answer = String::new();
-    oldest.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200 OK"), "the oldest has its grace period: {answer}");
-    // No client is refused for long, from any address.
+    let mut response = String::new();
+    oldest.read_to_string(&mut response).await.unwrap();
+    assert!(response.starts_with("HTTP/1.1 200 OK"), "the oldest has its grace period: {response}");
+    // No client is rejected for long, from any address.
     let tried = async {
         loop {
             let mut stream = elsewhere(address).await;
             let _ = stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").await;
-            let mut answer = String::new();
-            let _ = stream.read_to_string(&mut answer).await;
-            if answer.starts_with("HTTP/1.1 200 OK") {
+            let mut response = String::new();
+            let _ = stream.read_to_string(&mut response).await;
+            if response.starts_with("HTTP/1.1 200 OK") {
                 break;
             }
         }
@@ -245,7 +245,7 @@ async fn a_slow_head_is_cut_off_in_time() {
         }
         client
     });
-    converse(server, &admin, &MetricsAccess::Anybody).await;
+    converse(server, &admin, &MetricsAccess::Anyone).await;
     assert_eq!(began.elapsed(), HEAD_MAX);
     drop(dripping);
 }
@@ -255,11 +255,11 @@ async fn a_quick_client_gets_a_response_and_the_connection_ends() {
     let admin = World::default().admin();
     let (client, server) = duplex(1024);
     let began = Instant::now();
-    let server = tokio::spawn(async move { converse(server, &admin, &MetricsAccess::Anybody).await });
+    let server = tokio::spawn(async move { converse(server, &admin, &MetricsAccess::Anyone).await });
     let two = "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
-    let answer = exchange(client, two).await;
-    assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
-    assert!(answer.contains("\r\nconnection: close\r\n") && answer.ends_with("\r\n\r\nok"), "{answer}");
+    let response = exchange(client, two).await;
+    assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{response}");
+    assert!(response.contains("\r\nconnection: close\r\n") && response.ends_with("\r\n\r\nok"), "{response}");
     server.await.unwrap();
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
@@ -270,7 +270,7 @@ async fn a_client_that_stops_reading_is_cut_off() {
     let (mut held, server) = duplex(64);
     held.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     let began = Instant::now();
-    client(server, None, World::default().admin(), MetricsAccess::Anybody).await;
+    client(server, None, World::default().admin(), MetricsAccess::Anyone).await;
     assert_eq!(began.elapsed(), CONNECTION_MAX);
 }
 

@@ -175,15 +175,15 @@ mod tests {
         wanted.not_after = rcgen::date_time_ymd(2056, 2, 29);
         let made = wanted.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
         let der = made.der();
-        let said = Validity::of(der).unwrap();
+        let validity = Validity::of(der).unwrap();
         let expected = Validity {
             from: Wall::from_secs(days(2026, 3, 1) * 86_400),
             until: Wall::from_secs(days(2056, 2, 29) * 86_400),
         };
-        assert_eq!(said, expected);
-        assert!(said.holds(said.from) && said.holds(said.until));
-        assert!(!said.holds(said.until.plus(Span::from_secs(1))));
-        assert!(said.renewal() > said.from && said.renewal() < said.until);
+        assert_eq!(validity, expected);
+        assert!(validity.holds(validity.from) && validity.holds(validity.until));
+        assert!(!validity.holds(validity.until.plus(Span::from_secs(1))));
+        assert!(validity.renewal() > validity.from && validity.renewal() < validity.until);
         for end in 0..der.len() {
             assert_eq!(Validity::of(&der[..end]), None, "{end} bytes are not a certificate");
         }

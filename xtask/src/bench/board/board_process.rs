@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long the board may take to show what it should.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const STARTUP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// `taintward board`.
 pub(super) struct BoardProcess {
@@ -59,7 +59,7 @@ impl BoardProcess {
     pub(super) fn until_shown(&self, is_it: impl Fn(&[String]) -> bool) -> Result<()> {
         let began = Instant::now();
         while !is_it(&self.whole_state()?.1) {
-            ensure!(began.elapsed() < PATIENCE, "the board does not show what it should");
+            ensure!(began.elapsed() < STARTUP_TIMEOUT, "the board does not show what it should");
             thread::sleep(Duration::from_millis(500));
         }
         Ok(())

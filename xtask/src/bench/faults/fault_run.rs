@@ -21,7 +21,7 @@ use taintward_envtest::{Account, TestApi};
 use tokio::time::sleep;
 
 /// For pods that are still there after the last countdown.
-const PATIENCE: f64 = 45.0;
+const STARTUP_TIMEOUT: f64 = 45.0;
 /// In which the contender starts before its certificate expires.
 const VALID: Duration = Duration::from_secs(30);
 /// Writes after the backup, so that the restored store has lower versions for a while.
@@ -190,7 +190,7 @@ impl Stage<'_> {
             let left: BTreeSet<String> =
                 items.iter().filter_map(|pod| pod["metadata"]["name"].as_str().map(String::from)).collect();
             let is_waiting = pods.iter().any(|(name, pod)| pod.must_leave() && left.contains(name));
-            if self.now() > last + if is_waiting { PATIENCE } else { 0.0 } {
+            if self.now() > last + if is_waiting { STARTUP_TIMEOUT } else { 0.0 } {
                 return Ok(left);
             }
         }

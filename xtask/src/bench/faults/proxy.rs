@@ -38,7 +38,7 @@ pub(crate) enum ProxyFault {
 #[derive(Debug, PartialEq)]
 enum ProxyAction {
     Forward(Duration),
-    Refuse(u16),
+    Reject(u16),
 }
 
 pub(crate) struct FaultProxy {
@@ -91,8 +91,8 @@ impl ProxyFault {
     fn decide(self, method: &Method, path: &str, query: &str, draw: f64) -> ProxyAction {
         let is_read = method == Method::GET;
         match self {
-            Self::TooManyRequests { .. } if draw < 0.8 => ProxyAction::Refuse(429),
-            Self::Unavailable if !is_read || draw < 0.5 => ProxyAction::Refuse(503),
+            Self::TooManyRequests { .. } if draw < 0.8 => ProxyAction::Reject(429),
+            Self::Unavailable if !is_read || draw < 0.5 => ProxyAction::Reject(503),
             Self::SlowNodes(late)
                 if is_read && path.starts_with("/api/v1/nodes/") && !query.contains("watch=") =>
             {
@@ -115,7 +115,7 @@ async fn answer(
         fault.decide(request.method(), uri.path(), uri.query().unwrap_or_default(), draw(number))
     });
     match action {
-        ProxyAction::Refuse(code) => {
+        ProxyAction::Reject(code) => {
             let wait = matches!(fault, Some(ProxyFault::TooManyRequests { retry_after: true }));
             Ok(refusal(code, wait)?)
         }
@@ -143,7 +143,7 @@ impl Upstream {
     }
 }
 
-/// As the API server refuses (429), and as a balancer does (503).
+/// As the API server rejects (429), and as a balancer does (503).
 fn refusal(code: u16, retry_after: bool) -> http::Result<Response<AnswerBody>> {
     let status =
         r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}"#;
@@ -174,9 +174,9 @@ mod tests {
     fn each_fault_concerns_its_own_requests() {
         let forward = ProxyAction::Forward(Duration::ZERO);
         let storm = ProxyFault::TooManyRequests { retry_after: true };
-        assert_eq!(storm.decide(&Method::GET, NODE, "", 0.79), ProxyAction::Refuse(429));
+        assert_eq!(storm.decide(&Method::GET, NODE, "", 0.79), ProxyAction::Reject(429));
         assert_eq!(storm.decide(&Method::DELETE, NODE, "", 0.8), forward);
-        assert_eq!(ProxyFault::Unavailable.decide(&Method::DELETE, NODE, "", 0.99), ProxyAction::Refuse(503));
+        assert_eq!(ProxyFault::Unavailable.decide(&Method::DELETE, NODE, "", 0.99), ProxyAction::Reject(503));
         assert_eq!(ProxyFault::Unavailable.decide(&Method::GET, NODE, "", 0.5), forward);
         let slow = ProxyFault::SlowNodes(Duration::from_secs(4));
         assert_eq!(slow.decide(&Method::GET, NODE, "", 0.0), ProxyAction::Forward(Duration::from_secs(4)));

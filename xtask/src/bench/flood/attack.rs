@@ -21,7 +21,7 @@ use tokio_rustls::client::TlsStream;
 const HELD: usize = 1010;
 const NEW_A_SECOND: u32 = 1000;
 const MISCHIEF: usize = 60;
-const PATIENCE: Duration = Duration::from_secs(60);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct FloodAttack {
     on: Arc<FloodTarget>,
@@ -65,7 +65,7 @@ impl FloodAttack {
             || self.on.healthy.load(Ordering::Relaxed) < 100
         {
             ensure!(
-                self.began.elapsed() < PATIENCE,
+                self.began.elapsed() < STARTUP_TIMEOUT,
                 "the attack does not start: {}",
                 self.on.said(self.began)
             );

@@ -51,21 +51,21 @@ fn no_certificate_outlives_its_authority() {
 #[test]
 fn an_inconsistent_secret_is_invalid() {
     let (stored, other) = (first_stored(), first_stored());
-    let refused = |change: &dyn Fn(&mut Data)| {
+    let unreviewed = |change: &dyn Fn(&mut Data)| {
         let mut data = data(&stored);
         change(&mut data);
         StoredState::from_data(&data).unwrap_err().to_string()
     };
     for name in [SERVING_KEY, SERVING_SECRET, AUTHORITY_KEY, AUTHORITY_SECRET, MEMORY] {
-        assert_eq!(refused(&|data| drop(data.remove(name))), format!("the Secret has no {name}"));
-        let said = refused(&|data| drop(data.insert(name.into(), vec![0xff])));
-        assert!(said.starts_with(&format!("{name} in the Secret is invalid: ")), "{said}");
-        assert!(!said.contains('\n'), "{said}");
-        refused(&|data| drop(data.insert(name.into(), b"-----BEGIN CERTIFICATE-----".to_vec())));
+        assert_eq!(unreviewed(&|data| drop(data.remove(name))), format!("the Secret has no {name}"));
+        let message = unreviewed(&|data| drop(data.insert(name.into(), vec![0xff])));
+        assert!(message.starts_with(&format!("{name} in the Secret is invalid: ")), "{message}");
+        assert!(!message.contains('\n'), "{message}");
+        unreviewed(&|data| drop(data.insert(name.into(), b"-----BEGIN CERTIFICATE-----".to_vec())));
     }
     // Each is valid by itself, but one did not sign the other.
     let strange = StoredState { serving: other.serving.clone(), ..stored.clone() };
-    let said = StoredState::from_data(&data(&strange)).unwrap_err().to_string();
-    assert!(said.starts_with("tls.crt in the Secret is invalid: "), "{said}");
-    refused(&|old| drop(old.insert(SERVING_SECRET.into(), data(&other)[SERVING_SECRET].clone())));
+    let message = StoredState::from_data(&data(&strange)).unwrap_err().to_string();
+    assert!(message.starts_with("tls.crt in the Secret is invalid: "), "{message}");
+    unreviewed(&|old| drop(old.insert(SERVING_SECRET.into(), data(&other)[SERVING_SECRET].clone())));
 }

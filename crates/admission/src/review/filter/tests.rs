@@ -3,14 +3,14 @@
 use super::*;
 use serde_json::{Value, json};
 
-fn sift(text: &[u8]) -> Result<FilteredReview, InvalidReview> {
-    let mut sieve = ReviewFilter::default();
-    sieve.push(text)?;
-    sieve.finish()
+fn filter_review(text: &[u8]) -> Result<FilteredReview, InvalidReview> {
+    let mut filter = ReviewFilter::default();
+    filter.push(text)?;
+    filter.finish()
 }
 
 fn kept(text: &str) -> String {
-    String::from_utf8(sift(text.as_bytes()).unwrap().text).unwrap()
+    String::from_utf8(filter_review(text.as_bytes()).unwrap().text).unwrap()
 }
 
 fn of_object(object: &str) -> Value {
@@ -87,12 +87,12 @@ fn wanted_fields_are_kept_and_the_rest_is_left_out() {
     for text in [question.to_string(), serde_json::to_string_pretty(&question).unwrap()] {
         assert_eq!(serde_json::from_str::<Value>(&kept(&text)).unwrap(), expected, "{text}");
         // Wherever it is cut, the result is the same.
-        let whole = sift(text.as_bytes()).unwrap().text;
+        let whole = filter_review(text.as_bytes()).unwrap().text;
         for cut in 0..text.len() {
-            let mut sieve = ReviewFilter::default();
-            sieve.push(&text.as_bytes()[..cut]).unwrap();
-            sieve.push(&text.as_bytes()[cut..]).unwrap();
-            assert_eq!(sieve.finish().unwrap().text, whole, "{cut}");
+            let mut filter = ReviewFilter::default();
+            filter.push(&text.as_bytes()[..cut]).unwrap();
+            filter.push(&text.as_bytes()[cut..]).unwrap();
+            assert_eq!(filter.finish().unwrap().text, whole, "{cut}");
         }
     }
 }
@@ -136,7 +136,7 @@ fn invalid_json_is_found_in_skipped_parts_too() {
         " null ",
         r#"{"a":1,"a":2}"#,
     ] {
-        assert!(sift(around(good).as_bytes()).is_ok(), "{good}");
+        assert!(filter_review(around(good).as_bytes()).is_ok(), "{good}");
     }
     for bad in [
         "01",
@@ -168,34 +168,37 @@ fn invalid_json_is_found_in_skipped_parts_too() {
         "[1 2]",
         "{\"a\":1 \"b\":2}",
     ] {
-        let said = sift(around(bad).as_bytes()).unwrap_err();
-        assert!(!said.is_of_object() && said.to_string().contains("no JSON at byte "), "{bad}: {said}");
+        let message = filter_review(around(bad).as_bytes()).unwrap_err();
+        assert!(
+            !message.is_of_object() && message.to_string().contains("no JSON at byte "),
+            "{bad}: {message}"
+        );
     }
     for open in ["", "{", "[", "\"a", "1.", "tru", "{\"a\":[1", "{} {}", "{}x"] {
-        assert!(sift(open.as_bytes()).is_err(), "{open}");
+        assert!(filter_review(open.as_bytes()).is_err(), "{open}");
     }
     // Any bytes that clients wrote where an API server does not check.
-    assert!(sift(b"{\"request\":{\"x\":\"\xff\",\"\xfe\":1}}").is_ok());
+    assert!(filter_review(b"{\"request\":{\"x\":\"\xff\",\"\xfe\":1}}").is_ok());
 }
 
 #[test]
 fn depth_costs_a_bit_a_level_and_length_nothing() {
     for (open, close) in [("[", "]"), ("{\"f:a\":", "}")] {
         let deep = format!("{}1{}", open.repeat(1_000_000), close.repeat(1_000_000));
-        let mut sieve = ReviewFilter::default();
+        let mut filter = ReviewFilter::default();
         let text = format!(
             r#"{{"request":{{"uid":"u","options":{deep},"object":{{"metadata":{{"managedFields":{deep}}}}}}}}}"#
         );
-        sieve.push(text.as_bytes()).unwrap();
-        assert!(sieve.memory() < 300_000, "{}", sieve.memory());
-        assert_eq!(sieve.finish().unwrap().text, br#"{"request":{"uid":"u","object":{"metadata":{}}}}"#);
+        filter.push(text.as_bytes()).unwrap();
+        assert!(filter.memory() < 300_000, "{}", filter.memory());
+        assert_eq!(filter.finish().unwrap().text, br#"{"request":{"uid":"u","object":{"metadata":{}}}}"#);
     }
-    let mut sieve = ReviewFilter::default();
-    sieve.push(br#"{"request":{"object":{"spec":{"containers":[{"args":[""#).unwrap();
+    let mut filter = ReviewFilter::default();
+    filter.push(br#"{"request":{"object":{"spec":{"containers":[{"args":[""#).unwrap();
     for _ in 0..1000 {
-        sieve.push(&b"\\u003c".repeat(6000)).unwrap();
+        filter.push(&b"\\u003c".repeat(6000)).unwrap();
     }
-    assert!(sieve.memory() < 1000, "{}", sieve.memory());
+    assert!(filter.memory() < 1000, "{}", filter.memory());
 }
 
 #[test]
@@ -211,23 +214,23 @@ fn a_field_that_is_too_large_is_left_out_and_the_others_stay() {
         let text = format!(
             r#"{{"request":{{"object":{{"spec":{spec}}},"uid":"u","oldObject":{{"spec":{spec}}},"name":"n"}},"kind":"k"}}"#
         );
-        let mut sieve = ReviewFilter::default();
+        let mut filter = ReviewFilter::default();
         for piece in text.as_bytes().chunks(5000) {
-            sieve.push(piece).unwrap();
-            assert!(sieve.memory() <= 2 * KEPT_MAX);
+            filter.push(piece).unwrap();
+            assert!(filter.memory() <= 2 * KEPT_MAX);
         }
-        let sifted = sieve.finish().unwrap();
-        let is = String::from_utf8(sifted.text).unwrap();
+        let filtered = filter.finish().unwrap();
+        let is = String::from_utf8(filtered.text).unwrap();
         assert_eq!(is, r#"{"request":{"object":null,"uid":"u","oldObject":null,"name":"n"},"kind":"k"}"#);
-        assert!(sifted.left_out);
+        assert!(filtered.left_out);
     }
     for text in [
         format!(r#"{{"kind":"{long}"}}"#),
         format!(r#"{{"request":{{{}"uid":1}}}}"#, "\"uid\":\"\",".repeat(4 * KEPT_MAX / 9)),
     ] {
-        assert!(sift(text.as_bytes()).unwrap_err().to_string().contains("more than 2097152 bytes"));
+        assert!(filter_review(text.as_bytes()).unwrap_err().to_string().contains("more than 2097152 bytes"));
     }
-    let just = sift(
+    let just = filter_review(
         format!(r#"{{"request":{{"object":{{"spec":{{"nodeName":"{}"}}}}}}}}"#, &long[100..]).as_bytes(),
     )
     .unwrap();
@@ -238,14 +241,14 @@ fn a_field_that_is_too_large_is_left_out_and_the_others_stay() {
 fn an_interrupted_review_keeps_what_has_arrived() {
     let text = r#"{"kind":"k","request":{"uid":"u","name":"n","object":{"spec":{"nodeName":"n","x":[[1]]}},"dryRun":true}}"#;
     for end in 0..=text.len() {
-        let mut sieve = ReviewFilter::default();
-        sieve.push(&text.as_bytes()[..end]).unwrap();
-        let Some(sifted) = sieve.broken_off() else {
+        let mut filter = ReviewFilter::default();
+        filter.push(&text.as_bytes()[..end]).unwrap();
+        let Some(filtered) = filter.broken_off() else {
             assert!(end < text.find("\"uid\"").unwrap() || end > text.len() - 2, "{end}");
             continue;
         };
-        let read: Value = serde_json::from_slice(&sifted.text).unwrap_or_else(|why| panic!("{end}: {why}"));
-        assert!(sifted.left_out);
+        let read: Value = serde_json::from_slice(&filtered.text).unwrap_or_else(|why| panic!("{end}: {why}"));
+        assert!(filtered.left_out);
         let (uid, object) = (&read["request"]["uid"], &read["request"]["object"]);
         assert!(uid == "u" || uid.is_null(), "{read}");
         assert!(object.is_null() || object["spec"]["nodeName"] == "n", "{read}");

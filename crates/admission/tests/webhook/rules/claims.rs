@@ -3,7 +3,7 @@
 use super::patched::created;
 use super::world::*;
 use serde_json::{Value, json};
-use taintward_admission::review::Half;
+use taintward_admission::review::ReviewPhase;
 use taintward_admission::rules::{CacheUpdate, RuleReviewer, UntilReady};
 use taintward_core::admission::pool::{DedicatedPool, PoolEnforcement, PoolUsers};
 
@@ -53,12 +53,12 @@ fn for_other_users_nothing_is_written_and_their_claim_is_removed() {
 #[test]
 fn a_claim_of_another_webhook_is_refused() {
     let claimed = pod(json!({"taintward.io/made-for": "uid-of-his"}));
-    let told = |operation: &str, old: Option<&Value>| {
+    let reported = |operation: &str, old: Option<&Value>| {
         let question = question(operation, "shop", &claimed, old);
-        response(Half::Validate, &question, &rules_of_jane())
+        response(ReviewPhase::Validate, &question, &rules_of_jane())
     };
-    let refused = told("CREATE", None);
-    assert_eq!((&refused["allowed"], &refused["status"]["code"]), (&json!(false), &json!(403)));
-    assert_eq!(told("UPDATE", Some(&claimed))["allowed"], true, "it existed before");
-    assert_eq!(told("UPDATE", Some(&pod(json!({}))))["allowed"], false);
+    let unreviewed = reported("CREATE", None);
+    assert_eq!((&unreviewed["allowed"], &unreviewed["status"]["code"]), (&json!(false), &json!(403)));
+    assert_eq!(reported("UPDATE", Some(&claimed))["allowed"], true, "it existed before");
+    assert_eq!(reported("UPDATE", Some(&pod(json!({}))))["allowed"], false);
 }

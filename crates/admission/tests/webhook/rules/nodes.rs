@@ -2,7 +2,7 @@
 
 use super::world::*;
 use serde_json::{Value, json};
-use taintward_admission::review::{Half, RequestOrigin};
+use taintward_admission::review::{RequestOrigin, ReviewPhase};
 use taintward_admission::rules::{CacheUpdate, RuleReviewer, UntilReady};
 use taintward_core::taint::TaintEffect;
 
@@ -37,7 +37,7 @@ fn taint_from(
     question["request"]["dryRun"] = json!(dry_run);
     question["request"]["kind"] = json!({"group": "", "version": "v1", "kind": "Node"});
     question["request"]["resource"] = json!({"group": "", "version": "v1", "resource": "nodes"});
-    response_from(origin, Half::Validate, &question, rules)
+    response_from(origin, ReviewPhase::Validate, &question, rules)
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn unknown_nodes_are_not_refused() {
     for node in ["n1", "n2", "n3"] {
         assert_eq!(taint(node, false, &rules)["allowed"], json!(true));
     }
-    let rules = RuleReviewer::new(all_rules(), UntilReady::Refuse, Default::default());
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Reject, Default::default());
     assert_eq!(taint("n1", false, &rules)["status"]["code"], json!(503));
 }
 
@@ -99,7 +99,7 @@ fn forged_reviews_do_not_block_administrators() {
     let around = around();
     let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
     for node in ["n1", "n2", "n3", "ml-node"].repeat(5) {
-        taint_from(RequestOrigin::Anybody, node, false, &Value::Null, &rules);
+        taint_from(RequestOrigin::Unverified, node, false, &Value::Null, &rules);
     }
     assert_eq!(taint("n1", false, &rules)["allowed"], json!(true));
     // What the watch delivers counts, whichever client changed it.
@@ -109,7 +109,7 @@ fn forged_reviews_do_not_block_administrators() {
         ["n1", "n2"].map(tainted).into_iter().chain([node("n3", true, &[])]).collect(),
     ));
     assert_eq!(
-        taint_from(RequestOrigin::Anybody, "n3", false, &Value::Null, &rules)["allowed"],
+        taint_from(RequestOrigin::Unverified, "n3", false, &Value::Null, &rules)["allowed"],
         json!(false)
     );
 }
@@ -130,7 +130,7 @@ fn a_pools_taint_added_by_hand_counts_like_any_other() {
         question["request"]["name"] = json!(name);
         question["request"]["kind"] = json!({"group": "", "version": "v1", "kind": "Node"});
         question["request"]["resource"] = json!({"group": "", "version": "v1", "resource": "nodes"});
-        let allowed = response(Half::Validate, &question, &rules)["allowed"] == true;
+        let allowed = response(ReviewPhase::Validate, &question, &rules)["allowed"] == true;
         if allowed {
             around.nodes(CacheUpdate::Upsert(node(
                 name,

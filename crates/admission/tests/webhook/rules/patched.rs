@@ -4,7 +4,7 @@ use super::world::{question, response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use taintward_admission::review::Half;
+use taintward_admission::review::ReviewPhase;
 use taintward_admission::rules::RuleReviewer;
 
 /// The only paths that a patch may change.
@@ -34,5 +34,5 @@ pub(crate) fn patched(object: &Value, response: &Value) -> Value {
 
 /// The pod after the patches of its creation.
 pub(crate) fn created(namespace: &str, pod: &Value, rules: &RuleReviewer) -> Value {
-    patched(pod, &response(Half::Mutate, &question("CREATE", namespace, pod, None), rules))
+    patched(pod, &response(ReviewPhase::Mutate, &question("CREATE", namespace, pod, None), rules))
 }

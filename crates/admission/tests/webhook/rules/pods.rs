@@ -3,7 +3,7 @@
 use super::patched::created;
 use super::world::*;
 use serde_json::{Value, json};
-use taintward_admission::review::Half;
+use taintward_admission::review::ReviewPhase;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
@@ -133,11 +133,11 @@ fn a_pod_outside_the_pool_with_its_toleration_is_refused_or_warned_with_a_reason
     let smuggled = |team: &str| {
         let mut pod = best_effort();
         pod["spec"]["tolerations"] = json!([{"key": "dedicated", "value": team}]);
-        response(Half::Validate, &question("CREATE", "shop", &pod, None), &rules())
+        response(ReviewPhase::Validate, &question("CREATE", "shop", &pod, None), &rules())
     };
-    let refused = smuggled("ml");
-    assert_eq!((&refused["allowed"], &refused["status"]["code"]), (&json!(false), &json!(403)));
-    let message = refused["status"]["message"].as_str().unwrap();
+    let unreviewed = smuggled("ml");
+    assert_eq!((&unreviewed["allowed"], &unreviewed["status"]["code"]), (&json!(false), &json!(403)));
+    let message = unreviewed["status"]["message"].as_str().unwrap();
     assert!(message.contains("pool ml") && message.contains("toleration 0"), "{message}");
     let warned = smuggled("db");
     assert_eq!(warned["allowed"], json!(true));
@@ -146,7 +146,7 @@ fn a_pod_outside_the_pool_with_its_toleration_is_refused_or_warned_with_a_reason
     assert_eq!(fine["allowed"], json!(true));
     // The pool's own pods may.
     let pod = created("ml", &best_effort(), &rules());
-    let own = response(Half::Validate, &question("CREATE", "ml", &pod, None), &rules());
+    let own = response(ReviewPhase::Validate, &question("CREATE", "ml", &pod, None), &rules());
     assert_eq!((&own["allowed"], own.get("warnings")), (&json!(true), None));
 }
 
@@ -154,7 +154,9 @@ fn a_pod_outside_the_pool_with_its_toleration_is_refused_or_warned_with_a_reason
 fn a_pod_that_names_a_pools_node_is_refused_unless_the_system_is_exempt() {
     let mut pod = best_effort();
     pod["spec"]["nodeName"] = json!("ml-node");
-    let of = |namespace: &str| response(Half::Validate, &question("CREATE", namespace, &pod, None), &rules());
+    let of = |namespace: &str| {
+        response(ReviewPhase::Validate, &question("CREATE", namespace, &pod, None), &rules())
+    };
     assert_eq!(of("shop")["allowed"], json!(false));
     assert!(of("shop")["status"]["message"].as_str().unwrap().contains("ml-node"));
     assert_eq!(of("ml")["allowed"], json!(true));
@@ -165,9 +167,10 @@ fn a_pod_that_names_a_pools_node_is_refused_unless_the_system_is_exempt() {
 fn an_update_is_judged_by_its_additions() {
     let mut pod = best_effort();
     pod["spec"]["tolerations"] = json!([{"key": "dedicated", "value": "ml"}]);
-    let had = response(Half::Validate, &question("UPDATE", "shop", &pod, Some(&pod)), &rules());
+    let had = response(ReviewPhase::Validate, &question("UPDATE", "shop", &pod, Some(&pod)), &rules());
     assert_eq!(had["allowed"], json!(true), "it existed before");
-    let new = response(Half::Validate, &question("UPDATE", "shop", &pod, Some(&best_effort())), &rules());
+    let new =
+        response(ReviewPhase::Validate, &question("UPDATE", "shop", &pod, Some(&best_effort())), &rules());
     assert_eq!(new["allowed"], json!(false));
 }
 
@@ -175,7 +178,7 @@ fn an_update_is_judged_by_its_additions() {
 fn a_typing_error_gets_a_warning() {
     let mut pod = best_effort();
     pod["spec"]["tolerations"] = json!([{"key": "node.kubernetes.io/notready", "operator": "Exists"}]);
-    let said = response(Half::Validate, &question("CREATE", "shop", &pod, None), &rules());
-    assert_eq!(said["allowed"], json!(true));
-    assert!(said["warnings"][0].as_str().unwrap().contains("node.kubernetes.io/not-ready"), "{said}");
+    let message = response(ReviewPhase::Validate, &question("CREATE", "shop", &pod, None), &rules());
+    assert_eq!(message["allowed"], json!(true));
+    assert!(message["warnings"][0].as_str().unwrap().contains("node.kubernetes.io/not-ready"), "{message}");
 }

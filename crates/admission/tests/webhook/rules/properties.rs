@@ -6,7 +6,7 @@ use super::world::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use taintward_admission::review::Half;
+use taintward_admission::review::ReviewPhase;
 use taintward_core::admission::policy::RequestedSeconds;
 use taintward_core::admission::request::{
     AdmittedPod, ClusterView, NodePoolMembership, Operation, PodIdentity, PodRequest, PreviousPod, Requester,
@@ -181,7 +181,7 @@ fn read(pod: &Value, namespace: &str) -> AdmittedPod {
             .map(|name| name.as_str().into())
             .collect(),
         best_effort: !requests.iter().any(classed),
-        asked: RequestedSeconds {
+        requested: RequestedSeconds {
             not_ready: pod["metadata"]["annotations"]["taintward.io/not-ready-seconds"]
                 .as_str()
                 .map(Into::into),
@@ -195,13 +195,13 @@ fn read(pod: &Value, namespace: &str) -> AdmittedPod {
 fn by_the_core(pod: &Value, namespace: &str, update: bool) -> Mutation {
     let operation = if update { Operation::Update } else { Operation::Create };
     let requester = Requester { user: "jane".into(), groups: vec!["system:authenticated".into()] };
-    let asked = read(pod, namespace);
+    let requested = read(pod, namespace);
     let old = update.then(|| PreviousPod {
-        tolerations: asked.tolerations.clone(),
-        gated: asked.gated,
+        tolerations: requested.tolerations.clone(),
+        gated: requested.gated,
         ..PreviousPod::default()
     });
-    let request = PodRequest { operation, requester: Some(requester), pod: asked, old };
+    let request = PodRequest { operation, requester: Some(requester), pod: requested, old };
     let (namespaces, policies, pools) = (namespaces(), policies(), pools());
     let around = ClusterView {
         namespace: namespaces.iter().find(|(name, _)| **name == *namespace).map(|(_, facts)| facts),
@@ -222,12 +222,12 @@ proptest! {
     ) {
         let rules = rules();
         let operation = if update { "UPDATE" } else { "CREATE" };
-        let ask = |pod: &Value, old: &Value| {
+        let request = |pod: &Value, old: &Value| {
             let question = question(operation, &namespace, pod, update.then_some(old));
-            patched(pod, &response(Half::Mutate, &question, &rules))
+            patched(pod, &response(ReviewPhase::Mutate, &question, &rules))
         };
-        let once = ask(&pod, &pod);
-        let again = ask(&once, &pod);
+        let once = request(&pod, &pod);
+        let again = request(&once, &pod);
         prop_assert_eq!(&again, &once, "f(f(x)) = f(x)");
         prop_assert_eq!(rest(&once), rest(&pod), "nothing else is changed");
         prop_assert!(keys_of(&once).starts_with(&keys_of(&pod)), "no toleration is removed or moved");
@@ -240,6 +240,6 @@ proptest! {
         prop_assert_eq!(read_terms(&once), wanted.required);
         // Validating admission understands what mutating admission made.
         let final_question = question(operation, &namespace, &once, update.then_some(&pod));
-        prop_assert!(response(Half::Validate, &final_question, &rules)["allowed"].is_boolean());
+        prop_assert!(response(ReviewPhase::Validate, &final_question, &rules)["allowed"].is_boolean());
     }
 }

@@ -3,7 +3,7 @@
 use super::world::*;
 use serde_json::{Value, json};
 use taintward_admission::review::Outcome;
-use taintward_admission::review::{Did, Half, RuleOutcome};
+use taintward_admission::review::{ReviewPhase, RuleEffect, RuleOutcome};
 use taintward_admission::rules::{CacheUpdate, RuleReviewer, UntilReady};
 
 fn pod() -> Value {
@@ -33,8 +33,8 @@ fn ad_5_other_objects_are_invalid() {
         let mut question = question("CREATE", "shop", &pod(), None);
         question["request"]["kind"] = kind;
         question["request"]["resource"] = resource;
-        for half in [Half::Mutate, Half::Validate] {
-            let why = asked(half, &question, &rules).unwrap_err().to_string();
+        for phase in [ReviewPhase::Mutate, ReviewPhase::Validate] {
+            let why = requested(phase, &question, &rules).unwrap_err().to_string();
             assert!(why.contains(part), "{why}");
         }
     }
@@ -53,8 +53,8 @@ fn subresources_and_deletions_are_allowed_unchanged() {
     ] {
         let mut question = question(operation, "shop", &pod(), Some(&pod()));
         question["request"]["subResource"] = json!(subresource);
-        for half in [Half::Mutate, Half::Validate] {
-            let judged = asked(half, &question, &rules).unwrap();
+        for phase in [ReviewPhase::Mutate, ReviewPhase::Validate] {
+            let judged = requested(phase, &question, &rules).unwrap();
             assert_eq!(
                 (judged.outcome, judged.notes.len()),
                 (Outcome::Allowed, 0),
@@ -66,18 +66,18 @@ fn subresources_and_deletions_are_allowed_unchanged() {
 
 #[test]
 fn a_review_without_an_object_is_invalid() {
-    let nothing = asked(Half::Mutate, &question("CREATE", "shop", &Value::Null, None), &rules());
+    let nothing = requested(ReviewPhase::Mutate, &question("CREATE", "shop", &Value::Null, None), &rules());
     assert!(nothing.unwrap_err().to_string().contains("object is missing"));
 }
 
 #[test]
 fn before_any_facts_objects_are_allowed_and_counted() {
     let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, Default::default());
-    let judged = asked(Half::Mutate, &question("CREATE", "shop", &pod(), None), &rules).unwrap();
+    let judged = requested(ReviewPhase::Mutate, &question("CREATE", "shop", &pod(), None), &rules).unwrap();
     assert_eq!(judged.outcome, Outcome::Allowed);
     for rule in ["default-tolerations", "dedicated-pools", "toleration-restriction"] {
         assert!(
-            judged.notes.contains(&RuleOutcome { rule, did: Did::Unknown }),
+            judged.notes.contains(&RuleOutcome { rule, effect: RuleEffect::Unknown }),
             "{rule}: {:?}",
             judged.notes
         );
@@ -88,8 +88,8 @@ fn before_any_facts_objects_are_allowed_and_counted() {
 #[test]
 fn ad_12_or_refused_if_configured() {
     let around = std::sync::Arc::new(taintward_admission::rules::ClusterCache::default());
-    let rules = RuleReviewer::new(all_rules(), UntilReady::Refuse, around.clone());
-    let early = response(Half::Mutate, &question("CREATE", "shop", &pod(), None), &rules);
+    let rules = RuleReviewer::new(all_rules(), UntilReady::Reject, around.clone());
+    let early = response(ReviewPhase::Mutate, &question("CREATE", "shop", &pod(), None), &rules);
     assert_eq!((&early["allowed"], &early["status"]["code"]), (&json!(false), &json!(503)));
     let message = early["status"]["message"].as_str().unwrap();
     assert!(message.starts_with("not yet ready to handle request"), "{message}");
@@ -98,10 +98,10 @@ fn ad_12_or_refused_if_configured() {
     around.pools(CacheUpdate::Replace(vec![]));
     around.nodes(CacheUpdate::Replace(vec![]));
     assert!(rules.missing().is_empty());
-    let later = response(Half::Mutate, &question("CREATE", "shop", &pod(), None), &rules);
+    let later = response(ReviewPhase::Mutate, &question("CREATE", "shop", &pod(), None), &rules);
     assert_eq!(later["allowed"], json!(true));
-    // A namespace newer than the watch's state is not refused.
-    let young = response(Half::Mutate, &question("CREATE", "young", &pod(), None), &rules);
+    // A namespace newer than the watch's state is not rejected.
+    let young = response(ReviewPhase::Mutate, &question("CREATE", "young", &pod(), None), &rules);
     assert_eq!(young["allowed"], json!(true));
 }
 
@@ -117,14 +117,15 @@ fn an_invalid_or_conflicting_pool_does_not_apply() {
     let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
     let mut smuggler = pod();
     smuggler["spec"]["tolerations"] = json!([{"key": "dedicated", "value": "ml"}]);
-    let said =
-        |rules: &RuleReviewer| response(Half::Validate, &question("CREATE", "shop", &smuggler, None), rules);
-    let first = said(&rules);
-    // One of the two is older, by its creation time; the other is refused and does not apply.
+    let message = |rules: &RuleReviewer| {
+        response(ReviewPhase::Validate, &question("CREATE", "shop", &smuggler, None), rules)
+    };
+    let first = message(&rules);
+    // One of the two is older, by its creation time; the other is rejected and does not apply.
     around.pools(CacheUpdate::Delete("ml".into()));
-    let alone = said(&rules);
+    let alone = message(&rules);
     assert_eq!(alone["allowed"], json!(false));
     around.pools(CacheUpdate::Delete("younger".into()));
-    assert_eq!(said(&rules)["allowed"], json!(true));
+    assert_eq!(message(&rules)["allowed"], json!(true));
     assert!(first["allowed"].is_boolean());
 }

@@ -1,9 +1,9 @@
-//! Tests objects that try to avoid being judged: they are judged or refused.
+//! Tests objects that try to avoid being judged: they are judged or rejected.
 
 use super::world::*;
 use serde_json::{Value, json};
 use taintward_admission::review::Outcome;
-use taintward_admission::review::{Half, KEPT_MAX, judge};
+use taintward_admission::review::{KEPT_MAX, ReviewPhase, judge};
 use taintward_admission::rules::{CacheUpdate, ClusterCache, RuleReviewer, UntilReady};
 use taintward_core::admission::pool::PoolEnforcement;
 
@@ -21,10 +21,10 @@ fn of_node(mut question: Value) -> Value {
     question
 }
 
-fn answers(half: Half, question: &str, rules: &RuleReviewer) -> (Value, Outcome) {
-    let judged = judge(half, question.as_bytes(), rules).unwrap();
-    let answer: Value = serde_json::from_slice(&judged.answer).unwrap();
-    (answer["response"].clone(), judged.outcome)
+fn judged_response(phase: ReviewPhase, question: &str, rules: &RuleReviewer) -> (Value, Outcome) {
+    let judged = judge(phase, question.as_bytes(), rules).unwrap();
+    let response: Value = serde_json::from_slice(&judged.body).unwrap();
+    (response["response"].clone(), judged.outcome)
 }
 
 /// The review with a value of this depth in place of every `"HERE"`.
@@ -64,13 +64,13 @@ fn fields_that_are_not_read_may_be_of_any_depth() {
     let strict = RuleReviewer::new(all_rules(), UntilReady::Allow, around);
     let (mut patched, mut denied) = (0, 0);
     for question in &questions {
-        for half in [Half::Mutate, Half::Validate] {
+        for phase in [ReviewPhase::Mutate, ReviewPhase::Validate] {
             for rules in [&rules, &strict] {
-                let expected = answers(half, &question.to_string(), rules);
+                let expected = judged_response(phase, &question.to_string(), rules);
                 patched += usize::from(expected.1 == Outcome::Patched);
                 denied += usize::from(expected.1 == Outcome::Denied);
                 for text in DEPTHS.into_iter().flat_map(|depth| deep(question, depth)) {
-                    assert_eq!(answers(half, &text, rules), expected, "{question}");
+                    assert_eq!(judged_response(phase, &text, rules), expected, "{question}");
                 }
             }
         }
@@ -101,19 +101,26 @@ fn an_object_that_cannot_be_judged_is_refused_with_a_reason_while_a_pool_denies(
     let rules = rules();
     for (pod, part) in odd() {
         let text = question("CREATE", "shop", &pod, None).to_string();
-        let (answer, outcome) = answers(Half::Validate, &text, &rules);
-        assert_eq!((&answer["allowed"], &answer["status"]["code"]), (&json!(false), &json!(403)), "{pod}");
-        assert_eq!((&answer["uid"], outcome), (&json!("u"), Outcome::Unjudged));
-        let message = answer["status"]["message"].as_str().unwrap();
+        let (response, outcome) = judged_response(ReviewPhase::Validate, &text, &rules);
+        assert_eq!(
+            (&response["allowed"], &response["status"]["code"]),
+            (&json!(false), &json!(403)),
+            "{pod}"
+        );
+        assert_eq!((&response["uid"], outcome), (&json!("u"), Outcome::Unjudged));
+        let message = response["status"]["message"].as_str().unwrap();
         assert!(message.contains(part) && message.contains("`enforcement: Deny`"), "{pod}: {message}");
-        let (answer, outcome) = answers(Half::Mutate, &text, &rules);
-        assert_eq!((answer, outcome), (json!({"uid": "u", "allowed": true}), Outcome::Unjudged), "{pod}");
+        let (response, outcome) = judged_response(ReviewPhase::Mutate, &text, &rules);
+        assert_eq!((response, outcome), (json!({"uid": "u", "allowed": true}), Outcome::Unjudged), "{pod}");
     }
-    let (answer, outcome) = answers(Half::Validate, &too_much(), &rules);
-    assert_eq!((&answer["allowed"], outcome), (&json!(false), Outcome::Unjudged));
-    let message = answer["status"]["message"].as_str().unwrap();
+    let (response, outcome) = judged_response(ReviewPhase::Validate, &too_much(), &rules);
+    assert_eq!((&response["allowed"], outcome), (&json!(false), Outcome::Unjudged));
+    let message = response["status"]["message"].as_str().unwrap();
     assert!(message.contains("more than 2097152 bytes or 32768 values"), "{message}");
-    assert_eq!(answers(Half::Mutate, &too_much(), &rules).0, json!({"uid": "u", "allowed": true}));
+    assert_eq!(
+        judged_response(ReviewPhase::Mutate, &too_much(), &rules).0,
+        json!({"uid": "u", "allowed": true})
+    );
 }
 
 #[test]
@@ -131,9 +138,9 @@ fn without_a_denying_pool_it_is_allowed_and_before_pools_are_known_it_is_not() {
         .map(|(pod, _)| question("CREATE", "shop", &pod, None).to_string())
         .chain([too_much()])
     {
-        assert_eq!(answers(Half::Validate, &text, &lenient).0["allowed"], json!(true));
-        assert_eq!(answers(Half::Validate, &text, &early).0["allowed"], json!(false));
-        assert_eq!(answers(Half::Validate, &text, &others).0["allowed"], json!(true));
+        assert_eq!(judged_response(ReviewPhase::Validate, &text, &lenient).0["allowed"], json!(true));
+        assert_eq!(judged_response(ReviewPhase::Validate, &text, &early).0["allowed"], json!(false));
+        assert_eq!(judged_response(ReviewPhase::Validate, &text, &others).0["allowed"], json!(true));
     }
 }
 
@@ -146,18 +153,21 @@ fn only_created_or_updated_pods_and_nodes_are_refused() {
     {
         let mut question = question(operation, "shop", &huge, Some(&huge));
         question["request"]["subResource"] = json!(subresource);
-        let (answer, outcome) = answers(Half::Validate, &question.to_string(), &rules);
+        let (response, outcome) = judged_response(ReviewPhase::Validate, &question.to_string(), &rules);
         assert_eq!(
-            (&answer["allowed"], outcome),
+            (&response["allowed"], outcome),
             (&json!(true), Outcome::Unjudged),
             "{operation} {subresource}"
         );
     }
     let node = of_node(question("UPDATE", "", &json!({"spec": {"taints": [7]}}), Some(&json!({}))));
-    let (answer, _) = answers(Half::Validate, &node.to_string(), &rules);
-    assert!(answer["status"]["message"].as_str().unwrap().contains("while the brake is on"), "{answer}");
+    let (response, _) = judged_response(ReviewPhase::Validate, &node.to_string(), &rules);
+    assert!(response["status"]["message"].as_str().unwrap().contains("while the brake is on"), "{response}");
     let mut settings = all_rules();
     settings.guard = None;
     let unbraked = RuleReviewer::new(settings, UntilReady::Allow, around());
-    assert_eq!(answers(Half::Validate, &node.to_string(), &unbraked).0["allowed"], json!(true));
+    assert_eq!(
+        judged_response(ReviewPhase::Validate, &node.to_string(), &unbraked).0["allowed"],
+        json!(true)
+    );
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use taintward_admission::review::{
-    Half, InvalidReview, RequestOrigin, ReviewFilter, ReviewResponse, judge, judge_sifted,
+    InvalidReview, RequestOrigin, ReviewFilter, ReviewPhase, ReviewResponse, judge, judge_filtered,
 };
 use taintward_admission::rules::{CacheUpdate, CachedNode, ClusterCache, RuleReviewer, UntilReady};
 use taintward_core::admission::LabelSelector;
@@ -122,29 +122,29 @@ pub(crate) fn question(operation: &str, namespace: &str, pod: &Value, old: Optio
     })
 }
 
-pub(crate) fn asked(
-    half: Half,
+pub(crate) fn requested(
+    phase: ReviewPhase,
     question: &Value,
     rules: &RuleReviewer,
 ) -> Result<ReviewResponse, InvalidReview> {
-    judge(half, question.to_string().as_bytes(), rules)
+    judge(phase, question.to_string().as_bytes(), rules)
 }
 
 /// The response; the review must be valid.
-pub(crate) fn response(half: Half, question: &Value, rules: &RuleReviewer) -> Value {
-    response_from(RequestOrigin::Anybody, half, question, rules)
+pub(crate) fn response(phase: ReviewPhase, question: &Value, rules: &RuleReviewer) -> Value {
+    response_from(RequestOrigin::Unverified, phase, question, rules)
 }
 
 /// The same for a review with a known origin.
 pub(crate) fn response_from(
     origin: RequestOrigin,
-    half: Half,
+    phase: ReviewPhase,
     question: &Value,
     rules: &RuleReviewer,
 ) -> Value {
-    let mut sieve = ReviewFilter::default();
-    sieve.push(question.to_string().as_bytes()).unwrap();
-    let judged = judge_sifted(half, &sieve.finish().unwrap(), origin, rules).unwrap();
-    let answer: Value = serde_json::from_slice(&judged.answer).unwrap();
-    answer["response"].clone()
+    let mut filter = ReviewFilter::default();
+    filter.push(question.to_string().as_bytes()).unwrap();
+    let judged = judge_filtered(phase, &filter.finish().unwrap(), origin, rules).unwrap();
+    let response: Value = serde_json::from_slice(&judged.body).unwrap();
+    response["response"].clone()
 }

@@ -67,7 +67,7 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
 
 fn toleration(tolerations: &[Toleration], at: usize) -> Value {
     let one = &tolerations[at];
-    messages::toleration_object(at, Some(messages::toleration(one)), Some(one.patience()))
+    messages::toleration_object(at, Some(messages::toleration(one)), Some(one.period()))
 }
 
 fn taint(part: &TaintExplanation<'_>, now: Now) -> Value {

@@ -122,7 +122,7 @@ impl TaintExplanation<'_> {
         let (TaintMatch::Tolerated(used), Some(later)) = (self.reason.taint_match, self.longer) else {
             return None;
         };
-        let period = messages::patience(self.tolerations[later].patience());
+        let period = messages::period(self.tolerations[later].period());
         Some(format!(
             "{} also matches and would let it stay for {period}, but only the first match counts: move it before \
              spec.tolerations[{used}], or remove the wrong one",

@@ -145,7 +145,7 @@ fn hit(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
         *text += &workloads(answer, view);
     }
     let waiting: Vec<&BudgetImpact> =
-        answer.forecast.budgets.iter().filter(|impact| impact.refuses() > 0).collect();
+        answer.forecast.budgets.iter().filter(|impact| impact.blocked() > 0).collect();
     if !waiting.is_empty() {
         text.push_str("\nDisruption budgets that the drain waits for:\n");
         waiting.iter().for_each(|impact| bullet(text, &refused(answer, impact), view.paper.measure()));
@@ -154,7 +154,7 @@ fn hit(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
         .forecast
         .budgets
         .iter()
-        .filter(|impact| impact.refuses() == 0 || impact.is_broken())
+        .filter(|impact| impact.blocked() == 0 || impact.is_broken())
         .partition(|impact| impact.is_broken());
     if !broken.is_empty() {
         text.push_str("\nDisruption budgets violated (NoExecute evictions ignore them):\n");
@@ -206,7 +206,7 @@ fn workloads(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
 /// `shop/web allows 1 of 3 evictions; 2 wait until other pods are healthy`
 fn refused(answer: &PlanReport<'_>, impact: &BudgetImpact) -> String {
     let budget = &answer.snapshot().budgets()[impact.budget];
-    let (waiting, all) = (impact.refuses(), impact.evicted_healthy);
+    let (waiting, all) = (impact.blocked(), impact.evicted_healthy);
     let (may, verb) = (all - waiting, if waiting == 1 { "waits" } else { "wait" });
     let never = if impact.allows() == Some(0) { "; it allows none now" } else { "" };
     format!(

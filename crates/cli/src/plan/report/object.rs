@@ -124,7 +124,7 @@ fn budgets(answer: &PlanReport<'_>) -> Vec<Value> {
             "desiredHealthy": impact.desired,
             "disruptionsAllowed": impact.allows(),
             "violated": impact.is_broken(),
-            "evictionsRefused": impact.refuses(),
+            "evictionsRefused": impact.blocked(),
         })
     };
     answer.forecast.budgets.iter().map(one).collect()

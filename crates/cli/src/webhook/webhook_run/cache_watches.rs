@@ -63,11 +63,15 @@ struct WatchStarter<'a> {
 
 impl WatchStarter<'_> {
     fn stream<F: CachedKind>(&mut self) -> WebhookStream {
-        let (out, news) = mpsc::channel(BATCHES_WAITING);
+        let (out, change_text) = mpsc::channel(BATCHES_WAITING);
         let (health_out, health) = watch::channel(StreamHealth::default());
         let listener = listener::<F>(self.client.clone(), self.relist_every, RelistTrigger::default(), None);
         self.tasks.spawn(listener.run(out, health_out));
-        self.tasks.spawn(update_cache::<F>(news, health.clone(), CacheUpdater::new(Arc::clone(self.cache))));
+        self.tasks.spawn(update_cache::<F>(
+            change_text,
+            health.clone(),
+            CacheUpdater::new(Arc::clone(self.cache)),
+        ));
         self.tasks.spawn(report(F::RESOURCE, health.clone()));
         WebhookStream { name: F::RESOURCE, health }
     }
@@ -270,7 +274,7 @@ async fn report(resource: &'static str, mut health: watch::Receiver<StreamHealth
             let missing = missing.permission();
             tracing::error!(%missing, "permission missing, so the rules that need it are inactive");
         }
-        if let Some(why) = complaints.news(&now) {
+        if let Some(why) = complaints.change_text(&now) {
             tracing::warn!(resource, err = why, "watch interrupted, resuming it");
         }
         (was_absent, was_missing) = (now.absent, now.missing.is_some());

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// How long a message may take to come.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The address of a board, and what a browser gets there.
 pub(crate) struct BoardAddress {
@@ -40,7 +40,7 @@ impl BoardAddress {
         let (address, token) = (address.parse().unwrap(), token.to_owned());
         let mut board =
             Self { address, token, folder: String::new(), cookie: String::new(), buttons: OnceLock::new() };
-        let entered = board.ask("GET", &format!("/?token={}", board.token), &[], "");
+        let entered = board.request("GET", &format!("/?token={}", board.token), &[], "");
         assert_eq!(entered.status, 303);
         board.folder = entered.header("location").trim_end_matches('/').to_owned();
         board.cookie = entered.header("set-cookie").split(';').next().unwrap().to_owned();
@@ -60,7 +60,7 @@ impl BoardAddress {
         headers: &[(&str, &str)],
         body: &str,
     ) -> TcpStream {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(STARTUP_TIMEOUT)).unwrap();
         let mut request = format!("{method} {path} HTTP/1.1\r\ncontent-length: {}\r\n", body.len());
         if !headers.iter().any(|(name, _)| *name == "host") {
             request += &format!("host: {}\r\n", self.address);
@@ -73,31 +73,37 @@ impl BoardAddress {
     }
 
     /// An answer to a client that keeps no connection.
-    pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> HttpAnswer {
+    pub(crate) fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> HttpAnswer {
         let headers: Vec<(&str, &str)> = headers.iter().copied().chain([("connection", "close")]).collect();
-        let mut answer = String::new();
-        self.send(method, path, &headers, body).read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let mut response = String::new();
+        self.send(method, path, &headers, body).read_to_string(&mut response).unwrap();
+        let (head, body) = response.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         HttpAnswer { status, head: head.to_owned(), body: body.to_owned() }
     }
 
     /// A page below the folder: `/`, `/events`.
     pub(crate) fn get(&self, page: &str) -> HttpAnswer {
-        self.ask("GET", &format!("{}{page}", self.folder), &[("cookie", &self.cookie)], "")
+        self.request("GET", &format!("{}{page}", self.folder), &[("cookie", &self.cookie)], "")
     }
 
     /// What pages send in a header of each change.
     pub(crate) fn bearer(&self) -> String {
-        let told = || self.events("").next().2["token"].as_str().map(str::to_owned);
-        format!("Bearer {}", self.buttons.get_or_init(told).as_deref().unwrap_or_default())
+        let reported = || self.events("").next().2["token"].as_str().map(str::to_owned);
+        format!("Bearer {}", self.buttons.get_or_init(reported).as_deref().unwrap_or_default())
     }
 
     pub(crate) fn act(&self, action: &Value) -> HttpAnswer {
         let (bearer, kind) = (self.bearer(), "application/json");
         let headers =
             [("cookie", self.cookie.as_str()), ("authorization", bearer.as_str()), ("content-type", kind)];
-        self.ask("POST", &format!("{}/action", self.folder), &headers, &action.to_string())
+        self.request("POST", &format!("{}/action", self.folder), &headers, &action.to_string())
     }
 
     pub(crate) fn events(&self, last: &str) -> Events {
@@ -154,7 +160,7 @@ impl Events {
             if is_it(&message) {
                 return (id, message);
             }
-            assert!(began.elapsed() < PATIENCE, "no message with {what}");
+            assert!(began.elapsed() < STARTUP_TIMEOUT, "no message with {what}");
         }
     }
 

@@ -32,7 +32,7 @@ struct Script {
     viewers: Vec<TcpStream>,
     actions: Vec<(String, Value)>,
     ended: bool,
-    /// Refuses everything, as a restarted board does.
+    /// Rejects everything, as a restarted board does.
     locked: bool,
 }
 
@@ -146,7 +146,7 @@ fn serve(mut stream: TcpStream, script: &Mutex<Script>) -> std::io::Result<()> {
     reader.read_exact(&mut body)?;
     let mut script = script.lock().unwrap();
     if script.locked {
-        return answer(&mut stream, "401 Unauthorized", "text/plain", b"another token");
+        return response(&mut stream, "401 Unauthorized", "text/plain", b"another token");
     }
     if path.starts_with("/events?last=") {
         write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{}", script.snapshot)?;
@@ -155,7 +155,7 @@ fn serve(mut stream: TcpStream, script: &Mutex<Script>) -> std::io::Result<()> {
     }
     if path == "/action" {
         script.actions.push((header("authorization:"), serde_json::from_slice(&body)?));
-        return answer(
+        return response(
             &mut stream,
             "200 OK",
             "application/json",
@@ -163,20 +163,20 @@ fn serve(mut stream: TcpStream, script: &Mutex<Script>) -> std::io::Result<()> {
         );
     }
     if let Some((_, kind, file)) = FILES.iter().find(|(name, ..)| *name == path) {
-        return answer(&mut stream, "200 OK", kind, file);
+        return response(&mut stream, "200 OK", kind, file);
     }
     if path.starts_with("/explain?") || path.starts_with("/plan?") {
-        return answer(
+        return response(
             &mut stream,
             "200 OK",
             "text/plain; charset=utf-8",
             format!("An answer to {path}").as_bytes(),
         );
     }
-    answer(&mut stream, "204 No Content", "text/plain", b"")
+    response(&mut stream, "204 No Content", "text/plain", b"")
 }
 
-fn answer(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) -> std::io::Result<()> {
+fn response(stream: &mut TcpStream, status: &str, kind: &str, body: &[u8]) -> std::io::Result<()> {
     let length = body.len();
     write!(
         stream,

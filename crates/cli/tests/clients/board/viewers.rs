@@ -1,8 +1,8 @@
 //! Tests many viewers of a board, those that read nothing, and how often the board sends.
 
-use super::client::{BoardAddress, Events, PATIENCE, board_with, has_counting, sandbox};
-use crate::cli::patience::eventually;
-use crate::cli::running::{Running, ask};
+use super::client::{BoardAddress, Events, STARTUP_TIMEOUT, board_with, has_counting, sandbox};
+use crate::cli::running::{Running, request};
+use crate::cli::timeout::eventually;
 use serde_json::{Value, json};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -27,12 +27,12 @@ fn every_viewer_receives_the_same_alongside_one_that_reads_nothing() {
         let (_, kind, snapshot) = viewer.next();
         assert_eq!((kind.as_str(), &snapshot["sandbox"]), ("snapshot", &json!(true)));
     }
-    let answer = board.act(&json!({"verb": "taint", "node": "n1", "taint": "maintenance=now:NoExecute"}));
-    assert_eq!((answer.status, answer.body.as_str()), (200, r#"{"message":"node/n1 tainted"}"#));
-    let mut told: Vec<(String, Value)> =
+    let response = board.act(&json!({"verb": "taint", "node": "n1", "taint": "maintenance=now:NoExecute"}));
+    assert_eq!((response.status, response.body.as_str()), (200, r#"{"message":"node/n1 tainted"}"#));
+    let mut reported: Vec<(String, Value)> =
         viewers.iter_mut().map(|viewer| viewer.until("a countdown", has_counting)).collect();
-    told.dedup();
-    assert_eq!(told.len(), 1);
+    reported.dedup();
+    assert_eq!(reported.len(), 1);
     // One that was away gets what it missed, and not everything again.
     let mut events = board.events("");
     let (id, ..) = events.next();
@@ -56,7 +56,7 @@ fn a_viewer_gets_at_most_four_messages_a_second() {
     let times = thread::scope(|scope| {
         scope.spawn(|| {
             for verb in ["cordon", "uncordon"].iter().cycle() {
-                if is_over.load(Ordering::Relaxed) || began.elapsed() > PATIENCE {
+                if is_over.load(Ordering::Relaxed) || began.elapsed() > STARTUP_TIMEOUT {
                     break;
                 }
                 assert_eq!(board.act(&json!({"verb": verb, "node": "n1"})).status, 200);
@@ -115,8 +115,8 @@ fn viewers_that_read_nothing_take_little_memory_and_are_disconnected() {
     };
     let pods: Vec<Value> = (0..PODS).map(pod).collect();
     let list = json!({"apiVersion": "v1", "kind": "List", "items": pods}).to_string();
-    let answer = buttons.act(&json!({"verb": "load", "text": list}));
-    assert_eq!(answer.status, 200, "{}", answer.body);
+    let response = buttons.act(&json!({"verb": "load", "text": list}));
+    assert_eq!(response.status, 200, "{}", response.body);
 
     let (process, board) = board_with(&kubeconfig);
     let pid = process.child.id();
@@ -145,11 +145,11 @@ fn viewers_that_read_nothing_take_little_memory_and_are_disconnected() {
         });
         let taint = |taints: Value| {
             let patch = json!({"spec": {"taints": taints}}).to_string();
-            ask(&kubeconfig, "PATCH", "/api/v1/nodes/n1", &patch);
+            request(&kubeconfig, "PATCH", "/api/v1/nodes/n1", &patch);
             thread::sleep(Duration::from_millis(300));
         };
         let mut stalled_for = None;
-        while began.elapsed() < STALL_MAX + PATIENCE
+        while began.elapsed() < STALL_MAX + STARTUP_TIMEOUT
             && (stalled_for.is_none() || received.load(Ordering::Relaxed) < MEMORY_MAX)
         {
             taint(json!([{"key": "k", "effect": "NoExecute"}]));

@@ -1,4 +1,4 @@
-//! Tests pools, policies and lint warnings with kubectl: pods that are changed, refused or warned about.
+//! Tests pools, policies and lint warnings with kubectl: pods that are changed, rejected or warned about.
 
 use crate::kubectl::Stage;
 
@@ -33,7 +33,9 @@ pub(crate) fn teams(stage: &Stage) {
     for team in ["a", "b"] {
         stage.ok(&format!("create ns team-{team}"));
         stage.ok(&format!("label ns team-{team} team={team}"));
-        stage.until(&format!("get serviceaccounts -n team-{team} -o name"), |said| said.contains("default"));
+        stage.until(&format!("get serviceaccounts -n team-{team} -o name"), |message| {
+            message.contains("default")
+        });
     }
 }
 
@@ -72,8 +74,11 @@ fn a_pool_is_an_object_like_any_other() {
     assert_eq!(stage.ok("get dpool team-a -o jsonpath={.spec.placement}"), "Allowed");
     let patch = r#"{"spec":{"nodes":{"names":["n3"]}}}"#;
     stage.ok_with(&["patch", "dpool", "team-a", "--type=merge", "-p", patch]);
-    let (done, said) = stage.run(&["patch", "dpool", "team-a", "-p", patch]);
-    assert!(!done && said.contains("application/merge-patch+json"), "no strategic patches here: {said}");
+    let (done, message) = stage.run(&["patch", "dpool", "team-a", "-p", patch]);
+    assert!(
+        !done && message.contains("application/merge-patch+json"),
+        "no strategic patches here: {message}"
+    );
     assert_eq!(
         stage.ok("apply --server-side --force-conflicts -f pool.yaml"),
         "dedicatedpool.taintward.io/team-a serverside-applied\n"
@@ -87,7 +92,7 @@ fn an_invalid_pool_is_refused_with_the_remedy() {
     let Some(stage) = Stage::set("an_invalid_pool_is_refused_with_the_remedy", &["--empty"]) else {
         return;
     };
-    for (wrong, right, said) in [
+    for (wrong, right, message) in [
         (
             "key: example.com/pool",
             "key: kubernetes.io/pool",
@@ -101,7 +106,7 @@ fn an_invalid_pool_is_refused_with_the_remedy() {
         ("nodes: {", "nodse: {", "unknown field \"spec.nodse\""),
     ] {
         stage.file("wrong.yaml", &POOL.replace(wrong, right));
-        stage.fails("apply -f wrong.yaml", said);
+        stage.fails("apply -f wrong.yaml", message);
     }
     assert!(stage.ok("get dpool").contains("No resources found"));
 }
@@ -145,18 +150,20 @@ fn a_teams_pods_get_there_and_others_are_refused() {
         ),
     );
     stage.ok("apply -f workload.yaml");
-    stage.until("get events -n team-b", |said| {
-        said.contains("FailedCreate") && said.contains("the nodes of pool team-a are for")
+    stage.until("get events -n team-b", |message| {
+        message.contains("FailedCreate") && message.contains("the nodes of pool team-a are for")
     });
     stage.ok_with(&["patch", "dpool", "team-a", "--type=merge", "-p", r#"{"spec":{"enforcement":"Warn"}}"#]);
-    let said = stage.ok(&pod(&stage, "warned", "team-b", SMUGGLED));
+    let message = stage.ok(&pod(&stage, "warned", "team-b", SMUGGLED));
     assert!(
-        said.contains("Warning: ") && said.contains("pool team-a") && said.contains("pod/warned created"),
-        "{said}"
+        message.contains("Warning: ")
+            && message.contains("pool team-a")
+            && message.contains("pod/warned created"),
+        "{message}"
     );
     stage.ok("delete dpool team-a --timeout=60s");
-    let said = stage.ok(&pod(&stage, "free", "team-b", SMUGGLED));
-    assert!(!said.contains("Warning"), "{said}");
+    let message = stage.ok(&pod(&stage, "free", "team-b", SMUGGLED));
+    assert!(!message.contains("Warning"), "{message}");
 }
 
 #[test]
@@ -214,10 +221,10 @@ fn mistakes_get_warnings_and_the_last_nodes_are_kept() {
     };
     teams(&stage);
     let slip = "{key: node.kubernetes.io/notready, operator: Exists, effect: NoExecute}";
-    let said = stage.ok(&pod(&stage, "slip", "team-a", slip));
+    let message = stage.ok(&pod(&stage, "slip", "team-a", slip));
     assert!(
-        said.contains("Warning: ") && said.contains("misspelt-key") && said.contains("created"),
-        "{said}"
+        message.contains("Warning: ") && message.contains("misspelt-key") && message.contains("created"),
+        "{message}"
     );
     stage.file(
         "gpu.yaml",
@@ -226,7 +233,7 @@ fn mistakes_get_warnings_and_the_last_nodes_are_kept() {
     );
     stage.ok("apply -f gpu.yaml");
     stage.says("describe pod -n team-a gpu", &["example.com/gpu:NoSchedule op=Exists"]);
-    stage.until("get nodes", |said| said.matches(" Ready").count() == 6);
+    stage.until("get nodes", |message| message.matches(" Ready").count() == 6);
     stage.ok("taint nodes n1 n2 n3 oops=1:NoExecute");
     stage.fails(
         "taint nodes n4 oops=1:NoExecute",

@@ -19,8 +19,9 @@ fn a_taint_moves_pods_and_events_name_it() {
     assert!(web.lines().count() == 6 && !web.contains(before.trim()), "{before} became {web}");
     let agents = stage.ok("get pods -n shop -l app=agent --field-selector spec.nodeName=n1 -o name");
     assert_eq!(agents.lines().count(), 1, "pods that tolerate it stay: {agents}");
-    stage.until("get events -n shop", |said| {
-        said.lines()
+    stage.until("get events -n shop", |message| {
+        message
+            .lines()
             .any(|line| line.contains("TaintManagerEviction") && line.contains("dedicated=db:NoExecute"))
     });
     stage.says("describe node n1", &["Taints:             dedicated=db:NoExecute"]);
@@ -48,7 +49,7 @@ fn a_drain_keeps_the_budget() {
         "-p",
         r#"{"spec":{"minAvailable":6}}"#,
     ]);
-    stage.until("get pdb -n shop web -o jsonpath={.status.disruptionsAllowed}", |said| said == "0");
+    stage.until("get pdb -n shop web -o jsonpath={.status.disruptionsAllowed}", |message| message == "0");
     stage.fails("drain n1 --ignore-daemonsets --timeout=4s", "would violate the pod's disruption budget");
     assert_eq!(stage.ok(WEB_ON_N1).lines().count(), 1, "the budget protects it");
     stage.ok_with(&[
@@ -61,8 +62,8 @@ fn a_drain_keeps_the_budget() {
         "-p",
         r#"{"spec":{"minAvailable":4}}"#,
     ]);
-    let said = stage.ok("drain n1 --ignore-daemonsets --timeout=60s");
-    assert!(said.contains("evicting pod shop/web-") && said.contains("node/n1 drained"), "{said}");
+    let message = stage.ok("drain n1 --ignore-daemonsets --timeout=60s");
+    assert!(message.contains("evicting pod shop/web-") && message.contains("node/n1 drained"), "{message}");
     assert_eq!(stage.ok(WEB_ON_N1), "");
     stage.says("get node n1", &["Ready,SchedulingDisabled"]);
     assert_eq!(stage.ok("cordon n1"), "node/n1 already cordoned\n");
@@ -87,8 +88,8 @@ fn a_deployment_is_rolled_out_and_back() {
     stage.ok("wait --for=jsonpath={.status.readyReplicas}=3 deploy/shop --timeout=60s");
     stage.ok("set image deploy/shop x=x:2");
     stage.says(status, &["successfully rolled out"]);
-    stage.until("get pods -l app=shop -o jsonpath={.items[*].spec.containers[0].image}", |said| {
-        said == "x:2 x:2 x:2"
+    stage.until("get pods -l app=shop -o jsonpath={.items[*].spec.containers[0].image}", |message| {
+        message == "x:2 x:2 x:2"
     });
     stage.says("rollout history deploy/shop", &["REVISION", "1 ", "2 "]);
     stage.says("rollout undo deploy/shop", &["deployment.apps/shop rolled back"]);
@@ -99,11 +100,11 @@ fn a_deployment_is_rolled_out_and_back() {
     let before = stage.ok("get pods -l app=shop -o name");
     stage.says("rollout restart deploy/shop", &["deployment.apps/shop restarted"]);
     stage.says(status, &["successfully rolled out"]);
-    stage.until("get pods -l app=shop -o name", |said| before.lines().all(|pod| !said.contains(pod)));
+    stage.until("get pods -l app=shop -o name", |message| before.lines().all(|pod| !message.contains(pod)));
     let events = stage.ok("get events");
     assert!(!events.contains("from 0 to 0"), "{events}");
     stage.ok("delete deploy shop --cascade=foreground --timeout=60s");
-    stage.until("get pods,rs -o name", |said| !said.contains("shop"));
+    stage.until("get pods,rs -o name", |message| !message.contains("shop"));
 }
 
 /// The real kube-scheduler gets the same pods for comparison. No two nodes are equally full, so that the result is not
@@ -159,7 +160,7 @@ fn pods_are_spread_as_kube_scheduler_spreads_them() {
         nodes
     };
     for stage in [&ours, &theirs] {
-        stage.until("get serviceaccounts", |said| said.contains("default"));
+        stage.until("get serviceaccounts", |message| message.contains("default"));
         stage.file("taken.yaml", &taken);
         stage.ok("apply -f taken.yaml");
         stage.ok("wait --for=condition=Ready pod --all --timeout=60s");

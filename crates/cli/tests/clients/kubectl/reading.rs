@@ -1,6 +1,6 @@
 //! Tests kubectl's get, describe, watch and discovery, and the errors for what the sandbox lacks.
 
-use crate::cli::patience::eventually;
+use crate::cli::timeout::eventually;
 use crate::kubectl::Stage;
 use std::fs::{self, File};
 
@@ -49,7 +49,7 @@ fn all_resources_can_be_read() {
 #[test]
 fn unsupported_requests_are_refused() {
     let Some(stage) = Stage::set("unsupported_requests_are_refused", &["--empty"]) else { return };
-    stage.until("get serviceaccounts", |said| said.contains("default"));
+    stage.until("get serviceaccounts", |message| message.contains("default"));
     stage.ok("run solo --image=x");
     stage.ok("wait --for=condition=Ready pod/solo --timeout=60s");
     assert_eq!(stage.ok("logs solo") + &stage.ok("logs -f solo"), "");
@@ -92,7 +92,7 @@ fn without_the_kubeconfig_nothing_can_be_read() {
     };
     stage.fails("get nodes --token=sandbox", "You must be logged in to the server");
     stage.fails("create namespace a --token=sandbox", "You must be logged in to the server");
-    stage.until("get serviceaccounts", |said| said.contains("default"));
+    stage.until("get serviceaccounts", |message| message.contains("default"));
     let token = stage.ok("create token default");
     stage.says(&format!("get nodes --token={}", token.trim()), &["n6"]);
 }
@@ -100,7 +100,7 @@ fn without_the_kubeconfig_nothing_can_be_read() {
 #[test]
 fn what_every_cluster_has_is_there() {
     let Some(stage) = Stage::set("what_every_cluster_has_is_there", &["--empty"]) else { return };
-    stage.until("get serviceaccounts", |said| said.contains("default"));
+    stage.until("get serviceaccounts", |message| message.contains("default"));
     stage.says("get clusterroles view edit admin cluster-admin", &["CREATED AT", "view "]);
     stage.says("describe clusterrole view", &["deployments.apps", "[get list watch]"]);
     stage.ok("create rolebinding readers --clusterrole=view --user=jane");

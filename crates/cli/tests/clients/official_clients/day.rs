@@ -22,7 +22,7 @@ fn pod(name: &str, node: Option<&str>) -> Pod {
 }
 
 #[track_caller]
-fn refused<T: Debug>(result: kube::Result<T>, code: u16, reason: &str) {
+fn rejected<T: Debug>(result: kube::Result<T>, code: u16, reason: &str) {
     let Err(Error::Api(status)) = result else { panic!("{result:?}") };
     assert_eq!((status.code, status.reason.as_str()), (code, reason), "{status:?}");
 }
@@ -67,11 +67,11 @@ async fn create(pods: &Api<Pod>) {
         let made = pods.create(&PostParams::default(), &pod(&format!("web-{number}"), node)).await.unwrap();
         assert!(made.uid().is_some() && made.creation_timestamp().is_some(), "{made:?}");
     }
-    refused(pods.create(&PostParams::default(), &pod("web-0", None)).await, 409, "AlreadyExists");
-    refused(pods.create(&PostParams::default(), &pod("Web_0", None)).await, 422, "Invalid");
+    rejected(pods.create(&PostParams::default(), &pod("web-0", None)).await, 409, "AlreadyExists");
+    rejected(pods.create(&PostParams::default(), &pod("Web_0", None)).await, 422, "Invalid");
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
     pods.create(&dry_run, &pod("never", None)).await.unwrap();
-    refused(pods.get("never").await, 404, "NotFound");
+    rejected(pods.get("never").await, 404, "NotFound");
     assert!(pods.get_opt("never").await.unwrap().is_none());
 }
 
@@ -156,17 +156,17 @@ async fn patch(client: &Client, pods: &Api<Pod>) {
     };
     let patched: Pod = client.request(json_patch("front")).await.unwrap();
     assert_eq!(patched.labels()["app"], "web");
-    refused(client.request::<Pod>(json_patch("back")).await, 422, "Invalid");
+    rejected(client.request::<Pod>(json_patch("back")).await, 422, "Invalid");
 
     let moved = Patch::Merge(json!({"spec": {"nodeName": "n2"}}));
-    refused(pods.patch("web-0", &params, &moved).await, 422, "Invalid");
-    refused(pods.patch("never", &params, &merge).await, 404, "NotFound");
+    rejected(pods.patch("web-0", &params, &moved).await, 422, "Invalid");
+    rejected(pods.patch("never", &params, &merge).await, 404, "NotFound");
     let mut late = pods.get("web-4").await.unwrap();
     pods.patch("web-4", &params, &Patch::Merge(json!({"metadata": {"labels": {"tier": "back"}}})))
         .await
         .unwrap();
     late.labels_mut().insert("tier".into(), "late".into());
-    refused(pods.replace("web-4", &PostParams::default(), &late).await, 409, "Conflict");
+    rejected(pods.replace("web-4", &PostParams::default(), &late).await, 409, "Conflict");
 }
 
 /// Server-side apply: a field has an owner, and another manager must take it by force.
@@ -181,7 +181,7 @@ async fn apply(client: &Client) {
     let first = maps.patch("settings", &PatchParams::apply("one"), &settings("red")).await.unwrap();
     let again = maps.patch("settings", &PatchParams::apply("one"), &settings("red")).await.unwrap();
     assert_eq!(again.resource_version(), first.resource_version(), "nothing has changed");
-    refused(maps.patch("settings", &PatchParams::apply("two"), &settings("blue")).await, 409, "Conflict");
+    rejected(maps.patch("settings", &PatchParams::apply("two"), &settings("blue")).await, 409, "Conflict");
     let forced = maps.patch("settings", &PatchParams::apply("two").force(), &settings("blue")).await.unwrap();
     assert_eq!(forced.data.as_ref().unwrap()["color"], "blue");
     let managers = forced.managed_fields().iter().map(|entry| entry.manager.as_deref().unwrap());
@@ -217,24 +217,28 @@ async fn scheduled_events(client: &Client) {
     let about = first.regarding.unwrap();
     assert_eq!((about.name.as_deref(), first.reason.as_deref()), (Some("web-3"), Some("Scheduled")));
     assert!(first.event_time.is_some());
-    refused(events.list(&ListParams::default().fields("involvedObject.name=web-3")).await, 400, "BadRequest");
+    rejected(
+        events.list(&ListParams::default().fields("involvedObject.name=web-3")).await,
+        400,
+        "BadRequest",
+    );
 }
 
 async fn evict_and_delete(pods: &Api<Pod>) {
     let uid = pods.get("web-3").await.unwrap().uid().unwrap();
     pods.evict("web-3", &EvictParams::default()).await.unwrap();
     until_deleted(pods, "web-3", &uid).await;
-    refused(pods.evict("web-3", &EvictParams::default()).await, 404, "NotFound");
+    rejected(pods.evict("web-3", &EvictParams::default()).await, 404, "NotFound");
 
     let uid = pods.get("web-4").await.unwrap().uid().unwrap();
     let of = |uid: &str| {
         let only = Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() };
         DeleteParams::default().grace_period(0).preconditions(only)
     };
-    refused(pods.delete("web-4", &of("another")).await, 409, "Conflict");
+    rejected(pods.delete("web-4", &of("another")).await, 409, "Conflict");
     pods.delete("web-4", &of(&uid)).await.unwrap();
     until_deleted(pods, "web-4", &uid).await;
-    refused(pods.delete("web-4", &of(&uid)).await, 404, "NotFound");
+    rejected(pods.delete("web-4", &of(&uid)).await, 404, "NotFound");
 }
 
 /// A taint evicts the pods of its node.

@@ -1,6 +1,6 @@
 //! Tests the end of the definition of PoolGuards, a new installation, and the uninstallation.
 
-use super::scene::{BINDINGS, PATIENCE, Scene, has_label, only};
+use super::scene::{BINDINGS, STARTUP_TIMEOUT, Scene, has_label, only};
 use serde_json::json;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -15,11 +15,11 @@ pub(crate) async fn definitions_stay_while_pools_rely_on_them(scene: &Scene, clu
     let path = |plural: &str| format!("{DEFINITIONS}/{plural}.taintward.io");
     for plural in ["poolguards", "dedicatedpools"] {
         let not_served = json!([{"op": "replace", "path": "/spec/versions/0/served", "value": false}]);
-        for told in [
+        for reported in [
             scene.admin.delete(&path(plural), &json!({})).await,
             scene.admin.patch(&path(plural), PatchType::Json, &not_served.to_string()).await,
         ] {
-            let error = told.expect_err(plural).to_string();
+            let error = reported.expect_err(plural).to_string();
             assert!(error.contains("delete the pools first"), "{error}");
         }
         let label = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
@@ -36,22 +36,22 @@ pub(crate) async fn definitions_stay_while_pools_rely_on_them(scene: &Scene, clu
     .unwrap();
     let began = Instant::now();
     wait::until("the pool to be kept by its own policy", LONGEST, async || {
-        let refusal = scene.refusal(&only("example.com/victim3")).await;
-        Ok(refusal.filter(|why| why.contains("'taintward-new-pools'")))
+        let rejection = scene.rejection(&only("example.com/victim3")).await;
+        Ok(rejection.filter(|why| why.contains("'taintward-new-pools'")))
     })
     .await
     .unwrap();
     println!("without the definition: kept after {:.1} s", began.elapsed().as_secs_f64());
-    let told = scene.until_pool("victim", "it relies on no guard", |pool| !has_label(pool)).await;
+    let reported = scene.until_pool("victim", "it relies on no guard", |pool| !has_label(pool)).await;
     scene
         .until_pool("victim", "it says so", |pool| super::scene::guarded(pool) == ("False", "NoPoolGuard"))
         .await;
-    assert_eq!(scene.refusal(&json!([])).await, None, "{told}");
+    assert_eq!(scene.rejection(&json!([])).await, None, "{reported}");
     taintward(cluster, &["install", "--apply", "--image=none"]);
     scene.until_pool("victim", "it relies on the guard again", has_label).await;
     taintward(cluster, &["install", "--uninstall", "--apply", "--crds"]);
     // The API server deletes their objects first.
-    wait::until("the definitions to be gone", PATIENCE, async || {
+    wait::until("the definitions to be gone", STARTUP_TIMEOUT, async || {
         let left = scene.admin.get(DEFINITIONS).await?;
         Ok((!left.to_string().contains("taintward.io")).then_some(()))
     })

@@ -1,6 +1,6 @@
 //! Tests pools that do not fit into the PoolGuard, and a PoolGuard that the controller may not write.
 
-use super::scene::{BINDINGS, PATIENCE, POLICIES, POOLS, Scene, guarded, has_label, only, pool};
+use super::scene::{BINDINGS, POLICIES, POOLS, STARTUP_TIMEOUT, Scene, guarded, has_label, only, pool};
 use crate::pool_attacks::installation::Installation;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -25,14 +25,14 @@ pub(crate) async fn the_largest_pools_are_left_out(scene: &Scene, installed: &In
     scene
         .until_pool("victim", "it relies on the guard", |pool| has_label(pool) && guarded(pool).0 == "True")
         .await;
-    assert_eq!(scene.refusal(&only("example.com/victim")).await, None, "bob is a user");
+    assert_eq!(scene.rejection(&only("example.com/victim")).await, None, "bob is a user");
     let fillers: Vec<String> = (0..FILLERS).map(|at| format!("fill{at}")).collect();
     for name in &fillers {
         scene.maker.create(POOLS, &pool(name, &["nowhere"], names(name, LENGTH))).await.unwrap();
     }
-    let refused = scene.maker.create(POOLS, &pool("huge", &["nowhere"], names("huge", 300))).await;
-    let refused = refused.expect_err("a pool of more than 64 KiB").to_string();
-    assert!(refused.contains("63,000 bytes"), "{refused}");
+    let rejected = scene.maker.create(POOLS, &pool("huge", &["nowhere"], names("huge", 300))).await;
+    let rejected = rejected.expect_err("a pool of more than 64 KiB").to_string();
+    assert!(rejected.contains("63,000 bytes"), "{rejected}");
     let last = &fillers[FILLERS - 1];
     scene.until_pool(last, "its condition is known", |pool| !matches!(guarded(pool).1, "" | "Pending")).await;
     let mut left_out = 0;
@@ -59,17 +59,17 @@ pub(crate) async fn the_largest_pools_are_left_out(scene: &Scene, installed: &In
         }
         for pool in ["victim2", "fill0", last.as_str()] {
             let key = format!("example.com/{pool}");
-            let refusal = scene.refusal(&only(&key)).await;
+            let rejection = scene.rejection(&only(&key)).await;
             assert!(
-                refusal.as_ref().is_some_and(|why| why.contains("ValidatingAdmissionPolicy")),
-                "{state}, {key}: {refusal:?}"
+                rejection.as_ref().is_some_and(|why| why.contains("ValidatingAdmissionPolicy")),
+                "{state}, {key}: {rejection:?}"
             );
         }
         for node in ["n1", "ghost"] {
-            assert!(scene.refused(json!({"nodeName": node})).await.is_some(), "{state}: {node}");
+            assert!(scene.rejected(json!({"nodeName": node})).await.is_some(), "{state}: {node}");
         }
-        assert_eq!(scene.refused(json!({"nodeName": "open"})).await, None, "{state}");
-        assert_eq!(scene.refusal(&json!([])).await, None, "{state}");
+        assert_eq!(scene.rejected(json!({"nodeName": "open"})).await, None, "{state}");
+        assert_eq!(scene.rejection(&json!([])).await, None, "{state}");
     }
     scene.until_gone(&fillers).await;
 }
@@ -84,10 +84,10 @@ pub(crate) async fn a_guard_that_cannot_be_written_is_not_relied_on(scene: &Scen
     let binding = json!({"metadata": {"name": "frozen"},
         "spec": {"policyName": "frozen", "validationActions": ["Deny"]}});
     scene.admin.create(BINDINGS, &binding).await.unwrap();
-    wait::until("the guard to be frozen", PATIENCE, async || {
-        let told =
+    wait::until("the guard to be frozen", STARTUP_TIMEOUT, async || {
+        let reported =
             scene.admin.patch(GUARD, PatchType::Merge, r#"{"metadata": {"labels": {"a": "b"}}}"#).await;
-        Ok(told.err().filter(|why| why.to_string().contains("the guard is frozen")))
+        Ok(reported.err().filter(|why| why.to_string().contains("the guard is frozen")))
     })
     .await
     .unwrap();
@@ -95,9 +95,9 @@ pub(crate) async fn a_guard_that_cannot_be_written_is_not_relied_on(scene: &Scen
     scene.change("victim", json!({"taint": {"key": "example.com/victim3"}})).await;
     scene.until_refused("example.com/victim3").await;
     println!("a frozen guard: a change took effect after {:.1} s", began.elapsed().as_secs_f64());
-    let told = scene.until_pool("victim", "it is not guarded", |pool| guarded(pool).0 == "False").await;
-    assert_eq!((guarded(&told).1, has_label(&told)), ("WriteFailed", false), "{told}");
-    assert!(told["status"].to_string().contains("the guard is frozen"), "{}", told["status"]);
+    let reported = scene.until_pool("victim", "it is not guarded", |pool| guarded(pool).0 == "False").await;
+    assert_eq!((guarded(&reported).1, has_label(&reported)), ("WriteFailed", false), "{reported}");
+    assert!(reported["status"].to_string().contains("the guard is frozen"), "{}", reported["status"]);
     scene.admin.delete(&format!("{BINDINGS}/frozen"), &json!({})).await.unwrap();
     scene.admin.delete(&format!("{POLICIES}/frozen"), &json!({})).await.unwrap();
     scene

@@ -1,6 +1,6 @@
 //! Tests what a kubelet may write to its own node and its pods.
 
-use super::scene::{BINDINGS, PATIENCE, POLICIES, Scene, has_label};
+use super::scene::{BINDINGS, POLICIES, STARTUP_TIMEOUT, Scene, has_label};
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::Instant;
@@ -29,19 +29,19 @@ pub(crate) async fn a_kubelet_writes_no_record_of_its_pods(scene: &Scene) {
         scene.admin.create(path, &object).await.unwrap();
     }
     for name in ["taintward.io/held", "taintward.io/guard"] {
-        let refusal = wait::until("the policy to forbid it", PATIENCE, async || {
+        let rejection = wait::until("the policy to forbid it", STARTUP_TIMEOUT, async || {
             let new = json!(format!("{:?}", Instant::now()));
             Ok(write(note(name, new)).await.err().map(|why| why.to_string()))
         })
         .await
         .unwrap();
-        assert!(refusal.contains("'taintward-pod-records'"), "{name}: {refusal}");
+        assert!(rejection.contains("'taintward-pod-records'"), "{name}: {rejection}");
     }
     let status = json!({"metadata": {"annotations": {"example.com/a": "b"}}, "status": {"message": "m"}});
-    let told = write(status.to_string()).await.expect("the records are unchanged");
-    assert_eq!(told["status"]["message"], "m");
-    let told = write(note("taintward.io/held", json!(null))).await.expect("it may be removed");
-    assert_eq!(told["metadata"]["annotations"], json!({"example.com/a": "b"}));
+    let reported = write(status.to_string()).await.expect("the records are unchanged");
+    assert_eq!(reported["status"]["message"], "m");
+    let reported = write(note("taintward.io/held", json!(null))).await.expect("it may be removed");
+    assert_eq!(reported["metadata"]["annotations"], json!({"example.com/a": "b"}));
 }
 
 /// The policy is installed with the controllers that write the annotations.
@@ -66,8 +66,8 @@ pub(crate) async fn a_node_leaves_its_pool_whatever_its_kubelet_writes(scene: &S
         ("taintward.io/hold", json!("x")),
     ] {
         for path in [NODE.to_owned(), format!("{NODE}/status")] {
-            let told = scene.kubelet.patch(&path, PatchType::Merge, &note(name, value.clone())).await;
-            let error = told.expect_err(name).to_string();
+            let reported = scene.kubelet.patch(&path, PatchType::Merge, &note(name, value.clone())).await;
+            let error = reported.expect_err(name).to_string();
             assert!(error.contains("a kubelet may not write the annotations"), "{path}: {error}");
         }
     }
@@ -81,7 +81,7 @@ pub(crate) async fn a_node_leaves_its_pool_whatever_its_kubelet_writes(scene: &S
     }
     // Without the policy, as on older servers.
     scene.admin.delete(&format!("{BINDINGS}/taintward-node-annotations"), &json!({})).await.unwrap();
-    wait::until("the kubelet to write records", PATIENCE, async || {
+    wait::until("the kubelet to write records", STARTUP_TIMEOUT, async || {
         Ok(scene.kubelet.patch(NODE, PatchType::Merge, &note("taintward.io/pool", json!("{}"))).await.ok())
     })
     .await
@@ -106,7 +106,7 @@ pub(crate) async fn a_node_leaves_its_pool_whatever_its_kubelet_writes(scene: &S
         () = forging => unreachable!(),
         () = expelled => {}
     }
-    wait::until("the status to name the other node alone", PATIENCE, async || {
+    wait::until("the status to name the other node alone", STARTUP_TIMEOUT, async || {
         let pool = scene.pool("victim").await;
         assert!(has_label(&pool), "{pool}");
         Ok((pool["status"]["nodeNames"] == json!(["n1"])).then_some(()))
@@ -116,7 +116,7 @@ pub(crate) async fn a_node_leaves_its_pool_whatever_its_kubelet_writes(scene: &S
 }
 
 async fn until_node(scene: &Scene, what: &str, is: impl Fn(&Value) -> bool) {
-    wait::until(&format!("node n2 to be {what}"), PATIENCE, async || {
+    wait::until(&format!("node n2 to be {what}"), STARTUP_TIMEOUT, async || {
         Ok(is(&scene.admin.get(NODE).await?).then_some(()))
     })
     .await

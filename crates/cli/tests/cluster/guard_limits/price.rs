@@ -22,7 +22,7 @@ pub(crate) async fn many_tolerations_cost_little(scene: &Scene, server: u32) {
         for _ in 0..ROUNDS {
             let before = processor_time(server);
             for _ in 0..TIMES {
-                assert_eq!(scene.refusal(&tolerations).await, None);
+                assert_eq!(scene.rejection(&tolerations).await, None);
             }
             rounds.push((processor_time(server) - before) / f64::from(TIMES));
         }
@@ -46,8 +46,8 @@ pub(crate) async fn many_tolerations_cost_little(scene: &Scene, server: u32) {
     // They are judged, not skipped.
     let mut last = tolerations.clone();
     last[TOLERATIONS - 1] = json!({"key": "example.com/c2", "operator": "Equal", "value": ""});
-    let refusal = scene.refusal(&last).await.expect("the last one is for pool c2");
-    assert!(refusal.contains("pool c2 are not for this pod"), "{refusal}");
+    let rejection = scene.rejection(&last).await.expect("the last one is for pool c2");
+    assert!(rejection.contains("pool c2 are not for this pod"), "{rejection}");
     scene.until_gone(&names).await;
 }
 

@@ -6,7 +6,7 @@ use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::create_node;
 use taintward_envtest::{Account, Cluster, TestApi, wait};
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 pub(crate) const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 pub(crate) const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
@@ -50,13 +50,13 @@ impl Scene {
         }
     }
 
-    /// Why a pod with these tolerations is refused; `None` if it is admitted.
-    pub(crate) async fn refusal(&self, tolerations: &Value) -> Option<String> {
-        self.refused(json!({"tolerations": tolerations})).await
+    /// Why a pod with these tolerations is rejected; `None` if it is admitted.
+    pub(crate) async fn rejection(&self, tolerations: &Value) -> Option<String> {
+        self.rejected(json!({"tolerations": tolerations})).await
     }
 
-    /// Why a pod with these fields in its spec is refused; `None` if it is admitted.
-    pub(crate) async fn refused(&self, more: Value) -> Option<String> {
+    /// Why a pod with these fields in its spec is rejected; `None` if it is admitted.
+    pub(crate) async fn rejected(&self, more: Value) -> Option<String> {
         let mut pod =
             json!({"metadata": {"name": "probe"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
         pod["spec"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -64,8 +64,8 @@ impl Scene {
     }
 
     pub(crate) async fn until_refused(&self, key: &str) {
-        wait::until(&format!("{key} to be refused"), PATIENCE, async || {
-            Ok(self.refusal(&only(key)).await.filter(|why| why.contains("are not for this pod")))
+        wait::until(&format!("{key} to be refused"), STARTUP_TIMEOUT, async || {
+            Ok(self.rejection(&only(key)).await.filter(|why| why.contains("are not for this pod")))
         })
         .await
         .unwrap();
@@ -81,7 +81,7 @@ impl Scene {
     }
 
     pub(crate) async fn until_pool(&self, name: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
-        wait::until(&format!("pool {name}: {what}"), PATIENCE, async || {
+        wait::until(&format!("pool {name}: {what}"), STARTUP_TIMEOUT, async || {
             let pool = self.admin.get(&format!("{POOLS}/{name}")).await?;
             Ok(is(&pool).then_some(pool))
         })
@@ -93,7 +93,7 @@ impl Scene {
         for name in pools {
             self.admin.delete(&format!("{POOLS}/{name}"), &json!({})).await.unwrap();
         }
-        wait::until("pools to be gone", PATIENCE, async || {
+        wait::until("pools to be gone", STARTUP_TIMEOUT, async || {
             let all = self.admin.get(POOLS).await?;
             let is_left = |one: &Value| pools.iter().any(|name| one["metadata"]["name"] == *name.as_str());
             Ok((!all["items"].as_array().unwrap().iter().any(is_left)).then_some(()))

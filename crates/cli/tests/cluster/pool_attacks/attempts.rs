@@ -25,7 +25,7 @@ pub(crate) struct Attempt {
     pub(crate) what: &'static str,
     pub(crate) by: By,
     pub(crate) path: String,
-    pub(crate) ask: Ask,
+    pub(crate) request: Ask,
     /// The policy that must stop it; empty if it is legitimate.
     pub(crate) stopped_by: &'static str,
 }
@@ -71,7 +71,7 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
         what,
         by,
         path: EVIL.into(),
-        ask: Ask::Create(pod),
+        request: Ask::Create(pod),
         stopped_by,
     };
     let new = |what, stopped_by, pod| by(By::Bob, what, stopped_by, pod);
@@ -79,7 +79,7 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
         what,
         by: By::Bob,
         path: format!("{EVIL}/{}", named(name, mode)),
-        ask: Ask::Change(kind, body),
+        request: Ask::Change(kind, body),
         stopped_by: POOL,
     };
     let add = |key: &str| json!([{"op": "add", "path": "/spec/tolerations/-", "value": {"key": key, "operator": "Exists"}}]);
@@ -111,7 +111,8 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
 
 /// Requests that every user, or the pool's own user, may make.
 pub(crate) fn legitimate(mode: &str) -> Vec<Attempt> {
-    let attempt = |by, what, path: &str, ask| Attempt { what, by, path: path.into(), ask, stopped_by: "" };
+    let attempt =
+        |by, what, path: &str, request| Attempt { what, by, path: path.into(), request, stopped_by: "" };
     let new = |by, what, path, pod| attempt(by, what, path, Ask::Create(pod));
     let change = |by, what, path: String, kind, body| attempt(by, what, &path, Ask::Change(kind, body));
     let patient = json!([{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",

@@ -1,7 +1,7 @@
 //! Tests changes under the policies: a pool that admits DaemonSets, nodes that join.
 
 use super::attempts::{daemon, pod};
-use super::scene::{EVIL, PATIENCE, POOLS, Scene};
+use super::scene::{EVIL, POOLS, STARTUP_TIMEOUT, Scene};
 use serde_json::json;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::create_node;
@@ -11,7 +11,7 @@ pub(crate) async fn a_pool_may_let_daemon_sets_in(scene: &Scene) {
     let allow = json!({"spec": {"daemonSets": "Allow"}}).to_string();
     scene.admin.patch(&format!("{POOLS}/teams"), PatchType::Merge, &allow).await.unwrap();
     let probe = format!("{EVIL}?dryRun=All");
-    wait::until("the pool to allow DaemonSets", PATIENCE, async || {
+    wait::until("the pool to allow DaemonSets", STARTUP_TIMEOUT, async || {
         Ok(scene.daemons.create(&probe, &daemon("probe", "", "gpu")).await.ok())
     })
     .await
@@ -27,7 +27,7 @@ pub(crate) async fn a_node_that_joins_later_is_known(scene: &Scene) {
         let spec = json!({"nodeName": node, "nodeSelector": null});
         scene.bob.create(&probe, &pod("probe", "", spec)).await
     };
-    wait::until("the pool to have its node", PATIENCE, async || {
+    wait::until("the pool to have its node", STARTUP_TIMEOUT, async || {
         let error =
             named("gpu-2").await.expect_err("neither unknown nor the pool's for a moment").to_string();
         Ok(error.contains("pool teams").then_some(()))
@@ -35,5 +35,7 @@ pub(crate) async fn a_node_that_joins_later_is_known(scene: &Scene) {
     .await
     .unwrap();
     create_node(&scene.admin, "open-2", &[]).await.unwrap();
-    wait::until("the new node to be known", PATIENCE, async || Ok(named("open-2").await.ok())).await.unwrap();
+    wait::until("the new node to be known", STARTUP_TIMEOUT, async || Ok(named("open-2").await.ok()))
+        .await
+        .unwrap();
 }

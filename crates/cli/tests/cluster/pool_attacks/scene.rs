@@ -9,7 +9,7 @@ use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::create_node;
 use taintward_envtest::{Account, Cluster, TestApi, TestApiError, wait};
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 pub(crate) const EVIL: &str = "/api/v1/namespaces/evil/pods";
 pub(crate) const TEAM: &str = "/api/v1/namespaces/ml/pods";
@@ -68,7 +68,7 @@ impl Scene {
             for mut pod in [pod("gated", mode, gated), pod("bare", mode, json!({}))] {
                 pod["metadata"]["finalizers"] = json!(["example.com/held"]);
                 // The permissions may take effect later.
-                wait::until("an ordinary pod", PATIENCE, async || {
+                wait::until("an ordinary pod", STARTUP_TIMEOUT, async || {
                     Ok(self.bob.create(EVIL, &pod).await.map_err(|why| eprintln!("{why}")).ok())
                 })
                 .await
@@ -86,7 +86,7 @@ impl Scene {
                 "spec": {"taint": {"key": format!("example.com/{name}")}, "nodes": nodes, "users": users},
             });
             let made = async || Ok(self.admin.create(POOLS, &pool).await.ok());
-            wait::until("pools to be served", PATIENCE, made).await.unwrap();
+            wait::until("pools to be served", STARTUP_TIMEOUT, made).await.unwrap();
         };
         let selector = json!({"selector": {"matchLabels": {"hardware": "gpu"}}});
         pool("teams", selector, json!({"namespaceSelector": {"matchLabels": {"team": "ml"}}})).await;
@@ -98,27 +98,27 @@ impl Scene {
             [("teams", everything()), ("teams", json!({"nodeName": "gpu"})), ("people", people)]
         {
             let words = format!("pool {pool} are not for this pod");
-            wait::until(&words, PATIENCE, async || {
-                let told = self.bob.create(&probe, &pod("probe", "", more.clone())).await;
-                Ok(told.err().filter(|error| error.to_string().contains(&words)))
+            wait::until(&words, STARTUP_TIMEOUT, async || {
+                let reported = self.bob.create(&probe, &pod("probe", "", more.clone())).await;
+                Ok(reported.err().filter(|error| error.to_string().contains(&words)))
             })
             .await
             .unwrap();
         }
-        wait::until("the guard to judge for all pools", PATIENCE, async || {
+        wait::until("the guard to judge for all pools", STARTUP_TIMEOUT, async || {
             let pools = self.admin.get(POOLS).await?;
             let pools = pools["items"].as_array().unwrap();
             let is_labelled = |pool: &Value| !pool["metadata"]["labels"]["taintward.io/pool-guard"].is_null();
-            let told = self.bob.create(&probe, &pod("probe", "", everything())).await;
+            let reported = self.bob.create(&probe, &pod("probe", "", everything())).await;
             let policy = "'taintward-dedicated-pools'";
-            let by_guard = told.is_err_and(|error| error.to_string().contains(policy));
+            let by_guard = reported.is_err_and(|error| error.to_string().contains(policy));
             Ok((pools.iter().all(is_labelled) && by_guard).then_some(()))
         })
         .await
         .unwrap();
         // The pool's own node is the last to be known.
         let own = format!("{TEAM}?dryRun=All");
-        wait::until("nodes to be known, and others refused", PATIENCE, async || {
+        wait::until("nodes to be known, and others refused", STARTUP_TIMEOUT, async || {
             let named = async |who: &TestApi, path: &str, node: &str| {
                 who.create(path, &pod("p", "", json!({"nodeName": node}))).await.is_ok()
             };
@@ -131,7 +131,7 @@ impl Scene {
 
     /// Waits until the webhook is called and answers.
     pub(crate) async fn pods_are_given_what_is_theirs(&self) {
-        wait::until("the webhook to be asked", PATIENCE, async || {
+        wait::until("the webhook to be asked", STARTUP_TIMEOUT, async || {
             let made = self.admin.create(&format!("{TEAM}?dryRun=All"), &pod("probe", "", json!({}))).await?;
             Ok(made["spec"]["tolerations"].to_string().contains("example.com/teams").then_some(()))
         })
@@ -143,8 +143,8 @@ impl Scene {
     /// something else.
     pub(crate) async fn tried(&self, attacks: Vec<Attempt>) -> Vec<(&'static str, Stopped)> {
         let one = async |attack: Attempt| {
-            let error = self.ask(&attack).await.map(drop).expect_err(attack.what).to_string();
-            let by = Stopped::told(&error).unwrap_or_else(|| panic!("{}: {error}", attack.what));
+            let error = self.request(&attack).await.map(drop).expect_err(attack.what).to_string();
+            let by = Stopped::reported(&error).unwrap_or_else(|| panic!("{}: {error}", attack.what));
             assert_eq!(by, Stopped::Policy(attack.stopped_by.into()), "{}: {error}", attack.what);
             (attack.what, by)
         };
@@ -154,13 +154,13 @@ impl Scene {
     /// Sends all requests concurrently; fails if one is rejected.
     pub(crate) async fn done(&self, all: Vec<Attempt>) {
         let one = async |attempt: Attempt| {
-            let told = self.ask(&attempt).await;
-            told.map(drop).unwrap_or_else(|why| panic!("{}: {why}", attempt.what));
+            let reported = self.request(&attempt).await;
+            reported.map(drop).unwrap_or_else(|why| panic!("{}: {why}", attempt.what));
         };
         join_all(all.into_iter().map(one)).await;
     }
 
-    async fn ask(&self, attempt: &Attempt) -> Result<Value, TestApiError> {
+    async fn request(&self, attempt: &Attempt) -> Result<Value, TestApiError> {
         let who = match attempt.by {
             By::Admin => &self.admin,
             By::Bob => &self.bob,
@@ -168,7 +168,7 @@ impl Scene {
             By::Daemons => &self.daemons,
             By::Replicas => &self.replicas,
         };
-        match &attempt.ask {
+        match &attempt.request {
             Ask::Create(pod) => who.create(&attempt.path, pod).await,
             Ask::Change(kind, body) => who.patch(&attempt.path, *kind, &body.to_string()).await,
         }

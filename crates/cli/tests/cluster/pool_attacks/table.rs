@@ -12,7 +12,7 @@ pub(crate) enum By {
 
 impl By {
     /// The defence that the API server's message names.
-    pub(crate) fn told(error: &str) -> Option<Self> {
+    pub(crate) fn reported(error: &str) -> Option<Self> {
         let named = |before: &str, after: char| {
             let (_, rest) = error.split_once(before)?;
             Some(rest.split_once(after)?.0.to_owned())

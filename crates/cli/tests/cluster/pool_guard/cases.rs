@@ -242,8 +242,8 @@ pub(crate) fn old_pods(count: usize, uids: &[String]) -> Vec<OldPod> {
         2 => Just(Form::Plain),
         2 => any_node().prop_map(Form::Named),
     ];
-    let said = (0..5_u8, option::weighted(0.4, any_claim(uids)));
-    let old = (any_namespace(), any_pod(), form, said);
+    let message = (0..5_u8, option::weighted(0.4, any_claim(uids)));
+    let old = (any_namespace(), any_pod(), form, message);
     let cases = drawn(old, count).into_iter().enumerate();
     let one = |(at, (namespace, mut pod, form, (leaving, claim))): (usize, (_, Value, _, _))| {
         let spec = pod["spec"].as_object_mut().unwrap();

@@ -21,7 +21,7 @@ pub(crate) enum Lot {
     /// It is being deleted.
     Leaving,
     /// An older pool has the same taint.
-    Refused,
+    Rejected,
 }
 
 /// A pool: its name is the last part of its taint's key.
@@ -94,7 +94,7 @@ pub(crate) fn plots() -> Vec<Plot> {
     ];
     let mut twin = plot("twin", team("b"), json!({}));
     twin.spec["taint"]["key"] = json!("example.com/labels");
-    all.push(Plot { lot: Lot::Refused, ..twin });
+    all.push(Plot { lot: Lot::Rejected, ..twin });
     all
 }
 

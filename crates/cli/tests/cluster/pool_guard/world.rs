@@ -16,7 +16,7 @@ use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig, TestAp
 use taintward_kube::decode::{Decoded, WatchedObject};
 use taintward_kube::pools::PoolGuardBody;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 const GUARDS: &str = "/apis/taintward.io/v1alpha1/poolguards";
 const GUARD: &str = "/apis/taintward.io/v1alpha1/poolguards/taintward";
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
@@ -26,7 +26,7 @@ const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 pub(crate) enum Answer {
     LetIn,
     /// Rejected by one of Taintward's policies.
-    Refused(String),
+    Rejected(String),
     /// Rejected by any API server.
     Invalid(#[allow(dead_code, reason = "shown where a test fails")] String),
 }
@@ -174,7 +174,7 @@ impl World {
             taint: pool.taint.clone(),
             users: pool.users.clone(),
             daemon_sets: pool.daemon_sets,
-            keeps_out: pool.keeps_out(),
+            denial_if_unjudged: pool.denial_if_unjudged(),
             members: pool.members.names.iter().cloned().collect(),
         };
         let nodes = plots().into_iter().flat_map(|plot| [1, 2].map(|at| format!("{}-{at}", plot.name)));
@@ -218,16 +218,16 @@ impl World {
         let mut probes: Vec<(Creation, &str)> = probes.into_iter().map(|probe| (probe, by.name())).collect();
         probes.push((nobody(spec(json!({"nodeName": "ghost"}))), Policy::Guard.name()));
         for (probe, policy) in probes {
-            wait::until("the policies to refuse", PATIENCE, async || {
-                let answer = self.created(&probe).await;
-                Ok(matches!(answer, Answer::Refused(why) if why.contains(&format!("'{policy}'")))
+            wait::until("the policies to refuse", STARTUP_TIMEOUT, async || {
+                let response = self.created(&probe).await;
+                Ok(matches!(response, Answer::Rejected(why) if why.contains(&format!("'{policy}'")))
                     .then_some(()))
             })
             .await
             .unwrap_or_else(|why| panic!("{why}: {probe}"));
         }
         let open = nobody(spec(json!({"nodeName": "open-1"})));
-        wait::until("nodes to be known", PATIENCE, async || {
+        wait::until("nodes to be known", STARTUP_TIMEOUT, async || {
             Ok(matches!(self.created(&open).await, Answer::LetIn).then_some(()))
         })
         .await
@@ -236,7 +236,7 @@ impl World {
 
     pub(crate) async fn created(&self, case: &Creation) -> Answer {
         let path = format!("{}?dryRun=All", pods(case.namespace));
-        answer(self.users[case.by.0].create(&path, &case.pod).await)
+        response(self.users[case.by.0].create(&path, &case.pod).await)
     }
 
     pub(crate) async fn changed(&self, case: &Change) -> Answer {
@@ -264,7 +264,7 @@ impl World {
                 )
             }
         };
-        answer(user.patch(&format!("{path}{sub}?dryRun=All"), kind, &patch.to_string()).await)
+        response(user.patch(&format!("{path}{sub}?dryRun=All"), kind, &patch.to_string()).await)
     }
 }
 
@@ -281,10 +281,12 @@ async fn define(admin: &TestApi, printed: &[Value]) {
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         admin.create(path, definition).await.unwrap();
     }
-    wait::until("pools to be served", PATIENCE, async || Ok(admin.get(POOLS).await.ok())).await.unwrap();
+    wait::until("pools to be served", STARTUP_TIMEOUT, async || Ok(admin.get(POOLS).await.ok()))
+        .await
+        .unwrap();
     let guard = printed.iter().find(|one| one["kind"] == "PoolGuard").unwrap();
     let made = async || Ok(admin.create(GUARDS, guard).await.ok());
-    wait::until("guards to be served", PATIENCE, made).await.unwrap();
+    wait::until("guards to be served", STARTUP_TIMEOUT, made).await.unwrap();
 }
 
 /// Creates a pool. Returns its UID.
@@ -294,7 +296,7 @@ async fn make_pool(admin: &TestApi, plot: &Plot) -> String {
         "metadata": {"name": plot.name, "finalizers": ["example.com/keep"]}, "spec": plot.spec,
     });
     let made = admin.create(POOLS, &object).await.unwrap();
-    let standing = if plot.lot == Lot::Refused { "Refused" } else { "Applied" };
+    let standing = if plot.lot == Lot::Rejected { "Refused" } else { "Applied" };
     let status = json!({"status": {"standing": standing, "nodeNames": plot.spec["nodes"]["names"]}});
     let path = format!("{POOLS}/{}", plot.name);
     admin.patch(&format!("{path}/status"), PatchType::Merge, &status.to_string()).await.unwrap();
@@ -312,14 +314,14 @@ fn pods(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/pods")
 }
 
-fn answer(told: Result<Value, TestApiError>) -> Answer {
-    match told {
+fn response(reported: Result<Value, TestApiError>) -> Answer {
+    match reported {
         Ok(_) => Answer::LetIn,
         Err(error) if error.to_string().contains("ValidatingAdmissionPolicy") => {
             let text = error.to_string();
             // An expression that cannot be evaluated rejects as well, but that is not a valid result.
             assert!(!text.contains("expression") && error.code() == Some(403), "{text}");
-            Answer::Refused(text)
+            Answer::Rejected(text)
         }
         Err(error) if error.code() == Some(422) => Answer::Invalid(error.to_string()),
         Err(error) => panic!("{error}"),
@@ -328,13 +330,13 @@ fn answer(told: Result<Value, TestApiError>) -> Answer {
 
 /// The pools for which the policies apply, from their objects.
 fn pools(uids: &BTreeMap<&'static str, String>) -> Vec<DedicatedPool> {
-    let said = plots().into_iter().filter(|plot| plot.lot != Lot::Refused).map(|plot| {
+    let message = plots().into_iter().filter(|plot| plot.lot != Lot::Rejected).map(|plot| {
         let object = json!({"metadata": {"name": plot.name, "uid": uids[plot.name]}, "spec": plot.spec});
         let bytes = object.to_string();
         let Decoded::Object(seen) = PoolFact::from_json(bytes.as_bytes()) else { panic!("{bytes}") };
         DedicatedPool { leaving: plot.lot == Lot::Leaving, ..seen.pool }
     });
-    said.collect()
+    message.collect()
 }
 
 /// The admin, impersonating a user.

@@ -114,9 +114,11 @@ impl<'p> Generator<'p> {
             let namespaces: Vec<&String> = self.plan.namespaces.keys().collect();
             let (namespace, account) = (self.choices.pick(&namespaces), self.choices.pick(&ACCOUNTS));
             let labels = &self.plan.namespaces[namespace];
-            let asked = Asked { by: Some(&self.plan.users[by]), namespace, labels, account };
+            let requested = Asked { by: Some(&self.plan.users[by]), namespace, labels, account };
             tries += 1;
-            if tries > 200 || may_use(pool, &asked) == wanted && (namespace != "kube-system" || tries > 20) {
+            if tries > 200
+                || may_use(pool, &requested) == wanted && (namespace != "kube-system" || tries > 20)
+            {
                 break (by, namespace.clone(), account);
             }
         };

@@ -89,19 +89,19 @@ impl History {
         let place = place_of(pod);
         let (trace, is_proven) = (&self.pods[&place], self.pods[&place].proven.contains(&pool));
         let pool = &plan.pools[pool];
-        let asked = Asked {
+        let requested = Asked {
             by: trace.by.map(|by| &plan.users[by]),
             namespace: &place.0,
             labels: &plan.namespaces[&place.0],
             account: text(&pod["spec"], "serviceAccountName"),
         };
-        let why = why(pool, &asked, pod).or_else(|| {
+        let why = why(pool, &requested, pod).or_else(|| {
             // A DaemonSet's pod is tied to its node from the beginning.
             let is_old = self.before.contains(&(node.into(), place.clone()))
                 || (trace.born < since && pod["metadata"].get("ownerReferences").is_some());
             is_old.then_some(Why::Before).or(is_proven.then_some(Why::User))
         });
-        Some(why.ok_or_else(|| words(pool, pod, node, trace, asked.by.map_or("", |user| &user.name))))
+        Some(why.ok_or_else(|| words(pool, pod, node, trace, requested.by.map_or("", |user| &user.name))))
     }
 }
 

@@ -35,15 +35,15 @@ impl Why {
 }
 
 /// Whether it is one of the pool's `users`.
-pub(crate) fn may_use(pool: &Pool, asked: &Asked<'_>) -> bool {
-    inside(pool, asked).is_some()
+pub(crate) fn may_use(pool: &Pool, requested: &Asked<'_>) -> bool {
+    inside(pool, requested).is_some()
 }
 
-fn inside(pool: &Pool, asked: &Asked<'_>) -> Option<Why> {
+fn inside(pool: &Pool, requested: &Asked<'_>) -> Option<Why> {
     let users = &pool.spec["users"];
-    let account = if asked.account.is_empty() { "default" } else { asked.account };
+    let account = if requested.account.is_empty() { "default" } else { requested.account };
     let selector = &users["namespaceSelector"];
-    let label = |key: &str| asked.labels[key].as_str();
+    let label = |key: &str| requested.labels[key].as_str();
     let selected = selector.is_object()
         && selector["matchLabels"]
             .as_object()
@@ -51,11 +51,11 @@ fn inside(pool: &Pool, asked: &Asked<'_>) -> Option<Why> {
             .flatten()
             .all(|(key, value)| label(key) == value.as_str())
         && list(selector, "matchExpressions").all(|one| holds(one, label(text(one, "key"))));
-    let is_account = |one: &Value| one["namespace"] == asked.namespace && one["name"] == account;
+    let is_account = |one: &Value| one["namespace"] == requested.namespace && one["name"] == account;
     match () {
         () if selected => Some(Why::Namespace),
         () if list(users, "serviceAccounts").any(is_account) => Some(Why::Account),
-        () if asked.by.is_some_and(|by| is_user(pool, by)) => Some(Why::User),
+        () if requested.by.is_some_and(|by| is_user(pool, by)) => Some(Why::User),
         () => None,
     }
 }
@@ -75,14 +75,14 @@ fn creates_pods_for_workloads(user: &str) -> bool {
 }
 
 /// Why a pod may be on the nodes of a pool; `None` if it may not.
-pub(crate) fn why(pool: &Pool, asked: &Asked<'_>, pod: &Value) -> Option<Why> {
+pub(crate) fn why(pool: &Pool, requested: &Asked<'_>, pod: &Value) -> Option<Why> {
     let metadata = &pod["metadata"];
     let is_daemon = |owner: &Value| owner["kind"] == "DaemonSet" && owner["controller"] == true;
     let is_mirror = metadata["annotations"].get("kubernetes.io/config.mirror").is_some();
-    let by = asked.by.map(|user| &*user.name).unwrap_or_default();
+    let by = requested.by.map(|user| &*user.name).unwrap_or_default();
     match () {
-        () if asked.namespace == "kube-system" => Some(Why::System),
-        () if asked.by.is_none() => Some(Why::Before),
+        () if requested.namespace == "kube-system" => Some(Why::System),
+        () if requested.by.is_none() => Some(Why::Before),
         () if is_mirror && by.starts_with("system:node:") => Some(Why::Mirror),
         () if by == DAEMONS
             && pool.spec["daemonSets"] == "Allow"
@@ -90,6 +90,6 @@ pub(crate) fn why(pool: &Pool, asked: &Asked<'_>, pod: &Value) -> Option<Why> {
         {
             Some(Why::DaemonSet)
         }
-        () => inside(pool, asked),
+        () => inside(pool, requested),
     }
 }

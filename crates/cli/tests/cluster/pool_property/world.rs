@@ -12,7 +12,7 @@ use std::time::Duration;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::{Account, Cluster, TestApi, TestApiError, wait};
 
-const PATIENCE: Duration = Duration::from_secs(90);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(90);
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 const GUARD: &str = "/apis/taintward.io/v1alpha1/poolguards/taintward";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
@@ -22,7 +22,7 @@ pub(crate) enum Outcome {
     /// The new state of the object.
     Taken(Value),
     /// Rejected by one of Taintward's policies.
-    Refused,
+    Rejected,
     /// Rejected by any API server.
     Invalid,
     /// The pod no longer exists.
@@ -78,7 +78,7 @@ impl World {
             });
             let made =
                 async || Ok(self.admin.create(POOLS, &object).await.map_err(|why| eprintln!("{why}")).ok());
-            wait::until("pools to be served", PATIENCE, made).await.unwrap();
+            wait::until("pools to be served", STARTUP_TIMEOUT, made).await.unwrap();
         }
         self.settle(history, &[]).await;
         let made = self.admin.get(POOLS).await.unwrap();
@@ -117,9 +117,9 @@ impl World {
     }
 
     async fn until_refused(&self, pool: &Pool, more: &Value) {
-        wait::until(&format!("{more} to be refused"), PATIENCE, async || {
-            let told = self.dry(self.outsider(pool), more).await;
-            Ok(told.err().filter(|error| error.to_string().contains("ValidatingAdmissionPolicy")))
+        wait::until(&format!("{more} to be refused"), STARTUP_TIMEOUT, async || {
+            let reported = self.dry(self.outsider(pool), more).await;
+            Ok(reported.err().filter(|error| error.to_string().contains("ValidatingAdmissionPolicy")))
         })
         .await
         .unwrap();
@@ -127,9 +127,9 @@ impl World {
 
     async fn known(&self, node: &str, known: bool) {
         let outsider = self.outsider(&self.plan.pools[0]);
-        wait::until(&format!("{node} to be known: {known}"), PATIENCE, async || {
-            let told = self.dry(outsider, &json!({"nodeName": node})).await;
-            Ok((told.is_ok() == known).then_some(()))
+        wait::until(&format!("{node} to be known: {known}"), STARTUP_TIMEOUT, async || {
+            let reported = self.dry(outsider, &json!({"nodeName": node})).await;
+            Ok((reported.is_ok() == known).then_some(()))
         })
         .await
         .unwrap();
@@ -137,9 +137,9 @@ impl World {
 
     /// Waits until the members of all pools are correct and have their taints. `changed` nodes existed before.
     pub(crate) async fn settle(&self, history: &mut History, changed: &[String]) {
-        let members = wait::until("pools to have their nodes", PATIENCE, async || {
+        let members = wait::until("pools to have their nodes", STARTUP_TIMEOUT, async || {
             let nodes = self.admin.get("/api/v1/nodes").await?;
-            let told = self.admin.get(POOLS).await?;
+            let reported = self.admin.get(POOLS).await?;
             let guard = self.admin.get(GUARD).await?;
             let mut members = BTreeMap::new();
             for node in list(&nodes, "items") {
@@ -152,7 +152,7 @@ impl World {
                 members.extend(pool.map(|pool| (name.to_owned(), pool)));
             }
             let is_told = |(at, pool): (usize, &Pool)| {
-                let of = list(&told, "items").find(|one| one["metadata"]["name"] == *pool.name);
+                let of = list(&reported, "items").find(|one| one["metadata"]["name"] == *pool.name);
                 let names = list(&of.unwrap()["status"], "nodeNames");
                 let own = members.iter().filter(|(_, of)| **of == at).map(|(name, _)| name.as_str());
                 names.map(|name| name.as_str().unwrap()).eq(own)
@@ -207,7 +207,7 @@ impl World {
                         let path = format!("/api/v1/nodes/{name}");
                         self.admin.patch(&path, PatchType::Merge, &labels.to_string()).await
                     }
-                    told => told,
+                    reported => reported,
                 }
             }
         })
@@ -234,13 +234,13 @@ fn how(change: &Change) -> (&'static str, PatchType, Value) {
     }
 }
 
-fn outcome(told: Result<Value, TestApiError>) -> Outcome {
-    match told {
+fn outcome(reported: Result<Value, TestApiError>) -> Outcome {
+    match reported {
         Ok(object) => Outcome::Taken(object),
         Err(error) if error.to_string().contains("ValidatingAdmissionPolicy 'taintward-") => {
             // An expression that cannot be evaluated rejects as well, but that is not a valid result.
             assert!(!error.to_string().contains("resulted in error"), "{error}");
-            Outcome::Refused
+            Outcome::Rejected
         }
         Err(error) if error.code() == Some(404) => Outcome::Gone,
         Err(error) if matches!(error.code(), Some(409 | 422)) => Outcome::Invalid,

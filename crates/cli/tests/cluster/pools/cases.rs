@@ -24,11 +24,11 @@ pub(crate) const POLICY: &str = r#"{
 pub(crate) struct Wrong {
     pub(crate) at: &'static str,
     pub(crate) value: Value,
-    pub(crate) said: &'static str,
+    pub(crate) message: &'static str,
 }
 
-fn wrong(at: &'static str, value: Value, said: &'static str) -> Wrong {
-    Wrong { at, value, said }
+fn wrong(at: &'static str, value: Value, message: &'static str) -> Wrong {
+    Wrong { at, value, message }
 }
 
 pub(crate) fn pools() -> Vec<Wrong> {

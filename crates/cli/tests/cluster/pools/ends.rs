@@ -1,6 +1,6 @@
 //! Tests controllers that start, stop, crash and take over.
 
-use super::plot::{PATIENCE, Plot, belongs};
+use super::plot::{Plot, STARTUP_TIMEOUT, belongs};
 use crate::real::program::Taintward;
 use serde_json::json;
 use taintward_envtest::wait;
@@ -21,18 +21,18 @@ pub(crate) async fn it_waits_for_the_definition_of_pools(plot: &Plot<'_>) -> Tai
         let again = taintward.metric_with("taintward_watch_restarts_total", "resource=\"dedicatedpools\"");
         Ok((again >= 4.0).then_some(()))
     };
-    wait::until("it to look again", PATIENCE, tried).await.unwrap();
-    let said = taintward.said("the API server has no such resource");
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert_eq!(said[0]["resource"], "dedicatedpools");
-    assert!(taintward.said("watch interrupted").is_empty());
+    wait::until("it to look again", STARTUP_TIMEOUT, tried).await.unwrap();
+    let message = taintward.message("the API server has no such resource");
+    assert_eq!(message.len(), 1, "{message:?}");
+    assert_eq!(message[0]["resource"], "dedicatedpools");
+    assert!(taintward.message("watch interrupted").is_empty());
     taintward.ready().await;
     // At the start it is not known yet whether there is a pool.
     let open = async || {
         let open = ["nodes", "pods", "namespaces"].map(|resource| plot.streams(resource));
         Ok((open == [1, 1, 0]).then_some(()))
     };
-    wait::until("one stream to serve all, and none of namespaces", PATIENCE, open).await.unwrap();
+    wait::until("one stream to serve all, and none of namespaces", STARTUP_TIMEOUT, open).await.unwrap();
     plot.define().await;
     taintward.says("dedicated pools synced").await;
     assert_eq!(plot.streams("namespaces"), 0, "there is no pool yet");
@@ -46,7 +46,7 @@ pub(crate) async fn observing_writes_nothing(plot: &Plot<'_>) {
     let mut taintward = plot.start(&["--mode=observe"]);
     taintward.ready().await;
     let says = async || Ok((taintward.metric("taintward_pools") == 1.0).then_some(()));
-    wait::until("the pool to be counted", PATIENCE, says).await.unwrap();
+    wait::until("the pool to be counted", STARTUP_TIMEOUT, says).await.unwrap();
     assert_eq!(taintward.metric_with("taintward_pools", "applied"), 1.0);
     assert_eq!(taintward.stop().code(), Some(0));
     let version = |object: &serde_json::Value| object["metadata"]["resourceVersion"].clone();
@@ -120,7 +120,7 @@ pub(crate) async fn a_follower_takes_over(plot: &Plot<'_>) {
     follower.ready().await;
     plot.pool("turn", json!({"names": ["a1", "a2"]})).await;
     plot.ready("turn", "Applied").await;
-    assert!(follower.said("node dedicated").is_empty(), "it only follows");
+    assert!(follower.message("node dedicated").is_empty(), "it only follows");
     leader.kill();
     plot.change_pool("turn", json!({"spec": {"nodes": {"names": ["a2"]}}})).await;
     plot.dedicated("a1", "turn", false).await;

@@ -66,9 +66,10 @@ pub(crate) async fn pods_that_run_there_already_are_evicted(plot: &Plot<'_>, tai
     })
     .await;
     plot.until("the refusal by the budget", async || {
-        let refused = taintward
-            .said("request about a dedicated pool failed, retrying until it succeeds or is no longer needed");
-        refused.iter().any(|line| line["err"].to_string().contains("disruption budget")).then_some(())
+        let rejected = taintward.message(
+            "request about a dedicated pool failed, retrying until it succeeds or is no longer needed",
+        );
+        rejected.iter().any(|line| line["err"].to_string().contains("disruption budget")).then_some(())
     })
     .await;
     assert!(!is_leaving(plot, NAMESPACE, "guarded").await, "its budget allows no disruption");

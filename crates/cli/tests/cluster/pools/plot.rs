@@ -11,7 +11,7 @@ use taintward_envtest::{Account, Cluster, TestApi, access, wait};
 pub(crate) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 
 /// On a busy machine, everything arrives within this if it arrives at all.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The flags of every run.
 pub(crate) const FLAGS: [&str; 2] =
@@ -47,7 +47,7 @@ impl<'c> Plot<'c> {
     }
 
     pub(crate) async fn until<T>(&self, what: &str, question: impl AsyncFn() -> Option<T>) -> T {
-        wait::until(what, PATIENCE, async || Ok(question().await)).await.unwrap()
+        wait::until(what, STARTUP_TIMEOUT, async || Ok(question().await)).await.unwrap()
     }
 
     /// Creates a node with these labels, besides those of every kubelet, and taints.
@@ -152,8 +152,8 @@ impl<'c> Plot<'c> {
     pub(crate) fn checks_the_record(&self) {
         let ours: Vec<_> =
             self.cluster.audit().unwrap().into_iter().filter(|entry| entry.user == OURS.user()).collect();
-        let refused: Vec<_> = ours.iter().filter(|entry| matches!(entry.code, 401 | 403)).collect();
-        assert!(refused.is_empty(), "{refused:?}");
+        let rejected: Vec<_> = ours.iter().filter(|entry| matches!(entry.code, 401 | 403)).collect();
+        assert!(rejected.is_empty(), "{rejected:?}");
         let nodes: Vec<_> =
             ours.iter().filter(|entry| entry.is_write() && entry.resource == "nodes").collect();
         assert!(nodes.len() > 50, "{}", nodes.len());

@@ -40,7 +40,7 @@ impl Side {
 pub(crate) struct Outcome {
     pub(crate) code: i32,
     pub(crate) out: String,
-    pub(crate) said: String,
+    pub(crate) message: String,
     /// Taints of the two nodes afterwards.
     pub(crate) nodes: [Value; 2],
 }
@@ -131,9 +131,9 @@ impl<'c> Stage<'c> {
         Outcome {
             code: done.status.code().unwrap(),
             out: known_differences_of_output(side, case, &undated(&alike(&done.stdout))),
-            said: match known_differences(side, &alike(&done.stderr)) {
-                said if self.old && side == Side::Kubectl => in_new_words(said),
-                said => said,
+            message: match known_differences(side, &alike(&done.stderr)) {
+                message if self.old && side == Side::Kubectl => in_new_words(message),
+                message => message,
             },
             nodes: [1, 2].map(|number| self.node(side, number)["spec"]["taints"].clone()),
         }
@@ -154,13 +154,13 @@ impl<'c> Stage<'c> {
                 }
             }
         });
-        let first = versions.recv_timeout(PATIENCE).unwrap();
+        let first = versions.recv_timeout(STARTUP_TIMEOUT).unwrap();
         Versions { stage: self, name: name.to_owned(), child, versions, seen: vec![first] }
     }
 }
 
 /// On a busy machine, everything arrives within this if it arrives at all.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A watch of one node.
 pub(crate) struct Versions<'s, 'c> {
@@ -177,7 +177,7 @@ impl Versions<'_, '_> {
         let body = json!({ "metadata": { "labels": { label: "yes" } } });
         patch(self.stage.runtime, &self.stage.api, &self.name, &body);
         loop {
-            let version = self.versions.recv_timeout(PATIENCE).unwrap();
+            let version = self.versions.recv_timeout(STARTUP_TIMEOUT).unwrap();
             let last = version["metadata"]["labels"][label] == "yes";
             self.seen.push(version);
             if last {
@@ -234,9 +234,9 @@ fn known_differences_of_output(side: Side, case: &Case, text: &str) -> String {
 }
 
 /// Translates messages of kubectl before 1.35.
-fn in_new_words(said: String) -> String {
-    let said = said.replace("a qualified name must consist", "a valid label key must consist");
-    said.replace("must be no more than 63 characters", "must be no more than 63 bytes")
+fn in_new_words(message: String) -> String {
+    let message = message.replace("a qualified name must consist", "a valid label key must consist");
+    message.replace("must be no more than 63 characters", "must be no more than 63 bytes")
 }
 
 /// Removes the differences of standard error that docs/differences.md lists under KT, and no others.

@@ -1,7 +1,7 @@
 //! Tests the webhook without an API server, and without pools and policies.
 
 use super::super::admission::client::{Client, believing, question};
-use super::super::admission::hook::{Files, Hook, PATIENCE, all, free_port};
+use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all, free_port};
 use super::super::admission::register::plain_pod;
 use super::Stage;
 use serde_json::Value;
@@ -10,7 +10,7 @@ use taintward_envtest::{Account, wait};
 async fn client(stage: &Stage, hook: &Hook) -> Client {
     let believing = believing(&stage.authority.certificate, None);
     let connected = async || Ok(Client::connect(hook.port, &believing).await.ok());
-    wait::until("the webhook to listen", PATIENCE, connected).await.unwrap()
+    wait::until("the webhook to listen", STARTUP_TIMEOUT, connected).await.unwrap()
 }
 
 /// A kubeconfig for a closed port.
@@ -29,16 +29,20 @@ pub(crate) async fn without_an_api_server(stage: &Stage) {
     let mut lenient = start(&[]);
     let strict = start(&["--until-ready=refuse"]);
     let pod = plain_pod("p");
-    let answer = client(stage, &lenient).await.ask("mutate", &question("u1", "default", &pod)).await;
-    assert_eq!((&answer["uid"], &answer["allowed"]), (&"u1".into(), &true.into()), "{answer}");
-    let (status, said) = lenient.get("/readyz?verbose").unwrap();
-    assert!(status != 200 && said.contains("informers"), "{status} {said}");
+    let response = client(stage, &lenient).await.request("mutate", &question("u1", "default", &pod)).await;
+    assert_eq!((&response["uid"], &response["allowed"]), (&"u1".into(), &true.into()), "{response}");
+    let (status, message) = lenient.get("/readyz?verbose").unwrap();
+    assert!(status != 200 && message.contains("informers"), "{status} {message}");
     let (_, why) = lenient.get("/readyz/informers").unwrap();
     assert!(why.contains("namespaces") && why.contains("policies") && why.contains("pools"), "{why}");
     assert_eq!(lenient.get("/livez").unwrap().0, 200);
     assert!(lenient.metric("taintward_webhook_rules_total", "did=\"unknown\"") >= 1.0);
-    let answer = client(stage, &strict).await.ask("mutate", &question("u2", "default", &pod)).await;
-    assert_eq!((&answer["allowed"], &answer["status"]["code"]), (&false.into(), &503.into()), "{answer}");
+    let response = client(stage, &strict).await.request("mutate", &question("u2", "default", &pod)).await;
+    assert_eq!(
+        (&response["allowed"], &response["status"]["code"]),
+        (&false.into(), &503.into()),
+        "{response}"
+    );
     assert!(lenient.is_running());
 }
 
@@ -47,14 +51,14 @@ pub(crate) async fn without_definitions(stage: &Stage) {
     let files = Files::new(&stage.cluster, "undefined", &stage.authority).flags();
     let hook = Hook::start(&stage.cluster, &stage.account, &all(&files, &[])).ready().await;
     for resource in ["dedicatedpools", "taintwardpolicies"] {
-        let said = hook.said("install the CustomResourceDefinitions");
-        assert!(said.iter().any(|record| record["resource"] == resource), "{said:?}");
+        let message = hook.message("install the CustomResourceDefinitions");
+        assert!(message.iter().any(|record| record["resource"] == resource), "{message:?}");
     }
     let pod = plain_pod("p");
-    let answer = client(stage, &hook).await.ask("mutate", &question("u", "default", &pod)).await;
-    let patch = answer["patch"].as_str().unwrap_or_default();
-    assert!(answer["allowed"] == true && !patch.is_empty(), "{answer}");
-    assert_eq!(answer["warnings"], Value::Null);
+    let response = client(stage, &hook).await.request("mutate", &question("u", "default", &pod)).await;
+    let patch = response["patch"].as_str().unwrap_or_default();
+    assert!(response["allowed"] == true && !patch.is_empty(), "{response}");
+    assert_eq!(response["warnings"], Value::Null);
     // Its own requests: the lists of the two definitions, and the other lists.
     for (code, least) in [("404", 2.0), ("200", 2.0)] {
         hook.reaches("rest_client_requests_total", &format!("code=\"{code}\",method=\"GET\""), least).await;

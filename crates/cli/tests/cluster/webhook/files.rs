@@ -1,7 +1,7 @@
 //! Tests certificate files that are renewed or corrupted under load.
 
 use super::super::admission::client::{Client, believing};
-use super::super::admission::hook::{Files, Hook, PATIENCE, all};
+use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all};
 use super::super::admission::load::Load;
 use super::super::admission::register::{Registered, asks, namespace, register_as};
 use super::Stage;
@@ -34,7 +34,7 @@ pub(crate) async fn renewed_and_spoilt_under_load(stage: &Stage) {
         load.goes_on(100).await;
         files.renew(&second);
         let renewed = async || Ok(shown(&hook, &second.certificate).await);
-        let after = wait::until("the new certificate to be shown", PATIENCE, renewed).await.unwrap();
+        let after = wait::until("the new certificate to be shown", STARTUP_TIMEOUT, renewed).await.unwrap();
         assert_ne!(before, after);
         // A client that trusts only the old authority cannot connect any more: the old certificate is not served.
         assert_eq!(shown(&hook, &first.certificate).await, None);

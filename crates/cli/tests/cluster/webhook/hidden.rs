@@ -1,7 +1,9 @@
 //! Tests that no pod passes a pool that denies by being hard to parse: deep nesting, long bodies.
 
-use super::super::admission::hook::{Files, Hook, PATIENCE, all};
-use super::super::admission::register::{Registered, asks, namespace, plain_pod, pods, refusal, register_as};
+use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all};
+use super::super::admission::register::{
+    Registered, asks, namespace, plain_pod, pods, register_as, rejection,
+};
 use super::Stage;
 use serde_json::{Value, json};
 use taintward_envtest::api::PatchType;
@@ -47,34 +49,34 @@ pub(crate) async fn no_pod_gets_past_by_being_hard_to_parse(stage: &Stage) {
     let files = Files::new(&stage.cluster, PLACE, &stage.authority).flags();
     let hook = Hook::start(&stage.cluster, &stage.account, &all(&files, &[])).ready().await;
     namespace(api, PLACE, PLACE, json!({})).await;
-    let told =
+    let reported =
         Registered { policy: "Ignore", ..Registered::strict(&hook, PLACE, &stage.authority.certificate) };
-    register_as(api, PLACE, &[told]).await;
+    register_as(api, PLACE, &[reported]).await;
     asks(api, &hook, PLACE).await;
     api.create(POOLS, &pool()).await.unwrap();
     let path = pods(PLACE);
-    let refused = async |what: &str, pod: &Value| match api.create(&path, pod).await {
+    let rejected = async |what: &str, pod: &Value| match api.create(&path, pod).await {
         Ok(_) => panic!("{what}: it was admitted; the webhook says {}", hook.output()),
         Err(error) => {
-            let (code, message) = refusal(error);
+            let (code, message) = rejection(error);
             assert!(code == 403 && message.contains("hidden"), "{what}: {code} {message}");
         }
     };
     let dry = format!("{path}?dryRun=All");
     let known = async || Ok(api.create(&dry, &smuggler("probe")).await.is_err().then_some(()));
-    wait::until("the pool to be observed", PATIENCE, known).await.unwrap();
-    refused("plain", &smuggler("plain")).await;
+    wait::until("the pool to be observed", STARTUP_TIMEOUT, known).await.unwrap();
+    rejected("plain", &smuggler("plain")).await;
     for depth in [110, 300, 1000] {
-        refused(&format!("{depth} deep"), &deep(smuggler("deep"), depth)).await;
+        rejected(&format!("{depth} deep"), &deep(smuggler("deep"), depth)).await;
     }
-    refused("escaped", &escaped(smuggler("escaped"))).await;
+    rejected("escaped", &escaped(smuggler("escaped"))).await;
     // A toleration that is added later, to a pod that is as long and deep already.
     let ordinary = deep(escaped(plain_pod("ordinary")), 110);
     api.create(&path, &ordinary).await.unwrap_or_else(|why| panic!("an ordinary pod is rejected: {why:?}"));
     let more =
         json!([{"op": "add", "path": "/spec/tolerations/-", "value": {"operator": "Exists"}}]).to_string();
     let patched = api.patch(&format!("{path}/ordinary"), PatchType::Json, &more).await;
-    assert_eq!(patched.map_err(refusal).unwrap_err().0, 403);
+    assert_eq!(patched.map_err(rejection).unwrap_err().0, 403);
     assert_eq!(hook.metric("taintward_webhook_reviews_total", "outcome=\"malformed\""), 0.0);
     api.delete(&format!("{POOLS}/hidden"), &json!({})).await.unwrap();
 }

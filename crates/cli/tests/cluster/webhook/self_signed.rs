@@ -2,7 +2,7 @@
 
 use super::super::admission::account::{NAMESPACE, SECRET, make_secret};
 use super::super::admission::client::{Client, believing};
-use super::super::admission::hook::{Hook, PATIENCE, free_port};
+use super::super::admission::hook::{Hook, STARTUP_TIMEOUT, free_port};
 use super::super::admission::load::Load;
 use super::super::admission::register::{Registered, asks, bundles, namespace, register_as};
 use super::Stage;
@@ -16,9 +16,9 @@ const SETTLED: i64 = 120;
 
 pub(crate) async fn two_replicas(stage: &Stage) {
     let ports = [free_port(), free_port()];
-    let told = |at: usize, asked: &'static str| Registered {
+    let reported = |at: usize, requested: &'static str| Registered {
         port: ports[at],
-        asked,
+        requested,
         authorities: "",
         policy: "Fail",
         seconds: 20,
@@ -27,7 +27,7 @@ pub(crate) async fn two_replicas(stage: &Stage) {
     for name in ["own-a", "own-b"] {
         namespace(&stage.api, name, name, json!({})).await;
     }
-    register_as(&stage.api, "taintward", &[told(0, "own-a"), told(1, "own-b")]).await;
+    register_as(&stage.api, "taintward", &[reported(0, "own-a"), reported(1, "own-b")]).await;
     let flags = ["--self-signed", "--certificate-names=127.0.0.1"];
     let start = |port| Hook::on(&stage.cluster, &stage.account, port, &flags);
     let [mut one, mut other] = ports.map(start);
@@ -58,7 +58,7 @@ pub(crate) async fn two_replicas(stage: &Stage) {
         a_while_passes(stage).await;
         for hook in [&one, &other] {
             let new = async || Ok(shown(hook, &after.authority).await);
-            let new = wait::until("the new certificate to be shown", PATIENCE, new).await.unwrap();
+            let new = wait::until("the new certificate to be shown", STARTUP_TIMEOUT, new).await.unwrap();
             assert_ne!(new, old);
         }
         assert_eq!(shown(&one, &after.authority).await, shown(&other, &after.authority).await);
@@ -106,7 +106,7 @@ impl Kept {
 /// The Secret is deleted. The account may not create one, and the served certificate stays until a new installation.
 async fn lose(stage: &Stage, hook: &Hook) {
     stage.api.delete(&place(), &json!({})).await.unwrap();
-    wait::until("the loss to be reported", PATIENCE, async || {
+    wait::until("the loss to be reported", STARTUP_TIMEOUT, async || {
         Ok(hook.output().contains("create the empty Secret with `taintward install --apply`").then_some(()))
     })
     .await
@@ -117,7 +117,7 @@ async fn lose(stage: &Stage, hook: &Hook) {
 
 /// Waits for another Secret whose authority all configurations trust.
 async fn another(stage: &Stage, before: &Kept) -> Kept {
-    wait::until("another authority that is trusted", PATIENCE, async || {
+    wait::until("another authority that is trusted", STARTUP_TIMEOUT, async || {
         let kept = Kept::read(stage).await;
         Ok(kept.filter(|kept| kept.authority != before.authority && kept.memory["trustedSince"].is_i64()))
     })
@@ -127,7 +127,7 @@ async fn another(stage: &Stage, before: &Kept) -> Kept {
 
 /// Backdates the trust in the authority, so that no test has to wait for it.
 async fn a_while_passes(stage: &Stage) {
-    wait::until("the Secret to be written", PATIENCE, async || {
+    wait::until("the Secret to be written", STARTUP_TIMEOUT, async || {
         let Some(mut kept) = Kept::read(stage).await else { return Ok(None) };
         let since = kept.memory["trustedSince"].as_i64().unwrap();
         kept.memory["trustedSince"] = json!(since - SETTLED);

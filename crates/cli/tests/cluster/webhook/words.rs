@@ -1,6 +1,6 @@
-//! Tests warnings and refusals as kubectl prints them, and what a pod of a guarded namespace gets.
+//! Tests warnings and rejections as kubectl prints them, and what a pod of a guarded namespace gets.
 
-use super::super::admission::hook::{Files, Hook, PATIENCE, all};
+use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all};
 use super::super::admission::register::{Registered, asks, namespace, plain_pod, register_as};
 use super::Stage;
 use serde_json::{Value, json};
@@ -35,11 +35,14 @@ fn create(stage: &Stage, name: &str, tolerations: &Value) -> (bool, String) {
 
 fn a_slip_is_warned_about(stage: &Stage) {
     let slip = json!([{"key": "node.kubernetes.io/not-redy", "operator": "Exists", "effect": "NoExecute"}]);
-    let (created, said) = create(stage, "slip", &slip);
-    assert!(created && said.contains("Warning: ") && said.contains("node.kubernetes.io/not-ready"), "{said}");
+    let (created, message) = create(stage, "slip", &slip);
+    assert!(
+        created && message.contains("Warning: ") && message.contains("node.kubernetes.io/not-ready"),
+        "{message}"
+    );
     let fine = json!([{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}]);
-    let (created, said) = create(stage, "fine", &fine);
-    assert!(created && !said.contains("Warning"), "{said}");
+    let (created, message) = create(stage, "fine", &fine);
+    assert!(created && !message.contains("Warning"), "{message}");
 }
 
 async fn a_trespasser_is_refused(stage: &Stage) {
@@ -54,18 +57,18 @@ async fn a_trespasser_is_refused(stage: &Stage) {
     });
     stage.api.create("/apis/taintward.io/v1alpha1/dedicatedpools", &pool).await.unwrap();
     let smuggled = json!([{"key": "example.com/pool", "operator": "Exists"}]);
-    let refused = async || {
-        let (created, said) = create(stage, "smuggler", &smuggled);
+    let rejected = async || {
+        let (created, message) = create(stage, "smuggler", &smuggled);
         if created {
             // The webhook has not observed the pool yet.
             stage.api.delete("/api/v1/namespaces/words/pods/smuggler", &json!({})).await?;
         }
-        Ok((!created).then_some(said))
+        Ok((!created).then_some(message))
     };
-    let said = wait::until("the pod to be refused", PATIENCE, refused).await.unwrap();
-    assert!(said.contains("denied the request") && said.contains("team-a"), "{said}");
-    assert!(said.contains("toleration 0") || said.contains("tolerations[0]"), "{said}");
-    println!("    {}", said.trim());
+    let message = wait::until("the pod to be refused", STARTUP_TIMEOUT, rejected).await.unwrap();
+    assert!(message.contains("denied the request") && message.contains("team-a"), "{message}");
+    assert!(message.contains("toleration 0") || message.contains("tolerations[0]"), "{message}");
+    println!("    {}", message.trim());
 }
 
 async fn a_pod_of_a_guarded_namespace_has_the_ceiling(stage: &Stage) {
@@ -78,7 +81,7 @@ async fn a_pod_of_a_guarded_namespace_has_the_ceiling(stage: &Stage) {
     );
     let label = json!({"metadata": {"labels": {"taintward.io/guard-ceiling-seconds": "7200"}}}).to_string();
     stage.api.patch("/api/v1/namespaces/words", PatchType::Merge, &label).await.unwrap();
-    let guarded = wait::until("a pod with the ceiling", PATIENCE, async || {
+    let guarded = wait::until("a pod with the ceiling", STARTUP_TIMEOUT, async || {
         let pod = stage.api.create(CREATION, &plain_pod("guarded")).await?;
         Ok((seconds(&pod) == Some(7200)).then_some(pod))
     });

@@ -159,8 +159,8 @@ fn wrong_flag(typed: &str, kubectl: Option<&Path>) -> Option<String> {
         _ => kubectl?,
     };
     let done = Command::new(program).args(&words[1..]).arg(NO_FLAG).stdin(Stdio::null()).output().unwrap();
-    let said = text(&[done.stdout, done.stderr].concat());
-    (!said.contains(NO_FLAG)).then(|| said.lines().next().unwrap_or_default().to_owned())
+    let message = text(&[done.stdout, done.stderr].concat());
+    (!message.contains(NO_FLAG)).then(|| message.lines().next().unwrap_or_default().to_owned())
 }
 
 /// Whether cargo has the package and the test or example that a command names.

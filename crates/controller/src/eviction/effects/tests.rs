@@ -33,10 +33,10 @@ fn timeout_of(request: &Request<Body>) -> f64 {
 /// Deletes a pod whose node was confirmed `age` ago, on a server that never answers. Returns the timeout that the
 /// server received, and when the client gave up, both in seconds.
 async fn delete_after(age: Span) -> (Option<f64>, f64) {
-    let told: Arc<Mutex<Option<f64>>> = Arc::default();
-    let hear = Arc::clone(&told);
+    let reported: Arc<Mutex<Option<f64>>> = Arc::default();
+    let receive = Arc::clone(&reported);
     let silent = tower::service_fn(move |request: Request<Body>| {
-        *hear.lock().unwrap() = Some(timeout_of(&request));
+        *receive.lock().unwrap() = Some(timeout_of(&request));
         std::future::pending::<Result<Response<Body>, Infallible>>()
     });
     let api = ApiClient::new(Client::new(silent, "default"), "test");
@@ -50,14 +50,14 @@ async fn delete_after(age: Span) -> (Option<f64>, f64) {
         confirmed: Mono::from_micros(sent.as_micros() - age.as_micros()),
         slow: false,
     };
-    let (input, refusal) = execute(&api, &clock, EvictionScope::AllPods, effect).await;
+    let (input, rejection) = execute(&api, &clock, EvictionScope::AllPods, effect).await;
     assert!(
         matches!(input, EvictionInput::Deleted { result: Err(ApiFailure::Unavailable), .. }),
         "{input:?}"
     );
-    assert!(refusal.is_some());
-    let told = *told.lock().unwrap();
-    (told, clock.now().mono.since(sent).as_secs_f64())
+    assert!(rejection.is_some());
+    let reported = *reported.lock().unwrap();
+    (reported, clock.now().mono.since(sent).as_secs_f64())
 }
 
 /// The server gets the remaining time, less half a second for the request's transport, and at most four seconds.
@@ -73,8 +73,8 @@ async fn s2_no_deletion_outlives_its_justification() {
         (4_000, 0.5, 1.0),
         (4_500, 0.2, 0.3),
     ] {
-        let (told, gave_up) = delete_after(Span::from_millis(age)).await;
-        assert_eq!(told, Some(server), "{age} ms");
+        let (reported, gave_up) = delete_after(Span::from_millis(age)).await;
+        assert_eq!(reported, Some(server), "{age} ms");
         assert!((gave_up - client).abs() < 0.01, "{age} ms: gave up after {gave_up}, not {client}");
         let transit = (client - server).min(0.5);
         assert!(age as f64 / 1e3 + transit + server <= JUSTIFIED_FOR.as_secs_f64() + 0.001, "{age} ms");
@@ -105,9 +105,9 @@ async fn evict_slowly(delay: f64) -> Option<(f64, f64)> {
             let now = || clock.now().mono.since(Mono::from_secs(100)).as_secs_f64();
             let deletes = request.method() == http::Method::DELETE;
             if deletes {
-                let patience = timeout_of(&request);
-                tokio::time::sleep(std::time::Duration::from_secs_f64(delay.min(patience))).await;
-                if delay > patience {
+                let period = timeout_of(&request);
+                tokio::time::sleep(std::time::Duration::from_secs_f64(delay.min(period))).await;
+                if delay > period {
                     return Ok(Response::builder().status(504).body(Body::empty()).unwrap());
                 }
                 *seen.lock().unwrap() = Some((now(), now() - *read_at.lock().unwrap()));
@@ -121,8 +121,8 @@ async fn evict_slowly(delay: f64) -> Option<(f64, f64)> {
             }
             let meta = r#"{"name":"n","namespace":"default","uid":"u","resourceVersion":"7"}"#;
             let object = format!(r#"{{"kind":"{kind}","metadata":{meta},"spec":{spec}}}"#);
-            let answer = Response::builder().header("content-type", "application/json");
-            Ok::<_, Infallible>(answer.body(Body::from(object.into_bytes())).unwrap())
+            let response = Response::builder().header("content-type", "application/json");
+            Ok::<_, Infallible>(response.body(Body::from(object.into_bytes())).unwrap())
         }
     });
     let config = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
@@ -177,8 +177,8 @@ async fn d5_a_late_answer_of_a_node_is_an_error_that_says_so() {
         let server = tower::service_fn(move |_: Request<Body>| async move {
             tokio::time::sleep(std::time::Duration::from_millis(takes)).await;
             let node = r#"{"kind":"Node","metadata":{"name":"n","uid":"u","resourceVersion":"7"}}"#;
-            let answer = Response::builder().header("content-type", "application/json");
-            Ok::<_, Infallible>(answer.body(Body::from(node.as_bytes().to_vec())).unwrap())
+            let response = Response::builder().header("content-type", "application/json");
+            Ok::<_, Infallible>(response.body(Body::from(node.as_bytes().to_vec())).unwrap())
         });
         let api = ApiClient::new(Client::new(server, "default"), "test");
         let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));

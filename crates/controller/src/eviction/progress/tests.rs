@@ -28,7 +28,7 @@ enum Mood {
     Silent,
     /// Reads of nodes take this long.
     Slow(Duration),
-    /// Only deletions are refused.
+    /// Only deletions are rejected.
     Denies,
 }
 
@@ -52,7 +52,7 @@ impl Stage {
         let serving = Arc::clone(&mood);
         let server = tower::service_fn(move |request: Request<Body>| {
             let mood = *serving.lock().unwrap();
-            async move { Ok::<_, Infallible>(answer(mood, request).await) }
+            async move { Ok::<_, Infallible>(response(mood, request).await) }
         });
         let (lead, led) = watch::channel(leading(&clock, is_leader.then_some(LEASE)));
         let api = ApiClient::new(kube::Client::new(server, "default"), "test");
@@ -90,9 +90,9 @@ fn listed<F>(fact: F) -> Vec<ObjectEvent<F>> {
     vec![start, ObjectEvent::Applied { fact, listed: true }, ObjectEvent::ListCompleted]
 }
 
-async fn answer(mood: Mood, request: Request<Body>) -> Response<Body> {
+async fn response(mood: Mood, request: Request<Body>) -> Response<Body> {
     let is_node = request.uri().path() == "/api/v1/nodes/n";
-    let refused = match mood {
+    let rejected = match mood {
         Mood::Silent => std::future::pending().await,
         Mood::Forbids => true,
         Mood::Denies => *request.method() == Method::DELETE,
@@ -102,7 +102,7 @@ async fn answer(mood: Mood, request: Request<Body>) -> Response<Body> {
         }
         Mood::Slow(_) | Mood::Well => false,
     };
-    let (code, body) = match (refused, is_node) {
+    let (code, body) = match (rejected, is_node) {
         (true, _) => (403, r#"{"kind":"Status","code":403,"reason":"Forbidden","message":"no such right"}"#.to_owned()),
         (false, true) => {
             (200, format!(r#"{{"kind":"Node","metadata":{{"name":"n","uid":"n","resourceVersion":"7"}},"spec":{{"taints":[{TAINT}]}}}}"#))

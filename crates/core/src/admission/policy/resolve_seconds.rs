@@ -105,7 +105,7 @@ impl SecondsCandidates<'_> {
         for (source, text) in self.wishes {
             let Some(text) = text else { continue };
             let whose = if source == SecondsSource::Workload { "pod" } else { "namespace" };
-            let Some(wish) = TolerationDuration::parse(text) else {
+            let Some(requested) = TolerationDuration::parse(text) else {
                 warnings.push(format!(
                     "annotation {annotation} of the {whose} is \"{}\" and was ignored: write a whole number \
                      of seconds, or \"forever\"",
@@ -113,14 +113,14 @@ impl SecondsCandidates<'_> {
                 ));
                 continue;
             };
-            let stay = self.policy.map_or(wish, |(policy, _)| policy.bounds.clamp(wish));
-            if let Some((policy, _)) = self.policy.filter(|_| stay != wish) {
+            let stay = self.policy.map_or(requested, |(policy, _)| policy.bounds.clamp(requested));
+            if let Some((policy, _)) = self.policy.filter(|_| stay != requested) {
                 warnings.push(format!(
                     "annotation {annotation} of the {whose} asks for {}, but the policy {} allows {} {}, \
                      which applies",
-                    words(wish),
+                    words(requested),
                     text_of(&policy.name),
-                    if stay < wish { "at most" } else { "at least" },
+                    if stay < requested { "at most" } else { "at least" },
                     words(stay)
                 ));
             }
@@ -143,8 +143,8 @@ fn words(stay: TolerationDuration) -> String {
 
 impl SecondsBounds {
     /// Returns the requested duration, moved to the bound that it exceeds.
-    pub fn clamp(self, wish: TolerationDuration) -> TolerationDuration {
-        let at_least = self.least.map_or(wish, |least| wish.max(TolerationDuration::For(least)));
+    pub fn clamp(self, requested: TolerationDuration) -> TolerationDuration {
+        let at_least = self.least.map_or(requested, |least| requested.max(TolerationDuration::For(least)));
         self.most.map_or(at_least, |most| at_least.min(TolerationDuration::For(most)))
     }
 }

@@ -34,7 +34,7 @@ pub fn narrowed(terms: Option<&[NodeTerm]>, alternatives: &[NodeRequirement]) ->
     let mut narrow = Vec::with_capacity(terms.len());
     for term in terms {
         let empty = term.expressions.is_empty() && term.fields.is_empty();
-        if empty || alternatives.is_empty() || alternatives.iter().any(|one| asks_for_no_less(term, one)) {
+        if empty || alternatives.is_empty() || alternatives.iter().any(|one| requires_no_less(term, one)) {
             narrow.push(term.clone());
             continue;
         }
@@ -47,7 +47,7 @@ pub fn narrowed(terms: Option<&[NodeTerm]>, alternatives: &[NodeRequirement]) ->
     Some(narrow)
 }
 
-fn asks_for_no_less(term: &NodeTerm, one: &NodeRequirement) -> bool {
+fn requires_no_less(term: &NodeTerm, one: &NodeRequirement) -> bool {
     term.expressions.iter().any(|own| {
         own.key == one.key
             && own.operator == NodeOperator::In

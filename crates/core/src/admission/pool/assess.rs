@@ -21,15 +21,15 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolAssessment {
     /// What it may do.
-    pub standing: PoolValidity,
+    pub validity: PoolValidity,
     /// What the pool's author should know.
     pub findings: Vec<PoolFinding>,
 }
 
 impl PoolAssessment {
-    fn say(&mut self, finding: PoolFinding) {
+    fn report(&mut self, finding: PoolFinding) {
         if finding.reason.refuses() {
-            self.standing = PoolValidity::Refused;
+            self.validity = PoolValidity::Rejected;
         }
         self.findings.push(finding);
     }
@@ -45,10 +45,10 @@ pub fn assess(
     let mut order: Vec<usize> = (0..pools.len()).filter(|&at| !pools[at].leaving).collect();
     order.sort_by_key(|&at| pools[at].rank());
     for (place, &at) in order.iter().enumerate() {
-        faults(&pools[at]).into_iter().for_each(|finding| all[at].say(finding));
+        faults(&pools[at]).into_iter().for_each(|finding| all[at].report(finding));
         for &older in &order[..place] {
-            if all[older].standing != PoolValidity::Refused {
-                overlaps(&pools[at], &pools[older]).for_each(|finding| all[at].say(finding));
+            if all[older].validity != PoolValidity::Rejected {
+                overlaps(&pools[at], &pools[older]).for_each(|finding| all[at].report(finding));
             }
         }
     }
@@ -108,7 +108,7 @@ impl<'p> PoolSurvey<'p> {
             let open = !plain.taints.iter().any(|taint| keeps_off(&taint.effect) && lasting(&taint.key));
             let taken = plain.holder(pools);
             let closes =
-                |at: usize| all[at].standing == PoolValidity::Refused || !pools[at].barrier().is_empty();
+                |at: usize| all[at].validity == PoolValidity::Rejected || !pools[at].barrier().is_empty();
             NodeOwnership { open: open && !taken.is_some_and(closes), plain, taken }
         };
         let spots: Vec<NodeOwnership<'p>> = nodes.iter().map(ownership).collect();
@@ -118,7 +118,7 @@ impl<'p> PoolSurvey<'p> {
 
     fn fill(mut self, order: &[usize], all: &mut [PoolAssessment]) {
         for &at in order {
-            if all[at].standing != PoolValidity::Refused {
+            if all[at].validity != PoolValidity::Rejected {
                 self.give(at, &mut all[at]);
             }
         }
@@ -126,14 +126,14 @@ impl<'p> PoolSurvey<'p> {
 
     fn give(&mut self, at: usize, assessment: &mut PoolAssessment) {
         let pool = &self.pools[at];
-        let asked =
+        let requested =
             |ownership: &NodeOwnership<'_>| pool.selects(ownership.plain.name, &ownership.plain.labels);
         let closes = !pool.barrier().is_empty();
-        let new = |ownership: &NodeOwnership<'_>| ownership.taken.is_none() && asked(ownership);
+        let new = |ownership: &NodeOwnership<'_>| ownership.taken.is_none() && requested(ownership);
         let closed = self.spots.iter().filter(|ownership| closes && new(ownership) && ownership.open).count();
         if closed > 0 && closed == self.open {
-            assessment.standing = PoolValidity::Frozen;
-            assessment.say(PoolFinding::new(Reason::LocksOutSystem, locks_out(&self.named(&new))));
+            assessment.validity = PoolValidity::Frozen;
+            assessment.report(PoolFinding::new(Reason::LocksOutSystem, locks_out(&self.named(&new))));
         } else {
             for ownership in &mut self.spots {
                 if new(ownership) {
@@ -142,7 +142,7 @@ impl<'p> PoolSurvey<'p> {
             }
             self.open -= closed;
         }
-        self.tell(at, assessment, &asked);
+        self.report_missing(at, assessment, &requested);
     }
 
     fn named<'s>(&'s self, which: &dyn Fn(&NodeOwnership<'p>) -> bool) -> Vec<&'s str> {
@@ -150,15 +150,21 @@ impl<'p> PoolSurvey<'p> {
     }
 
     /// Adds what the pool's author should know about the nodes.
-    fn tell(&self, at: usize, assessment: &mut PoolAssessment, asked: &dyn Fn(&NodeOwnership<'p>) -> bool) {
+    fn report_missing(
+        &self,
+        at: usize,
+        assessment: &mut PoolAssessment,
+        requested: &dyn Fn(&NodeOwnership<'p>) -> bool,
+    ) {
         let pool = &self.pools[at];
-        if self.named(asked).is_empty() {
+        if self.named(requested).is_empty() {
             let message = "no node is selected: label nodes so that the selector matches them, or name them; \
              until then the pool's pods are unschedulable";
-            assessment.say(PoolFinding::new(Reason::SelectsNothing, message));
+            assessment.report(PoolFinding::new(Reason::SelectsNothing, message));
         }
-        let other =
-            |ownership: &NodeOwnership<'p>| ownership.taken.filter(|&owner| asked(ownership) && owner != at);
+        let other = |ownership: &NodeOwnership<'p>| {
+            ownership.taken.filter(|&owner| requested(ownership) && owner != at)
+        };
         let others = self.named(&|ownership| other(ownership).is_some());
         if !others.is_empty() {
             let owners: BTreeSet<&str> =
@@ -168,7 +174,7 @@ impl<'p> PoolSurvey<'p> {
                 few(owners),
                 few(others)
             );
-            assessment.say(PoolFinding::new(Reason::NodesOverlap, message));
+            assessment.report(PoolFinding::new(Reason::NodesOverlap, message));
         }
         let control = self.named(&|ownership| {
             is_control_plane(&ownership.plain.labels)
@@ -179,9 +185,9 @@ impl<'p> PoolSurvey<'p> {
                 "these nodes run the control plane, so the pool skips them: {}; select other nodes",
                 few(control)
             );
-            assessment.say(PoolFinding::new(Reason::ControlPlaneNodes, message));
+            assessment.report(PoolFinding::new(Reason::ControlPlaneNodes, message));
         }
-        self.tell_conflicts(at, assessment);
+        self.report_conflicts(at, assessment);
         let strays = self.named(&|ownership| {
             let home = ownership.taken.map(|owner| self.pools[owner].label().key);
             let label = pool.label();
@@ -195,11 +201,11 @@ impl<'p> PoolSurvey<'p> {
                  find out which client adds it",
                 few(strays)
             );
-            assessment.say(PoolFinding::new(Reason::StrayLabel, message));
+            assessment.report(PoolFinding::new(Reason::StrayLabel, message));
         }
     }
 
-    fn tell_conflicts(&self, at: usize, assessment: &mut PoolAssessment) {
+    fn report_conflicts(&self, at: usize, assessment: &mut PoolAssessment) {
         let pool = &self.pools[at];
         let mine = self.spots.iter().filter(|ownership| ownership.taken == Some(at));
         let conflicts: Vec<_> = mine.filter_map(|ownership| ownership.plain.conflict(at, pool)).collect();
@@ -208,7 +214,7 @@ impl<'p> PoolSurvey<'p> {
                 0 => String::new(),
                 more => format!(" (and {more} more nodes)"),
             };
-            assessment.say(PoolFinding::new(Reason::NodeConflict, format!("{}{more}", first.message)));
+            assessment.report(PoolFinding::new(Reason::NodeConflict, format!("{}{more}", first.message)));
         }
     }
 }

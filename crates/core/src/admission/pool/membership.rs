@@ -44,7 +44,7 @@ pub struct PodOwner<'a> {
 /// Controllers create most pods, and a request with a controller's account does not say for which user. So namespace
 /// and service account decide for all pods; users and groups count only if the requester is known and is not such a
 /// controller. The webhook records in [`MADE_FOR`] for which pools' users a pod was created, and the admission policy
-/// refuses that annotation from others, so it counts for the life of the pod. Otherwise an update is judged by its own
+/// rejects that annotation from others, so it counts for the life of the pod. Otherwise an update is judged by its own
 /// requester.
 ///
 /// A user who may create pods in a namespace may choose any of its service accounts: a pool that names service accounts
@@ -83,7 +83,7 @@ pub(super) fn made_by_user(pool: &DedicatedPool, who: PodOwner<'_>) -> bool {
             || pool.users.groups.iter().any(|group| requester.is_in(group)))
 }
 
-/// Why pools do not apply to a pod: it gets nothing and is not refused. Priority classes are not a reason: anyone may
+/// Why pools do not apply to a pod: it gets nothing and is not rejected. Priority classes are not a reason: anyone may
 /// use the system's where no quota forbids it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PoolExemption {
@@ -150,7 +150,7 @@ impl PoolExemptions {
         all
     }
 
-    /// Returns why this pod is not refused, if it is exempt. The claim to be a mirror pod is accepted only from a
+    /// Returns why this pod is not rejected, if it is exempt. The claim to be a mirror pod is accepted only from a
     /// kubelet, or if the requester is unknown.
     pub fn of(&self, who: PodOwner<'_>) -> Option<PoolExemption> {
         let by_kubelet = who.requester.is_none_or(Requester::is_kubelet);

@@ -81,28 +81,28 @@ pub struct NodePlan {
     pub edits: NodeEdits,
 }
 
-/// Plans the edits of a node. `standing` goes with `pools`; see [`super::assess`].
+/// Plans the edits of a node. `validity` goes with `pools`; see [`super::assess`].
 ///
 /// All edits of a node belong in one write, with a test that the node has not changed since it was read: the record
 /// annotation and the marks that it lists must agree. A process that stops before the write has changed nothing; after
 /// it, the record is complete.
 pub fn reconcile(
     pools: &[DedicatedPool],
-    standing: &[PoolValidity],
+    validity: &[PoolValidity],
     node: &PoolNode,
     trust: RecordTrust,
 ) -> NodePlan {
     let plain = NodeWithoutMarks::of(node, pools, trust);
-    let standing = |at: usize| standing.get(at).copied().unwrap_or_default();
-    if plain.holder(pools).is_some_and(|pool| standing(pool) == PoolValidity::Refused) {
+    let validity = |at: usize| validity.get(at).copied().unwrap_or_default();
+    if plain.holder(pools).is_some_and(|pool| validity(pool) == PoolValidity::Rejected) {
         return NodePlan::default();
     }
-    let wanted = owner(pools, &plain, standing);
+    let wanted = owner(pools, &plain, validity);
     let conflict = wanted.and_then(|pool| plain.conflict(pool, &pools[pool]));
     let pool = wanted.filter(|_| conflict.is_none());
     let marks = pool.map(|pool| pools[pool].marks()).unwrap_or_default();
     let mut edits = plain.edits(&marks);
-    for stray in plain.strays(pools, pool, wanted, standing) {
+    for stray in plain.strays(pools, pool, wanted, validity) {
         match stray.taint() {
             Some(taint) => edits.remove_taints.push(taint),
             None => edits.remove_labels.extend(stray.label()),
@@ -177,12 +177,12 @@ impl<'n> NodeWithoutMarks<'n> {
         pools: &[DedicatedPool],
         own: Option<usize>,
         wants: Option<usize>,
-        standing: impl Fn(usize) -> PoolValidity,
+        validity: impl Fn(usize) -> PoolValidity,
     ) -> BTreeSet<AppliedMark> {
         let others = pools
             .iter()
             .enumerate()
-            .filter(|&(at, _)| Some(at) != own && standing(at) != PoolValidity::Refused);
+            .filter(|&(at, _)| Some(at) != own && validity(at) != PoolValidity::Rejected);
         let wanted = wants.map(|at| pools[at].label().key);
         let is_stray = |mark: &AppliedMark| match mark.label() {
             Some(label) => Some(&label.key) != wanted.as_ref() && self.has_stray(&label, pools),
@@ -256,11 +256,11 @@ impl<'n> NodeWithoutMarks<'n> {
 fn owner(
     pools: &[DedicatedPool],
     plain: &NodeWithoutMarks<'_>,
-    standing: impl Fn(usize) -> PoolValidity,
+    validity: impl Fn(usize) -> PoolValidity,
 ) -> Option<usize> {
-    let asks = |&(at, pool): &(usize, &DedicatedPool)| {
-        standing(at) == PoolValidity::Applied && pool.selects(plain.name, &plain.labels)
+    let selects = |&(at, pool): &(usize, &DedicatedPool)| {
+        validity(at) == PoolValidity::Applied && pool.selects(plain.name, &plain.labels)
     };
-    let first = || pools.iter().enumerate().filter(asks).min_by_key(|(_, pool)| pool.rank());
+    let first = || pools.iter().enumerate().filter(selects).min_by_key(|(_, pool)| pool.rank());
     plain.holder(pools).or_else(|| first().map(|(at, _)| at))
 }

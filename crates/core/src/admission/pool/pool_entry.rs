@@ -22,7 +22,7 @@ pub enum PoolEntry {
     /// Its only node is unknown.
     UnknownNode,
     /// It claims that one of the pool's users created it ([`MADE_FOR`](super::MADE_FOR)), which is false: the claim
-    /// would let it in later, so it is refused now.
+    /// would let it in later, so it is rejected now.
     Claim,
 }
 

@@ -72,9 +72,9 @@ pub struct UnauthorizedPod {
 /// The status of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolStatus {
-    /// What the pool may do: the admission policy keeps pods out for pools that are not refused.
-    pub standing: PoolValidity,
-    /// The names of its nodes and of those it takes next, in order: the admission policy refuses other pods that name
+    /// What the pool may do: the admission policy keeps pods out for pools that are not rejected.
+    pub validity: PoolValidity,
+    /// The names of its nodes and of those it takes next, in order: the admission policy rejects other pods that name
     /// one. The caller fills it in.
     pub members: Vec<Box<str>>,
     /// Nodes that it has.
@@ -92,10 +92,10 @@ pub struct PoolStatus {
     pub exempt_pods: Vec<NamedPod>,
     /// Pods on its nodes whose membership is unknown, because their creator or their namespace is unknown.
     pub unknown: u32,
-    /// Unauthorized pods on its nodes; where such pods are refused, those of unknown membership are included.
-    pub offenders: u32,
+    /// Unauthorized pods on its nodes; where such pods are rejected, those of unknown membership are included.
+    pub violations: u32,
     /// The first of them, by node and name.
-    pub offending_pods: Vec<NamedPod>,
+    pub violating_pods: Vec<NamedPod>,
     /// Pods that are certainly unauthorized and to be evicted, at most as many as are handled at the same time.
     pub evicted: Vec<UnauthorizedPod>,
 }
@@ -103,18 +103,18 @@ pub struct PoolStatus {
 /// Computes the status of each pool.
 pub fn status(
     pools: &[DedicatedPool],
-    standing: &[PoolValidity],
+    validity: &[PoolValidity],
     nodes: &[&PoolNode],
     mut residents: Vec<PodOnNode<'_>>,
     exemptions: &PoolExemptions,
     trust: RecordTrust,
 ) -> Vec<PoolStatus> {
-    let standing_of = |at: usize| standing.get(at).copied().unwrap_or_default();
-    let new = |at| PoolStatus { standing: standing_of(at), ..PoolStatus::default() };
+    let validity_of = |at: usize| validity.get(at).copied().unwrap_or_default();
+    let new = |at| PoolStatus { validity: validity_of(at), ..PoolStatus::default() };
     let mut all: Vec<PoolStatus> = (0..pools.len()).map(new).collect();
     let mut pool_of: BTreeMap<&str, usize> = BTreeMap::new();
     for node in nodes {
-        let outcome = reconcile(pools, standing, node, trust);
+        let outcome = reconcile(pools, validity, node, trust);
         if let Some(pool) = outcome.pool {
             all[pool].nodes += 1;
             pool_of.insert(&*node.name, pool);
@@ -142,7 +142,7 @@ pub fn status(
 }
 
 /// Whether a pod on a node of the pool certainly does not belong to it and is neither exempt nor allowed.
-pub fn is_trespasser(pool: &DedicatedPool, resident: &PodOnNode<'_>, exemptions: &PoolExemptions) -> bool {
+pub fn is_unauthorized(pool: &DedicatedPool, resident: &PodOnNode<'_>, exemptions: &PoolExemptions) -> bool {
     exemption(pool, resident, exemptions).is_none() && whose(pool, resident) == Membership::No
 }
 
@@ -190,7 +190,7 @@ fn count_on_node(
         Membership::No
             if pool.evicts()
                 && !resident.leaving
-                && status.standing != PoolValidity::Refused
+                && status.validity != PoolValidity::Rejected
                 && status.evicted.len() < EVICTED_MAX =>
         {
             let (uid, pod) = (resident.uid.clone(), resident.name.clone());
@@ -198,11 +198,11 @@ fn count_on_node(
         }
         Membership::No => {}
     }
-    if membership == Membership::No || (membership == Membership::Unknown && pool.keeps_out()) {
-        status.offenders += 1;
-        if status.offending_pods.len() < NAMED_MAX {
+    if membership == Membership::No || (membership == Membership::Unknown && pool.denial_if_unjudged()) {
+        status.violations += 1;
+        if status.violating_pods.len() < NAMED_MAX {
             let message = if membership == Membership::No { how(pool, resident) } else { UNKNOWN.to_owned() };
-            status.offending_pods.push(named(message));
+            status.violating_pods.push(named(message));
         }
     }
 }

@@ -9,7 +9,7 @@ pub enum PoolValidity {
     /// Keep its nodes, and take no more. Its rules for pods apply.
     Frozen,
     /// Nothing, until it is corrected. Its nodes stay as they are; its rules for pods do not apply.
-    Refused,
+    Rejected,
 }
 
 impl PoolValidity {
@@ -18,7 +18,7 @@ impl PoolValidity {
         match self {
             Self::Applied => "Applied",
             Self::Frozen => "Frozen",
-            Self::Refused => "Refused",
+            Self::Rejected => "Refused",
         }
     }
 }

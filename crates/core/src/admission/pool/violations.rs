@@ -1,7 +1,7 @@
-//! Computes the toleration and node affinity that pools add to a pod, and the pools that refuse it.
+//! Computes the toleration and node affinity that pools add to a pod, and the pools that reject it.
 //!
 //! - Invariant: mutating twice changes nothing. A pod of unknown membership gets nothing, and a pool that denies
-//!   refuses it.
+//!   rejects it.
 //! - See `membership.rs` for whose pod it is, `pool_entry.rs` for whether it would enter a pool.
 
 use super::affinity::{alternatives, narrowed};
@@ -34,7 +34,7 @@ pub struct PoolMutation {
 /// Returns what the pools add to a pod that has these tolerations.
 ///
 /// On creation a pod gets the toleration and, for [`PoolPlacement::Exclusive`], the affinity; a pod that names its node
-/// gets the toleration only, because a kubelet refuses pods whose affinity does not fit. On update an API server
+/// gets the toleration only, because a kubelet rejects pods whose affinity does not fit. On update an API server
 /// accepts new tolerations (VAL-6), and a narrower affinity only while scheduling gates hold the pod: a gated pod gets
 /// both, another pod without a node the toleration, a pod with a node nothing.
 ///
@@ -54,7 +54,7 @@ pub fn mutation(
     if !update {
         let theirs: Vec<&str> =
             pools.iter().filter(|pool| made_by_user(pool, who)).map(|pool| &*pool.uid).collect();
-        given.made_for = Some(theirs.join(",")).filter(|says| **says != *pod.identity.made_for);
+        given.made_for = Some(theirs.join(",")).filter(|made_for| **made_for != *pod.identity.made_for);
     }
     // The requester of an update is not the pod's creator: it gives the pod nothing.
     let who = PodOwner { requester: who.requester.filter(|_| !update), ..who };
@@ -87,8 +87,8 @@ fn narrow(pod: &AdmittedPod, exclusive: &[&DedicatedPool], update: bool) -> Opti
     let alternatives = alternatives(exclusive.iter().copied());
     let after = narrowed(before, &alternatives);
     // On update an API server accepts requirements added to terms, but no other number of terms.
-    let refused = update && before.is_some_and(|terms| Some(terms.len()) != after.as_ref().map(Vec::len));
-    after.filter(|after| !refused && before != Some(after))
+    let rejected = update && before.is_some_and(|terms| Some(terms.len()) != after.as_ref().map(Vec::len));
+    after.filter(|after| !rejected && before != Some(after))
 }
 
 /// A pod that could get onto a pool's nodes and does not belong to the pool.
@@ -103,7 +103,7 @@ pub struct PoolViolation {
 }
 
 /// Returns the pools that would let this pod in although it does not belong to them. Those with
-/// [`PoolEnforcement::Off`] are left out. If its membership is unknown, a pool that denies other pods refuses it; the
+/// [`PoolEnforcement::Off`] are left out. If its membership is unknown, a pool that denies other pods rejects it; the
 /// second value is the number of other such pools.
 pub fn violation(
     pools: &[DedicatedPool],
@@ -131,9 +131,11 @@ pub fn violation(
         let message = match (&entry, membership(pool, who)) {
             (PoolEntry::None | PoolEntry::Claim, _) => continue,
             // The pod belongs to no pool and its node is unknown; one message is enough.
-            (PoolEntry::UnknownNode, _) if pool.keeps_out() && found.is_empty() => unknown_node(request),
+            (PoolEntry::UnknownNode, _) if pool.denial_if_unjudged() && found.is_empty() => {
+                unknown_node(request)
+            }
             (PoolEntry::UnknownNode, _) | (_, Membership::Yes) => continue,
-            (_, Membership::Unknown) if !pool.keeps_out() => {
+            (_, Membership::Unknown) if !pool.denial_if_unjudged() => {
                 unknown += 1;
                 continue;
             }

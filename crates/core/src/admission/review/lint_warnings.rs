@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 pub(super) const WARNINGS_MAX: usize = 8;
 
 /// At most this many tolerations are checked; more are not written by hand.
-const LOOKED_AT_MAX: usize = 200;
+const LINTED_MAX: usize = 200;
 
 /// Which warnings are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,10 +36,10 @@ pub fn advise(facts: &LintInput, advice: &LintAdvice) -> Vec<String> {
 }
 
 fn sentences<'f>(found: impl Iterator<Item = &'f LintFinding>, advice: &LintAdvice) -> Vec<String> {
-    let told = found.filter(|finding| {
+    let reported = found.filter(|finding| {
         finding.rule.severity() >= advice.least && !advice.silenced.contains(&finding.rule)
     });
-    told.map(sentence).take(WARNINGS_MAX).collect()
+    reported.map(sentence).take(WARNINGS_MAX).collect()
 }
 
 /// `toleration 0: "node.kubernetes.io/notready" resembles ..., but is a different key; write ... (TL205 misspelt-key)`
@@ -70,7 +70,7 @@ pub(super) fn of_pod(
 }
 
 fn workload(pod: &AdmittedPod) -> LintedWorkload {
-    let tolerations = pod.tolerations.iter().take(LOOKED_AT_MAX).cloned();
+    let tolerations = pod.tolerations.iter().take(LINTED_MAX).cloned();
     LintedWorkload {
         namespace: pod.identity.namespace.clone(),
         daemon: pod.identity.owner == PodOwnerKind::DaemonSet,

@@ -46,7 +46,7 @@ struct MutationBuilder<'a> {
 }
 
 impl MutationBuilder<'_> {
-    fn did(&mut self, rule: AdmissionRule, deed: ActionKind) {
+    fn record(&mut self, rule: AdmissionRule, deed: ActionKind) {
         self.made.acts.push(RuleAction { rule, deed });
     }
 
@@ -56,7 +56,7 @@ impl MutationBuilder<'_> {
 
     fn append(&mut self, rule: AdmissionRule, added: Vec<Toleration>) {
         if !added.is_empty() {
-            self.did(rule, ActionKind::Added(added.len()));
+            self.record(rule, ActionKind::Added(added.len()));
             self.made.tolerations.extend(added);
         }
     }
@@ -70,7 +70,7 @@ impl MutationBuilder<'_> {
             return self.lacks(AdmissionRule::Defaults, MissingInput::Policies);
         };
         let policy = policy_for(policies, &namespace.labels);
-        let decision = decide(&self.request.pod.asked, &namespace.asked, policy, upstream.seconds);
+        let decision = decide(&self.request.pod.requested, &namespace.requested, policy, upstream.seconds);
         let (old, behind) = (self.request.before(), self.behind(namespace));
         let defaulted = with_defaults(&self.made.tolerations, old, &behind, upstream, &decision);
         self.made.tolerations = defaulted.tolerations;
@@ -80,7 +80,7 @@ impl MutationBuilder<'_> {
             (defaulted.warnings.len(), ActionKind::Warned(defaulted.warnings.len())),
         ] {
             if number > 0 {
-                self.did(AdmissionRule::Defaults, deed);
+                self.record(AdmissionRule::Defaults, deed);
             }
         }
         self.made.warnings.extend(defaulted.warnings);
@@ -112,10 +112,10 @@ impl MutationBuilder<'_> {
         let merged =
             restriction.merged(&self.made.tolerations, &namespace.lists, *operation, pod.best_effort);
         if merged.added > 0 {
-            self.did(AdmissionRule::Restriction, ActionKind::Added(merged.added));
+            self.record(AdmissionRule::Restriction, ActionKind::Added(merged.added));
         }
         if merged.dropped > 0 {
-            self.did(AdmissionRule::Restriction, ActionKind::Dropped(merged.dropped));
+            self.record(AdmissionRule::Restriction, ActionKind::Dropped(merged.dropped));
         }
         self.made.tolerations = merged.tolerations;
     }
@@ -127,7 +127,7 @@ impl MutationBuilder<'_> {
         };
         let ceiling = GuardCeiling::of(&namespace.labels);
         let Some(write) = guard_write(&self.made.tolerations, None, ceiling, &Vec::new()) else { return };
-        self.did(AdmissionRule::TolerationGuard, ActionKind::Changed(write.seconds.len()));
+        self.record(AdmissionRule::TolerationGuard, ActionKind::Changed(write.seconds.len()));
         for (at, seconds) in write.seconds {
             self.made.tolerations[at].seconds = seconds;
         }
@@ -147,11 +147,11 @@ impl MutationBuilder<'_> {
         self.append(AdmissionRule::Pools, mutation.tolerations);
         if mutation.made_for.is_some() {
             self.made.made_for = mutation.made_for;
-            self.did(AdmissionRule::Pools, ActionKind::Noted);
+            self.record(AdmissionRule::Pools, ActionKind::Noted);
         }
         if mutation.required.is_some() {
             self.made.required = mutation.required;
-            self.did(AdmissionRule::Pools, ActionKind::Narrowed);
+            self.record(AdmissionRule::Pools, ActionKind::Narrowed);
         }
         if mutation.unknown > 0 && self.request.operation == Operation::Create {
             self.lacks(AdmissionRule::Pools, MissingInput::Membership);

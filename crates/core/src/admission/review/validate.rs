@@ -1,4 +1,4 @@
-//! Implements [`validate`]: refuses or warns about the final pod of a request.
+//! Implements [`validate`]: rejects or warns about the final pod of a request.
 //!
 //! - Invariant: an update is judged only by what it adds.
 
@@ -11,7 +11,7 @@ use crate::admission::request::{ClusterView, PodRequest};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// At most this many pools give their reasons in one refusal.
+/// At most this many pools give their reasons in one rejection.
 const REASONS_MAX: usize = 3;
 
 pub(super) fn validate(
@@ -48,7 +48,7 @@ fn restriction(
             .push(SkippedRule { rule: AdmissionRule::Restriction, missing: MissingInput::Namespace });
     };
     if let Err(message) = restriction.allows(&request.pod.tolerations, request.before(), &namespace.lists) {
-        ruling.refuse(AdmissionRule::Restriction, message);
+        ruling.reject(AdmissionRule::Restriction, message);
     }
 }
 
@@ -76,11 +76,11 @@ fn pools(
     } else if unknown > 0 {
         ruling.unknown.push(SkippedRule { rule: AdmissionRule::Pools, missing: MissingInput::Membership });
     }
-    let denies = |one: &PoolViolation| one.entry == PoolEntry::Claim || pools[one.pool].keeps_out();
+    let denies = |one: &PoolViolation| one.entry == PoolEntry::Claim || pools[one.pool].denial_if_unjudged();
     let (denied, warned): (Vec<_>, Vec<_>) = found.into_iter().partition(denies);
     ruling.warn(AdmissionRule::Pools, warned.into_iter().map(|one| one.message).take(WARNINGS_MAX).collect());
     if !denied.is_empty() {
         let messages: Vec<String> = denied.into_iter().map(|one| one.message).take(REASONS_MAX).collect();
-        ruling.refuse(AdmissionRule::Pools, messages.join("; and "));
+        ruling.reject(AdmissionRule::Pools, messages.join("; and "));
     }
 }

@@ -1,6 +1,6 @@
 //! Tests the annotation that records for which pools' users a pod was created, and from which clients it is accepted.
 
-use super::{asked, bearing, pool, requester, tolerations};
+use super::{bearing, pool, requested, requester, tolerations};
 use crate::admission::pool::*;
 use crate::admission::request::*;
 use crate::admission::review::{ReviewSettings, mutate, validate};
@@ -13,13 +13,13 @@ fn of_ann() -> DedicatedPool {
 }
 
 fn by(user: &str, made_for: &str, text: &str) -> PodRequest {
-    let mut request = asked(bearing(text), None);
+    let mut request = requested(bearing(text), None);
     request.requester = Some(requester(user, &[]));
     request.pod.identity.made_for = made_for.into();
     request
 }
 
-fn refusals(pool: &DedicatedPool, request: &PodRequest) -> Vec<PoolEntry> {
+fn rejections(pool: &DedicatedPool, request: &PodRequest) -> Vec<PoolEntry> {
     let found = violation(
         core::slice::from_ref(pool),
         request,
@@ -53,11 +53,11 @@ fn a_claim_by_others_is_refused_under_every_enforcement() {
         [PoolEnforcement::Deny, PoolEnforcement::Evict, PoolEnforcement::Warn, PoolEnforcement::Off]
     {
         let pool = DedicatedPool { enforcement, ..of_ann() };
-        assert_eq!(refusals(&pool, &by("bob", "u-1", "")), [PoolEntry::Claim]);
-        assert_eq!(refusals(&pool, &by("bob", "u-0,u-1,u-2", "")), [PoolEntry::Claim]);
-        assert_eq!(refusals(&pool, &by("ann", "u-1", "- Exists")), []);
+        assert_eq!(rejections(&pool, &by("bob", "u-1", "")), [PoolEntry::Claim]);
+        assert_eq!(rejections(&pool, &by("bob", "u-0,u-1,u-2", "")), [PoolEntry::Claim]);
+        assert_eq!(rejections(&pool, &by("ann", "u-1", "- Exists")), []);
         let other = DedicatedPool { uid: "u-2".into(), ..pool.clone() };
-        assert_eq!(refusals(&other, &by("bob", "u-1", "")), []);
+        assert_eq!(rejections(&other, &by("bob", "u-1", "")), []);
         let (namespace, pools) = (NamespaceFact::default(), [pool]);
         let view = ClusterView { namespace: Some(&namespace), pools: Some(&pools), ..ClusterView::default() };
         let ruling = validate(&by("bob", "u-1", ""), &view, &ReviewSettings::default());
@@ -80,7 +80,7 @@ fn the_annotation_before_an_update_counts() {
         request.operation = Operation::Update;
         let old = PreviousPod { tolerations: tolerations(text), gated: true, made_for: was.into() };
         request.old = Some(old);
-        assert_eq!(refusals(&of_ann(), &request), expected, "{was:?} {now:?} {text:?}");
+        assert_eq!(rejections(&of_ann(), &request), expected, "{was:?} {now:?} {text:?}");
     }
 }
 

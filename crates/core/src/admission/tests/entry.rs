@@ -1,6 +1,6 @@
 //! Tests pods that can run on only one node, by the pool of that node.
 
-use super::{asked, bearing, judged, labels, pool, requester};
+use super::{bearing, judged, labels, pool, requested, requester};
 use crate::admission::pool::*;
 use crate::admission::request::*;
 use crate::fact::PodOwnerKind;
@@ -11,13 +11,13 @@ use alloc::vec::Vec;
 #[test]
 fn a_pod_that_names_a_node_of_the_pool_enters_without_a_toleration() {
     let one = pool("a", 1);
-    let request = asked(AdmittedPod { node: Some("n1".into()), ..AdmittedPod::default() }, None);
-    let told = judged(&one, &request, NodePoolMembership::Pool("a"));
-    assert!(told[0].message.contains("spec.nodeName names node n1 of the pool"), "{told:?}");
+    let request = requested(AdmittedPod { node: Some("n1".into()), ..AdmittedPod::default() }, None);
+    let reported = judged(&one, &request, NodePoolMembership::Pool("a"));
+    assert!(reported[0].message.contains("spec.nodeName names node n1 of the pool"), "{reported:?}");
     assert_eq!(judged(&one, &request, NodePoolMembership::Pool("b")), []);
     assert_eq!(judged(&one, &request, NodePoolMembership::None), []);
     // Its tolerations matter only if the scheduler chooses the node.
-    let bearing = asked(AdmittedPod { node: Some("n1".into()), ..bearing("- Exists") }, None);
+    let bearing = requested(AdmittedPod { node: Some("n1".into()), ..bearing("- Exists") }, None);
     assert_eq!(judged(&one, &bearing, NodePoolMembership::None), []);
     let own = violation(&[one], &request, NodePoolMembership::Pool("a"), Some(&labels("team=a"))).0;
     assert_eq!(own, []);
@@ -26,10 +26,10 @@ fn a_pod_that_names_a_node_of_the_pool_enters_without_a_toleration() {
 #[test]
 fn an_unknown_node_may_become_one_of_the_pools() {
     let one = pool("a", 1);
-    let request = asked(AdmittedPod { node: Some("n9".into()), ..AdmittedPod::default() }, None);
-    let told = judged(&one, &request, NodePoolMembership::Unknown);
-    assert_eq!(told[0].entry, PoolEntry::UnknownNode);
-    assert!(told[0].message.contains("node n9, which is unknown"), "{told:?}");
+    let request = requested(AdmittedPod { node: Some("n9".into()), ..AdmittedPod::default() }, None);
+    let reported = judged(&one, &request, NodePoolMembership::Unknown);
+    assert_eq!(reported[0].entry, PoolEntry::UnknownNode);
+    assert!(reported[0].message.contains("node n9, which is unknown"), "{reported:?}");
     // It would enter another pool besides its own.
     let (own, _) = violation(
         &[pool("b", 2), one.clone()],
@@ -54,15 +54,18 @@ fn a_daemon_is_judged_by_the_node_it_was_created_for() {
         NodeTerm { expressions: Vec::new(), fields: vec![named] }
     };
     let daemon = |text: &str, terms: Vec<NodeTerm>| {
-        let mut request = asked(AdmittedPod { required: Some(terms), ..bearing(text) }, None);
+        let mut request = requested(AdmittedPod { required: Some(terms), ..bearing(text) }, None);
         request.pod.identity.owner = PodOwnerKind::DaemonSet;
         request.requester = Some(requester("system:serviceaccount:kube-system:daemon-set-controller", &[]));
         request
     };
     let made = daemon("- Exists", vec![pin("n1"), pin("n1")]);
     assert_eq!(made.destination(), Some("n1"));
-    let told = judged(&one, &made, NodePoolMembership::Pool("a"));
-    assert!(told[0].message.contains("the DaemonSet controller created this pod for node n1"), "{told:?}");
+    let reported = judged(&one, &made, NodePoolMembership::Pool("a"));
+    assert!(
+        reported[0].message.contains("the DaemonSet controller created this pod for node n1"),
+        "{reported:?}"
+    );
     assert_eq!(judged(&one, &made, NodePoolMembership::None), []);
     assert_eq!(judged(&one, &made, NodePoolMembership::Unknown)[0].entry, PoolEntry::UnknownNode);
     let allows = DedicatedPool { daemon_sets: DaemonSetPolicy::Allow, ..one.clone() };

@@ -28,9 +28,9 @@ fn on(node: &str, name: &str, identity: PodIdentity) -> PodOnNodeFact {
 }
 
 /// Returns the status of a pool with one node, `n1`. The namespace `home` belongs to the pool, `lost` is unknown.
-fn told(
+fn reported(
     pool: &DedicatedPool,
-    standing: PoolValidity,
+    validity: PoolValidity,
     pods: &[PodOnNodeFact],
     exemptions: &PoolExemptions,
 ) -> PoolStatus {
@@ -52,21 +52,21 @@ fn told(
     let mut taken = node("n1", "pool=a dedicated=a", "dedicated=a:NoSchedule");
     taken.record = Some("a taint:dedicated=a:NoSchedule label:dedicated=a".into());
     let free = node("free", "", "");
-    let holds = standing != PoolValidity::Refused && !pool.leaving;
+    let holds = validity != PoolValidity::Rejected && !pool.leaving;
     for one in residents.iter().filter(|one| one.node == "n1" && holds) {
         let all = status(
             core::slice::from_ref(pool),
-            &[standing],
+            &[validity],
             &[&taken, &free],
             vec![*one],
             exemptions,
             RecordTrust::Pools,
         );
-        assert_eq!(is_trespasser(pool, one, exemptions), all[0].offenders > all[0].unknown, "{one:?}");
+        assert_eq!(is_unauthorized(pool, one, exemptions), all[0].violations > all[0].unknown, "{one:?}");
     }
     status(
         core::slice::from_ref(pool),
-        &[standing],
+        &[validity],
         &[&taken, &free],
         residents,
         exemptions,
@@ -100,26 +100,26 @@ fn only_certainly_unauthorized_pods_are_evicted() {
     let exemptions = PoolExemptions::beside(["monitoring"]);
     for enforcement in [PoolEnforcement::Deny, PoolEnforcement::Warn, PoolEnforcement::Off] {
         let pool = DedicatedPool { enforcement, ..pool("a", 1) };
-        let told = told(&pool, PoolValidity::Applied, &everybody(), &exemptions);
-        assert_eq!(told.evicted, [], "{enforcement:?}");
-        // A pod of unknown membership counts as unauthorized only where such pods are refused.
+        let reported = reported(&pool, PoolValidity::Applied, &everybody(), &exemptions);
+        assert_eq!(reported.evicted, [], "{enforcement:?}");
+        // A pod of unknown membership counts as unauthorized only where such pods are rejected.
         let expected = if enforcement == PoolEnforcement::Deny { 4 } else { 3 };
-        assert_eq!((told.offenders, told.unknown), (expected, 1), "{enforcement:?}");
+        assert_eq!((reported.violations, reported.unknown), (expected, 1), "{enforcement:?}");
     }
     let evicts = DedicatedPool { enforcement: PoolEnforcement::Evict, ..pool("a", 1) };
-    let told_of = |pool: &DedicatedPool, standing| told(pool, standing, &everybody(), &exemptions);
-    let applied = told_of(&evicts, PoolValidity::Applied);
+    let reported_of = |pool: &DedicatedPool, validity| reported(pool, validity, &everybody(), &exemptions);
+    let applied = reported_of(&evicts, PoolValidity::Applied);
     assert_eq!(evicted(&applied), ["daemon", "stranger"]);
-    assert_eq!((applied.offenders, applied.unknown, applied.exempt, applied.pods), (4, 1, 3, 1));
-    assert_eq!(evicted(&told_of(&evicts, PoolValidity::Frozen)), ["daemon", "stranger"]);
+    assert_eq!((applied.violations, applied.unknown, applied.exempt, applied.pods), (4, 1, 3, 1));
+    assert_eq!(evicted(&reported_of(&evicts, PoolValidity::Frozen)), ["daemon", "stranger"]);
     assert!(
-        told_of(&evicts, PoolValidity::Refused).evicted.is_empty(),
+        reported_of(&evicts, PoolValidity::Rejected).evicted.is_empty(),
         "the rules of a refused pool do not apply"
     );
     let leaving = DedicatedPool { leaving: true, ..evicts.clone() };
-    assert!(told_of(&leaving, PoolValidity::Applied).evicted.is_empty());
+    assert!(reported_of(&leaving, PoolValidity::Applied).evicted.is_empty());
     let daemons = DedicatedPool { daemon_sets: DaemonSetPolicy::Allow, ..evicts };
-    assert_eq!(evicted(&told_of(&daemons, PoolValidity::Applied)), ["stranger"]);
+    assert_eq!(evicted(&reported_of(&daemons, PoolValidity::Applied)), ["stranger"]);
 }
 
 #[test]
@@ -129,10 +129,10 @@ fn pods_that_its_users_created_or_may_have_created_stay() {
         DedicatedPool { uid: "u-1".into(), users, enforcement: PoolEnforcement::Evict, ..pool("a", 1) };
     let made = PodIdentity { made_for: "u-0,u-1".into(), ..of("shop") };
     let pods = [on("n1", "made", made), on("n1", "forgotten", of("shop"))];
-    let told = told(&by_user, PoolValidity::Applied, &pods, &PoolExemptions::default());
-    assert_eq!((told.pods, told.unknown, told.offenders), (1, 1, 1));
-    assert_eq!(told.evicted, [], "it may be one of ann's");
-    assert!(told.offending_pods[0].message.contains("unknown whether"), "{:?}", told.offending_pods);
+    let reported = reported(&by_user, PoolValidity::Applied, &pods, &PoolExemptions::default());
+    assert_eq!((reported.pods, reported.unknown, reported.violations), (1, 1, 1));
+    assert_eq!(reported.evicted, [], "it may be one of ann's");
+    assert!(reported.violating_pods[0].message.contains("unknown whether"), "{:?}", reported.violating_pods);
 }
 
 #[test]
@@ -147,14 +147,14 @@ fn lists_are_bounded_and_the_systems_pods_come_last() {
     };
     let pods: Vec<PodOnNodeFact> =
         many("kube-system", 30).chain(many("monitoring", 4)).chain(many("shop", 50)).collect();
-    let told = told(&evicts, PoolValidity::Applied, &pods, &PoolExemptions::beside(["monitoring"]));
-    assert_eq!((told.exempt, told.offenders), (34, 50));
-    let named: Vec<String> = told.exempt_pods.iter().map(|one| one.pod.name().into()).collect();
+    let reported = reported(&evicts, PoolValidity::Applied, &pods, &PoolExemptions::beside(["monitoring"]));
+    assert_eq!((reported.exempt, reported.violations), (34, 50));
+    let named: Vec<String> = reported.exempt_pods.iter().map(|one| one.pod.name().into()).collect();
     assert_eq!(named.len(), NAMED_MAX);
     assert_eq!(
         named[..5],
         ["monitoring-000", "monitoring-001", "monitoring-002", "monitoring-003", "kube-system-000"]
     );
-    assert_eq!(told.exempt_pods[0].message, "its namespace is exempt");
-    assert_eq!((told.offending_pods.len(), told.evicted.len()), (NAMED_MAX, 50));
+    assert_eq!(reported.exempt_pods[0].message, "its namespace is exempt");
+    assert_eq!((reported.violating_pods.len(), reported.evicted.len()), (NAMED_MAX, 50));
 }

@@ -1,6 +1,6 @@
-//! Tests what pools add to pods, and which pods they refuse.
+//! Tests what pools add to pods, and which pods they reject.
 
-use super::{asked, bearing, identity, judged, labels, pool, requester, tolerations};
+use super::{bearing, identity, judged, labels, pool, requested, requester, tolerations};
 use crate::admission::pool::*;
 use crate::admission::request::*;
 use crate::fact::PodOwnerKind;
@@ -198,7 +198,7 @@ fn before(text: &str) -> PreviousPod {
 }
 
 fn caught(pool: &DedicatedPool, now: &str) -> Vec<PoolViolation> {
-    judged(pool, &asked(bearing(now), None), NodePoolMembership::Unknown)
+    judged(pool, &requested(bearing(now), None), NodePoolMembership::Unknown)
 }
 
 #[test]
@@ -234,9 +234,9 @@ fn a_refusal_names_the_toleration_that_lets_other_pods_in() {
 #[test]
 fn a_refusal_says_which_pool_which_pods_may_and_what_to_do() {
     let mut one = pool("a", 1);
-    let said = |pool: &DedicatedPool| caught(pool, "x Exists | - Exists").remove(0).message;
+    let message = |pool: &DedicatedPool| caught(pool, "x Exists | - Exists").remove(0).message;
     assert_eq!(
-        said(&one),
+        message(&one),
         "the nodes of pool a are for pods in namespaces with team=a; toleration 1 (every taint) lets this pod onto them: \
          remove it, or add the pod to spec.users of the pool"
     );
@@ -245,14 +245,14 @@ fn a_refusal_says_which_pool_which_pods_may_and_what_to_do() {
     one.users.groups = vec!["system:masters".into()];
     let who_may = "pods in namespaces with team=a, or of service account s/1, s/2, s/3 and 1 more, or created by a \
                    member of group system:masters";
-    assert!(said(&one).contains(who_may), "{}", said(&one));
+    assert!(message(&one).contains(who_may), "{}", message(&one));
     one.users = PoolUsers::default();
-    assert!(said(&one).contains("are for no pods"));
+    assert!(message(&one).contains("are for no pods"));
 }
 
 #[test]
 fn a_pod_of_unknown_membership_is_refused_without_a_warning() {
-    let request = asked(bearing("- Exists"), None);
+    let request = requested(bearing("- Exists"), None);
     let deny = pool("a", 1);
     let warn = DedicatedPool { enforcement: PoolEnforcement::Warn, ..deny.clone() };
     let of = |pool: &DedicatedPool| {
@@ -261,7 +261,7 @@ fn a_pod_of_unknown_membership_is_refused_without_a_warning() {
     let (found, unknown) = of(&deny);
     assert_eq!((found.len(), unknown), (1, 0));
     assert_eq!(of(&warn), (Vec::new(), 1));
-    let harmless = asked(bearing("x Exists"), None);
+    let harmless = requested(bearing("x Exists"), None);
     let none = violation(&[deny], &harmless, NodePoolMembership::Unknown, None);
     assert_eq!(none, (Vec::new(), 0));
 }
@@ -269,34 +269,34 @@ fn a_pod_of_unknown_membership_is_refused_without_a_warning() {
 #[test]
 fn additions_of_an_update_are_judged_and_old_tolerations_are_not() {
     let one = pool("a", 1);
-    for (now, old, refused) in
+    for (now, old, rejected) in
         [("- Exists", "- Exists", false), ("x Exists | - Exists", "x Exists", true), ("", "", false)]
     {
         let bound = AdmittedPod { node: Some("n1".into()), ..bearing(now) };
         for pod in [bearing(now), bound] {
-            let found = judged(&one, &asked(pod, Some(before(old))), NodePoolMembership::Pool("a"));
-            assert_eq!(!found.is_empty(), refused, "{now}");
+            let found = judged(&one, &requested(pod, Some(before(old))), NodePoolMembership::Pool("a"));
+            assert_eq!(!found.is_empty(), rejected, "{now}");
         }
     }
     // One more toleration: the whole pod is judged while it has no node, and while the scheduler considers it.
     let more = bearing("- Exists | x Exists");
     let bound = AdmittedPod { node: Some("n1".into()), ..more.clone() };
     let leaving = AdmittedPod { leaving: true, ..more.clone() };
-    for (pod, refused) in [(more, true), (bound, false), (leaving, false)] {
-        let found = judged(&one, &asked(pod, Some(before("- Exists"))), NodePoolMembership::Unknown);
-        assert_eq!(!found.is_empty(), refused);
+    for (pod, rejected) in [(more, true), (bound, false), (leaving, false)] {
+        let found = judged(&one, &requested(pod, Some(before("- Exists"))), NodePoolMembership::Unknown);
+        assert_eq!(!found.is_empty(), rejected);
     }
 }
 
 #[test]
 fn a_pod_whose_gates_are_removed_is_judged_whole() {
     let one = pool("a", 1);
-    for (was_gated, gated, refused) in [(true, false, true), (true, true, false), (false, false, false)] {
+    for (was_gated, gated, rejected) in [(true, false, true), (true, true, false), (false, false, false)] {
         let old = PreviousPod { gated: was_gated, ..before("- Exists") };
-        let request = asked(AdmittedPod { gated, ..bearing("- Exists") }, Some(old));
+        let request = requested(AdmittedPod { gated, ..bearing("- Exists") }, Some(old));
         assert_eq!(
             !judged(&one, &request, NodePoolMembership::Unknown).is_empty(),
-            refused,
+            rejected,
             "{was_gated} {gated}"
         );
         let own =
@@ -311,7 +311,7 @@ fn a_hostile_pod_and_many_pools_are_judged_in_time() {
     let one = |at: usize| tolerations(&alloc::format!("k{at} Equal v NoExecute")).remove(0);
     let pod = AdmittedPod { tolerations: (0..50_000).map(one).collect(), ..AdmittedPod::default() };
     let namespace = labels("team=p7");
-    let request = asked(pod, None);
+    let request = requested(pod, None);
     assert_eq!(violation(&pools, &request, NodePoolMembership::Unknown, Some(&namespace)), (Vec::new(), 0));
     let (own, asks) = (identity("shop", ""), requester("bob", &[]));
     let asks = who(&own, Some(&namespace), Some(&asks));

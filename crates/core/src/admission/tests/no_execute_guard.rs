@@ -1,4 +1,4 @@
-//! Tests which NoExecute taints the guard refuses.
+//! Tests which NoExecute taints the guard rejects.
 
 use super::{requester, taint};
 use crate::admission::no_execute_guard::*;
@@ -29,7 +29,7 @@ struct Asked {
     fleet: Option<FleetHealth>,
 }
 
-fn asked() -> Asked {
+fn requested() -> Asked {
     Asked {
         old: Some(""),
         new: "drain:NoExecute",
@@ -61,13 +61,13 @@ impl Asked {
     fn pass(&self) -> Option<GuardExemption> {
         match self.judged() {
             GuardDecision::Allowed(pass) => Some(pass),
-            GuardDecision::Refused(_) => None,
+            GuardDecision::Rejected(_) => None,
         }
     }
 
-    fn refused(&self) -> String {
+    fn rejected(&self) -> String {
         match self.judged() {
-            GuardDecision::Refused(why) => why,
+            GuardDecision::Rejected(why) => why,
             GuardDecision::Allowed(pass) => panic!("{pass:?}"),
         }
     }
@@ -95,14 +95,14 @@ fn the_last_healthy_node_and_the_percentage() {
         (u32::MAX, u32::MAX, u32::MAX, 0, false),
     ] {
         let fleet = Some(FleetHealth { total, healthy, tainted, recently_admitted: underway });
-        let judged = Asked { fleet, ..asked() };
+        let judged = Asked { fleet, ..requested() };
         assert_eq!(judged.pass().is_some(), allowed, "{fleet:?}");
     }
-    let why = Asked { fleet: LAST, ..asked() }.refused();
+    let why = Asked { fleet: LAST, ..requested() }.rejected();
     assert!(why.contains("drain:NoExecute") && why.contains("the last healthy node of 10"), "{why}");
     assert!(why.contains("kubectl annotate node n1 taintward.io/allow-no-execute=\"drain\""), "{why}");
     let half = Some(FleetHealth { healthy: 5, tainted: 5, ..WELL });
-    let why = Asked { fleet: half, ..asked() }.refused();
+    let why = Asked { fleet: half, ..requested() }.rejected();
     assert!(why.contains("6 of 10 nodes would have such a taint, and at most 50 % may"), "{why}");
 }
 
@@ -116,7 +116,7 @@ fn taints_that_evict_no_pod_are_ignored() {
         (None, "a:NoExecute"),
     ] {
         assert_eq!(
-            Asked { old, new, fleet: LAST, ..asked() }.pass(),
+            Asked { old, new, fleet: LAST, ..requested() }.pass(),
             Some(GuardExemption::Harmless),
             "{old:?} {new}"
         );
@@ -125,28 +125,31 @@ fn taints_that_evict_no_pod_are_ignored() {
 
 #[test]
 fn tainting_a_lost_node_is_allowed() {
-    assert_eq!(Asked { ready: Some(false), fleet: LAST, ..asked() }.pass(), Some(GuardExemption::NotHealthy));
+    assert_eq!(
+        Asked { ready: Some(false), fleet: LAST, ..requested() }.pass(),
+        Some(GuardExemption::NotHealthy)
+    );
     let tainted =
-        Asked { old: Some("a=1:NoExecute"), new: "a=2:NoExecute b:NoExecute", fleet: LAST, ..asked() };
+        Asked { old: Some("a=1:NoExecute"), new: "a=2:NoExecute b:NoExecute", fleet: LAST, ..requested() };
     assert_eq!(tainted.pass(), Some(GuardExemption::NotHealthy));
     // The taint of a pool evicts none of the pool's pods: the node is in use, and counts.
     let pool = Asked {
         old: Some("p=a:NoExecute"),
         new: "p=a:NoExecute x:NoExecute",
         dedicated: "p=a:NoExecute",
-        ..asked()
+        ..requested()
     };
     assert_eq!(Asked { fleet: LAST, ..pool }.pass(), None);
     // With another value the taint evicts the pods that tolerated it.
     let pool =
-        Asked { old: Some("p=a:NoExecute"), new: "p=b:NoExecute", dedicated: "p=a:NoExecute", ..asked() };
+        Asked { old: Some("p=a:NoExecute"), new: "p=b:NoExecute", dedicated: "p=a:NoExecute", ..requested() };
     assert_eq!(Asked { fleet: LAST, ..pool }.pass(), None);
 }
 
 #[test]
 fn unknown_facts_allow_the_change() {
-    assert_eq!(Asked { fleet: None, ..asked() }.pass(), Some(GuardExemption::Unknown));
-    assert_eq!(Asked { ready: None, fleet: LAST, ..asked() }.pass(), Some(GuardExemption::Unknown));
+    assert_eq!(Asked { fleet: None, ..requested() }.pass(), Some(GuardExemption::Unknown));
+    assert_eq!(Asked { ready: None, fleet: LAST, ..requested() }.pass(), Some(GuardExemption::Unknown));
 }
 
 #[test]
@@ -178,7 +181,7 @@ fn kubernetes_own_taints_are_never_refused_from_its_components() {
         (system("pools", &[]), "p=b:NoExecute", "p=a:NoExecute", false),
         (system("ann", &[]), "p=a:NoExecute", "p=a:NoExecute", false),
     ] {
-        let judged = Asked { who: who.clone(), new, dedicated, fleet: LAST, ..asked() };
+        let judged = Asked { who: who.clone(), new, dedicated, fleet: LAST, ..requested() };
         assert_eq!(judged.pass(), spoken.then_some(GuardExemption::Spoken), "{who:?} {new}");
     }
 }
@@ -193,11 +196,12 @@ fn an_override_allows_only_the_keys_it_names() {
         ("", false),
         ("drain:NoExecute", false),
     ] {
-        let judged = Asked { allow: Some(allow), fleet: LAST, ..asked() };
+        let judged = Asked { allow: Some(allow), fleet: LAST, ..requested() };
         assert_eq!(judged.pass(), allowed.then_some(GuardExemption::Overridden), "{allow}");
     }
-    let two = Asked { new: "drain:NoExecute more=x:NoExecute", allow: Some("drain"), fleet: LAST, ..asked() };
-    assert!(two.refused().contains("=\"drain,more\""), "{}", two.refused());
+    let two =
+        Asked { new: "drain:NoExecute more=x:NoExecute", allow: Some("drain"), fleet: LAST, ..requested() };
+    assert!(two.rejected().contains("=\"drain,more\""), "{}", two.rejected());
 }
 
 #[test]

@@ -30,10 +30,10 @@ fn apply(node: &mut PoolNode, edits: &NodeEdits) {
 }
 
 fn settle(pools: &[DedicatedPool], node: &mut PoolNode) -> NodePlan {
-    let standing = vec![PoolValidity::Applied; pools.len()];
-    let outcome = reconcile(pools, &standing, node, RecordTrust::Pools);
+    let validity = vec![PoolValidity::Applied; pools.len()];
+    let outcome = reconcile(pools, &validity, node, RecordTrust::Pools);
     apply(node, &outcome.edits);
-    assert!(reconcile(pools, &standing, node, RecordTrust::Pools).edits.is_empty(), "{node:?}");
+    assert!(reconcile(pools, &validity, node, RecordTrust::Pools).edits.is_empty(), "{node:?}");
     outcome
 }
 
@@ -157,10 +157,10 @@ fn a_label_that_attracts_pods_to_a_node_outside_the_pool_is_removed() {
     let mut member = stray("pool=a", "");
     assert_eq!(settle(core::slice::from_ref(&a), &mut member).pool, Some(0));
     assert!(member.labels.contains_key(own));
-    // A pool that is refused removes nothing.
-    let refused =
-        reconcile(core::slice::from_ref(&a), &[PoolValidity::Refused], &stray("", ""), RecordTrust::Pools);
-    assert!(refused.edits.is_empty());
+    // A pool that is rejected removes nothing.
+    let rejected =
+        reconcile(core::slice::from_ref(&a), &[PoolValidity::Rejected], &stray("", ""), RecordTrust::Pools);
+    assert!(rejected.edits.is_empty());
     // A label that selects nodes may be why a node belongs to another pool.
     let by_label =
         DedicatedPool { label: Some(PoolLabel { key: "pool".into(), value: "b".into() }), ..pool("c", 2) };
@@ -243,15 +243,15 @@ fn a_refused_pool_keeps_its_nodes_closed() {
     let mut broken = a.clone();
     broken.taint.key = "a b".into();
     broken.applied_marks = a.marks();
-    let standing = [PoolValidity::Refused];
+    let validity = [PoolValidity::Rejected];
     assert_eq!(
-        reconcile(core::slice::from_ref(&broken), &standing, &one, RecordTrust::Pools),
+        reconcile(core::slice::from_ref(&broken), &validity, &one, RecordTrust::Pools),
         NodePlan::default()
     );
     // Nor does it take new ones; and it can be deleted.
     let new = node("m", "pool=a", "");
     assert_eq!(
-        reconcile(core::slice::from_ref(&broken), &standing, &new, RecordTrust::Pools),
+        reconcile(core::slice::from_ref(&broken), &validity, &new, RecordTrust::Pools),
         NodePlan::default()
     );
     settle(&[leaving(&broken)], &mut one);
@@ -336,20 +336,23 @@ fn a_status_counts_pods_and_names_some() {
         leaving: pod.leaving,
     });
     let counted = counted.collect();
-    let standing = [PoolValidity::Applied; 2];
-    let told = status(&pools, &standing, &nodes, counted, &PoolExemptions::default(), RecordTrust::Pools);
+    let validity = [PoolValidity::Applied; 2];
+    let reported = status(&pools, &validity, &nodes, counted, &PoolExemptions::default(), RecordTrust::Pools);
     let counts = |one: &PoolStatus| {
-        [one.nodes, one.conflicts, one.pods, one.elsewhere, one.exempt, one.unknown, one.offenders]
+        [one.nodes, one.conflicts, one.pods, one.elsewhere, one.exempt, one.unknown, one.violations]
     };
-    // Where other pods are refused, a pod of unknown membership counts as unauthorized.
-    assert_eq!(counts(&told[0]), [1, 1, 1, 1, 1, 1, 13]);
-    assert_eq!(counts(&told[1]), [1, 0, 0, 0, 0, 0, 2]);
-    assert_eq!((told[0].offending_pods.len(), told[0].offending_pods[0].pod.name()), (NAMED_MAX, "other-00"));
-    assert!(told[0].offending_pods[0].message.contains("before the taint"));
+    // Where other pods are rejected, a pod of unknown membership counts as unauthorized.
+    assert_eq!(counts(&reported[0]), [1, 1, 1, 1, 1, 1, 13]);
+    assert_eq!(counts(&reported[1]), [1, 0, 0, 0, 0, 0, 2]);
+    assert_eq!(
+        (reported[0].violating_pods.len(), reported[0].violating_pods[0].pod.name()),
+        (NAMED_MAX, "other-00")
+    );
+    assert!(reported[0].violating_pods[0].message.contains("before the taint"));
     assert!(
-        told[1].offending_pods[0].message.contains("toleration 0 (every taint)"),
+        reported[1].violating_pods[0].message.contains("toleration 0 (every taint)"),
         "{:?}",
-        told[1].offending_pods
+        reported[1].violating_pods
     );
 }
 

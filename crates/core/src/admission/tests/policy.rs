@@ -9,7 +9,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-fn asked(not_ready: &str, unreachable: &str) -> RequestedSeconds {
+fn requested(not_ready: &str, unreachable: &str) -> RequestedSeconds {
     let text = |text: &str| (!text.is_empty()).then(|| text.into());
     RequestedSeconds { not_ready: text(not_ready), unreachable: text(unreachable) }
 }
@@ -38,7 +38,8 @@ fn ad_3_precedence_of_the_sources_of_seconds() {
         ("5m", "50", None, TolerationDuration::For(50), SecondsSource::Namespace),
         ("5m", "1e3", Some(&own), TolerationDuration::For(30), SecondsSource::Policy("p".into())),
     ] {
-        let decision = decide(&asked(workload, ""), &asked(namespace, ""), policy, DefaultSeconds::default());
+        let decision =
+            decide(&requested(workload, ""), &requested(namespace, ""), policy, DefaultSeconds::default());
         assert_eq!(
             (decision.not_ready.stay, &decision.not_ready.source),
             (stay, &source),
@@ -58,19 +59,23 @@ fn an_invalid_value_is_named_and_skipped() {
     {
         assert_eq!(TolerationDuration::parse(text), None, "{text}");
     }
-    let decision = decide(&asked("\u{1b}[31m", ""), &asked("", "5m"), None, DefaultSeconds::default());
-    let said = &decision.not_ready.warnings[0];
+    let decision =
+        decide(&requested("\u{1b}[31m", ""), &requested("", "5m"), None, DefaultSeconds::default());
+    let message = &decision.not_ready.warnings[0];
     assert!(
-        said.contains(NOT_READY_SECONDS) && said.contains("of the pod") && !said.contains('\u{1b}'),
-        "{said}"
+        message.contains(NOT_READY_SECONDS) && message.contains("of the pod") && !message.contains('\u{1b}'),
+        "{message}"
     );
-    let said = &decision.unreachable.warnings[0];
-    assert!(said.contains(UNREACHABLE_SECONDS) && said.contains("of the namespace is \"5m\""), "{said}");
+    let message = &decision.unreachable.warnings[0];
+    assert!(
+        message.contains(UNREACHABLE_SECONDS) && message.contains("of the namespace is \"5m\""),
+        "{message}"
+    );
 }
 
 #[test]
 fn bounds_clamp_annotations_with_a_warning_but_not_the_policys_own_seconds() {
-    for (wish, least, most, expected, words) in [
+    for (text, least, most, expected, words) in [
         ("60", None, None, TolerationDuration::For(60), ""),
         ("60", Some(60), Some(60), TolerationDuration::For(60), ""),
         ("5", Some(60), None, TolerationDuration::For(60), "at least 60 s"),
@@ -80,15 +85,19 @@ fn bounds_clamp_annotations_with_a_warning_but_not_the_policys_own_seconds() {
         ("50", Some(60), Some(10), TolerationDuration::For(10), "at most 10 s"),
     ] {
         let policy = policy("p", Some(1_000), least, most);
-        for (workload, namespace) in [(wish, "7"), ("", wish)] {
-            let chosen =
-                decide(&asked(workload, ""), &asked(namespace, ""), Some(&policy), DefaultSeconds::default())
-                    .not_ready;
-            assert_eq!(chosen.stay, expected, "{wish} {least:?} {most:?}");
+        for (workload, namespace) in [(text, "7"), ("", text)] {
+            let chosen = decide(
+                &requested(workload, ""),
+                &requested(namespace, ""),
+                Some(&policy),
+                DefaultSeconds::default(),
+            )
+            .not_ready;
+            assert_eq!(chosen.stay, expected, "{text} {least:?} {most:?}");
             assert_eq!(chosen.warnings.len(), usize::from(!words.is_empty()));
-            assert!(chosen.warnings.iter().all(|text| text.contains(words)), "{:?}", chosen.warnings);
+            assert!(chosen.warnings.iter().all(|warning| warning.contains(words)), "{:?}", chosen.warnings);
         }
-        let own = decide(&asked("", ""), &asked("", ""), Some(&policy), DefaultSeconds::default());
+        let own = decide(&requested("", ""), &requested("", ""), Some(&policy), DefaultSeconds::default());
         assert_eq!(own.not_ready.stay, TolerationDuration::For(1_000));
     }
 }
@@ -147,7 +156,7 @@ fn made(
     may_run: bool,
 ) -> DefaultedTolerations {
     let upstream = DefaultTolerationSeconds { may_run, ..DefaultTolerationSeconds::default() };
-    let decision = decide(&asked("60", "60"), &asked("", ""), None, upstream.seconds);
+    let decision = decide(&requested("60", "60"), &requested("", ""), None, upstream.seconds);
     with_defaults(existing, old, &tolerations(behind), upstream, &decision)
 }
 
@@ -234,7 +243,7 @@ fn ad_4_on_update_only_new_tolerations_can_be_upstreams() {
 #[test]
 fn a_warning_is_given_only_where_it_matters() {
     let upstream = DefaultTolerationSeconds::default();
-    let decision = decide(&asked("5m", "5m"), &asked("", ""), None, upstream.seconds);
+    let decision = decide(&requested("5m", "5m"), &requested("", ""), None, upstream.seconds);
     let warnings =
         |existing: &str| with_defaults(&tolerations(existing), None, &[], upstream, &decision).warnings.len();
     assert_eq!(warnings(""), 2);

@@ -11,13 +11,13 @@ use alloc::vec::Vec;
 
 /// Without the finding about a label like that of [`pool`], which reads well in tests.
 fn reasons(assessment: &PoolAssessment) -> String {
-    let said = assessment.findings.iter().map(|finding| finding.reason);
+    let message = assessment.findings.iter().map(|finding| finding.reason);
     let reasons: Vec<&str> =
-        said.filter(|reason| *reason != Reason::LabelOfKubelets).map(Reason::as_str).collect();
+        message.filter(|reason| *reason != Reason::LabelOfKubelets).map(Reason::as_str).collect();
     for finding in &assessment.findings {
         assert!(!finding.message.is_empty() && !finding.message.ends_with('.'), "{finding:?}");
     }
-    alloc::format!("{:?} {}", assessment.standing, reasons.join(" ")).trim().into()
+    alloc::format!("{:?} {}", assessment.validity, reasons.join(" ")).trim().into()
 }
 
 fn alone(pool: DedicatedPool) -> String {
@@ -84,13 +84,13 @@ fn of_two_pools_with_the_same_claim_the_older_one_wins() {
     };
     let same_label = DedicatedPool { label: Some(pool("a", 1).label()), ..pool("c", 3) };
     let all = assess(&[same_label, same_taint.clone(), pool("a", 1)], None, RecordTrust::Pools);
-    let told: Vec<String> = all.iter().map(reasons).collect();
-    assert_eq!(told, ["Refused LabelOverlaps", "Refused TaintOverlaps", "Applied"]);
-    // The same age: by name. A pool that is refused or being deleted is in no other pool's way.
+    let reported: Vec<String> = all.iter().map(reasons).collect();
+    assert_eq!(reported, ["Refused LabelOverlaps", "Refused TaintOverlaps", "Applied"]);
+    // The same age: by name. A pool that is rejected or being deleted is in no other pool's way.
     let twin = DedicatedPool { created: Some(Wall::from_secs(1)), ..same_taint.clone() };
-    let told: Vec<String> =
+    let reported: Vec<String> =
         assess(&[twin, pool("a", 1)], None, RecordTrust::Pools).iter().map(reasons).collect();
-    assert_eq!(told, ["Refused TaintOverlaps", "Applied"]);
+    assert_eq!(reported, ["Refused TaintOverlaps", "Applied"]);
     let gone = DedicatedPool { leaving: true, ..pool("a", 1) };
     assert_eq!(reasons(&assess(&[gone, same_taint.clone()], None, RecordTrust::Pools)[1]), "Applied");
     let broken = DedicatedPool { members: PoolMembers::default(), ..pool("a", 1) };
@@ -100,21 +100,24 @@ fn of_two_pools_with_the_same_claim_the_older_one_wins() {
 #[test]
 fn faults_of_a_pool_on_these_nodes() {
     let open = node("open", "", "");
-    let told = |pools: &[DedicatedPool], nodes: &[PoolNode]| -> Vec<String> {
+    let reported = |pools: &[DedicatedPool], nodes: &[PoolNode]| -> Vec<String> {
         assess(pools, Some(nodes), RecordTrust::Pools).iter().map(reasons).collect()
     };
-    assert_eq!(told(&[pool("a", 1)], &[open.clone(), node("n", "pool=a", "")]), ["Applied"]);
-    assert_eq!(told(&[pool("a", 1)], core::slice::from_ref(&open)), ["Applied SelectsNothing"]);
+    assert_eq!(reported(&[pool("a", 1)], &[open.clone(), node("n", "pool=a", "")]), ["Applied"]);
+    assert_eq!(reported(&[pool("a", 1)], core::slice::from_ref(&open)), ["Applied SelectsNothing"]);
     let control = node("c", "pool=a node-role.kubernetes.io/control-plane", "");
-    assert_eq!(told(&[pool("a", 1)], &[open.clone(), control]), ["Applied SelectsNothing ControlPlaneNodes"]);
+    assert_eq!(
+        reported(&[pool("a", 1)], &[open.clone(), control]),
+        ["Applied SelectsNothing ControlPlaneNodes"]
+    );
     let foreign = node("n", "pool=a", "dedicated=x:NoSchedule");
-    assert_eq!(told(&[pool("a", 1)], &[open.clone(), foreign]), ["Applied NodeConflict"]);
+    assert_eq!(reported(&[pool("a", 1)], &[open.clone(), foreign]), ["Applied NodeConflict"]);
     let both = DedicatedPool {
         members: PoolMembers { names: vec!["n".into()], ..PoolMembers::default() },
         ..pool("b", 2)
     };
     assert_eq!(
-        told(&[both, pool("a", 1)], &[open, node("n", "pool=a", "")]),
+        reported(&[both, pool("a", 1)], &[open, node("n", "pool=a", "")]),
         ["Applied NodesOverlap", "Applied"]
     );
 }
@@ -135,8 +138,8 @@ fn the_pool_that_has_the_nodes_is_named() {
 
 #[test]
 fn some_node_stays_open_to_all_pods() {
-    let standing = |pools: &[DedicatedPool], nodes: &[PoolNode]| -> Vec<PoolValidity> {
-        assess(pools, Some(nodes), RecordTrust::Pools).iter().map(|one| one.standing).collect()
+    let validity = |pools: &[DedicatedPool], nodes: &[PoolNode]| -> Vec<PoolValidity> {
+        assess(pools, Some(nodes), RecordTrust::Pools).iter().map(|one| one.validity).collect()
     };
     let (a, b) = (node("a", "pool=a", ""), node("b", "pool=b", ""));
     let control = node(
@@ -149,21 +152,21 @@ fn some_node_stays_open_to_all_pods() {
     let pools = [pool("a", 1), pool("b", 2)];
     use PoolValidity::{Applied, Frozen};
     // The older pool is served first; the pool that would take the last node takes none.
-    assert_eq!(standing(&pools, &[a.clone(), b.clone()]), [Applied, Frozen]);
-    assert_eq!(standing(&pools, &[a.clone(), b.clone(), control, by_hand.clone()]), [Applied, Frozen]);
-    assert_eq!(standing(&pools, &[a.clone(), b.clone(), shaky]), [Applied, Applied]);
-    assert_eq!(standing(&pools[..1], core::slice::from_ref(&a)), [Frozen]);
+    assert_eq!(validity(&pools, &[a.clone(), b.clone()]), [Applied, Frozen]);
+    assert_eq!(validity(&pools, &[a.clone(), b.clone(), control, by_hand.clone()]), [Applied, Frozen]);
+    assert_eq!(validity(&pools, &[a.clone(), b.clone(), shaky]), [Applied, Applied]);
+    assert_eq!(validity(&pools[..1], core::slice::from_ref(&a)), [Frozen]);
     // A control plane node that accepts all pods, as on a small cluster, is an open node.
     let small = node("c", "node-role.kubernetes.io/control-plane", "");
-    assert_eq!(standing(&pools, &[a.clone(), b.clone(), small]), [Applied, Applied]);
+    assert_eq!(validity(&pools, &[a.clone(), b.clone(), small]), [Applied, Applied]);
     // A pool that repels no pods closes no node.
     let soft = DedicatedPool {
         taint: PoolTaint { effects: vec![TaintEffect::PreferNoSchedule], ..pool("a", 1).taint },
         ..pool("a", 1)
     };
-    assert_eq!(standing(&[soft], core::slice::from_ref(&a)), [Applied]);
+    assert_eq!(validity(&[soft], core::slice::from_ref(&a)), [Applied]);
     // No node was open before: no pool is the cause.
-    assert_eq!(standing(&pools[..1], &[PoolNode { taints: by_hand.taints, ..a }]), [Applied]);
+    assert_eq!(validity(&pools[..1], &[PoolNode { taints: by_hand.taints, ..a }]), [Applied]);
 }
 
 #[test]
@@ -176,10 +179,10 @@ fn a_pool_keeps_its_nodes_when_the_last_open_node_disappears() {
     let all = assess(&pools, Some(&nodes), RecordTrust::Pools);
     assert_eq!(reasons(&all[0]), "Frozen LocksOutSystem");
     assert!(all[0].findings.iter().any(|finding| finding.message.contains(": m;")), "{:?}", all[0].findings);
-    let standing = [all[0].standing];
-    assert_eq!(reconcile(&pools, &standing, &held, RecordTrust::Pools).pool, Some(0));
-    assert_eq!(reconcile(&pools, &standing, &new, RecordTrust::Pools), NodePlan::default());
-    assert_eq!(assess(&pools, Some(&[held]), RecordTrust::Pools)[0].standing, PoolValidity::Applied);
+    let validity = [all[0].validity];
+    assert_eq!(reconcile(&pools, &validity, &held, RecordTrust::Pools).pool, Some(0));
+    assert_eq!(reconcile(&pools, &validity, &new, RecordTrust::Pools), NodePlan::default());
+    assert_eq!(assess(&pools, Some(&[held]), RecordTrust::Pools)[0].validity, PoolValidity::Applied);
 }
 
 #[test]
@@ -201,28 +204,28 @@ fn a_pool_keeps_a_node_that_an_older_pool_claims() {
 
 #[test]
 fn a_label_that_kubelets_may_set_is_reported_and_the_default_is_not_one() {
-    let said = |key: Option<&str>, name: &str| {
+    let message = |key: Option<&str>, name: &str| {
         let label = key.map(|key| PoolLabel { key: key.into(), value: "v".into() });
         let assessed =
             assess(&[DedicatedPool { label, ..pool(name, 1) }], None, RecordTrust::Pools).remove(0);
         let reasons: Vec<&str> = assessed.findings.iter().map(|finding| finding.reason.as_str()).collect();
-        (assessed.standing, reasons.join(" "))
+        (assessed.validity, reasons.join(" "))
     };
     let plain = |reasons: &str| (PoolValidity::Applied, reasons.into());
     for key in
         ["dedicated", "example.com/pool", "mykubernetes.io/x", "restriction.kubernetes.io.example.com/x"]
     {
-        assert_eq!(said(Some(key), "a"), plain("LabelOfKubelets"), "{key}");
+        assert_eq!(message(Some(key), "a"), plain("LabelOfKubelets"), "{key}");
     }
     for key in ["node-restriction.kubernetes.io/x", "example.com.node-restriction.kubernetes.io/x"] {
-        assert_eq!(said(Some(key), "a"), plain(""), "{key}");
+        assert_eq!(message(Some(key), "a"), plain(""), "{key}");
     }
-    assert_eq!(said(Some("node-role.kubernetes.io/gpu"), "a"), plain(""));
-    assert_eq!(said(None, "a"), plain(""));
+    assert_eq!(message(Some("node-role.kubernetes.io/gpu"), "a"), plain(""));
+    assert_eq!(message(None, "a"), plain(""));
     let own = DedicatedPool { label: None, ..pool("a.b", 1) }.label();
     assert_eq!((&*own.key, &*own.value), ("node-restriction.kubernetes.io/pool.a.b", "true"));
-    assert_eq!(said(None, &"x".repeat(58)), plain(""));
-    assert_eq!(said(None, &"x".repeat(59)), (PoolValidity::Refused, "BadLabel".into()));
+    assert_eq!(message(None, &"x".repeat(58)), plain(""));
+    assert_eq!(message(None, &"x".repeat(59)), (PoolValidity::Rejected, "BadLabel".into()));
 }
 
 #[test]

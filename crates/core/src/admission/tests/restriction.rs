@@ -112,15 +112,15 @@ fn ad_8_an_unreadable_annotation_is_named() {
     let rule = PodTolerationRestriction::default();
     let broken = || TolerationListAnnotation::Unreadable("expected a list at line 1".into());
     let pod = tolerations("p Exists");
-    let said =
+    let message =
         |lists: NamespaceTolerationLists, old: Option<&[Toleration]>| rule.allows(&pod, old, &lists).err();
-    let text = said(lists(broken(), TolerationListAnnotation::Absent), None).unwrap();
+    let text = message(lists(broken(), TolerationListAnnotation::Absent), None).unwrap();
     assert!(text.contains(DEFAULTS) && text.contains("expected a list"), "{text}");
-    let text = said(lists(TolerationListAnnotation::Absent, broken()), None).unwrap();
+    let text = message(lists(TolerationListAnnotation::Absent, broken()), None).unwrap();
     assert!(text.contains(WHITELIST), "{text}");
     // Existing pods can still be changed, but gain nothing.
-    assert_eq!(said(lists(broken(), broken()), Some(&pod)), None);
-    assert!(said(lists(broken(), broken()), Some(&[])).unwrap().contains(WHITELIST));
+    assert_eq!(message(lists(broken(), broken()), Some(&pod)), None);
+    assert!(message(lists(broken(), broken()), Some(&[])).unwrap().contains(WHITELIST));
     assert!(rule.allows(&[], None, &lists(TolerationListAnnotation::Absent, broken())).is_ok());
 }
 
@@ -171,16 +171,16 @@ fn ad_11_the_whitelist_and_upstreams_wording() {
         ..PodTolerationRestriction::default()
     };
     let pod = tolerations("a Equal v | b Exists - NoExecute 10");
-    let said = |whitelist: TolerationListAnnotation| {
+    let message = |whitelist: TolerationListAnnotation| {
         rule.allows(&pod, None, &lists(TolerationListAnnotation::Absent, whitelist))
     };
-    assert_eq!(said(present("a Exists | b Exists")), Ok(()));
-    let text = said(present("a Exists")).unwrap_err();
+    assert_eq!(message(present("a Exists | b Exists")), Ok(()));
+    let text = message(present("a Exists")).unwrap_err();
     let start = "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace \
                  whitelist";
     assert!(text.starts_with(start), "{text}");
     assert!(text.contains("toleration 1 (b:NoExecute for 10 s)"), "{text}");
-    let text = said(TolerationListAnnotation::Absent).unwrap_err();
+    let text = message(TolerationListAnnotation::Absent).unwrap_err();
     assert!(text.contains("conflict with its cluster whitelist: toleration 0 (a=v)"), "{text}");
     assert_eq!(rule.allows(&[], None, &lists(TolerationListAnnotation::Absent, present("x Exists"))), Ok(()));
 }

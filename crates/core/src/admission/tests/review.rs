@@ -51,7 +51,7 @@ fn view<'s>(namespace: &'s NamespaceFact, pools: &'s [DedicatedPool]) -> Cluster
 fn ad_1_rules_apply_in_upstreams_order_and_report_what_they_did() {
     let mut shop = namespace("team=a");
     shop.lists.defaults = TolerationListAnnotation::Present(tolerations("d Exists"));
-    shop.asked = RequestedSeconds { not_ready: Some("60".into()), unreachable: None };
+    shop.requested = RequestedSeconds { not_ready: Some("60".into()), unreachable: None };
     let pools = [pool("a", 1)];
     let pod = AdmittedPod {
         tolerations: tolerations("own Exists"),
@@ -124,7 +124,7 @@ fn ad_12_rules_without_facts_are_skipped_and_reported() {
     let lacking = |view: ClusterView<'_>| {
         let done = review(created(pod.clone()), &view, &ReviewSettings { advice: None, ..all_on() });
         assert_eq!(done.mutation.tolerations, pod.tolerations);
-        // A pool that denies refuses a pod of unknown membership.
+        // A pool that denies rejects a pod of unknown membership.
         assert_eq!(done.ruling.denial.is_some(), view.pools.is_some_and(|pools| !pools.is_empty()));
         let names = |unknown: &[SkippedRule]| -> Vec<String> {
             unknown.iter().map(|one| alloc::format!("{} {}", one.rule.name(), one.missing.name())).collect()
@@ -170,7 +170,7 @@ fn ad_11_a_refusal_and_the_first_rule_to_refuse() {
     let acts: Vec<(AdmissionRule, ActionKind)> = ruling.acts.iter().map(|act| (act.rule, act.deed)).collect();
     let expected = [
         (AdmissionRule::Pools, ActionKind::Warned(1)),
-        (AdmissionRule::Pools, ActionKind::Refused),
+        (AdmissionRule::Pools, ActionKind::Rejected),
         (AdmissionRule::Advice, ActionKind::Warned(1)),
     ];
     assert_eq!(acts, expected);
@@ -207,26 +207,26 @@ fn an_exempt_pod_is_counted_as_such_and_gets_nothing() {
 
 #[test]
 fn advice_comes_from_lint_and_not_about_what_a_pool_adds() {
-    let said = |rows: &str, pools: &[DedicatedPool], settings: &ReviewSettings| {
+    let message = |rows: &str, pools: &[DedicatedPool], settings: &ReviewSettings| {
         let pod = AdmittedPod { tolerations: tolerations(rows), ..AdmittedPod::default() };
         validate(&created(pod), &view(&namespace("team=a"), pools), settings).warnings
     };
     let misspelt = "x Exists - NoSchedule | node.kubernetes.io/notready Exists - NoExecute 5";
-    let told = said(misspelt, &[], &all_on());
-    assert_eq!(told.len(), 1);
+    let reported = message(misspelt, &[], &all_on());
+    assert_eq!(reported.len(), 1);
     let expected = "toleration 1: \"node.kubernetes.io/notready\" resembles node.kubernetes.io/not-ready, but is a different key; \
                     write node.kubernetes.io/not-ready (TL205 misspelt-key)";
-    assert_eq!(told[0], expected);
+    assert_eq!(reported[0], expected);
     let with = |advice| ReviewSettings { advice: Some(advice), ..all_on() };
     let silenced = LintAdvice { silenced: [lint::Rule::MisspeltKey].into(), ..LintAdvice::default() };
-    assert_eq!(said(misspelt, &[], &with(silenced)), Vec::<String>::new());
+    assert_eq!(message(misspelt, &[], &with(silenced)), Vec::<String>::new());
     let least = LintAdvice { least: lint::Severity::Error, ..LintAdvice::default() };
-    assert_eq!(said(misspelt, &[], &with(least)), Vec::<String>::new());
+    assert_eq!(message(misspelt, &[], &with(least)), Vec::<String>::new());
     // Without a pool of this name, nothing attracts the pod to any node.
-    assert!(said("dedicated Equal a", &[], &all_on())[0].contains("TL303"));
-    assert_eq!(said("dedicated Equal a", &[pool("a", 1)], &all_on()), Vec::<String>::new());
+    assert!(message("dedicated Equal a", &[], &all_on())[0].contains("TL303"));
+    assert_eq!(message("dedicated Equal a", &[pool("a", 1)], &all_on()), Vec::<String>::new());
     let many = "node.kubernetes.io/notready Exists - NoExecute 5 |".repeat(5_000);
-    assert_eq!(said(&many, &[], &all_on()).len(), 8);
+    assert_eq!(message(&many, &[], &all_on()).len(), 8);
     // There is no second warning about a pod whose tolerations do not change.
     let pod = AdmittedPod { tolerations: tolerations(misspelt), ..AdmittedPod::default() };
     let update = PodRequest { operation: Operation::Update, old: Some(as_it_was(&pod)), ..created(pod) };
@@ -289,7 +289,7 @@ fn ad_4_an_update_without_a_known_old_state_adds_nothing_new() {
     };
     let strict = NamespaceFact {
         lists,
-        asked: RequestedSeconds { not_ready: Some("60".into()), unreachable: None },
+        requested: RequestedSeconds { not_ready: Some("60".into()), unreachable: None },
         ..namespace("")
     };
     let pools = [DedicatedPool { enforcement: PoolEnforcement::Deny, ..pool("a", 1) }];

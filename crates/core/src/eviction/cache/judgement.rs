@@ -19,7 +19,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Distinct toleration lists whose results are kept while the pods of one node are judged.
-const ANSWERS_REMEMBERED_MAX: usize = 32;
+const MATCHES_REMEMBERED_MAX: usize = 32;
 
 impl CacheUpdate<'_> {
     /// Expired deadlines make pods due, not earlier and not batched (TE-25).
@@ -88,7 +88,7 @@ impl CacheUpdate<'_> {
         pods.update_all(|pod| {
             let at = remembered.iter().position(|(list, _)| Arc::ptr_eq(list, pod.tolerations()));
             let at = at.unwrap_or_else(|| {
-                remembered.truncate(ANSWERS_REMEMBERED_MAX - 1);
+                remembered.truncate(MATCHES_REMEMBERED_MAX - 1);
                 remembered.push((pod.tolerations().clone(), toleration_matches(pod, taints, numeric)));
                 remembered.len() - 1
             });
@@ -145,8 +145,8 @@ impl CacheUpdate<'_> {
         let taints = known.as_ref().map_or(&[][..], |known| known.taints());
         pods.update(uid, |pod| {
             let before = pod.phase();
-            let answers = toleration_matches(pod, taints, self.config.numeric);
-            let outcome = verdict::outcome(&pod.input(undecodable), taints, &self.state.holds, &answers, now);
+            let matches = toleration_matches(pod, taints, self.config.numeric);
+            let outcome = verdict::outcome(&pod.input(undecodable), taints, &self.state.holds, &matches, now);
             let reason = CancellationReason::TolerationsChanged;
             let cause = taint.map(|taint| LostCause { reason, taint });
             Transition::new(pod, node, self.state).with_cause(cause).apply_outcome(outcome, known_due, now);
@@ -242,8 +242,8 @@ impl PodEntry {
         if matches!(self.phase(), EvictionPhase::Idle | EvictionPhase::Deleted) {
             return None;
         }
-        let (subject, answers) = (self.input(false), toleration_matches(self, taints, numeric));
-        let decisive = |holds| verdict::outcome_with_cause(&subject, taints, holds, &answers, Mono::NEVER).1;
+        let (subject, matches) = (self.input(false), toleration_matches(self, taints, numeric));
+        let decisive = |holds| verdict::outcome_with_cause(&subject, taints, holds, &matches, Mono::NEVER).1;
         let unheld = HoldHistory::NONE;
         let position = decisive(holds).or_else(|| decisive(&unheld))?;
         Some(taints[position].taint.clone())

@@ -148,7 +148,7 @@ impl NodeState {
         let behind = |taint: &Taint| {
             let instance = instances.get(&identity(taint))?;
             let doubt = self.doubt(instance, taint, fact, now)?;
-            match doubt.news {
+            match doubt.is_new {
                 true => Some(CacheStaleness::Newer),
                 false => (doubt.end <= now.mono).then_some(CacheStaleness::Uncertain),
             }
@@ -191,17 +191,17 @@ impl NodeState {
         if !self.undecodable && self.version.is_some() && self.version == fact.version {
             return None;
         }
-        let said = taint.time_added.or(fact.taints_changed)?;
-        let news = instance.taint.time_added.or(self.taints_changed) != Some(said);
+        let written = taint.time_added.or(fact.taints_changed)?;
+        let is_new = instance.taint.time_added.or(self.taints_changed) != Some(written);
         // Without knowledge of the clocks no time can be compared: only a changed value counts.
         let end =
-            taint_start::latest(said, now).unwrap_or(if news { Mono::NEVER } else { instance.start.at });
-        let earliest = now.earliest_mono_of(said);
+            taint_start::latest(written, now).unwrap_or(if is_new { Mono::NEVER } else { instance.start.at });
+        let earliest = now.earliest_mono_of(written);
         // An unchanged value leaves room for a new start only if that second was not over before the gap.
         let last_known = gap.map_or(instance.start.at, |gap| gap.max(instance.start.at));
         let has_room = || earliest.is_some_and(|earliest| earliest <= last_known);
-        let possible = instance.start.at < end && (news || has_room());
-        possible.then_some(TaintRestartDoubt { news, end })
+        let possible = instance.start.at < end && (is_new || has_room());
+        possible.then_some(TaintRestartDoubt { is_new, end })
     }
 }
 
@@ -219,7 +219,7 @@ enum CacheStaleness {
 /// A taint may be another instance than the known one.
 struct TaintRestartDoubt {
     /// The reported start differs from the previous one.
-    news: bool,
+    is_new: bool,
     /// The latest moment at which the new instance can have started.
     end: Mono,
 }
@@ -248,7 +248,7 @@ fn instances(
             (Some((_, instance)), None) => instance.start,
             (Some((known, instance)), Some(gap)) => {
                 let doubt = known.doubt_since(gap, instance, taint, fact, now);
-                match doubt.is_some_and(|doubt| doubt.news || gap.is_none_or(|gap| gap < doubt.end)) {
+                match doubt.is_some_and(|doubt| doubt.is_new || gap.is_none_or(|gap| gap < doubt.end)) {
                     true => {
                         taint_start::taint_start(taint, fact, ObservedVia::List { absent_until: gap }, now)
                     }

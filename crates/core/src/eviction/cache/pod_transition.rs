@@ -67,10 +67,10 @@ impl<'t> Transition<'t> {
             }
             (EvictionPhase::Due(due), Outcome::Leaves { due: same }) if due == same => return,
             (EvictionPhase::CountingDown(at), Outcome::StaysUntil(same)) if at == same => {
-                return self.schedule_unmark(outcome, now.plus(WITHDRAW_AFTER));
+                return self.schedule_clear_mark(outcome, now.plus(WITHDRAW_AFTER));
             }
             (EvictionPhase::OnHold(_), Outcome::Stays(StayReason::OnHold)) => {
-                return self.schedule_unmark(outcome, now.plus(WITHDRAW_AFTER));
+                return self.schedule_clear_mark(outcome, now.plus(WITHDRAW_AFTER));
             }
             (
                 EvictionPhase::Idle
@@ -104,7 +104,7 @@ impl<'t> Transition<'t> {
         self.state.notices.extend(notice);
         // A pod that this process was about to evict can only have its own mark, and no request is in flight.
         let withdraw_at = if known_due.is_some() { now } else { now.plus(WITHDRAW_AFTER) };
-        self.schedule_unmark(outcome, withdraw_at);
+        self.schedule_clear_mark(outcome, withdraw_at);
     }
 
     fn cancelled(&mut self, reason: CancellationReason) -> EvictionNotice {
@@ -122,7 +122,7 @@ impl<'t> Transition<'t> {
     }
 
     /// A pod that stays does not keep the mark (S9): the previous process crashed, or the reason is gone.
-    fn schedule_unmark(&mut self, outcome: Outcome, at: Mono) {
+    fn schedule_clear_mark(&mut self, outcome: Outcome, at: Mono) {
         let at = match outcome {
             Outcome::Leaves { .. } => return,
             Outcome::Stays(StayReason::Exempt(exemption)) if exemption != EvictionExemption::Undecodable => {
@@ -131,7 +131,7 @@ impl<'t> Transition<'t> {
             Outcome::Stays(_) => at,
             Outcome::StaysUntil(until) => at.min(until),
         };
-        if !self.pod.is_marked() || self.pod.standing != PodLifePhase::Live {
+        if !self.pod.is_marked() || self.pod.life_phase != PodLifePhase::Live {
             return;
         }
         self.set_phase(EvictionPhase::InProgress);
@@ -167,7 +167,7 @@ impl<'t> Transition<'t> {
             self.pod.flags.set(PodFlags::SEEN, true);
             return None;
         }
-        if self.pod.phase() == EvictionPhase::Deleted && fact.standing == PodLifePhase::Live {
+        if self.pod.phase() == EvictionPhase::Deleted && fact.life_phase == PodLifePhase::Live {
             if !self.is_back(&fact, listed) {
                 self.pod.flags.set(PodFlags::SEEN, true);
                 return None;
@@ -177,8 +177,8 @@ impl<'t> Transition<'t> {
         if fact.marked_by_another && !self.pod.flags.has(PodFlags::MARKED_BY_ANOTHER) && !listed {
             self.state.notices.push(EvictionNotice::OtherControllerDetected { pod: self.reference() });
         }
-        if fact.standing == PodLifePhase::Terminating
-            && self.pod.standing == PodLifePhase::Live
+        if fact.life_phase == PodLifePhase::Terminating
+            && self.pod.life_phase == PodLifePhase::Live
             && fact.marked
         {
             self.notice_deleted_by_other();
@@ -200,7 +200,7 @@ impl<'t> Transition<'t> {
 
     /// A pod is gone. An eviction with a request in flight is kept for its response.
     pub(super) fn remove(mut self, lists: &mut TolerationInterner) {
-        if self.pod.standing == PodLifePhase::Live && self.pod.is_marked() {
+        if self.pod.life_phase == PodLifePhase::Live && self.pod.is_marked() {
             self.notice_deleted_by_other();
         }
         if matches!(self.pod.phase(), EvictionPhase::CountingDown(_)) {
@@ -235,7 +235,7 @@ impl PodEntry {
         self.priority = fact.priority;
         self.generation = fact.generation;
         self.owner = fact.owner;
-        self.standing = fact.standing;
+        self.life_phase = fact.life_phase;
         self.set_flags(fact.mirror, fact.node_critical, fact.marked, fact.marked_by_another);
     }
 

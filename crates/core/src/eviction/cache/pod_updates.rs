@@ -24,7 +24,7 @@ impl ObjectIndex<PodFact> for CacheUpdate<'_> {
         let pod = PodRef { node: entry.key().clone(), uid: fact.id.uid().clone() };
         let entry = entry.or_default();
         let Some(known) = entry.pods.get(&pod.uid) else { return self.add_pod(pod, fact, listed, now) };
-        let goes_on = **known.tolerations() == fact.tolerations && known.standing == fact.standing;
+        let goes_on = **known.tolerations() == fact.tolerations && known.life_phase == fact.life_phase;
         let taint = match goes_on {
             true => None,
             false => known.evicting_taint(entry.taints(), &self.state.holds, self.config.numeric),

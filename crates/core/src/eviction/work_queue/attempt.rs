@@ -1,7 +1,7 @@
-//! Defines an eviction in progress ([`EvictionAttempt`]): its next step, its request in flight, and its refusals.
+//! Defines an eviction in progress ([`EvictionAttempt`]): its next step, its request in flight, and its rejections.
 
 use super::next_step::{InFlightRequest, NextStep};
-use super::refusal::{Refusal, RefusalReason, RequestScope};
+use super::rejection::{Rejection, RejectionReason, RequestScope};
 use crate::api_error::ApiFailure;
 use crate::eviction::notice::EvictionReason;
 use crate::eviction::order::EvictionOrder;
@@ -27,7 +27,7 @@ pub(crate) struct QueueKey {
 pub(crate) struct PodReading {
     pub(crate) sent: Mono,
     /// When its response arrived.
-    pub(crate) answered: Option<Mono>,
+    pub(crate) received: Option<Mono>,
     /// The version that was known when it was sent.
     pub(crate) known: Option<ResourceVersion>,
 }
@@ -47,14 +47,14 @@ pub(crate) struct EvictionAttempt {
     pub(crate) namespace: Option<Arc<str>>,
     /// When it is retried, if it waits for that.
     pub(crate) retry_at: Option<Mono>,
-    /// The end of which refusals gives it its turn before that.
+    /// The end of which rejections gives it its turn before that.
     pub(crate) waits_in: Option<RequestScope>,
-    /// Its retry comes before its time, because refusals may have ended.
+    /// Its retry comes before its time, because rejections may have ended.
     pub(crate) is_early: bool,
-    /// Its refusals, by verb: each has pauses of its own.
-    refusals: [Option<Refusal>; RequestScope::VERBS],
+    /// Its rejections, by verb: each has pauses of its own.
+    rejections: [Option<Rejection>; RequestScope::VERBS],
     /// The verb of the last one.
-    last_refused: usize,
+    last_rejected: usize,
     pub(crate) failures: u32,
     pub(crate) conflicts: u32,
     pub(crate) last_failure: Option<ApiFailure>,
@@ -71,7 +71,7 @@ pub(crate) struct EvictionAttempt {
     /// The watch delivered the pod's deletion while the engine's DELETE was in flight.
     pub(crate) deleted_by_other: bool,
     /// While the mark is being removed ([`NextStep::Rest`]): when the next attempt is.
-    pub(crate) unmark_at: Option<Mono>,
+    pub(crate) clear_mark_at: Option<Mono>,
     /// While the pod is not due: when it will be.
     pub(crate) deadline: Option<Mono>,
     /// The watch delivered that the pod is gone while a request was in flight.
@@ -96,8 +96,8 @@ impl EvictionAttempt {
             retry_at: None,
             waits_in: None,
             is_early: false,
-            refusals: [const { None }; RequestScope::VERBS],
-            last_refused: 0,
+            rejections: [const { None }; RequestScope::VERBS],
+            last_rejected: 0,
             failures: 0,
             conflicts: 0,
             last_failure: None,
@@ -107,7 +107,7 @@ impl EvictionAttempt {
             marked_at: None,
             marked_here: false,
             deleted_by_other: false,
-            unmark_at: None,
+            clear_mark_at: None,
             deadline: None,
             vanished: false,
             known_due: None,
@@ -126,7 +126,7 @@ impl EvictionAttempt {
         self.in_flight.is_none() && self.retry_at.is_none()
     }
 
-    /// Whether no request was refused or lost so far.
+    /// Whether no request was rejected or lost so far.
     pub(crate) fn is_first(&self) -> bool {
         self.last_failure.is_none()
     }
@@ -141,35 +141,35 @@ impl EvictionAttempt {
         let namespace = || self.namespace.clone().unwrap_or_default();
         match request {
             InFlightRequest::ReadPod => RequestScope::Reads,
-            InFlightRequest::Mark | InFlightRequest::Unmark => RequestScope::Marks(namespace()),
+            InFlightRequest::Mark | InFlightRequest::ClearMark => RequestScope::Marks(namespace()),
             InFlightRequest::Delete => RequestScope::Deletes(namespace()),
         }
     }
 
-    /// A request of this kind was refused.
-    pub(crate) fn refused(&mut self, scope: RequestScope, reason: RefusalReason, now: Mono) {
-        self.last_refused = scope.verb();
-        let slot = &mut self.refusals[scope.verb()];
-        *slot = Some(Refusal::next(slot.as_ref(), scope, reason, now));
+    /// A request of this kind was rejected.
+    pub(crate) fn rejected(&mut self, scope: RequestScope, reason: RejectionReason, now: Mono) {
+        self.last_rejected = scope.verb();
+        let slot = &mut self.rejections[scope.verb()];
+        *slot = Some(Rejection::next(slot.as_ref(), scope, reason, now));
     }
 
     /// A request of this kind succeeded.
     pub(crate) fn succeeded(&mut self, scope: &RequestScope) {
-        self.refusals[scope.verb()] = None;
+        self.rejections[scope.verb()] = None;
     }
 
-    /// The refusal that it waits for the end of.
-    pub(crate) fn refusal(&self) -> Option<&Refusal> {
-        self.refusals[self.last_refused].as_ref()
+    /// The rejection that it waits for the end of.
+    pub(crate) fn rejection(&self) -> Option<&Rejection> {
+        self.rejections[self.last_rejected].as_ref()
     }
 
     /// The same.
-    pub(crate) fn refusal_mut(&mut self) -> Option<&mut Refusal> {
-        self.refusals[self.last_refused].as_mut()
+    pub(crate) fn rejection_mut(&mut self) -> Option<&mut Rejection> {
+        self.rejections[self.last_rejected].as_mut()
     }
 
-    /// The kind of request for the end of whose refusals it waits.
-    pub(crate) fn refused_in(&self) -> Option<RequestScope> {
-        self.refusal().map(|refusal| refusal.scope.clone())
+    /// The kind of request for the end of whose rejections it waits.
+    pub(crate) fn rejected_in(&self) -> Option<RequestScope> {
+        self.rejection().map(|rejection| rejection.scope.clone())
     }
 }

@@ -1,9 +1,9 @@
-//! Learns from responses what the API server refuses, and gives waiting pods their turn when that ends.
+//! Learns from responses what the API server rejects, and gives waiting pods their turn when that ends.
 //!
-//! - See `refusal.rs` for what a response shows, `delete_pace.rs` for how long deletions take.
+//! - See `rejection.rs` for what a response shows, `delete_throttle.rs` for how long deletions take.
 
 use super::attempt::{EvictionAttempt, QueueKey};
-use super::refusal::{RefusedObject, RequestScope, SuccessMeaning, TURNS_PER_SUCCESS, is_refusal};
+use super::rejection::{RejectedObject, RequestScope, SuccessMeaning, TURNS_PER_SUCCESS, is_rejection};
 use super::{InFlightRequest, WorkQueue};
 use crate::api_error::ApiFailure;
 use crate::backoff::jitter;
@@ -14,7 +14,7 @@ use crate::time::{Mono, Span};
 /// How many waiting pods of a kind are considered for a turn before their time.
 const CANDIDATES_MAX: usize = 8;
 
-/// When refusals have ended, the retries of waiting pods are spread: this far apart, over at most this time.
+/// When rejections have ended, the retries of waiting pods are spread: this far apart, over at most this time.
 const RETRIES_APART: Span = Span::from_millis(2);
 const RETRIES_SPREAD_MAX: Span = Span::from_secs(1);
 
@@ -27,16 +27,16 @@ impl WorkQueue {
         is_late: bool,
         now: Mono,
     ) {
-        let stall = failure.filter(|failure| is_refusal(*failure)).map(StallReason::Failed);
+        let stall = failure.filter(|failure| is_rejection(*failure)).map(StallReason::Failed);
         self.note_progress(stall.or(is_late.then_some(StallReason::TooLate)), now);
-        let Some(failure) = failure.filter(|failure| is_refusal(*failure)) else {
+        let Some(failure) = failure.filter(|failure| is_rejection(*failure)) else {
             return self.succeeded(&RequestScope::Reads, now);
         };
-        let object = RefusedObject::Node(node.clone());
-        let reason = self.refusals.refused(&RequestScope::Reads, object, failure, now);
+        let object = RejectedObject::Node(node.clone());
+        let reason = self.rejections.rejected(&RequestScope::Reads, object, failure, now);
         for pod in self.parked.get(node).into_iter().flatten() {
             if let Some(attempt) = self.attempts.get_mut(pod).filter(|attempt| attempt.is_idle()) {
-                attempt.refused(RequestScope::Reads, reason, now);
+                attempt.rejected(RequestScope::Reads, reason, now);
             }
         }
     }
@@ -52,12 +52,12 @@ impl WorkQueue {
         let is_awaited = |attempt: &&mut EvictionAttempt| attempt.in_flight == Some(request);
         let Some(attempt) = self.attempts.get_mut(pod).filter(is_awaited) else { return };
         let (scope, sent, was_slow) = (attempt.scope(request), attempt.sent, attempt.is_slow_delete);
-        let refusal = failure.filter(|failure| is_refusal(*failure));
-        match refusal {
+        let rejection = failure.filter(|failure| is_rejection(*failure));
+        match rejection {
             Some(failure) => {
-                let object = RefusedObject::Pod(pod.clone());
-                let reason = self.refusals.refused(&scope, object, failure, now);
-                attempt.refused(scope.clone(), reason, now);
+                let object = RejectedObject::Pod(pod.clone());
+                let reason = self.rejections.rejected(&scope, object, failure, now);
+                attempt.rejected(scope.clone(), reason, now);
             }
             None => {
                 attempt.succeeded(&scope);
@@ -65,12 +65,12 @@ impl WorkQueue {
             }
         }
         if let RequestScope::Deletes(namespace) = &scope {
-            let is_answered = failure != Some(ApiFailure::Unavailable);
-            self.deletes.ended(namespace, sent, was_slow, is_answered, now);
+            let has_response = failure != Some(ApiFailure::Unavailable);
+            self.deletes.ended(namespace, sent, was_slow, has_response, now);
         }
         // What removes a mark brings no eviction further.
-        if refusal.is_some() || request != InFlightRequest::Unmark {
-            self.note_progress(refusal.map(StallReason::Failed), now);
+        if rejection.is_some() || request != InFlightRequest::ClearMark {
+            self.note_progress(rejection.map(StallReason::Failed), now);
         }
     }
 
@@ -83,50 +83,50 @@ impl WorkQueue {
     }
 
     fn succeeded(&mut self, scope: &RequestScope, now: Mono) {
-        match self.refusals.succeeded(scope, now) {
+        match self.rejections.succeeded(scope, now) {
             SuccessMeaning::Nothing => {}
             SuccessMeaning::Hint => self.hint(scope, now),
-            SuccessMeaning::End { is_alone } => self.end_refusals(scope, is_alone, now),
+            SuccessMeaning::End { is_alone } => self.end_rejections(scope, is_alone, now),
         }
     }
 
-    /// A few pods that wait because of this kind of refusals get their turn.
+    /// A few pods that wait because of this kind of rejections get their turn.
     fn hint(&mut self, scope: &RequestScope, now: Mono) {
         let ready = |key: &&QueueKey| {
-            let refusal = self.attempts.get(&key.pod).and_then(EvictionAttempt::refusal);
-            refusal.is_some_and(|refusal| refusal.hint_floor(&key.pod) <= now)
+            let rejection = self.attempts.get(&key.pod).and_then(EvictionAttempt::rejection);
+            rejection.is_some_and(|rejection| rejection.hint_floor(&key.pod) <= now)
         };
         let waiting = self.later.of_scope(scope).take(CANDIDATES_MAX).filter(ready);
         let pods: alloc::vec::Vec<_> = waiting.take(TURNS_PER_SUCCESS).map(|key| key.pod.clone()).collect();
         for pod in pods {
             if let Some(attempt) = self.attempts.get_mut(&pod) {
                 attempt.is_early = true;
-                attempt.refusal_mut().into_iter().for_each(|refusal| refusal.hint());
+                attempt.rejection_mut().into_iter().for_each(|rejection| rejection.hint());
             }
             self.retry_at(&pod, now);
         }
     }
 
     /// Refusals of this kind have ended: all pods that wait because of them get their turn soon, and pauses begin
-    /// again. Each is considered once: a pod that is refused even so waits for its own time.
-    fn end_refusals(&mut self, scope: &RequestScope, is_alone: bool, now: Mono) {
+    /// again. Each is considered once: a pod that is rejected even so waits for its own time.
+    fn end_rejections(&mut self, scope: &RequestScope, is_alone: bool, now: Mono) {
         let waiting = self.later.all_of_scope(scope);
         let spread =
             RETRIES_APART.as_micros().saturating_mul(i64::try_from(waiting.len()).unwrap_or(i64::MAX));
         let spread = spread.min(RETRIES_SPREAD_MAX.as_micros());
         for QueueKey { pod, .. } in waiting {
             let Some(attempt) = self.attempts.get_mut(&pod) else { continue };
-            let Some(refusal) = attempt.refusal_mut() else { continue };
-            refusal.end(is_alone);
-            let share = i64::from(jitter(pod.node.as_str(), &pod.uid, refusal.failures()));
-            let at = now.plus(Span::from_micros(spread * share / 1024)).max(refusal.floor(&pod));
+            let Some(rejection) = attempt.rejection_mut() else { continue };
+            rejection.end(is_alone);
+            let share = i64::from(jitter(pod.node.as_str(), &pod.uid, rejection.failures()));
+            let at = now.plus(Span::from_micros(spread * share / 1024)).max(rejection.floor(&pod));
             attempt.is_early = true;
             let at = attempt.retry_at.map_or(at, |before| before.min(at));
             self.wait_alone(&pod, at);
         }
     }
 
-    /// Schedules a retry at that moment: no end of refusals changes it any more.
+    /// Schedules a retry at that moment: no end of rejections changes it any more.
     fn wait_alone(&mut self, pod: &PodRef, at: Mono) {
         self.stop_waiting(pod);
         let Some(attempt) = self.attempts.get_mut(pod) else { return };
@@ -134,23 +134,23 @@ impl WorkQueue {
         self.later.insert(at, attempt.key.clone(), None);
     }
 
-    /// The pod that is tried before its time, to find out whether refusals have ended.
+    /// The pod that is tried before its time, to find out whether rejections have ended.
     pub(super) fn next_probe(&mut self, now: Mono) -> Option<QueueKey> {
         loop {
-            let at = |scope: &RequestScope| self.refusals.probe_at(scope);
+            let at = |scope: &RequestScope| self.rejections.probe_at(scope);
             let first = self.later.scopes().filter_map(|scope| Some((at(scope)?, scope))).min();
             let scope = first.filter(|(at, _)| *at <= now).map(|(_, scope)| scope.clone())?;
             let mut earliest = Mono::NEVER;
             for key in self.later.of_scope(&scope).take(CANDIDATES_MAX) {
-                let refusal = self.attempts.get(&key.pod).and_then(EvictionAttempt::refusal);
-                let floor =
-                    refusal.map_or(Mono::NEVER, |refusal| self.refusals.probe_floor(refusal, &key.pod));
+                let rejection = self.attempts.get(&key.pod).and_then(EvictionAttempt::rejection);
+                let floor = rejection
+                    .map_or(Mono::NEVER, |rejection| self.rejections.probe_floor(rejection, &key.pod));
                 if floor <= now {
                     return Some(key.clone());
                 }
                 earliest = earliest.min(floor);
             }
-            self.refusals.put_off(&scope, earliest);
+            self.rejections.put_off(&scope, earliest);
         }
     }
 }

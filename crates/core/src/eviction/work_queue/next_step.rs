@@ -11,7 +11,7 @@ pub(super) enum NextStep {
     /// Read the pod first: a precondition failed, or a response was lost.
     ReadPod,
     /// Remove the mark: the pod is not evicted after all (S9).
-    Unmark,
+    ClearMark,
     /// Remove the mark until the next attempt: the pod cannot be evicted yet (S9).
     Rest,
     /// Delete it again: its deletion has started, and no other client would complete it (P31).
@@ -24,7 +24,7 @@ pub(in crate::eviction) enum InFlightRequest {
     Mark,
     Delete,
     ReadPod,
-    Unmark,
+    ClearMark,
 }
 
 impl NextStep {
@@ -33,12 +33,12 @@ impl NextStep {
         match (self, outcome) {
             (Self::ReadPod | Self::Finish, _) => true,
             (Self::Evict | Self::Rest, outcome) => matches!(outcome, Outcome::Leaves { .. }),
-            (Self::Unmark, Outcome::Leaves { .. }) => false,
-            (Self::Unmark, Outcome::StaysUntil(until)) => is_marked && retry_at <= until,
-            (Self::Unmark, Outcome::Stays(StayReason::Exempt(exemption))) => {
+            (Self::ClearMark, Outcome::Leaves { .. }) => false,
+            (Self::ClearMark, Outcome::StaysUntil(until)) => is_marked && retry_at <= until,
+            (Self::ClearMark, Outcome::Stays(StayReason::Exempt(exemption))) => {
                 exemption == EvictionExemption::Undecodable
             }
-            (Self::Unmark, Outcome::Stays(_)) => is_marked,
+            (Self::ClearMark, Outcome::Stays(_)) => is_marked,
         }
     }
 }

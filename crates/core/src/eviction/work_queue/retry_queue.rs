@@ -1,7 +1,7 @@
-//! Holds the pods that wait for a retry, by time and by the kind of request that was refused.
+//! Holds the pods that wait for a retry, by time and by the kind of request that was rejected.
 
 use super::attempt::QueueKey;
-use super::refusal::RequestScope;
+use super::rejection::RequestScope;
 use crate::time::Mono;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -10,12 +10,12 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct RetryQueue {
     by_time: BTreeSet<(Mono, QueueKey)>,
-    /// The same, of pods that were refused.
+    /// The same, of pods that were rejected.
     by_scope: BTreeMap<RequestScope, BTreeSet<(Mono, QueueKey)>>,
 }
 
 impl RetryQueue {
-    /// Adds a pod that waits until `at`, because of refusals of this kind if there were any.
+    /// Adds a pod that waits until `at`, because of rejections of this kind if there were any.
     pub(crate) fn insert(&mut self, at: Mono, key: QueueKey, scope: Option<&RequestScope>) {
         if let Some(scope) = scope {
             self.by_scope.entry(scope.clone()).or_default().insert((at, key.clone()));
@@ -40,12 +40,12 @@ impl RetryQueue {
         self.by_time.first()
     }
 
-    /// The kinds of refusals for which pods wait.
+    /// The kinds of rejections for which pods wait.
     pub(crate) fn scopes(&self) -> impl Iterator<Item = &RequestScope> {
         self.by_scope.keys()
     }
 
-    /// The pods that wait because of refusals of a kind, in the order of their times.
+    /// The pods that wait because of rejections of a kind, in the order of their times.
     pub(crate) fn of_scope(&self, scope: &RequestScope) -> impl Iterator<Item = &QueueKey> {
         self.by_scope.get(scope).into_iter().flatten().map(|(_, key)| key)
     }

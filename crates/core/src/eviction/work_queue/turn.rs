@@ -4,7 +4,7 @@
 //!   before its deadline (S3).
 
 use super::attempt::{EvictionAttempt, PodReading};
-use super::delete_pace::DeleteAdmission;
+use super::delete_throttle::DeleteAdmission;
 use super::{InFlightRequest, NextStep, WorkQueue};
 use crate::eviction::config::{DisruptionConditionPolicy, EvictionConfig};
 use crate::eviction::effect::EvictionEffect;
@@ -57,7 +57,7 @@ impl Turn<'_> {
             NextStep::ReadPod => return self.read_pod(),
             NextStep::Finish => return self.finish(),
             NextStep::Rest if is_leaving => return self.rest(),
-            NextStep::Evict | NextStep::Unmark | NextStep::Rest => {}
+            NextStep::Evict | NextStep::ClearMark | NextStep::Rest => {}
         }
         match self.facts.verdict.outcome {
             Outcome::Leaves { due } => self.evict(due),
@@ -65,8 +65,8 @@ impl Turn<'_> {
                 Dispatch::Finished
             }
             Outcome::Stays(_) | Outcome::StaysUntil(_) if self.facts.is_marked => {
-                self.update(|attempt| (attempt.step, attempt.unmark_at) = (NextStep::Unmark, None));
-                self.unmark()
+                self.update(|attempt| (attempt.step, attempt.clear_mark_at) = (NextStep::ClearMark, None));
+                self.clear_mark()
             }
             Outcome::Stays(_) | Outcome::StaysUntil(_) => Dispatch::Finished,
         }
@@ -196,27 +196,27 @@ impl Turn<'_> {
     /// Removes the mark until the next attempt, or just waits if there is none.
     fn rest(mut self) -> Dispatch {
         if self.facts.is_marked {
-            return self.unmark();
+            return self.clear_mark();
         }
         let Some(attempt) = self.attempt() else { return Dispatch::Finished };
         attempt.step = NextStep::ReadPod;
         attempt.marked_at = None;
-        if let Some(at) = attempt.unmark_at.take() {
+        if let Some(at) = attempt.clear_mark_at.take() {
             self.queue.retry_at(self.pod, at);
         }
         Dispatch::Waiting
     }
 
-    fn unmark(self) -> Dispatch {
+    fn clear_mark(self) -> Dispatch {
         let effect =
             EvictionEffect::ClearDisruptionTarget { pod: self.pod.clone(), name: self.facts.name.clone() };
-        self.send(InFlightRequest::Unmark, effect)
+        self.send(InFlightRequest::ClearMark, effect)
     }
 
     /// Reads the pod itself: what is known about it may be outdated, or there is no version for a precondition that
     /// would detect it (S1).
     fn read_pod(mut self) -> Dispatch {
-        let read = PodReading { sent: self.now, answered: None, known: self.facts.version };
+        let read = PodReading { sent: self.now, received: None, known: self.facts.version };
         self.update(|attempt| attempt.pod_read = Some(read));
         let effect = EvictionEffect::ReadPod { pod: self.pod.clone(), name: self.facts.name.clone() };
         self.send(InFlightRequest::ReadPod, effect)
@@ -242,7 +242,7 @@ impl Turn<'_> {
                 // The pause is for pods whose attempts have failed (D3).
                 let is_first = self.attempt().is_some_and(|attempt| attempt.is_first());
                 let may = if is_first { retry_at.min(at.plus(FIRST_READ_PAUSE)) } else { retry_at };
-                let counts = self.queue.refusals.counts(at);
+                let counts = self.queue.rejections.counts(at);
                 if may > self.now && counts {
                     self.queue.retry_at(self.pod, may);
                     return Dispatch::Waiting;
@@ -268,8 +268,8 @@ impl Turn<'_> {
 
     /// When the pod was read, if that was recently enough to delete it by its UID alone.
     fn read_at(&mut self) -> Option<Mono> {
-        let PodReading { sent, answered, .. } = self.attempt()?.pod_read?;
-        Some(sent).filter(|sent| self.now <= self.config.confirmed_until(*sent, answered.unwrap_or(*sent)))
+        let PodReading { sent, received, .. } = self.attempt()?.pod_read?;
+        Some(sent).filter(|sent| self.now <= self.config.confirmed_until(*sent, received.unwrap_or(*sent)))
     }
 
     fn is_slow(&mut self) -> bool {
@@ -295,17 +295,17 @@ impl Turn<'_> {
         let Some(at) = verdict.decisive else { panic!("a pod is deleted without a taint") };
         let (taint, reason) = (&taints[at].taint, &verdict.reasons[at]);
         assert!(!holds.is_on_hold(taint), "NL-48: a pod is deleted for a taint whose time is on hold");
-        let Some(TolerationPeriod::For(patience)) = reason.patience else {
+        let Some(TolerationPeriod::For(period)) = reason.period else {
             panic!("S3: a pod is deleted for a taint that it tolerates")
         };
-        let bears = patience.saturating_add(holds.held_time(taint, reason.counts_from));
+        let bears = period.saturating_add(holds.held_time(taint, reason.counts_from));
         assert!(reason.counts_from.plus(bears) <= self.now, "S3, NL-48: a pod is deleted before its time");
     }
 
     fn reason(&self, due: Mono, known_due: Mono, confirmed: Mono) -> Option<Box<EvictionReason>> {
         let decisive = self.facts.verdict.decisive?;
         let reason = self.facts.verdict.reasons.get(decisive)?;
-        let toleration = match (reason.taint_match, reason.patience) {
+        let toleration = match (reason.taint_match, reason.period) {
             (TaintMatch::Tolerated(position), Some(TolerationPeriod::For(span))) => Some((position, span)),
             (TaintMatch::Tolerated(position), _) => Some((position, Span::ZERO)),
             (TaintMatch::Untolerated | TaintMatch::Unsupported(_), _) => None,

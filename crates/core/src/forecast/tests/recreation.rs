@@ -7,10 +7,10 @@ use crate::cluster_snapshot::{JobPhase, JobRecord};
 #[test]
 fn a_pod_that_is_bound_to_a_tainted_node_is_evicted_after_its_own_seconds() {
     for (seconds, expected) in [(Some(600), Some(600)), (Some(0), Some(0)), (None, None)] {
-        let mut told = builder();
-        told.node(node("n1", vec![taint("db", "NoExecute")]));
-        told.pod(PodRecord { spec: spec(vec![bears("db", seconds)]), ..pod("db-0", "", Some(WEB)) });
-        let snapshot = told.finish();
+        let mut reported = builder();
+        reported.node(node("n1", vec![taint("db", "NoExecute")]));
+        reported.pod(PodRecord { spec: spec(vec![bears("db", seconds)]), ..pod("db-0", "", Some(WEB)) });
+        let snapshot = reported.finish();
         let bound_at = snapshot.now().mono.plus(Span::from_secs(100));
         let evicted = evicted_after_binding(&snapshot, &snapshot.pods()[0], &snapshot.instances(0), bound_at);
         let after = evicted.map(|at| at.since(bound_at).as_micros() / 1_000_000);
@@ -21,19 +21,19 @@ fn a_pod_that_is_bound_to_a_tainted_node_is_evicted_after_its_own_seconds() {
 /// Without an eviction, a workload may lose the last node that accepts its pods.
 #[test]
 fn the_last_node_that_accepts_a_workload_is_reported_when_it_closes() {
-    let mut told = builder();
-    told.node(node("n1", vec![]));
-    told.node(node("n2", vec![]));
-    told.node(node("n3", vec![taint("gpu", "NoSchedule")]));
+    let mut reported = builder();
+    reported.node(node("n1", vec![]));
+    reported.node(node("n2", vec![]));
+    reported.node(node("n3", vec![taint("gpu", "NoSchedule")]));
     let dns = OwnerReference { name: "dns-abc", ..WEB };
-    told.pod(PodRecord { spec: spec(vec![]), ..pod("web-1", "n1", Some(WEB)) });
-    told.pod(PodRecord { spec: spec(vec![bears("gpu", None)]), ..pod("dns-1", "n1", Some(dns)) });
-    told.pod(PodRecord { spec: spec(vec![]), ..pod("logs-1", "n1", Some(LOGS)) });
-    told.pod(PodRecord { spec: spec(vec![]), ..pod("alone", "n1", None) });
-    let snapshot = told.finish();
+    reported.pod(PodRecord { spec: spec(vec![]), ..pod("web-1", "n1", Some(WEB)) });
+    reported.pod(PodRecord { spec: spec(vec![bears("gpu", None)]), ..pod("dns-1", "n1", Some(dns)) });
+    reported.pod(PodRecord { spec: spec(vec![]), ..pod("logs-1", "n1", Some(LOGS)) });
+    reported.pod(PodRecord { spec: spec(vec![]), ..pod("alone", "n1", None) });
+    let snapshot = reported.finish();
     let closed = |changes: &[PlannedNodeChange]| -> Vec<String> {
-        let told = forecast(&snapshot, changes, ALL);
-        told.closed.iter().map(|at| snapshot.workloads()[*at as usize].to_string()).collect()
+        let reported = forecast(&snapshot, changes, ALL);
+        reported.closed.iter().map(|at| snapshot.workloads()[*at as usize].to_string()).collect()
     };
     let close = |node, effect| change(&snapshot, node, &[taint("db", effect)]);
     let cordon = |node| PlannedNodeChange { unschedulable: true, ..change(&snapshot, node, &[]) };
@@ -53,13 +53,13 @@ fn the_last_node_that_accepts_a_workload_is_reported_when_it_closes() {
 #[test]
 fn evicted_pods_of_a_job_that_fails_are_not_recreated() {
     let of_job = OwnerReference { group: "batch", kind: "Job", name: "train" };
-    let mut told = builder();
-    told.node(node("n1", vec![]));
-    told.node(node("n2", vec![]));
+    let mut reported = builder();
+    reported.node(node("n1", vec![]));
+    reported.node(node("n2", vec![]));
     for name in ["a", "b"] {
-        told.pod(PodRecord { spec: spec(vec![]), ..pod(name, "n1", Some(of_job)) });
+        reported.pod(PodRecord { spec: spec(vec![]), ..pod(name, "n1", Some(of_job)) });
     }
-    let unknown = told.clone().finish();
+    let unknown = reported.clone().finish();
     let job = |backoff_limit| JobRecord {
         namespace: "shop".into(),
         name: "train".into(),
@@ -72,13 +72,13 @@ fn evicted_pods_of_a_job_that_fails_are_not_recreated() {
         phase: JobPhase::Active,
     };
     let places = |snapshot: &ClusterSnapshot| -> Vec<Placement> {
-        let told = forecast(snapshot, &[change(snapshot, 0, &[taint("x", "NoExecute")])], ALL);
-        told.placements.into_iter().map(|placed| placed.place).collect()
+        let reported = forecast(snapshot, &[change(snapshot, 0, &[taint("x", "NoExecute")])], ALL);
+        reported.placements.into_iter().map(|placed| placed.place).collect()
     };
     let with = |limit| {
-        let mut told = told.clone();
-        told.job(job(limit));
-        told.finish()
+        let mut reported = reported.clone();
+        reported.job(job(limit));
+        reported.finish()
     };
     assert_eq!(places(&unknown), [Placement::Node(1), Placement::Node(1)]);
     assert_eq!(places(&with(2)), [Placement::Node(1), Placement::Node(1)]);

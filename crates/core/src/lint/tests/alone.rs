@@ -66,7 +66,7 @@ fn tl105_unknown_effect() {
         ("k Exists - NoExecute", ""),
         ("k Exists", ""),
     ]);
-    let nodes = |taints| told(&LintInput { nodes: vec![node("n", taints)], ..LintInput::default() });
+    let nodes = |taints| reported(&LintInput { nodes: vec![node("n", taints)], ..LintInput::default() });
     assert_eq!(nodes("k:Noschedule k"), "TL105@node 0.Effect, TL105@node 1.Effect");
     assert_eq!(nodes("k:NoSchedule k:PreferNoSchedule"), "");
     let fix = |effect: &str| lint(&alone(workload(&format!("k Exists - {effect}"))))[0].fix.clone();
@@ -89,7 +89,7 @@ fn tl106_tl107_numeric_operators() {
         ("k Gt five NoSchedule", "TL106@0.Operator"),
         ("k Equal 5 NoSchedule", ""),
     ]);
-    let on = |row| told(&LintInput { numeric: NumericOperators::On, ..alone(workload(row)) });
+    let on = |row| reported(&LintInput { numeric: NumericOperators::On, ..alone(workload(row)) });
     for (row, expected) in [
         ("k Lt 5 NoSchedule", ""),
         ("k Gt -9223372036854775808 NoSchedule", ""),
@@ -128,13 +128,13 @@ fn tl109_malformed() {
         (&format!("k Equal {} NoSchedule", &long[1..]), ""),
         ("k - - NoSchedule", ""),
     ]);
-    let nodes = |taints| told(&LintInput { nodes: vec![node("n", taints)], ..LintInput::default() });
+    let nodes = |taints| reported(&LintInput { nodes: vec![node("n", taints)], ..LintInput::default() });
     assert_eq!(nodes("/k=v:NoSchedule k=!:NoSchedule"), "TL109@node 0.Key, TL109@node 1.Value");
 }
 
 #[test]
 fn tl110_duplicate_taint() {
-    let nodes = |taints| told(&LintInput { nodes: vec![node("n", taints)], ..LintInput::default() });
+    let nodes = |taints| reported(&LintInput { nodes: vec![node("n", taints)], ..LintInput::default() });
     assert_eq!(nodes("k=a:NoSchedule k=b:NoSchedule"), "TL110@node 1.Whole");
     assert_eq!(nodes("k=a:NoSchedule k=a:PreferNoSchedule l=a:NoSchedule"), "");
 }
@@ -146,8 +146,8 @@ fn tl111_unknown_field() {
         one.odd_fields = names.iter().map(|name| (*name).into()).collect();
         alone(LintedWorkload { tolerations: vec![one], ..LintedWorkload::default() })
     };
-    assert_eq!(told(&with(&["seconds", "Key"])), "TL111@0.Odd(0), TL111@0.Odd(1)");
-    assert_eq!(told(&with(&[])), "");
+    assert_eq!(reported(&with(&["seconds", "Key"])), "TL111@0.Odd(0), TL111@0.Odd(1)");
+    assert_eq!(reported(&with(&[])), "");
     let fixes = |names| lint(&with(names)).into_iter().map(|finding| finding.fix).collect::<Vec<_>>();
     assert_eq!(
         fixes(&["seconds", "Key", "tolerationSecond", "foo"]),
@@ -164,11 +164,12 @@ fn tl111_unknown_field() {
 fn tl112_not_text() {
     let mut one = toleration("k Equal true NoSchedule");
     one.not_text = vec![TolerationPart::Value];
-    let told_of = |one| told(&alone(LintedWorkload { tolerations: vec![one], ..LintedWorkload::default() }));
-    assert_eq!(told_of(one), "TL112@0.Value");
-    assert_eq!(told_of(toleration("k Equal true NoSchedule")), "");
+    let reported_of =
+        |one| reported(&alone(LintedWorkload { tolerations: vec![one], ..LintedWorkload::default() }));
+    assert_eq!(reported_of(one), "TL112@0.Value");
+    assert_eq!(reported_of(toleration("k Equal true NoSchedule")), "");
     let tainted = LintedNode { not_text: vec![(0, TolerationPart::Value)], ..node("n", "k=1:NoSchedule") };
-    assert_eq!(told(&LintInput { nodes: vec![tainted], ..LintInput::default() }), "TL112@node 0.Value");
+    assert_eq!(reported(&LintInput { nodes: vec![tainted], ..LintInput::default() }), "TL112@node 0.Value");
 }
 
 #[test]
@@ -181,8 +182,8 @@ fn tl201_tolerates_everything() {
         ("k Exists", ""),
     ]);
     let everything = workload("- Exists");
-    assert_eq!(told(&alone(LintedWorkload { daemon: true, ..everything.clone() })), "");
-    assert_eq!(told(&alone(LintedWorkload { node_critical: true, ..everything })), "");
+    assert_eq!(reported(&alone(LintedWorkload { daemon: true, ..everything.clone() })), "");
+    assert_eq!(reported(&alone(LintedWorkload { node_critical: true, ..everything })), "");
 }
 
 #[test]
@@ -207,7 +208,7 @@ fn tl205_misspelt_key() {
         nodes: vec![node("n", taint)],
         ..alone(workload("node.kubernetes.io/unreachble Exists - NoExecute 5"))
     };
-    assert_eq!(told(&there), "TL205@node 0.Key", "a key that a node has is right in a toleration");
+    assert_eq!(reported(&there), "TL205@node 0.Key", "a key that a node has is right in a toleration");
 }
 
 #[test]
@@ -241,7 +242,7 @@ fn tl207_value_for_valueless() {
         nodes: vec![node("n", "node-role.kubernetes.io/control-plane=true:NoSchedule")],
         ..alone(workload("node-role.kubernetes.io/control-plane Equal true NoSchedule"))
     };
-    assert_eq!(told(&there), "");
+    assert_eq!(reported(&there), "");
 }
 
 #[test]
@@ -266,7 +267,7 @@ fn tl211_stays_on_dead_node() {
         ("node.kubernetes.io/memory-pressure Exists", ""),
     ]);
     let daemon = LintedWorkload { daemon: true, ..workload("node.kubernetes.io/not-ready Exists") };
-    assert_eq!(told(&alone(daemon)), "");
+    assert_eq!(reported(&alone(daemon)), "");
 }
 
 #[test]
@@ -302,7 +303,7 @@ fn tl213_impossible_effect() {
     let nodes = vec![node("n", "node.kubernetes.io/out-of-service=x:NoSchedule")];
     let carried =
         LintInput { nodes, ..alone(workload("node.kubernetes.io/out-of-service Exists - NoSchedule")) };
-    assert_eq!(told(&carried), "");
+    assert_eq!(reported(&carried), "");
 }
 
 #[test]
@@ -310,7 +311,7 @@ fn tl214_octal_seconds() {
     let mut written = workload("k Exists - NoExecute 192");
     written.tolerations[0].octal_seconds = Some("0300".into());
     let found = lint(&alone(written));
-    assert_eq!(told(&alone(workload("k Exists - NoExecute 192"))), "");
+    assert_eq!(reported(&alone(workload("k Exists - NoExecute 192"))), "");
     assert_eq!(found[0].rule, Rule::OctalSeconds);
     assert!(found[0].reason.contains("0300") && found[0].reason.contains("192 s"), "{}", found[0].reason);
 }

@@ -121,7 +121,7 @@ proptest! {
     #[test]
     fn errors_are_exactly_what_an_api_server_refuses(one in written()) {
         let read = &one.read;
-        let refused = (read.key.is_empty() && read.operator != TolerationOperator::Exists)
+        let rejected = (read.key.is_empty() && read.operator != TolerationOperator::Exists)
             || (!read.key.is_empty() && !crate::label::is_key(&read.key))
             || (read.operator == TolerationOperator::Exists && !read.value.is_empty())
             || matches!(read.operator, TolerationOperator::Unknown(_) | TolerationOperator::Lt | TolerationOperator::Gt)
@@ -132,7 +132,7 @@ proptest! {
             || one.odd_seconds.is_some()
             || !one.odd_fields.is_empty();
         let found = lint(&alone(LintedWorkload { tolerations: vec![one], ..LintedWorkload::default() }));
-        prop_assert_eq!(refused, found.iter().any(|finding| finding.rule.severity() == Severity::Error));
+        prop_assert_eq!(rejected, found.iter().any(|finding| finding.rule.severity() == Severity::Error));
     }
 }
 

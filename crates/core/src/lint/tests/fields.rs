@@ -123,11 +123,11 @@ fn tl212_dead_annotation() {
 #[test]
 fn of_a_partial_list_each_toleration_is_checked_by_itself() {
     let rows = "a Exists v | node.kubernetes.io/notready Exists | - Exists | - Exists | dedicated Exists";
-    let whole = told(&alone(workload(rows)));
+    let whole = reported(&alone(workload(rows)));
     for rule in ["TL101@0", "TL205@1", "TL201@2", "TL202@3", "TL303@4"] {
         assert!(whole.contains(rule), "{whole}");
     }
-    assert_eq!(told(&alone(LintedWorkload { partial: true, ..workload(rows) })), "TL101@0.Value");
+    assert_eq!(reported(&alone(LintedWorkload { partial: true, ..workload(rows) })), "TL101@0.Value");
     let nodes = |partial| {
         let kubernetes = "node.kubernetes.io/notready:NoSchedule";
         let taints = format!("k:Never {kubernetes} maintenance:NoExecute");
@@ -138,8 +138,8 @@ fn of_a_partial_list_each_toleration_is_checked_by_itself() {
             ..LintInput::default()
         }
     };
-    assert_eq!(told(&nodes(true)), "TL105@node 0.Effect", "it does not count as a node either");
-    let whole = told(&nodes(false));
+    assert_eq!(reported(&nodes(true)), "TL105@node 0.Effect", "it does not count as a node either");
+    let whole = reported(&nodes(false));
     for rule in ["TL304@Selection", "TL105@node 0", "TL205@node 1", "TL302@node 2"] {
         assert!(whole.contains(rule), "{whole}");
     }

@@ -21,8 +21,8 @@ fn tl301_unneeded() {
         ("- Exists - NoSchedule", ""),
         ("node.kubernetes.io/disk-pressure Exists - NoSchedule", ""),
     ] {
-        assert_eq!(told(&on(nodes(), led(row))), expected, "{row}");
-        assert_eq!(told(&alone(led(row))), "", "{row} without nodes");
+        assert_eq!(reported(&on(nodes(), led(row))), expected, "{row}");
+        assert_eq!(reported(&alone(led(row))), "", "{row} without nodes");
     }
     let reason = |row: &str| lint(&on(nodes(), led(row)))[0].reason.clone();
     assert_eq!(reason("dedicatd Exists"), "no node has a taint \"dedicatd\"; one has \"dedicated\"");
@@ -38,30 +38,30 @@ fn tl302_no_tolerant_daemon() {
         ..alone(daemon(row))
     };
     let hit = "TL302@node 0.Whole";
-    assert_eq!(told(&facts("maintenance:NoExecute", "")), hit);
+    assert_eq!(reported(&facts("maintenance:NoExecute", "")), hit);
     assert_eq!(lint(&facts("maintenance:NoExecute", ""))[0].subject, LintSubject::Node(1));
     assert_eq!(
-        told(&facts("maintenance=a:NoExecute", "maintenance Equal b NoExecute")),
+        reported(&facts("maintenance=a:NoExecute", "maintenance Equal b NoExecute")),
         format!("TL301@0.Whole, {hit}")
     );
-    assert_eq!(told(&facts("maintenance:NoExecute", "maintenance Exists - NoExecute 5")), "");
-    assert_eq!(told(&facts("maintenance:NoExecute", "- Exists")), "");
-    assert_eq!(told(&facts("maintenance:NoSchedule", "")), "");
+    assert_eq!(reported(&facts("maintenance:NoExecute", "maintenance Exists - NoExecute 5")), "");
+    assert_eq!(reported(&facts("maintenance:NoExecute", "- Exists")), "");
+    assert_eq!(reported(&facts("maintenance:NoSchedule", "")), "");
     // Every daemon tolerates it implicitly.
-    assert_eq!(told(&facts("node.kubernetes.io/unreachable:NoExecute", "")), "");
+    assert_eq!(reported(&facts("node.kubernetes.io/unreachable:NoExecute", "")), "");
     let unsure = LintInput { daemons_known: false, ..facts("maintenance:NoExecute", "") };
-    assert_eq!(told(&unsure), "");
+    assert_eq!(reported(&unsure), "");
     let none = LintInput { workloads: Vec::new(), ..facts("maintenance:NoExecute", "") };
-    assert_eq!(told(&none), "");
+    assert_eq!(reported(&none), "");
     let elsewhere = LintInput { other_daemons: vec![daemon("- Exists")], ..none };
-    assert_eq!(told(&elsewhere), "");
+    assert_eq!(reported(&elsewhere), "");
 }
 
 #[test]
 fn tl303_nothing_leads_there() {
     let nodes = || vec![node("a", "pool=gpu:NoSchedule pool=gpu:NoExecute"), node("b", "")];
     let gpu = || workload("pool Equal gpu");
-    assert_eq!(told(&on(nodes(), gpu())), "TL303@0.Whole");
+    assert_eq!(reported(&on(nodes(), gpu())), "TL303@0.Whole");
     assert!(lint(&on(nodes(), gpu()))[0].reason.contains("1 of 2 nodes"));
     let led = [
         LintedWorkload { node_selector: [("kubernetes.io/hostname".into(), "a".into())].into(), ..gpu() },
@@ -71,18 +71,18 @@ fn tl303_nothing_leads_there() {
         LintedWorkload { daemon: true, ..gpu() },
     ];
     for led in led {
-        assert_eq!(told(&on(nodes(), led.clone())), "", "{led:?}");
+        assert_eq!(reported(&on(nodes(), led.clone())), "", "{led:?}");
     }
     // No other node; nodes unknown; only preferred.
-    assert_eq!(told(&on(vec![node("a", "pool=gpu:NoSchedule")], gpu())), "");
-    assert_eq!(told(&alone(gpu())), "");
+    assert_eq!(reported(&on(vec![node("a", "pool=gpu:NoSchedule")], gpu())), "");
+    assert_eq!(reported(&alone(gpu())), "");
     let preferred = vec![node("a", "pool=gpu:PreferNoSchedule"), node("b", "")];
-    assert_eq!(told(&on(preferred, gpu())), "");
+    assert_eq!(reported(&on(preferred, gpu())), "");
     // The key names its purpose.
-    assert_eq!(told(&alone(workload("dedicated Equal db NoSchedule"))), "TL303@0.Whole");
-    assert_eq!(told(&alone(workload("example.com/dedicated Exists"))), "TL303@0.Whole");
-    assert_eq!(told(&alone(workload("dedicated Equal db PreferNoSchedule"))), "");
-    assert_eq!(told(&alone(workload("dedicated-to Equal db NoSchedule"))), "");
+    assert_eq!(reported(&alone(workload("dedicated Equal db NoSchedule"))), "TL303@0.Whole");
+    assert_eq!(reported(&alone(workload("example.com/dedicated Exists"))), "TL303@0.Whole");
+    assert_eq!(reported(&alone(workload("dedicated Equal db PreferNoSchedule"))), "");
+    assert_eq!(reported(&alone(workload("dedicated-to Equal db NoSchedule"))), "");
 }
 
 #[test]
@@ -95,23 +95,23 @@ fn tl304_not_let_in() {
         node_selector: [("pool".into(), pool.into())].into(),
         ..workload(row)
     };
-    assert_eq!(told(&on(nodes(), asking("db", ""))), "TL304@Selection");
+    assert_eq!(reported(&on(nodes(), asking("db", ""))), "TL304@Selection");
     assert!(lint(&on(nodes(), asking("db", "")))[0].reason.contains("all 2 nodes"));
-    assert_eq!(told(&on(nodes(), asking("db", "dedicated Equal db NoSchedule"))), "");
-    assert_eq!(told(&on(nodes(), asking("web", ""))), "", "without nodes no taint is the cause");
-    assert_eq!(told(&on(nodes(), LintedWorkload { bound: true, ..asking("db", "") })), "");
-    assert_eq!(told(&on(nodes(), workload(""))), "");
+    assert_eq!(reported(&on(nodes(), asking("db", "dedicated Equal db NoSchedule"))), "");
+    assert_eq!(reported(&on(nodes(), asking("web", ""))), "", "without nodes no taint is the cause");
+    assert_eq!(reported(&on(nodes(), LintedWorkload { bound: true, ..asking("db", "") })), "");
+    assert_eq!(reported(&on(nodes(), workload(""))), "");
     let one = NodeRequirement { key: "pool".into(), operator: NodeOperator::Exists, values: Vec::new() };
     let required = Some(vec![NodeTerm { expressions: vec![one], fields: Vec::new() }]);
-    assert_eq!(told(&on(nodes(), LintedWorkload { required, ..workload("") })), "TL304@Selection");
+    assert_eq!(reported(&on(nodes(), LintedWorkload { required, ..workload("") })), "TL304@Selection");
     let open = [nodes(), vec![labelled(node("d", ""), "pool", "db")]].concat();
-    assert_eq!(told(&on(open, asking("db", ""))), "", "one node is open");
+    assert_eq!(reported(&on(open, asking("db", ""))), "", "one node is open");
     let passing = vec![labelled(node("d", "node.kubernetes.io/not-ready:NoSchedule"), "pool", "db")];
-    assert_eq!(told(&on(passing, asking("db", ""))), "", "that taint is temporary");
+    assert_eq!(reported(&on(passing, asking("db", ""))), "", "that taint is temporary");
     let role = "node-role.kubernetes.io/control-plane";
     let control = vec![labelled(node("d", &format!("{role}:NoSchedule")), role, "")];
     let wants = LintedWorkload { node_selector: [(role.into(), "".into())].into(), ..workload("") };
-    assert_eq!(told(&on(control, wants)), "TL210@Selection", "said once");
+    assert_eq!(reported(&on(control, wants)), "TL210@Selection", "said once");
 }
 
 #[test]
@@ -148,13 +148,13 @@ fn tl304_names_every_taint_of_the_best_node() {
 fn own_taints_under_domains_of_kubernetes_are_own() {
     let nodes = || vec![node("a", "node.kubernetes.io/os=Windows:NoSchedule"), node("b", "")];
     assert_eq!(
-        told(&on(nodes(), workload("node.kubernetes.io/os Equal windows NoSchedule"))),
+        reported(&on(nodes(), workload("node.kubernetes.io/os Equal windows NoSchedule"))),
         "TL301@0.Whole"
     );
-    assert_eq!(told(&on(nodes(), workload("node.kubernetes.io/os Exists"))), "TL303@0.Whole");
-    assert_eq!(told(&on(nodes(), workload("node.kubernetes.io/not-ready Exists - NoExecute 5"))), "");
+    assert_eq!(reported(&on(nodes(), workload("node.kubernetes.io/os Exists"))), "TL303@0.Whole");
+    assert_eq!(reported(&on(nodes(), workload("node.kubernetes.io/not-ready Exists - NoExecute 5"))), "");
     assert_eq!(
-        told(&on(nodes(), workload("node.kubernetes.io/notready Exists - NoExecute 5"))),
+        reported(&on(nodes(), workload("node.kubernetes.io/notready Exists - NoExecute 5"))),
         "TL205@0.Key"
     );
 }
@@ -173,10 +173,10 @@ fn a_runtime_class_counts_as_admission_adds_it() {
         }),
         ..workload("")
     };
-    assert_eq!(told(&on(nodes(), workload(""))), "TL304@Selection");
-    assert_eq!(told(&on(nodes(), class(true, "sealed Exists"))), "");
+    assert_eq!(reported(&on(nodes(), workload(""))), "TL304@Selection");
+    assert_eq!(reported(&on(nodes(), class(true, "sealed Exists"))), "");
     // The selector of the class leads to the one node, whose taint nothing tolerates.
     let other = on(nodes(), class(true, "other Exists"));
-    assert_eq!(told(&other), "TL304@Selection");
-    assert_eq!(told(&on(nodes(), class(false, ""))), "", "nothing is known about an unknown class");
+    assert_eq!(reported(&other), "TL304@Selection");
+    assert_eq!(reported(&on(nodes(), class(false, ""))), "", "nothing is known about an unknown class");
 }

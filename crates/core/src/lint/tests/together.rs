@@ -30,7 +30,7 @@ fn tl203_shadowed() {
         ("k Exists - NoSchedule | k Exists", ""),
         ("k Exists - NoSchedule | l Exists - NoSchedule", ""),
     ]);
-    let numeric = |row| told(&LintInput { numeric: NumericOperators::On, ..alone(workload(row)) });
+    let numeric = |row| reported(&LintInput { numeric: NumericOperators::On, ..alone(workload(row)) });
     for (row, expected) in [
         ("k Lt 5 NoSchedule | k Lt 4 NoSchedule", "TL203@1.Whole"),
         ("k Lt 5 NoSchedule | k Lt 6 NoSchedule", ""),
@@ -74,19 +74,19 @@ fn tl210_control_plane() {
         node_selector: [(ROLE.into(), "".into())].into(),
         ..workload(tolerations)
     };
-    assert_eq!(told(&alone(selecting(""))), "TL210@Selection");
-    assert_eq!(told(&alone(selecting(&format!("{ROLE} Exists - NoExecute")))), "TL210@Selection");
-    assert_eq!(told(&alone(selecting(&format!("{ROLE} Exists - NoSchedule")))), "");
-    assert_eq!(told(&alone(selecting(&format!("{ROLE} Exists")))), "");
-    assert_eq!(told(&alone(LintedWorkload { bound: true, ..selecting("") })), "");
+    assert_eq!(reported(&alone(selecting(""))), "TL210@Selection");
+    assert_eq!(reported(&alone(selecting(&format!("{ROLE} Exists - NoExecute")))), "TL210@Selection");
+    assert_eq!(reported(&alone(selecting(&format!("{ROLE} Exists - NoSchedule")))), "");
+    assert_eq!(reported(&alone(selecting(&format!("{ROLE} Exists")))), "");
+    assert_eq!(reported(&alone(LintedWorkload { bound: true, ..selecting("") })), "");
     let affine = |operator| alone(LintedWorkload { required: asking(ROLE, operator), ..workload("") });
-    assert_eq!(told(&affine(NodeOperator::Exists)), "TL210@Selection");
-    assert_eq!(told(&affine(NodeOperator::DoesNotExist)), "");
+    assert_eq!(reported(&affine(NodeOperator::Exists)), "TL210@Selection");
+    assert_eq!(reported(&affine(NodeOperator::DoesNotExist)), "");
     let part = |tolerations: &str| alone(LintedWorkload { control_plane: true, ..workload(tolerations) });
-    assert_eq!(told(&part("")), "TL210@Whole");
-    assert_eq!(told(&part("k Exists - NoExecute")), "TL210@Whole");
-    assert_eq!(told(&part("- Exists - NoExecute")), "TL201@0.Whole");
+    assert_eq!(reported(&part("")), "TL210@Whole");
+    assert_eq!(reported(&part("k Exists - NoExecute")), "TL210@Whole");
+    assert_eq!(reported(&part("- Exists - NoExecute")), "TL201@0.Whole");
     let kubeadm =
         LintedWorkload { control_plane: true, node_critical: true, ..workload("- Exists - NoExecute") };
-    assert_eq!(told(&alone(kubeadm)), "");
+    assert_eq!(reported(&alone(kubeadm)), "");
 }

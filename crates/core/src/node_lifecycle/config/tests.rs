@@ -1,4 +1,4 @@
-//! Tests the defaults of flags and which values are refused (NL-2).
+//! Tests the defaults of flags and which values are rejected (NL-2).
 
 use crate::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags, TaintRate};
 use crate::time::Span;

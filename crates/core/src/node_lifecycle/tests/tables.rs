@@ -16,11 +16,11 @@ const STATUSES: [Option<ConditionStatus>; 5] = [
     Some(ConditionStatus::Other),
 ];
 
-fn conditions(told: &[(ConditionKind, Option<ConditionStatus>)]) -> NodeConditions {
+fn conditions(reported: &[(ConditionKind, Option<ConditionStatus>)]) -> NodeConditions {
     let condition = |(kind, status): &(ConditionKind, Option<ConditionStatus>)| {
         Some(NodeCondition { kind: *kind, status: (*status)?, heartbeat: None })
     };
-    NodeConditions::of(&told.iter().filter_map(condition).collect::<Vec<_>>())
+    NodeConditions::of(&reported.iter().filter_map(condition).collect::<Vec<_>>())
 }
 
 fn situation(conditions: NodeConditions) -> NodeSituation {
@@ -121,14 +121,14 @@ fn nl_12_conditions_that_expire() {
     for kind in ConditionKind::ALL {
         for status in STATUSES {
             let others = expiring.into_iter().filter(|other| *other != kind);
-            let mut told: Vec<_> = others.map(|other| (other, Some(ConditionStatus::Unknown))).collect();
-            told.push((kind, status));
+            let mut reported: Vec<_> = others.map(|other| (other, Some(ConditionStatus::Unknown))).collect();
+            reported.push((kind, status));
             let wanted = match (kind, status) {
                 (NetworkUnavailable, _) | (_, Some(ConditionStatus::Unknown)) => None,
                 (kind, None) => Some((kind, ConditionExpiry::NeverPosted)),
                 (kind, Some(_)) => Some((kind, ConditionExpiry::Stopped)),
             };
-            assert_eq!(expired(&conditions(&told)), Vec::from_iter(wanted), "{kind:?} {status:?}");
+            assert_eq!(expired(&conditions(&reported)), Vec::from_iter(wanted), "{kind:?} {status:?}");
         }
     }
 }
@@ -156,13 +156,13 @@ fn nl_24_zone_keys() {
 #[test]
 fn two_ready_conditions() {
     let ready = |status| (ConditionKind::Ready, Some(status));
-    let told = [ready(ConditionStatus::True), ready(ConditionStatus::True)];
-    assert_eq!(conditions(&told).ready(), Some(ConditionStatus::True));
-    let told = [ready(ConditionStatus::True), ready(ConditionStatus::False)];
-    assert_eq!(conditions(&told).ready(), Some(ConditionStatus::Other));
-    assert!(conditions(&told).is_obscure());
+    let reported = [ready(ConditionStatus::True), ready(ConditionStatus::True)];
+    assert_eq!(conditions(&reported).ready(), Some(ConditionStatus::True));
+    let reported = [ready(ConditionStatus::True), ready(ConditionStatus::False)];
+    assert_eq!(conditions(&reported).ready(), Some(ConditionStatus::Other));
+    assert!(conditions(&reported).is_obscure());
     let own = ManagedTaints::NONE.with(ManagedTaint::NotReady).with(ManagedTaint::UnreachableNoExecute);
-    let nothing = plan(&NodeSituation { own, silent: true, ..situation(conditions(&told)) });
+    let nothing = plan(&NodeSituation { own, silent: true, ..situation(conditions(&reported)) });
     assert_eq!(nothing, super::super::TaintPlan::default(), "it keeps what it has");
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn asked(
+fn rejection(
     spec: &PodSchedulingSpec,
     candidate: &NodeInfo,
     numeric: NumericOperators,
@@ -13,10 +13,10 @@ fn asked(
 
 fn taints_say_no(tolerations: &[Toleration], taints: &[Taint], numeric: NumericOperators) -> bool {
     let spec = PodSchedulingSpec { tolerations: tolerations.to_vec(), ..pod() };
-    let said = asked(&spec, &NodeInfo { taints: taints.to_vec(), ..node("n") }, numeric);
+    let found = rejection(&spec, &NodeInfo { taints: taints.to_vec(), ..node("n") }, numeric);
     let no = Some((SchedulerPlugin::TaintToleration, vec![UnschedulableReason::UntoleratedTaint], false));
-    assert!(said.is_none() || said == no, "{said:?}");
-    said.is_some()
+    assert!(found.is_none() || found == no, "{found:?}");
+    found.is_some()
 }
 
 #[test]
@@ -77,15 +77,15 @@ fn sc_4_a_cordoned_node_is_for_pods_that_tolerate_its_taint() {
         (vec![toleration("", "Exists", "", "")], false),
         (vec![toleration("other", "Exists", "", "")], true),
     ] {
-        let said = asked(&PodSchedulingSpec { tolerations, ..pod() }, &cordoned, Off);
+        let found = rejection(&PodSchedulingSpec { tolerations, ..pod() }, &cordoned, Off);
         assert_eq!(
-            said,
+            found,
             no.then(|| (SchedulerPlugin::NodeUnschedulable, vec![UnschedulableReason::Unschedulable], false))
         );
     }
     // The taint that belongs to the cordon is not counted a second time.
     let both = NodeInfo { taints: vec![taint(key, "", "NoSchedule")], ..cordoned };
-    assert_eq!(asked(&pod(), &both, Off).map(|said| said.0), Some(SchedulerPlugin::NodeUnschedulable));
+    assert_eq!(rejection(&pod(), &both, Off).map(|found| found.0), Some(SchedulerPlugin::NodeUnschedulable));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn the_first_rejection_counts() {
     };
     let mut candidate =
         NodeInfo { unschedulable: true, taints: vec![taint("a", "", "NoSchedule")], ..node("n") };
-    let by = |candidate: &NodeInfo| asked(&spec, candidate, Off).map(|said| said.0);
+    let by = |candidate: &NodeInfo| rejection(&spec, candidate, Off).map(|found| found.0);
     assert_eq!(by(&candidate), Some(SchedulerPlugin::NodeUnschedulable));
     candidate.unschedulable = false;
     assert_eq!(by(&candidate), Some(SchedulerPlugin::TaintToleration));
@@ -142,21 +142,21 @@ fn missing_resources_and_whether_preemption_could_help() {
         (vec![(CPU, i64::MAX)], 9, Some((vec![insufficient(CPU)], false))),
     ] {
         let load = ResourceRequests { requested: resources(&requested), assumed: Resources::new() };
-        let said = asked(&PodSchedulingSpec { load, ..pod() }, &NodeInfo { pods, ..full.clone() }, Off);
+        let found = rejection(&PodSchedulingSpec { load, ..pod() }, &NodeInfo { pods, ..full.clone() }, Off);
         let expected =
             expected.map(|(reasons, may_help)| (SchedulerPlugin::NodeResourcesFit, reasons, may_help));
-        assert_eq!(said, expected, "{requested:?} {pods}");
+        assert_eq!(found, expected, "{requested:?} {pods}");
     }
 }
 
 #[test]
 fn an_overcommitted_node_still_accepts_a_pod_without_requests() {
     let over = NodeInfo { used: load(9_000, i64::MAX), ..node("n") };
-    assert_eq!(asked(&pod(), &over, Off), None);
-    assert!(asked(&PodSchedulingSpec { load: load(1, 0), ..pod() }, &over, Off).is_some());
+    assert_eq!(rejection(&pod(), &over, Off), None);
+    assert!(rejection(&PodSchedulingSpec { load: load(1, 0), ..pod() }, &over, Off).is_some());
     let hostile =
         NodeInfo { allocatable: resources(&[(CPU, i64::MIN)]), used: load(i64::MAX, 0), ..node("n") };
-    assert!(asked(&PodSchedulingSpec { load: load(1, 0), ..pod() }, &hostile, Off).is_some());
+    assert!(rejection(&PodSchedulingSpec { load: load(1, 0), ..pod() }, &hostile, Off).is_some());
 }
 
 #[test]

@@ -96,9 +96,9 @@ proptest! {
             SelectedNode::Unschedulable(unfit) => {
                 prop_assert!(possible.is_empty() && unfit.len() == nodes.len());
                 prop_assert!(unfit.iter().all(|one| !one.reasons.is_empty()));
-                let said = why_none(&spec, &unfit);
+                let message = why_none(&spec, &unfit);
                 let start = alloc::format!("0/{} nodes are available: ", nodes.len());
-                prop_assert!(nodes.is_empty() || said.starts_with(&start), "{}", said);
+                prop_assert!(nodes.is_empty() || message.starts_with(&start), "{}", message);
             }
         }
     }

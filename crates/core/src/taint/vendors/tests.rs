@@ -14,15 +14,19 @@ fn match_10_each_key_is_listed_once_and_described() {
     for (at, key) in keys.iter().enumerate() {
         assert!(!keys[..at].contains(key) && !crate::taint::keys::ALL.contains(key), "{key}");
         let whole = key.replace("*/", "ebs.csi.aws.com/").replace('*', "x");
-        let told = described(&whole, "").expect(key);
-        assert!(!told.what.is_empty() && !told.who.is_empty() && !told.action(Wall::from_secs(0)).is_empty());
-        assert_eq!((told.value, told.set_at), (None, None), "{key}: there is no value");
+        let reported = described(&whole, "").expect(key);
+        assert!(
+            !reported.what.is_empty()
+                && !reported.who.is_empty()
+                && !reported.action(Wall::from_secs(0)).is_empty()
+        );
+        assert_eq!((reported.value, reported.set_at), (None, None), "{key}: there is no value");
     }
 }
 
 #[test]
 fn match_10_a_pattern_matches_its_keys_only() {
-    let what = |key: &str| described(key, "").map(|told| told.what);
+    let what = |key: &str| described(key, "").map(|reported| reported.what);
     assert!(what("efs.csi.aws.com/agent-not-ready").is_some_and(|what| what.contains("CSI driver")));
     assert!(what("node.cilium.io/agent-not-ready").is_some_and(|what| what.contains("Cilium")));
     assert!(what("startup-taint.cluster-autoscaler.kubernetes.io/dns").is_some());
@@ -40,19 +44,22 @@ fn match_10_a_pattern_matches_its_keys_only() {
 #[test]
 fn match_10_a_value_that_is_a_time_shows_when_the_taint_was_set_and_that_it_is_stale() {
     const CANDIDATE: &str = "DeletionCandidateOfClusterAutoscaler";
-    let told = described(CANDIDATE, "1763600000").expect(CANDIDATE);
-    assert_eq!(told.set_at, Some(Wall::from_secs(1_763_600_000)));
+    let reported = described(CANDIDATE, "1763600000").expect(CANDIDATE);
+    assert_eq!(reported.set_at, Some(Wall::from_secs(1_763_600_000)));
     let after = |seconds| Wall::from_secs(1_763_600_000 + seconds);
-    assert!(!told.is_stale(after(6 * 3_600)) && told.is_stale(after(6 * 3_600 + 1)));
-    assert!(!told.is_stale(after(-1_000_000)), "a clock that is behind");
-    assert!(!told.action(after(60)).contains("stale") && told.action(after(86_400)).contains("it is stale"));
+    assert!(!reported.is_stale(after(6 * 3_600)) && reported.is_stale(after(6 * 3_600 + 1)));
+    assert!(!reported.is_stale(after(-1_000_000)), "a clock that is behind");
+    assert!(
+        !reported.action(after(60)).contains("stale")
+            && reported.action(after(86_400)).contains("it is stale")
+    );
     for odd in ["", "true", "5", "-1763600000", "1763600000000", "99999999999999999999"] {
-        let told = described(CANDIDATE, odd).expect(odd);
-        assert!(told.set_at.is_none() && !told.is_stale(after(i64::from(i32::MAX))), "{odd}");
+        let reported = described(CANDIDATE, odd).expect(odd);
+        assert!(reported.set_at.is_none() && !reported.is_stale(after(i64::from(i32::MAX))), "{odd}");
     }
     // The termination handler's values are ids of events, whatever they look like.
-    let told = described("aws-node-termination-handler/spot-itn", "1763600000").expect("it is listed");
-    assert_eq!((told.set_at, told.value), (None, Some("the id of the event")));
+    let reported = described("aws-node-termination-handler/spot-itn", "1763600000").expect("it is listed");
+    assert_eq!((reported.set_at, reported.value), (None, Some("the id of the event")));
 }
 
 #[test]

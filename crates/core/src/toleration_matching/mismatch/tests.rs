@@ -148,7 +148,7 @@ proptest! {
         if let TaintMatch::Tolerated(used) = match_taint(&all, &taint, off)
             && let Some(later) = more_patient(&all, used, &taint, off)
         {
-            prop_assert!(later > used && all[later].patience() > all[used].patience());
+            prop_assert!(later > used && all[later].period() > all[used].period());
             let reversed = [all[later].clone(), all[used].clone()];
             prop_assert_eq!(match_taint(&reversed, &taint, off), TaintMatch::Tolerated(0), "it would match there");
         }

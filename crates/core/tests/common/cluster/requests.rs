@@ -86,13 +86,13 @@ impl Cluster {
         let excused = version.is_none() && self.was_due_in_pieces(&truth, oldest);
         assert!(justified || excused, "S2, S3: {name} deleted at {}: {truth:?} {:?}", self.now, self.nodes);
         assert!(
-            truth.fact.standing != PodLifePhase::Terminating || version.is_none(),
+            truth.fact.life_phase != PodLifePhase::Terminating || version.is_none(),
             "S10: {name} is terminating already"
         );
         let due = self.due(id);
         self.deleted.push(Deleted { uid: pod.uid.clone(), at: self.now, due });
         match truth.lingers {
-            true => self.edit_pod(id, |pod| pod.fact.standing = PodLifePhase::Terminating),
+            true => self.edit_pod(id, |pod| pod.fact.life_phase = PodLifePhase::Terminating),
             false => self.remove_pod(id),
         }
         Ok(())
@@ -140,7 +140,7 @@ impl Cluster {
 /// The plain rule: each NoExecute taint, each toleration in order, the first that matches (MATCH-9, TE-17, D1, D6,
 /// D7, D11, NL-48).
 fn due(pod: &Pod, node: &Node, hold: &Hold) -> Option<i64> {
-    if pod.unreadable || node.unreadable || pod.fact.mirror || pod.fact.standing != PodLifePhase::Live {
+    if pod.unreadable || node.unreadable || pod.fact.mirror || pod.fact.life_phase != PodLifePhase::Live {
         return None;
     }
     let evicting = node.taints.iter().filter(|held| held.taint.effect == TaintEffect::NoExecute);

@@ -51,7 +51,7 @@ impl Storm {
         if let Some(twin) = self.flights.iter().find(twin) {
             panic!("{effect:?} while {:?} is under way", twin.effect);
         }
-        let (mut fate, takes, answers) = self.draw();
+        let (mut fate, takes, responses) = self.draw();
         let (sent, mut commits) = (self.cluster.now, self.cluster.now + takes);
         if let EvictionEffect::DeletePod { confirmed, .. } = &effect {
             // The request's own time limits end it.
@@ -60,8 +60,8 @@ impl Storm {
                 (fate, commits) = (Fate::Fails(ApiFailure::Unavailable), limit);
             }
         }
-        let answers = commits + answers;
-        self.flights.push(Flight { effect, sent, commits, answers, fate, answer: None, orphan: false });
+        let responses = commits + responses;
+        self.flights.push(Flight { effect, sent, commits, responses, fate, response: None, orphan: false });
     }
 
     /// The fate of the next request: an empty tape is a perfect world.
@@ -96,23 +96,23 @@ impl Storm {
     fn land(&mut self) -> bool {
         let now = self.cluster.now;
         if let Some(at) =
-            self.flights.iter().position(|flight| flight.answer.is_none() && flight.commits <= now)
+            self.flights.iter().position(|flight| flight.response.is_none() && flight.commits <= now)
         {
             let mut flight = self.flights.remove(at);
             assert!(now <= flight.sent + REQUEST_MAX, "a request older than its deadline");
-            flight.answer = Some(self.carry_out(&flight));
+            flight.response = Some(self.carry_out(&flight));
             self.flights.insert(at, flight);
             self.send_news();
             return true;
         }
-        let answered = |flight: &Flight| flight.answer.is_some() && flight.answers <= now;
-        let Some(at) = self.flights.iter().position(answered) else { return false };
+        let responded = |flight: &Flight| flight.response.is_some() && flight.responses <= now;
+        let Some(at) = self.flights.iter().position(responded) else { return false };
         let flight = self.flights.remove(at);
-        if let (Some(answer), false) = (flight.answer, flight.orphan) {
-            if let EvictionInput::PodRead { pod, result: Ok(_), .. } = &answer {
+        if let (Some(response), false) = (flight.response, flight.orphan) {
+            if let EvictionInput::PodRead { pod, result: Ok(_), .. } = &response {
                 self.read.insert(pod.clone());
             }
-            self.engine.handle(answer, self.cluster.clock());
+            self.engine.handle(response, self.cluster.clock());
         }
         true
     }
@@ -121,11 +121,11 @@ impl Storm {
         let (cluster, fate) = (&mut self.cluster, flight.fate);
         match flight.effect.clone() {
             EvictionEffect::ReadNode { node } => {
-                let result = answered(fate, || Ok(cluster.read_node(&node)));
+                let result = responded(fate, || Ok(cluster.read_node(&node)));
                 EvictionInput::NodeConfirmed { node, sent: Mono::from_micros(flight.sent), result }
             }
             EvictionEffect::ReadPod { pod, name } => {
-                let result = answered(fate, || Ok(cluster.read_pod(&name)));
+                let result = responded(fate, || Ok(cluster.read_pod(&name)));
                 let result = result.map_err(|failure| match failure {
                     ApiFailure::NotFound => ApiFailure::Unavailable,
                     failure => failure,
@@ -133,11 +133,11 @@ impl Storm {
                 EvictionInput::PodRead { pod, result, half_deleted: cluster.is_half_deleted(&name) }
             }
             EvictionEffect::SetDisruptionTarget { pod, name, version, .. } => {
-                let result = answered(fate, || cluster.set_mark(&pod, &name, version, true));
+                let result = responded(fate, || cluster.set_mark(&pod, &name, version, true));
                 EvictionInput::Marked { pod, result }
             }
             EvictionEffect::ClearDisruptionTarget { pod, name } => {
-                let result = answered(fate, || cluster.set_mark(&pod, &name, None, false).map(|_| ()));
+                let result = responded(fate, || cluster.set_mark(&pod, &name, None, false).map(|_| ()));
                 EvictionInput::Unmarked { pod, result }
             }
             EvictionEffect::DeletePod { pod, name, version, .. } if fate == Fate::Half => {
@@ -145,14 +145,14 @@ impl Storm {
                 EvictionInput::Deleted { pod, result: Err(ApiFailure::Unavailable) }
             }
             EvictionEffect::DeletePod { pod, name, version, .. } => {
-                let result = answered(fate, || cluster.delete(&pod, &name, version));
+                let result = responded(fate, || cluster.delete(&pod, &name, version));
                 EvictionInput::Deleted { pod, result }
             }
         }
     }
 }
 
-fn answered<T>(fate: Fate, carry_out: impl FnOnce() -> Result<T, ApiFailure>) -> Result<T, ApiFailure> {
+fn responded<T>(fate: Fate, carry_out: impl FnOnce() -> Result<T, ApiFailure>) -> Result<T, ApiFailure> {
     match fate {
         Fate::Done => carry_out(),
         Fate::Fails(failure) => Err(failure),

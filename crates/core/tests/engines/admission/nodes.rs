@@ -108,7 +108,7 @@ fn theirs(node: &PoolNode) -> BTreeSet<AppliedMark> {
 fn strays(
     node: &PoolNode,
     pools: &[DedicatedPool],
-    standing: &[PoolValidity],
+    validity: &[PoolValidity],
     outcome: &NodePlan,
 ) -> BTreeSet<AppliedMark> {
     let own = outcome.pool;
@@ -118,9 +118,9 @@ fn strays(
     };
     let others = pools
         .iter()
-        .zip(standing)
+        .zip(validity)
         .enumerate()
-        .filter(|(at, (_, standing))| Some(*at) != own && **standing != PoolValidity::Refused);
+        .filter(|(at, (_, validity))| Some(*at) != own && **validity != PoolValidity::Rejected);
     let wants = own.or(outcome.conflict.as_ref().map(|conflict| conflict.pool));
     let wanted = wants.map(|at| pools[at].label().key);
     let marks = others.flat_map(|(_, (pool, _))| pool.marks());
@@ -139,21 +139,21 @@ fn round(pools: &mut [DedicatedPool], node: &mut PoolNode, trust: RecordTrust) -
         pool.applied_marks = remembered(pool, core::slice::from_ref(node));
     }
     let around = [node.clone(), PoolNode { name: "open".into(), ..PoolNode::default() }];
-    let standing: Vec<PoolValidity> =
-        assess(pools, Some(&around), trust).iter().map(|one| one.standing).collect();
+    let validity: Vec<PoolValidity> =
+        assess(pools, Some(&around), trust).iter().map(|one| one.validity).collect();
     let before = node.clone();
-    let outcome = reconcile(pools, &standing, node, trust);
+    let outcome = reconcile(pools, &validity, node, trust);
     apply(node, &outcome.edits);
-    // Marks of no pool stay, and only a pool's own were added. A pool that is refused since it was changed keeps what it
+    // Marks of no pool stay, and only a pool's own were added. A pool that is rejected since it was changed keeps what it
     // had.
     let lost: BTreeSet<AppliedMark> = theirs(&before).difference(&marks(node)).cloned().collect();
     assert!(theirs(node).is_subset(&theirs(&before)));
-    let strays = strays(&before, pools, &standing, &outcome);
+    let strays = strays(&before, pools, &validity, &outcome);
     assert!(lost == strays || (lost.is_empty() && outcome == NodePlan::default()), "{lost:?} {strays:?}");
     let own: BTreeSet<AppliedMark> =
         pools.iter().flat_map(|pool| [pool.marks(), pool.applied_marks.clone()].concat()).collect();
     assert!(ours(node).is_subset(&own), "{node:?}");
-    let again = reconcile(pools, &standing, node, trust);
+    let again = reconcile(pools, &validity, node, trust);
     assert!(again.edits.is_empty() && again.pool == outcome.pool, "{again:?}");
     // A node that belongs to a pool has all of the pool's marks.
     if let Some(pool) = outcome.pool {
@@ -217,10 +217,10 @@ proptest! {
         let mut node = PoolNode { name: "n".into(), record: Some(record.into()), ..PoolNode::default() };
         node.taints.push(taint("node.kubernetes.io/not-ready", "", "NoExecute"));
         node.taints.push(taint("quarantine", "", "NoExecute"));
-        let standing = vec![PoolValidity::Applied; pools.len()];
-        let edits = reconcile(&pools, &standing, &node, RecordTrust::Pools).edits;
+        let validity = vec![PoolValidity::Applied; pools.len()];
+        let edits = reconcile(&pools, &validity, &node, RecordTrust::Pools).edits;
         prop_assert_eq!(edits.remove_taints, vec![]);
-        let edits = reconcile(&pools, &standing, &node, RecordTrust::Record).edits;
+        let edits = reconcile(&pools, &validity, &node, RecordTrust::Record).edits;
         prop_assert!(edits.remove_taints.iter().all(|one| *one.key == *"quarantine"));
     }
 }

@@ -137,8 +137,8 @@ proptest! {
     fn ad_1_without_configuration_the_result_is_upstreams(mut world in any_world(true)) {
         world.pools.clear();
         world.policies.clear();
-        world.namespace.asked = Default::default();
-        world.request.pod.asked = Default::default();
+        world.namespace.requested = Default::default();
+        world.request.pod.requested = Default::default();
         let all = Plugins { defaults: true, restriction: Some(MergeMode::AsUpstream), extended: true };
         let ours = world.made(&world.request, &settings(MergeMode::AsUpstream)).tolerations;
         prop_assert_eq!(ours, world.upstream(&world.request, all));
@@ -182,7 +182,7 @@ proptest! {
         }
     }
 
-    /// For any request: there is a result, the same one each time, and an unknown fact refuses no pod but one that
+    /// For any request: there is a result, the same one each time, and an unknown fact rejects no pod but one that
     /// could get onto the nodes of a pool that denies.
     #[test]
     fn unknown_facts_keep_pods_out_of_pools_and_refuse_nothing_else(world in any_world(true)) {
@@ -202,7 +202,7 @@ proptest! {
         prop_assert!(review(world.request.clone(), &lost, &rules).ruling.denial.is_none());
     }
 
-    /// If pools are the only rule that refuses, an installation has API servers call the webhook only for pods that may
+    /// If pools are the only rule that rejects, an installation has API servers call the webhook only for pods that may
     /// enter one.
     #[test]
     fn a_pod_that_can_enter_no_pool_is_not_judged(mut world in any_world(true)) {
@@ -213,7 +213,7 @@ proptest! {
         prop_assert!(ruling.denial.is_none() && ruling.warnings.is_empty(), "{:?}", ruling);
     }
 
-    /// An update that adds nothing is never refused (VAL-6): an old pod stays updatable.
+    /// An update that adds nothing is never rejected (VAL-6): an old pod stays updatable.
     #[test]
     fn an_update_that_adds_nothing_is_never_refused(mut world in any_world(true)) {
         world.request.operation = taintward_core::admission::request::Operation::Update;

@@ -152,7 +152,7 @@ fn any_pod() -> impl Strategy<Value = AdmittedPod> {
     let node = select(vec![None, None, None, Some("n")]);
     let resources = select(vec![vec![], vec!["cpu"], vec![GPU, "cpu", "net.com/y"]]);
     (vec(any_toleration(), 0..6), any_terms(), node, any::<(bool, bool)>(), resources, any_asked()).prop_map(
-        |(tolerations, required, node, (gated, best_effort), resources, asked)| AdmittedPod {
+        |(tolerations, required, node, (gated, best_effort), resources, requested)| AdmittedPod {
             identity: PodIdentity { namespace: "shop".into(), ..PodIdentity::default() },
             tolerations,
             required,
@@ -160,7 +160,7 @@ fn any_pod() -> impl Strategy<Value = AdmittedPod> {
             gated,
             resources: resources.into_iter().map(Into::into).collect(),
             best_effort,
-            asked,
+            requested,
             ..AdmittedPod::default()
         },
     )
@@ -190,7 +190,7 @@ pub(crate) fn any_world(touching: bool) -> impl Strategy<Value = World> {
     let team = select(vec![Labels::new(), [("team".into(), "a".into())].into()]);
     let around = (team, any_asked(), defaults, whitelist);
     (any_pod(), any::<bool>(), 0..6_usize, around, vec(any_policy(), 0..2), vec(any_pool(), 0..3)).prop_map(
-        |(pod, update, had, (labels, asked, defaults, whitelist), policies, pools)| {
+        |(pod, update, had, (labels, requested, defaults, whitelist), policies, pools)| {
             let had = pod.tolerations[..had.min(pod.tolerations.len())].to_vec();
             let old = update.then_some(PreviousPod {
                 tolerations: had,
@@ -201,7 +201,7 @@ pub(crate) fn any_world(touching: bool) -> impl Strategy<Value = World> {
             let lists = NamespaceTolerationLists { defaults, whitelist };
             World {
                 request: PodRequest { operation, requester: None, pod, old },
-                namespace: NamespaceFact { labels, asked, lists },
+                namespace: NamespaceFact { labels, requested, lists },
                 policies,
                 pools,
             }

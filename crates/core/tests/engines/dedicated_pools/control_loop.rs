@@ -17,7 +17,7 @@ pub enum RequestOutcomes {
     Answered,
     /// Some fail, some responses are lost, and all take some time.
     Unreliable,
-    /// All are refused.
+    /// All are rejected.
     Forbidden,
 }
 

@@ -1,4 +1,4 @@
-//! Tests which pools the guard contains when it is too large, refused or gone.
+//! Tests which pools the guard contains when it is too large, rejected or gone.
 
 use crate::dedicated_pools::api_server::ApiServer;
 use crate::dedicated_pools::control_loop::{ControlLoop, RequestOutcomes};
@@ -34,7 +34,7 @@ fn live<'r>(run: &'r ControlLoop, name: &str) -> &'r PoolFact {
 }
 
 /// Whether the guard has the pool, and the pool the label.
-fn standing(run: &ControlLoop, name: &str) -> (bool, bool) {
+fn validity(run: &ControlLoop, name: &str) -> (bool, bool) {
     let fact = live(run, name);
     (run.server.is_guarded(&fact.uid), fact.has_guard_label)
 }
@@ -68,15 +68,15 @@ fn the_largest_pools_are_left_out_and_changes_of_the_others_take_effect() {
     let mut run = ControlLoop::new(server([sized("victim", 100)].into_iter().chain(many)), 7);
     run.run_for(Span::from_secs(30));
     let all: Vec<String> = (0..40).map(|at| format!("fill{at}")).collect();
-    let inside = all.iter().filter(|name| standing(&run, name) == (true, true)).count();
-    let outside: Vec<&String> = all.iter().filter(|name| standing(&run, name) == (false, false)).collect();
+    let inside = all.iter().filter(|name| validity(&run, name) == (true, true)).count();
+    let outside: Vec<&String> = all.iter().filter(|name| validity(&run, name) == (false, false)).collect();
     assert_eq!((inside, outside.len()), (19, 21));
-    assert_eq!(standing(&run, "victim"), (true, true));
+    assert_eq!(validity(&run, "victim"), (true, true));
     let size = run.server.guard.as_ref().unwrap().encoded_len();
     assert!(size <= GUARD_BUDGET && size > GUARD_BUDGET - 60_000, "{size}");
     assert_eq!(run.server.guard.as_ref().unwrap().nodes.len(), 42, "all nodes are known");
-    let told = guarded(&run, outside[0]);
-    assert_eq!((&*told.status, &*told.reason), ("False", "TooLarge"));
+    let reported = guarded(&run, outside[0]);
+    assert_eq!((&*reported.status, &*reported.reason), ("False", "TooLarge"));
     assert_eq!((&*guarded(&run, "victim").status, run.engine.stats().unguarded), ("True", 21));
     change(&mut run, "victim", |fact| fact.pool.users.users.clear());
     let victim = live(&run, "victim").uid.clone();
@@ -86,7 +86,7 @@ fn the_largest_pools_are_left_out_and_changes_of_the_others_take_effect() {
     };
     let took = millis(&mut run, 1_000, revoked);
     assert!(took < 600, "{took} ms");
-    assert_eq!(standing(&run, "victim"), (true, true));
+    assert_eq!(validity(&run, "victim"), (true, true));
     // There is room again.
     for name in &all[..25] {
         let gone = live(&run, name).uid.clone();
@@ -94,7 +94,7 @@ fn the_largest_pools_are_left_out_and_changes_of_the_others_take_effect() {
         assert!(!run.server.pools.contains_key(&gone));
     }
     run.run_for(Span::from_secs(20));
-    assert!(all[25..].iter().all(|name| standing(&run, name) == (true, true)));
+    assert!(all[25..].iter().all(|name| validity(&run, name) == (true, true)));
     assert_eq!(run.engine.stats().unguarded, 0);
 }
 
@@ -104,7 +104,7 @@ fn a_pool_loses_its_label_before_it_is_left_out() {
     let large = (0..3).map(|at| sized(&format!("large{at}"), 300_000));
     let mut run = ControlLoop::new(server([sized("victim", 100)].into_iter().chain(large)), 7);
     run.run_for(Span::from_secs(20));
-    assert!((0..3).all(|at| standing(&run, &format!("large{at}")) == (true, true)));
+    assert!((0..3).all(|at| validity(&run, &format!("large{at}")) == (true, true)));
     for at in 0..4 {
         let fact = sized(&format!("new{at}"), 100_000);
         run.server.put_node(node(&fact.pool.name));
@@ -118,13 +118,13 @@ fn a_pool_loses_its_label_before_it_is_left_out() {
     };
     assert!(millis(&mut run, 2_000, revoked) < 600, "a pool that is pushed out delays no change");
     let is_without =
-        |run: &ControlLoop| (0..3).any(|at| standing(run, &format!("large{at}")) == (true, false));
+        |run: &ControlLoop| (0..3).any(|at| validity(run, &format!("large{at}")) == (true, false));
     millis(&mut run, 2_000, is_without);
-    let is_out = |run: &ControlLoop| (0..3).any(|at| standing(run, &format!("large{at}")) == (false, false));
+    let is_out = |run: &ControlLoop| (0..3).any(|at| validity(run, &format!("large{at}")) == (false, false));
     let took = millis(&mut run, 10_000, is_out);
     assert!((4_900..7_000).contains(&took), "{took} ms");
     run.run_for(Span::from_secs(20));
-    assert!((0..4).all(|at| standing(&run, &format!("new{at}")) == (true, true)));
+    assert!((0..4).all(|at| validity(&run, &format!("new{at}")) == (true, true)));
 }
 
 #[test]
@@ -134,21 +134,25 @@ fn if_the_guard_cannot_be_written_pools_that_differ_lose_their_label() {
     {
         let mut run = ControlLoop::new(server([sized("victim", 100), sized("other", 100)]), 7);
         run.run_for(Span::from_secs(20));
-        assert_eq!((standing(&run, "victim"), standing(&run, "other")), ((true, true), (true, true)));
+        assert_eq!((validity(&run, "victim"), validity(&run, "other")), ((true, true), (true, true)));
         run.server.guard_refusal = Some(failure);
         change(&mut run, "victim", |fact| fact.pool.users.users.clear());
         let took = millis(&mut run, 7_000, |run| !live(run, "victim").has_guard_label);
         assert!((5_000..6_000).contains(&took), "{failure:?}: {took} ms");
         run.run_for(Span::from_secs(2));
-        assert!(standing(&run, "other").1, "its copy is right");
+        assert!(validity(&run, "other").1, "its copy is right");
         for name in ["victim", "other"] {
-            let told = guarded(&run, name);
-            assert_eq!((&*told.status, &*told.reason), ("False", "WriteFailed"), "{name}: {failure:?}");
+            let reported = guarded(&run, name);
+            assert_eq!(
+                (&*reported.status, &*reported.reason),
+                ("False", "WriteFailed"),
+                "{name}: {failure:?}"
+            );
         }
         assert_eq!(run.engine.stats().unguarded, 2);
         run.server.guard_refusal = None;
         run.run_for(Span::from_secs(50));
-        assert_eq!((standing(&run, "victim"), &*guarded(&run, "victim").status), ((true, true), "True"));
+        assert_eq!((validity(&run, "victim"), &*guarded(&run, "victim").status), ((true, true), "True"));
     }
 }
 
@@ -173,7 +177,7 @@ fn a_guard_that_is_gone_or_changed_is_noticed_within_seconds() {
     run.run_for(Span::from_secs(20));
     run.server.tamper(Some(PoolGuard::default()));
     run.tampered = true;
-    assert!(millis(&mut run, 4_000, |run| standing(run, "victim").0) < 3_000);
+    assert!(millis(&mut run, 4_000, |run| validity(run, "victim").0) < 3_000);
     run.server.tamper(None);
     let took = millis(&mut run, 4_000, |run| !live(run, "victim").has_guard_label);
     assert!(took < 3_000, "{took} ms");
@@ -181,7 +185,7 @@ fn a_guard_that_is_gone_or_changed_is_noticed_within_seconds() {
     assert_eq!(&*guarded(&run, "victim").reason, "NoPoolGuard");
     run.server.tamper(Some(PoolGuard::default()));
     run.run_for(Span::from_secs(70));
-    assert_eq!(standing(&run, "victim"), (true, true));
+    assert_eq!(validity(&run, "victim"), (true, true));
 }
 
 /// However long the pauses of what failed before are.
@@ -193,19 +197,19 @@ fn a_changed_guard_is_noticed_while_writes_fail_and_after_an_outage() {
     run.server.guard_refusal = Some(ApiFailure::Unavailable);
     change(&mut run, "other", |fact| fact.pool.users.users.clear());
     run.run_for(Span::from_secs(100));
-    assert_eq!((standing(&run, "victim"), standing(&run, "other")), ((true, true), (true, false)));
+    assert_eq!((validity(&run, "victim"), validity(&run, "other")), ((true, true), (true, false)));
     run.server.tamper(Some(PoolGuard::default()));
     let took = millis(&mut run, 4_000, |run| !live(run, "victim").has_guard_label);
     assert!(took < 3_000, "no write can put it back: {took} ms");
     run.server.guard_refusal = None;
     run.run_for(Span::from_secs(50));
-    assert_eq!((standing(&run, "victim"), standing(&run, "other")), ((true, true), (true, true)));
+    assert_eq!((validity(&run, "victim"), validity(&run, "other")), ((true, true), (true, true)));
     run.outcomes = RequestOutcomes::Forbidden;
     run.run_for(Span::from_secs(100));
     assert!(live(&run, "victim").has_guard_label, "its copy is right");
     run.outcomes = RequestOutcomes::Answered;
     run.server.tamper(Some(PoolGuard::default()));
-    let is_out = |run: &ControlLoop| standing(run, "victim") != (false, true);
+    let is_out = |run: &ControlLoop| validity(run, "victim") != (false, true);
     let took = millis(&mut run, 4_000, is_out);
     assert!(took < 3_000, "the reads of its version have failed before: {took} ms");
 }
@@ -233,7 +237,7 @@ fn the_pause_of_a_pool_does_not_keep_its_label() {
 fn a_node_that_joins_a_pool_that_is_left_out_is_unknown_at_first() {
     let mut run = ControlLoop::new(server([sized("large", 1_100_000), sized("victim", 100)]), 7);
     run.run_for(Span::from_secs(20));
-    assert_eq!((standing(&run, "large"), standing(&run, "victim")), ((false, false), (true, true)));
+    assert_eq!((validity(&run, "large"), validity(&run, "victim")), ((false, false), (true, true)));
     change(&mut run, "large", |fact| fact.pool.members.names.push("joins".into()));
     run.run_for(Span::from_secs(5));
     run.server.put_node(node("joins"));
@@ -256,7 +260,7 @@ fn a_pool_without_room_for_nodes_leaves_the_guard_empty() {
     }
     let mut run = ControlLoop::new(server, 7);
     run.run_for(Span::from_secs(20));
-    assert_eq!(standing(&run, "victim"), (false, false));
+    assert_eq!(validity(&run, "victim"), (false, false));
     assert!(run.server.guard.as_ref().unwrap().nodes.is_empty());
     assert_eq!(&*guarded(&run, "victim").reason, "TooLarge");
 }

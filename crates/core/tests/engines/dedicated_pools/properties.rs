@@ -142,7 +142,7 @@ fn assert_settled(server: &ApiServer) {
     let nodes = server.live_nodes();
     assert!(pools.iter().all(|pool| !pool.leaving), "{pools:?}");
     let assessed = assess(&pools, Some(&nodes), RecordTrust::Pools);
-    let validity: Vec<PoolValidity> = assessed.iter().map(|one| one.standing).collect();
+    let validity: Vec<PoolValidity> = assessed.iter().map(|one| one.validity).collect();
     for node in &nodes {
         let wanted = reconcile(&pools, &validity, node, RecordTrust::Pools);
         let holder = node.record.as_deref().map(|text| NodeRecordAnnotation::parse(text).pool);
@@ -157,27 +157,31 @@ fn assert_settled(server: &ApiServer) {
     for ((fact, counts), validity) in server.pools.values().zip(&counts).zip(&validity) {
         let recorded = &fact.recorded.as_ref().expect("a status").status;
         let all = |one: &PoolStatus| {
-            (one.nodes, one.conflicts, one.pods, one.elsewhere, one.offenders, one.unknown)
+            (one.nodes, one.conflicts, one.pods, one.elsewhere, one.violations, one.unknown)
         };
-        assert_eq!((recorded.standing, all(recorded)), (*validity, all(counts)), "{fact:?}");
+        assert_eq!((recorded.validity, all(recorded)), (*validity, all(counts)), "{fact:?}");
         assert_eq!(fact.recorded.as_ref().unwrap().observed, fact.generation);
         assert!(counts.evicted.is_empty(), "{:?} are still there", counts.evicted);
-        assert_eq!(fact.has_finalizer(), *validity != PoolValidity::Refused || fact.has_finalizer());
+        assert_eq!(fact.has_finalizer(), *validity != PoolValidity::Rejected || fact.has_finalizer());
         let remembered = remembered(&fact.pool, &nodes);
         assert!(remembered.iter().all(|mark| fact.pool.applied_marks.contains(mark)), "{fact:?}");
         assert_eq!(fact.pool.applied_marks.len(), remembered.len(), "{fact:?}");
     }
-    let keeps_out =
-        pools.iter().zip(&validity).any(|(pool, one)| pool.keeps_out() && *one != PoolValidity::Refused);
+    let denial_if_unjudged = pools
+        .iter()
+        .zip(&validity)
+        .any(|(pool, one)| pool.denial_if_unjudged() && *one != PoolValidity::Rejected);
     let labelled: Vec<bool> = server.pools.values().map(|fact| fact.has_guard_label).collect();
     assert_eq!(labelled, vec![server.guard.is_some(); pools.len()]);
     let Some(guard) = &server.guard else { return };
-    assert_eq!(guard.nodes.len(), if keeps_out { nodes.len() } else { 0 }, "{guard:?}");
+    assert_eq!(guard.nodes.len(), if denial_if_unjudged { nodes.len() } else { 0 }, "{guard:?}");
     let guarded: Vec<(String, bool)> =
-        guard.pools.iter().map(|pool| (pool.uid.to_string(), pool.keeps_out)).collect();
+        guard.pools.iter().map(|pool| (pool.uid.to_string(), pool.denial_if_unjudged)).collect();
     let kept = pools.iter().zip(&validity);
     let kept: Vec<(String, bool)> = kept
-        .map(|(pool, one)| (pool.uid.to_string(), pool.keeps_out() && *one != PoolValidity::Refused))
+        .map(|(pool, one)| {
+            (pool.uid.to_string(), pool.denial_if_unjudged() && *one != PoolValidity::Rejected)
+        })
         .collect();
     assert_eq!(guarded, kept);
 }
@@ -187,7 +191,7 @@ fn assert_released(pools: &[DedicatedPool], validity: &[PoolValidity], node: &Po
     if pools.iter().any(|pool| pool.selects(&node.name, &node.labels)) {
         return;
     }
-    let valid = pools.iter().zip(validity).filter(|(_, one)| **one != PoolValidity::Refused);
+    let valid = pools.iter().zip(validity).filter(|(_, one)| **one != PoolValidity::Rejected);
     for (pool, _) in valid {
         let label = pool.label();
         assert_ne!(

@@ -76,8 +76,8 @@ fn pauses_grow_to_the_maximum_and_retries_never_end() {
         assert!(pauses.iter().all(|pause| *pause < 37.5) && *pauses.last().unwrap() >= 22.5, "{pauses:?}");
         assert!(pauses.windows(2).all(|two| two[1] > two[0] || two[1] >= 22.5), "{pauses:?}");
     }
-    let asked = pauses(ApiFailure::Throttled(Some(Span::from_secs(9))), 1);
-    assert!(asked[0] >= 9.0, "the server's Retry-After: {asked:?}");
+    let requested = pauses(ApiFailure::Throttled(Some(Span::from_secs(9))), 1);
+    assert!(requested[0] >= 9.0, "the server's Retry-After: {requested:?}");
 }
 
 #[test]

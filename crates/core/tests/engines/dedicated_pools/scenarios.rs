@@ -154,7 +154,7 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
     assert_eq!((&*ready_then.reason, &*ready_then.message), ("PodsElsewhere", &*ready_then.message));
     let counts = &status.status;
     assert_eq!(
-        (counts.nodes, counts.pods, counts.elsewhere, counts.offenders),
+        (counts.nodes, counts.pods, counts.elsewhere, counts.violations),
         (1, 1, 1, 1),
         "n2 is not written"
     );
@@ -181,7 +181,7 @@ fn a_status_says_why_nodes_are_not_written_yet() {
     );
     let Some(PoolNodeDelay::Retry { at, message }) = explained.delayed_by else { panic!("{explained:?}") };
     assert!(at > run.now && message == Some("Forbidden"));
-    // From now on only writes of nodes are refused.
+    // From now on only writes of nodes are rejected.
     run.outcomes = RequestOutcomes::Answered;
     run.run_for(Span::from_secs(60));
     assert_eq!(ready(&run, "a").0, "Applied");
@@ -219,13 +219,13 @@ fn a_known_node_and_its_pool_are_in_one_write() {
     let names = |names: &[&str]| names.iter().map(|&name| name.into()).collect();
     assert_eq!((guard.nodes, guard.unknown), (names(&["n1", "n2", "open"]), UnknownNodePolicy::Deny));
     let [pool] = &guard.pools[..] else { panic!("{:?}", guard.pools) };
-    assert_eq!((&*pool.name, pool.keeps_out, &pool.members), ("a", true, &names(&["n1"])));
+    assert_eq!((&*pool.name, pool.denial_if_unjudged, &pool.members), ("a", true, &names(&["n1"])));
     // If no pool denies other pods, unknown nodes are open, and no names are needed.
     let mut idle = prepared("a", &["n1"]);
     idle.pool.enforcement = PoolEnforcement::Warn;
     let guard = after(10, server(&[idle], &[node("n1")])).server.guard.unwrap();
     assert_eq!((guard.nodes.len(), guard.unknown), (0, UnknownNodePolicy::Allow));
-    assert!(guard.pools.len() == 1 && !guard.pools[0].keeps_out);
+    assert!(guard.pools.len() == 1 && !guard.pools[0].denial_if_unjudged);
     let mut daemons = prepared("a", &["n1"]);
     daemons.pool.daemon_sets = DaemonSetPolicy::Allow;
     let guard = after(10, server(&[daemons.clone()], &[node("n1")])).server.guard.unwrap();

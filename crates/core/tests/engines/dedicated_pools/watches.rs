@@ -93,9 +93,9 @@ fn everything_is_reconciled_at_most_five_times_a_second_and_a_fifth_of_the_time(
         assert_eq!(engine.stats().applied, 1);
         let due = took + pause;
         engine.tick(Mono::from_micros(due - 1));
-        assert_eq!(engine.stats().applied + engine.stats().frozen + engine.stats().refused, 1, "not before");
+        assert_eq!(engine.stats().applied + engine.stats().frozen + engine.stats().rejected, 1, "not before");
         engine.handle(DedicatedPoolInput::TickTook(Span::from_secs(9)), at(0));
         engine.tick(Mono::from_micros(due));
-        assert_eq!(engine.stats().applied + engine.stats().frozen + engine.stats().refused, 2, "then");
+        assert_eq!(engine.stats().applied + engine.stats().frozen + engine.stats().rejected, 2, "then");
     }
 }

@@ -115,7 +115,7 @@ fn d5_a_response_about_the_previous_node_confirms_nothing() {
         1.3,
         EvictionInput::NodeConfirmed { node: NodeName::new("n"), sent: at(1.3).mono, result: old },
     );
-    assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })), "{:?}", script.asked);
+    assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })), "{:?}", script.requested);
 }
 
 /// The time at which it was known to be due survives a change of the pod's order: the latency metric and S2 count from

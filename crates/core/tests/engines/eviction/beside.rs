@@ -9,8 +9,8 @@ use taintward_core::identity::ResourceVersion;
 use taintward_core::object_event::ObjectEvent;
 
 /// The marked pod, as the watch delivers it.
-fn told(version: u64, by_another: bool, standing: PodLifePhase) -> EvictionInput {
-    let fact = PodFact { marked: true, marked_by_another: by_another, standing, ..pod("p", version, &[]) };
+fn reported(version: u64, by_another: bool, life_phase: PodLifePhase) -> EvictionInput {
+    let fact = PodFact { marked: true, marked_by_another: by_another, life_phase, ..pod("p", version, &[]) };
     EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false })
 }
 
@@ -21,21 +21,21 @@ fn signs(script: &Script) -> (usize, usize) {
     (marks, all(|notice| matches!(notice, EvictionNotice::EvictedByOther { .. })))
 }
 
-/// Runs for two seconds; with the first DELETE the watch delivers `news`, and `answer` is the response to it.
-fn at_our_delete(news: &[EvictionInput], answer: Result<(), ApiFailure>) -> Script {
+/// Runs for two seconds; with the first DELETE the watch delivers `changes`, and `response` is the response to it.
+fn at_our_delete(changes: &[EvictionInput], response: Result<(), ApiFailure>) -> Script {
     let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     let mut first = true;
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     script.run(1.5, |when, effect| match effect {
         EvictionEffect::DeletePod { pod, .. } if first => {
             first = false;
-            heard = news.to_vec();
-            (EvictionInput::Deleted { pod: pod.clone(), result: answer }, 0.6)
+            received = changes.to_vec();
+            (EvictionInput::Deleted { pod: pod.clone(), result: response }, 0.6)
         }
         other => (well(other, at(when).mono), 0.0),
     });
-    for news in heard {
-        script.tell(1.55, news);
+    for changes in received {
+        script.tell(1.55, changes);
     }
     script.run(3.0, |when, effect| match effect {
         EvictionEffect::ReadPod { .. } => (failed(effect, at(when).mono, ApiFailure::NotFound), 0.0),
@@ -53,10 +53,10 @@ fn a_mark_of_another_controller_is_reported_once_in_any_order() {
         script
             .tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 10, &[]), listed: false }));
         if ours_first {
-            script.tell(1.1, told(11, false, PodLifePhase::Live));
+            script.tell(1.1, reported(11, false, PodLifePhase::Live));
         }
-        script.tell(1.2, told(12, true, PodLifePhase::Live));
-        script.tell(1.3, told(13, true, TERMINATING));
+        script.tell(1.2, reported(12, true, PodLifePhase::Live));
+        script.tell(1.3, reported(13, true, TERMINATING));
         script.notices = script.engine.take_notices();
         assert_eq!(signs(&script), (1, 0));
     }
@@ -72,7 +72,7 @@ fn a_mark_of_another_controller_is_reported_while_the_own_mark_is_in_flight() {
         }
         other => (well(other, at(when).mono), 0.0),
     });
-    script.tell(1.5, told(41, true, PodLifePhase::Live));
+    script.tell(1.5, reported(41, true, PodLifePhase::Live));
     script.run(3.0, |when, effect| match effect {
         EvictionEffect::ReadPod { .. } => (failed(effect, at(when).mono, ApiFailure::NotFound), 0.0),
         other => (well(other, at(when).mono), 0.0),
@@ -86,14 +86,15 @@ fn a_mark_of_another_controller_is_reported_while_the_own_mark_is_in_flight() {
 fn no_other_mark_is_mistaken_for_it() {
     let mut script = Script::new(EvictionConfig::default());
     script.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 10, &[]), listed: false }));
-    script.tell(1.1, told(11, false, PodLifePhase::Live));
-    let EvictionInput::Pods(ObjectEvent::Applied { fact, .. }) = told(12, true, PodLifePhase::Live) else {
+    script.tell(1.1, reported(11, false, PodLifePhase::Live));
+    let EvictionInput::Pods(ObjectEvent::Applied { fact, .. }) = reported(12, true, PodLifePhase::Live)
+    else {
         unreachable!()
     };
     script.tell(1.2, EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }));
     script.tell(1.2, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: true }));
     script.tell(1.2, EvictionInput::Pods(ObjectEvent::ListCompleted));
-    script.tell(1.3, told(13, true, PodLifePhase::Live));
+    script.tell(1.3, reported(13, true, PodLifePhase::Live));
     script.notices = script.engine.take_notices();
     assert_eq!(signs(&script), (0, 0));
 }
@@ -101,11 +102,11 @@ fn no_other_mark_is_mistaken_for_it() {
 #[test]
 fn a_deletion_by_another_client_before_the_own_one_is_reported() {
     let gone = [EvictionInput::Pods(ObjectEvent::Deleted(reference("p").into()))];
-    let going = [told(300, false, TERMINATING)];
-    for news in [&gone, &going] {
+    let going = [reported(300, false, TERMINATING)];
+    for changes in [&gone, &going] {
         for failure in [ApiFailure::NotFound, ApiFailure::Conflict] {
-            let script = at_our_delete(news, Err(failure));
-            assert_eq!(signs(&script), (0, 1), "{news:?} {failure:?}");
+            let script = at_our_delete(changes, Err(failure));
+            assert_eq!(signs(&script), (0, 1), "{changes:?} {failure:?}");
             // The response may arrive before the watch event.
             let script = at_our_delete(&[], Err(failure));
             assert_eq!(signs(&script), (0, 1), "{failure:?}");
@@ -116,12 +117,12 @@ fn a_deletion_by_another_client_before_the_own_one_is_reported() {
 #[test]
 fn own_deletions_are_not_reported() {
     let gone = EvictionInput::Pods(ObjectEvent::Deleted(reference("p").into()));
-    let going = told(300, false, TERMINATING);
-    for news in [vec![gone.clone()], vec![going.clone()], vec![going, gone], vec![]] {
+    let going = reported(300, false, TERMINATING);
+    for changes in [vec![gone.clone()], vec![going.clone()], vec![going, gone], vec![]] {
         // Accepted; or without a response, and perhaps carried out.
-        for answer in [Ok(()), Err(ApiFailure::Unavailable)] {
-            let script = at_our_delete(&news, answer);
-            assert_eq!(signs(&script), (0, 0), "{news:?} {answer:?}");
+        for response in [Ok(()), Err(ApiFailure::Unavailable)] {
+            let script = at_our_delete(&changes, response);
+            assert_eq!(signs(&script), (0, 0), "{changes:?} {response:?}");
         }
     }
 }
@@ -130,7 +131,7 @@ fn own_deletions_are_not_reported() {
 #[test]
 fn another_reason_is_not_another_controller() {
     let mut fact = pod("p", 300, &[]);
-    (fact.standing, fact.version) = (TERMINATING, Some(ResourceVersion(300)));
+    (fact.life_phase, fact.version) = (TERMINATING, Some(ResourceVersion(300)));
     let script = at_our_delete(
         &[EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false })],
         Err(ApiFailure::Conflict),

@@ -38,13 +38,13 @@ fn te_34_a_cancelled_countdown_names_its_reason_and_the_taint_that_would_have_ev
                 pod.tolerations = vec![Toleration { operator, ..bears("k", None) }, bears("l", None)];
             });
         }),
-        ("p: PodFinished k", |world| world.edit_pod("p", |pod| pod.standing = PodLifePhase::Finished)),
-        ("p: PodDeleted k", |world| world.edit_pod("p", |pod| pod.standing = PodLifePhase::Terminating)),
+        ("p: PodFinished k", |world| world.edit_pod("p", |pod| pod.life_phase = PodLifePhase::Finished)),
+        ("p: PodDeleted k", |world| world.edit_pod("p", |pod| pod.life_phase = PodLifePhase::Terminating)),
         ("p: PodDeleted k", |world| world.remove_pod("p")),
         // The other taint still evicts the pod.
         ("", |world| world.untaint("n1", "k")),
     ];
-    for (told, change) in changes {
+    for (reported, change) in changes {
         let mut world = one_node();
         world.add_pod("p", "n1", &[bears("k", Some(60)), bears("l", Some(90))]);
         world.taint("n1", "k");
@@ -53,7 +53,7 @@ fn te_34_a_cancelled_countdown_names_its_reason_and_the_taint_that_would_have_ev
         assert!(cancelled(&world).is_empty());
         change(&mut world);
         world.pass(seconds(1.0));
-        assert_eq!(cancelled(&world).join(", "), told);
+        assert_eq!(cancelled(&world).join(", "), reported);
     }
 }
 

@@ -211,7 +211,7 @@ fn d1_an_unwatched_change_of_the_list_restarts_taints_without_a_time() {
         world.taint("n1", "k");
         let start = world.now;
         world.pass(seconds(10.0));
-        world.hear();
+        world.receive();
         world.deaf = !watched;
         world.pass(seconds(100.0));
         world.taint_as("n1", "other", TaintEffect::NoSchedule);
@@ -283,14 +283,14 @@ fn l4_a_list_in_between_moves_no_countdown_and_delays_no_pod() {
             world.taint("n1", "k");
             let start = world.now;
             world.pass(seconds(60.0));
-            world.hear();
+            world.receive();
             let before = (world.engine.stats(), world.notices.len());
             // A complete list without any change.
             world.list(false);
             assert_eq!((world.engine.stats(), world.notices.len()), before);
             // A second list, during which one pod becomes due, and another is gone whose deletion event was lost.
             world.pass(seconds(30.0));
-            world.hear();
+            world.receive();
             world.deaf = true;
             world.remove_pod("vanished");
             world.wire.clear();

@@ -1,4 +1,4 @@
-//! Tests exact numbers: how many reads wait for the watch, which pods the end of refusals concerns, and which
+//! Tests exact numbers: how many reads wait for the watch, which pods the end of rejections concerns, and which
 //! confirmation counts for a pod that was spared for a moment.
 
 use crate::common::bears;
@@ -33,10 +33,10 @@ fn p46_five_reads_wait_for_the_watch() {
         }
         other => (well(other, at(when).mono), 0.0),
     });
-    assert_eq!((script.times(is_read).len(), script.deletes().len()), (6, 0), "{:?}", script.asked);
+    assert_eq!((script.times(is_read).len(), script.deletes().len()), (6, 0), "{:?}", script.requested);
 }
 
-/// D3: the end of refusals in one namespace gives the pods of another one a trial, and not all of them their turn.
+/// D3: the end of rejections in one namespace gives the pods of another one a trial, and not all of them their turn.
 #[test]
 fn d3_the_end_of_refusals_in_a_namespace_concerns_its_pods_only() {
     let mut script = Script::new(EvictionConfig::default());
@@ -51,7 +51,7 @@ fn d3_the_end_of_refusals_in_a_namespace_concerns_its_pods_only() {
     script.tell(1.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted, listed: false }));
     script.run(45.0, |when, effect| {
         let sent = at(when).mono;
-        let answer = match effect {
+        let response = match effect {
             EvictionEffect::DeletePod { name, .. }
                 if when < if name.namespace() == "shop" { 40.0 } else { 20.0 } =>
             {
@@ -64,7 +64,7 @@ fn d3_the_end_of_refusals_in_a_namespace_concerns_its_pods_only() {
             }
             effect => well(effect, sent),
         };
-        (answer, 0.0)
+        (response, 0.0)
     });
     let deletes = |from: f64, to: f64, wanted: &str| {
         let times = script.times(
@@ -95,8 +95,8 @@ fn s2_a_pod_that_was_spared_for_a_moment_has_a_new_confirmation() {
         spared(&mut script, 1.2, 41, &[bears("k", None)]);
         spared(&mut script, 1.3, 42, &[]);
         script.run(5.0, &mut serve);
-        assert_eq!(script.deletes().len(), 1, "{:?}", script.asked);
-        assert_eq!(script.times(is_read).len(), if wavers { 2 } else { 1 }, "{:?}", script.asked);
+        assert_eq!(script.deletes().len(), 1, "{:?}", script.requested);
+        assert_eq!(script.times(is_read).len(), if wavers { 2 } else { 1 }, "{:?}", script.requested);
     }
 }
 

@@ -27,7 +27,7 @@ fn looked_at(which: fn(&EvictionEffect) -> bool, found: Found, again: Result<(),
         }
         EvictionEffect::ReadPod { pod: it, .. } => {
             let mut fact = pod("p", 300, &[]);
-            (fact.standing, fact.marked) = (PodLifePhase::Terminating, true);
+            (fact.life_phase, fact.marked) = (PodLifePhase::Terminating, true);
             let half_deleted = found == Found::Half;
             (EvictionInput::PodRead { pod: it.clone(), result: Ok(LiveRead::Found(fact)), half_deleted }, 0.0)
         }
@@ -46,9 +46,9 @@ fn is_delete(effect: &EvictionEffect) -> bool {
 #[test]
 fn p31_an_interrupted_deletion_is_completed() {
     let script = looked_at(is_delete, Found::Half, Ok(()));
-    let deletes: Vec<_> = script.asked.iter().filter(|(_, effect)| is_delete(effect)).collect();
+    let deletes: Vec<_> = script.requested.iter().filter(|(_, effect)| is_delete(effect)).collect();
     let [_, (when, EvictionEffect::DeletePod { pod, version, confirmed, .. })] = deletes[..] else {
-        panic!("{:?}", script.asked)
+        panic!("{:?}", script.requested)
     };
     assert_eq!(
         (&pod.uid, *version),
@@ -59,7 +59,7 @@ fn p31_an_interrupted_deletion_is_completed() {
     assert!(script.notices.iter().any(|notice| matches!(notice, EvictionNotice::Evicted { .. })));
     // It is retried until it succeeds.
     let script = looked_at(is_delete, Found::Half, Err(ApiFailure::Unavailable));
-    assert!(script.deletes().len() > 5, "{:?}", script.asked);
+    assert!(script.deletes().len() > 5, "{:?}", script.requested);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn s10_a_pod_that_terminates_by_itself_is_skipped() {
     // Another client's deletion, found because a mark got no response.
     let script =
         looked_at(|effect| matches!(effect, EvictionEffect::SetDisruptionTarget { .. }), Found::Half, Ok(()));
-    assert!(script.deletes().is_empty(), "{:?}", script.asked);
+    assert!(script.deletes().is_empty(), "{:?}", script.requested);
 }
 
 /// After a DELETE got no response, the server gets longer for the next.

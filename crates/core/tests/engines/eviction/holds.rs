@@ -11,7 +11,7 @@ use taintward_core::verdict::{Outcome, StayReason};
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
-fn patience(for_seconds: Option<i64>) -> impl FnOnce(&mut PodFact) {
+fn period(for_seconds: Option<i64>) -> impl FnOnce(&mut PodFact) {
     move |fact| fact.tolerations[0].seconds = for_seconds
 }
 
@@ -164,10 +164,10 @@ fn nl_48_and_d2_a_changed_toleration_counts_from_the_same_start() {
     world.pass(seconds(50.0));
     world.hold(true);
     world.pass(seconds(1000.0));
-    world.edit_pod("longer", patience(Some(200)));
-    world.edit_pod("shorter", patience(Some(60)));
-    world.edit_pod("zero", patience(Some(0)));
-    world.edit_pod("forever", patience(None));
+    world.edit_pod("longer", period(Some(200)));
+    world.edit_pod("shorter", period(Some(60)));
+    world.edit_pod("zero", period(Some(0)));
+    world.edit_pod("forever", period(None));
     assert!(world.left().is_empty());
     let release = world.now;
     world.hold(false);
@@ -185,7 +185,7 @@ fn nl_48_and_d1_lists_and_gaps_change_nothing() {
     world.taint("n1", NOT_READY);
     let due = world.now + seconds(60.0);
     world.pass(seconds(10.0));
-    world.hear();
+    world.receive();
     world.hold(true);
     world.list(false);
     world.pass(seconds(40.0));
@@ -242,15 +242,15 @@ fn nl_48_and_s9_a_pod_marked_and_not_deleted_loses_its_mark() {
     use taintward_core::api_error::ApiFailure;
     let mut world = one_node();
     world.add_pod("p", "n1", &[]);
-    // The mark succeeds; the DELETE is refused.
+    // The mark succeeds; the DELETE is rejected.
     world.faults = [None, None, Some(ApiFailure::Rejected)].into();
     world.taint("n1", UNREACHABLE);
     assert!(world.left().is_empty() && world.pods["p"].fact.marked);
     world.hold(true);
     assert!(!world.pods["p"].fact.marked, "it is not due for now");
-    let asked = world.effects.len();
+    let requested = world.effects.len();
     world.pass(seconds(500.0));
-    assert_eq!(world.effects.len(), asked);
+    assert_eq!(world.effects.len(), requested);
     world.hold(false);
     assert_eq!(world.left(), ["p"]);
     let marks = world
@@ -269,10 +269,10 @@ fn nl_48_an_eviction_in_progress_stops_at_its_next_step() {
     world.add_pod("p", "n1", &[]);
     world.deaf = true;
     world.taint("n1", UNREACHABLE);
-    let told = world.wire.pop_front().expect("the taint");
+    let reported = world.wire.pop_front().expect("the taint");
     world.deaf = false;
     let now = world.clock();
-    world.engine.handle(told, now);
+    world.engine.handle(reported, now);
     let Some(EvictionEffect::ReadNode { node }) = world.engine.next_effect(Lane::All, now) else {
         panic!("it is due")
     };
@@ -328,10 +328,10 @@ fn nl_48_a_pod_that_was_due_before_is_due_again_without_a_notice() {
     world.deaf = true;
     world.taint("n1", UNREACHABLE);
     world.deaf = false;
-    let told = world.wire.pop_front().expect("the taint");
-    world.engine.handle(told, world.clock());
-    let told = world.engine.take_notices();
-    assert!(told.iter().any(|notice| matches!(notice, EvictionNotice::BecameDue { .. })), "{told:?}");
+    let reported = world.wire.pop_front().expect("the taint");
+    world.engine.handle(reported, world.clock());
+    let reported = world.engine.take_notices();
+    assert!(reported.iter().any(|notice| matches!(notice, EvictionNotice::BecameDue { .. })), "{reported:?}");
     world.held.set(true, world.now);
     world.engine.handle(EvictionInput::CountdownHold(true), world.clock());
     assert_eq!((world.engine.stats().due, world.engine.stats().held), (0, 1));
@@ -339,8 +339,11 @@ fn nl_48_a_pod_that_was_due_before_is_due_again_without_a_notice() {
     world.now += seconds(30.0);
     world.held.set(false, world.now);
     world.engine.handle(EvictionInput::CountdownHold(false), world.clock());
-    let told = world.engine.take_notices();
-    assert!(!told.iter().any(|notice| matches!(notice, EvictionNotice::BecameDue { .. })), "{told:?}");
+    let reported = world.engine.take_notices();
+    assert!(
+        !reported.iter().any(|notice| matches!(notice, EvictionNotice::BecameDue { .. })),
+        "{reported:?}"
+    );
     assert_eq!((world.engine.stats().due, world.engine.stats().held), (1, 0));
     let (_, verdict, _) = world.engine.explain(&pod, world.clock()).expect("the pod exists");
     assert_eq!(verdict.outcome, Outcome::Leaves { due: world.clock().mono });

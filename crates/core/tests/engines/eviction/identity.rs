@@ -41,7 +41,7 @@ fn d4_a_successor_without_an_event_yet_stays() {
     world.work();
     assert!(world.left().is_empty());
     world.deaf = false;
-    world.hear();
+    world.receive();
     world.pass(seconds(100.0));
     assert!(world.left().is_empty());
     assert!(world.pods.contains_key("web-0"));
@@ -88,9 +88,9 @@ fn d5_one_read_serves_all_pods_of_a_node_and_an_old_read_none() {
 fn d6_finished_terminating_and_mirror_pods_are_skipped() {
     let mut world = one_node();
     world.add_pod("finished", "n1", &[]);
-    world.edit_pod("finished", |fact| fact.standing = PodLifePhase::Finished);
+    world.edit_pod("finished", |fact| fact.life_phase = PodLifePhase::Finished);
     world.add_pod("terminating", "n1", &[]);
-    world.edit_pod("terminating", |fact| fact.standing = PodLifePhase::Terminating);
+    world.edit_pod("terminating", |fact| fact.life_phase = PodLifePhase::Terminating);
     world.add_pod("mirror", "n1", &[]);
     world.edit_pod("mirror", |fact| fact.mirror = true);
     world.taint("n1", "k");
@@ -119,7 +119,7 @@ fn te_30_the_condition_first_then_a_delete_with_the_resulting_version() {
 fn s1_a_pod_changed_without_an_event_yet_is_not_deleted() {
     for edit in [
         |fact: &mut taintward_core::fact::PodFact| fact.tolerations = vec![bears("k", None)],
-        |fact: &mut taintward_core::fact::PodFact| fact.standing = PodLifePhase::Terminating,
+        |fact: &mut taintward_core::fact::PodFact| fact.life_phase = PodLifePhase::Terminating,
     ] {
         let mut world = one_node();
         world.add_pod("p", "n1", &[bears("k", Some(60))]);

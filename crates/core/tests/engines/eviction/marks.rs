@@ -1,4 +1,4 @@
-//! Tests the condition DisruptionTarget: set during the node read, cleared after long refusals, never delaying a
+//! Tests the condition DisruptionTarget: set during the node read, cleared after long rejections, never delaying a
 //! deadline.
 
 use crate::common::bears;
@@ -15,11 +15,11 @@ fn never() -> EvictionConfig {
 /// Removing a mark is not permitted; the pod's deadline comes meanwhile.
 #[test]
 fn l1_a_withdrawal_that_fails_delays_no_deadline() {
-    for patience in (60..600).step_by(7) {
-        let mut fact = pod("p", 10, &[bears("k", Some(patience))]);
+    for period in (60..600).step_by(7) {
+        let mut fact = pod("p", 10, &[bears("k", Some(period))]);
         fact.marked = true;
         let mut script = Script::tainted(never(), fact);
-        let due = 1.0 + patience as f64;
+        let due = 1.0 + period as f64;
         script.run(due + 1.0, |when, effect| match effect {
             EvictionEffect::ClearDisruptionTarget { .. } => {
                 (failed(effect, at(when).mono, ApiFailure::Forbidden), 0.0)
@@ -72,11 +72,11 @@ fn s9_a_mark_whose_deletion_is_refused_is_removed_within_a_minute_and_set_again(
                 }
                 _ => {}
             }
-            let mut answer = well(effect, at(when).mono);
-            if let EvictionInput::PodRead { result: Ok(LiveRead::Found(fact)), .. } = &mut answer {
+            let mut response = well(effect, at(when).mono);
+            if let EvictionInput::PodRead { result: Ok(LiveRead::Found(fact)), .. } = &mut response {
                 fact.marked = marked;
             }
-            (answer, 0.0)
+            (response, 0.0)
         });
         let deletes = script.deletes().len();
         assert!(unmarks >= 10 && longest <= 60.0, "{failure:?}: {unmarks} withdrawn, one after {longest} s");
@@ -94,7 +94,7 @@ fn d3_a_withdrawal_that_fails_too_does_not_hasten_the_next_attempt() {
         }
         other => (well(other, at(when).mono), 0.0),
     });
-    assert!(script.asked.len() < 300, "{} requests in 20 minutes", script.asked.len());
+    assert!(script.requested.len() < 300, "{} requests in 20 minutes", script.requested.len());
     assert!(script.deletes().len() >= 30);
 }
 
@@ -106,7 +106,7 @@ fn kinds(script: &Script) -> String {
         EvictionEffect::ReadPod { .. } => 'l',
         EvictionEffect::ClearDisruptionTarget { .. } => 'u',
     };
-    script.asked.iter().map(|(_, effect)| kind(effect)).collect()
+    script.requested.iter().map(|(_, effect)| kind(effect)).collect()
 }
 
 /// Read and mark are in flight at the same time; the DELETE waits for both, whichever is slower.
@@ -123,7 +123,7 @@ fn te_30_a_taint_observed_live_is_confirmed_while_the_pod_is_marked() {
             (well(effect, at(when).mono), takes)
         });
         assert_eq!(kinds(&script), "cmd");
-        let times: Vec<_> = script.asked.iter().map(|(when, _)| *when).collect();
+        let times: Vec<_> = script.requested.iter().map(|(when, _)| *when).collect();
         assert_eq!(times[0], times[1], "immediately");
         assert!((times[2] - times[0] - f64::max(read, mark)).abs() < 0.02, "{times:?}");
     }
@@ -162,7 +162,7 @@ fn s9_an_unfounded_mark_is_removed_immediately() {
             other => (well(other, at(when).mono), 0.0),
         });
         assert_eq!(kinds(&script), "cmu");
-        assert!(script.asked[2].0 < 1.25, "{:?}", script.asked);
+        assert!(script.requested[2].0 < 1.25, "{:?}", script.requested);
         assert_eq!(script.engine.stats().in_hand, 0);
     }
 }

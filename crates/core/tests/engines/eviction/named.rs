@@ -67,7 +67,7 @@ fn in_a_snapshot(node: NodeFact, pod: &PodFact, now: Now) -> Option<i64> {
         job_index: None,
         spec: PodSchedulingSpec { tolerations: pod.tolerations.clone(), ..PodSchedulingSpec::default() },
         beyond: false,
-        standing: pod.standing,
+        life_phase: pod.life_phase,
         mirror: false,
         marked: false,
         ready: true,

@@ -133,7 +133,7 @@ fn te_6_the_end_is_the_same_whichever_stream_is_ahead() {
                 world.work();
             }
             world.deaf = false;
-            world.hear();
+            world.receive();
             world.pass(seconds(4.5));
             let early = world.left().join(" ");
             world.pass(seconds(2.0));

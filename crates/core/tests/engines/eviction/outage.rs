@@ -51,7 +51,7 @@ fn l6_a_server_that_answers_some_reads_is_not_unavailable() {
     let mut script = crowd();
     script.run(300.0, |when, effect| {
         let now = crate::common::script::at(when).mono;
-        let answer = match effect {
+        let response = match effect {
             EvictionEffect::ReadPod { pod, .. } if pod.uid.to_string() == "p0" => {
                 failed(effect, now, ApiFailure::Unavailable)
             }
@@ -61,7 +61,7 @@ fn l6_a_server_that_answers_some_reads_is_not_unavailable() {
             EvictionEffect::DeletePod { .. } => failed(effect, now, ApiFailure::Forbidden),
             effect => well(effect, now),
         };
-        (answer, 0.01)
+        (response, 0.01)
     });
     let looks = script
         .times(|effect| matches!(effect, EvictionEffect::ReadPod { pod, .. } if pod.uid.to_string() == "p0"));

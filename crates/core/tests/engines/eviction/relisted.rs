@@ -89,7 +89,7 @@ fn l4_an_outdated_event_shows_that_a_pod_exists() {
         engine.handle(pods(applied(pod("p", 10, vec![bears("k", Some(300))]))), at(10.0));
         engine.tick(at(312.0).mono);
         while let Some(effect) = engine.next_effect(Lane::All, at(312.0)) {
-            let answer = match effect {
+            let response = match effect {
                 EvictionEffect::ReadNode { node: name } => EvictionInput::NodeConfirmed {
                     node: name,
                     sent: at(312.0).mono,
@@ -103,7 +103,7 @@ fn l4_an_outdated_event_shows_that_a_pod_exists() {
                 }
                 effect => panic!("{effect:?}"),
             };
-            engine.handle(answer, at(312.0));
+            engine.handle(response, at(312.0));
         }
         engine.handle(pods(list_started(312.1)), at(312.1));
         if outdated {

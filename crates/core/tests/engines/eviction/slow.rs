@@ -30,13 +30,13 @@ fn l1_pods_are_evicted_from_a_busy_node_whose_events_are_late() {
             }),
         );
         // The taint is added at 10.3 s, and delivered within its own second.
-        let (seen_from, mut told) = (10_300 + lag.min(600), 1);
+        let (seen_from, mut reported) = (10_300 + lag.min(600), 1);
         for millis in (10_310..60_000).step_by(10) {
             script.now = millis as f64 / 1000.0;
             if millis >= seen_from {
                 let version = version_at((millis - lag).max(10_300));
-                if version > told {
-                    told = version;
+                if version > reported {
+                    reported = version;
                     script.tell(
                         script.now,
                         EvictionInput::Nodes(ObjectEvent::Applied {
@@ -49,14 +49,14 @@ fn l1_pods_are_evicted_from_a_busy_node_whose_events_are_late() {
             script.engine.tick(at(script.now).mono);
             while let Some(effect) = script.next() {
                 let now = script.now;
-                let answer = match effect {
+                let response = match effect {
                     EvictionEffect::ReadNode { node: name } => {
                         let result = Ok(LiveRead::Found(node(version_at(millis), &taint)));
                         EvictionInput::NodeConfirmed { node: name, sent: at(now).mono, result }
                     }
                     other => well(&other, at(now).mono),
                 };
-                script.tell(now, answer);
+                script.tell(now, response);
             }
         }
         let due = seen_from as f64 / 1000.0 + 20.0;

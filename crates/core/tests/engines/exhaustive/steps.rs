@@ -1,6 +1,6 @@
 //! Applies one step to a state: a change of the cluster, a delivery, a response, or the passing of time.
 
-use super::{FLIGHTS_MAX, Flight, KEY, REFUSED_AT_ONCE_MAX, REQUEST_MAX, Refusal, State, Step, spend};
+use super::{FLIGHTS_MAX, Flight, KEY, REFUSED_AT_ONCE_MAX, REQUEST_MAX, Rejection, State, Step, spend};
 use crate::common::{self, bears};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane};
@@ -43,8 +43,8 @@ impl State {
                 spend(&mut self.left.recreations)?;
                 self.happens(|cluster| cluster.put_pod(0, 0, vec![bears(KEY, None)], false));
             }
-            Step::HearNode => self.hear(true)?,
-            Step::HearPod => self.hear(false)?,
+            Step::HearNode => self.receive(true)?,
+            Step::HearPod => self.receive(false)?,
             Step::Stall if !self.stalled => {
                 spend(&mut self.left.stalls)?;
                 self.stalled = true;
@@ -52,10 +52,10 @@ impl State {
             }
             Step::Pull => self.pull()?,
             Step::Commit(at) => self.commit(at)?,
-            Step::Answer(at) => self.answer(at, false)?,
+            Step::Answer(at) => self.response(at, false)?,
             Step::Lose(at) => {
                 spend(&mut self.left.losses)?;
-                self.answer(at, true)?;
+                self.response(at, true)?;
             }
             Step::Pass => {
                 spend(&mut self.left.passes)?;
@@ -70,9 +70,9 @@ impl State {
                 self.engine = EvictionEngine::new(EvictionConfig::default());
                 self.cluster.set_hold(common::held::Held::forget);
                 self.hold(self.cluster.hold.is_on());
-                self.heard = None;
+                self.received = None;
                 // A request without a process that waits for its response matters only if it can still be committed.
-                self.flights.retain(|flight| flight.answer.is_none());
+                self.flights.retain(|flight| flight.response.is_none());
                 self.flights.iter_mut().for_each(|flight| flight.orphan = true);
                 self.list();
             }
@@ -92,7 +92,7 @@ impl State {
                 spend(&mut self.left.restores)?;
                 self.cluster.now += 1;
                 self.cluster.restore().then_some(())?;
-                self.cluster.news.clear();
+                self.cluster.changes.clear();
                 self.nodes.clear();
                 self.pods.clear();
                 self.rewound = true;
@@ -100,18 +100,18 @@ impl State {
             Step::Halve(at) => {
                 spend(&mut self.left.halves)?;
                 let flight =
-                    self.flights.get(at).filter(|flight| flight.answer.is_none() && !flight.orphan)?;
+                    self.flights.get(at).filter(|flight| flight.response.is_none() && !flight.orphan)?;
                 let EvictionEffect::DeletePod { pod, name, version, .. } = flight.effect.clone() else {
                     return None;
                 };
                 self.cluster.half_delete(&pod, &name, version);
                 self.send_news();
-                self.answer(at, true)?;
+                self.response(at, true)?;
             }
             Step::Deny(at) => {
                 spend(&mut self.left.denials)?;
                 let flight =
-                    self.flights.get(at).filter(|flight| flight.answer.is_none() && !flight.orphan)?;
+                    self.flights.get(at).filter(|flight| flight.response.is_none() && !flight.orphan)?;
                 // For a read the client would not accept it.
                 let denied = (!matches!(flight.effect, EvictionEffect::ReadPod { .. }))
                     .then(|| failed(flight, ApiFailure::NotFound))?;
@@ -120,7 +120,7 @@ impl State {
             }
             Step::Refuse => {
                 if !self.refuses {
-                    spend(&mut self.left.refusals)?;
+                    spend(&mut self.left.rejections)?;
                 }
                 self.refuses = !self.refuses;
             }
@@ -134,11 +134,11 @@ impl State {
         self.engine.handle(EvictionInput::CountdownHold(on), self.cluster.clock());
     }
 
-    pub(super) fn hear(&mut self, nodes: bool) -> Option<()> {
+    pub(super) fn receive(&mut self, nodes: bool) -> Option<()> {
         let (emitted, input) = if nodes { self.nodes.pop_front() } else { self.pods.pop_front() }?;
         self.engine.handle(input, self.cluster.clock());
-        let heard = self.heard.get_or_insert((emitted, emitted));
-        *if nodes { &mut heard.0 } else { &mut heard.1 } = emitted;
+        let received = self.received.get_or_insert((emitted, emitted));
+        *if nodes { &mut received.0 } else { &mut received.1 } = emitted;
         Some(())
     }
 
@@ -147,20 +147,24 @@ impl State {
             return None;
         }
         let effect = self.engine.next_effect(Lane::All, self.cluster.clock())?;
-        self.flights.push(Flight { effect, sent: self.cluster.now, answer: None, orphan: false });
+        self.flights.push(Flight { effect, sent: self.cluster.now, response: None, orphan: false });
         Some(())
     }
 
     pub(super) fn commit(&mut self, at: usize) -> Option<()> {
-        let flight = self.flights.get(at).filter(|flight| flight.answer.is_none())?.clone();
+        let flight = self.flights.get(at).filter(|flight| flight.response.is_none())?.clone();
         if let Some(failure) = self.refusal_of(&flight) {
-            self.refused += 1;
-            assert!(self.refused <= REFUSED_AT_ONCE_MAX, "D3: {} are refused at the same time", self.refused);
-            self.flights[at].answer = Some(failed(&flight, failure));
+            self.rejected += 1;
+            assert!(
+                self.rejected <= REFUSED_AT_ONCE_MAX,
+                "D3: {} are refused at the same time",
+                self.rejected
+            );
+            self.flights[at].response = Some(failed(&flight, failure));
             return Some(());
         }
         let cluster = &mut self.cluster;
-        let answer = match flight.effect {
+        let response = match flight.effect {
             EvictionEffect::ReadNode { node } => {
                 let result = Ok(cluster.read_node(&node));
                 EvictionInput::NodeConfirmed { node, sent: Mono::from_micros(flight.sent), result }
@@ -184,7 +188,7 @@ impl State {
         };
         match flight.orphan {
             true => drop(self.flights.remove(at)),
-            false => self.flights[at].answer = Some(answer),
+            false => self.flights[at].response = Some(response),
         }
         self.send_news();
         Some(())
@@ -192,25 +196,27 @@ impl State {
 
     /// How a request fails now; one of an earlier process is carried out or not.
     fn refusal_of(&self, flight: &Flight) -> Option<ApiFailure> {
-        let refusal: Option<Refusal> = self.left.refusal.filter(|_| self.refuses && !flight.orphan);
-        refusal?.of(&flight.effect)
+        let rejection: Option<Rejection> = self.left.rejection.filter(|_| self.refuses && !flight.orphan);
+        rejection?.of(&flight.effect)
     }
 
-    pub(super) fn answer(&mut self, at: usize, lost: bool) -> Option<()> {
+    pub(super) fn response(&mut self, at: usize, lost: bool) -> Option<()> {
         let flight = self.flights.get(at).filter(|flight| !flight.orphan)?;
-        let answer = if lost { unavailable(flight) } else { flight.answer.clone()? };
+        let response = if lost { unavailable(flight) } else { flight.response.clone()? };
         self.flights.remove(at);
-        self.engine.handle(answer, self.cluster.clock());
+        self.engine.handle(response, self.cluster.clock());
         Some(())
     }
 
     /// Time passes; requests that were not committed in time never are.
     pub(super) fn pass(&mut self, micros: i64) {
         self.cluster.now += micros;
-        self.refused = 0;
+        self.rejected = 0;
         let now = self.cluster.now;
-        while let Some(at) =
-            self.flights.iter().position(|flight| flight.answer.is_none() && flight.sent + REQUEST_MAX < now)
+        while let Some(at) = self
+            .flights
+            .iter()
+            .position(|flight| flight.response.is_none() && flight.sent + REQUEST_MAX < now)
         {
             let flight = self.flights.remove(at);
             if !flight.orphan {

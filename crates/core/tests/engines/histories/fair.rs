@@ -20,7 +20,7 @@ struct Server<'a> {
 
 impl Server<'_> {
     /// Carries out an effect, in the history's next version.
-    fn answer(&mut self, effect: EvictionEffect, next: ResourceVersion, now: Mono) -> EvictionInput {
+    fn response(&mut self, effect: EvictionEffect, next: ResourceVersion, now: Mono) -> EvictionInput {
         match effect {
             EvictionEffect::ReadNode { node } => {
                 let fact = self.nodes.iter().find(|fact| fact.name == node).cloned();
@@ -96,11 +96,11 @@ fn run(history: &mut History, server: &mut Server<'_>) -> Result<(), String> {
     let until = history.now + END;
     for _ in 0..20_000 {
         history.engine.tick(history.clock().mono);
-        while history.asked.len() < 50 && history.pull(Lane::All) {}
-        if let Some(effect) = history.asked.pop() {
+        while history.requested.len() < 50 && history.pull(Lane::All) {}
+        if let Some(effect) = history.requested.pop() {
             let (version, now) = (history.next_version(), history.clock().mono);
-            let answer = server.answer(effect, version, now);
-            history.feed(answer);
+            let response = server.response(effect, version, now);
+            history.feed(response);
             history.check()?;
             continue;
         }
@@ -119,12 +119,12 @@ fn run(history: &mut History, server: &mut Server<'_>) -> Result<(), String> {
 
 fn judge(fact: &PodFact, nodes: &[NodeFact], left: Option<&PodFact>) -> Result<(), String> {
     let taints = nodes.iter().filter(|node| node.name == fact.node).flat_map(|node| &node.taints);
-    let patience = taints.filter_map(|taint| {
+    let period = taints.filter_map(|taint| {
         let used = fact.tolerations.iter().find(|toleration| toleration.key == taint.key);
         used.map_or(Some(0), |used| used.seconds)
     });
-    let in_reach = fact.standing == PodLifePhase::Live && !fact.mirror;
-    let must_go = in_reach && patience.min().is_some();
+    let in_reach = fact.life_phase == PodLifePhase::Live && !fact.mirror;
+    let must_go = in_reach && period.min().is_some();
     match left {
         Some(_) if must_go => Err(format!("{:?} is still there", *fact.id.uid())),
         None if !must_go => Err(format!("{:?} went", *fact.id.uid())),

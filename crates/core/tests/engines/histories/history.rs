@@ -46,7 +46,7 @@ pub(crate) struct History {
     version: u64,
     pub(crate) engine: EvictionEngine,
     /// Effects without a response.
-    pub(crate) asked: Vec<EvictionEffect>,
+    pub(crate) requested: Vec<EvictionEffect>,
     pub(crate) log: Vec<String>,
     /// Deletions of pods are also reported while the pods exist.
     lies: bool,
@@ -55,9 +55,9 @@ pub(crate) struct History {
 impl History {
     pub(crate) fn new(seed: u64, lies: bool) -> Self {
         let choices = Choices(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let (asked, log) = (Vec::new(), Vec::new());
+        let (requested, log) = (Vec::new(), Vec::new());
         let engine = EvictionEngine::new(EvictionConfig::default());
-        let mut history = Self { choices, now: 1_000_000, version: 1, engine, asked, log, lies };
+        let mut history = Self { choices, now: 1_000_000, version: 1, engine, requested, log, lies };
         history.list(None, Vec::new(), None);
         history
     }
@@ -149,7 +149,7 @@ impl History {
             priority: i32::try_from(self.choices.below(3)).expect("it is small"),
             node_critical: false,
             owner: PodOwnerKind::Other,
-            standing: match self.choices.below(12) {
+            life_phase: match self.choices.below(12) {
                 0 => PodLifePhase::Terminating,
                 1 => PodLifePhase::Finished,
                 _ => PodLifePhase::Live,
@@ -194,12 +194,13 @@ impl History {
     }
 
     /// Responds to one of the effects, in a random way.
-    fn answer(&mut self) {
-        let Some(which) = (!self.asked.is_empty()).then(|| self.choices.below(self.asked.len() as u64))
+    fn response(&mut self) {
+        let Some(which) =
+            (!self.requested.is_empty()).then(|| self.choices.below(self.requested.len() as u64))
         else {
             return;
         };
-        let effect = self.asked.swap_remove(usize::try_from(which).expect("it is small"));
+        let effect = self.requested.swap_remove(usize::try_from(which).expect("it is small"));
         let fails = self.choices.in_hundred(35);
         let failure = self.some_failure();
         let result = if fails { Err(failure) } else { Ok(()) };
@@ -244,7 +245,7 @@ impl History {
     pub(crate) fn pull(&mut self, lane: Lane) -> bool {
         let Some(effect) = self.engine.next_effect(lane, self.clock()) else { return false };
         self.log.push(format!("{} asks {effect:?}", self.now));
-        self.asked.push(effect);
+        self.requested.push(effect);
         true
     }
 
@@ -306,7 +307,7 @@ impl History {
                 let lane = if self.choices.in_hundred(70) { Lane::All } else { Lane::Fresh };
                 self.pull(lane);
             }
-            61..=80 => self.answer(),
+            61..=80 => self.response(),
             _ => {
                 let longest = [1, 100_000, 1_000_000, 10_000_000];
                 let longest = longest[usize::try_from(self.choices.below(4)).expect("it is small")];

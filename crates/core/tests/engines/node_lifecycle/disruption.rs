@@ -180,7 +180,7 @@ fn all_nodes_down_and_back() {
     world.pass(45);
     assert_eq!(world.tainted(), names("a", 0..4));
     assert!(world.judge.evictions.values().flatten().filter(|at| **at > back + 50 * SECOND).count() == 4);
-    let told: Vec<bool> = world
+    let reported: Vec<bool> = world
         .notices
         .iter()
         .filter_map(|(_, it)| match it {
@@ -188,7 +188,7 @@ fn all_nodes_down_and_back() {
             _ => None,
         })
         .collect();
-    assert_eq!(told, [true, false]);
+    assert_eq!(reported, [true, false]);
 }
 
 /// NL-47: no node is left that is known to be healthy, though that is not written yet, and cannot be: a node that

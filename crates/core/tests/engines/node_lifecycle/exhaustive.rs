@@ -221,9 +221,9 @@ impl State {
             }
             Step::Commit => self.commit()?,
             Step::Answer => {
-                let answer = self.flight.as_ref()?.2.clone()?;
+                let response = self.flight.as_ref()?.2.clone()?;
                 self.flight = None;
-                self.tell(answer);
+                self.tell(response);
             }
             Step::Lose => {
                 spend(&mut self.losses)?;
@@ -258,12 +258,12 @@ impl State {
     }
 
     fn commit(&mut self) -> Option<()> {
-        let (effect, sent, answer) = self.flight.clone()?;
-        if answer.is_some() || self.now - sent > 10 * SECOND {
+        let (effect, sent, response) = self.flight.clone()?;
+        if response.is_some() || self.now - sent > 10 * SECOND {
             return None;
         }
         let sent = Mono::from_micros(sent);
-        let answer = match &effect {
+        let response = match &effect {
             NodeLifecycleEffect::ReadNode { node } => {
                 let at = usize::from(node.as_str() == "n1");
                 let (node_fact, lease) = (self.nodes[at].clone(), self.leases[at].clone());
@@ -285,7 +285,7 @@ impl State {
             }
             other => panic!("no {other:?} is expected here"),
         };
-        self.flight.as_mut()?.2 = Some(answer);
+        self.flight.as_mut()?.2 = Some(response);
         Some(())
     }
 

@@ -199,7 +199,7 @@ impl History {
         self.tell(list_completed(stream));
     }
 
-    fn answer(&mut self) {
+    fn response(&mut self) {
         if self.out.is_empty() {
             return;
         }
@@ -286,7 +286,7 @@ impl History {
                 self.pull();
                 return;
             }
-            71..=84 => return self.answer(),
+            71..=84 => return self.response(),
             _ => {
                 let longest = self.dice.of(&[1_000, SECOND, 5 * SECOND, 12 * SECOND]);
                 self.now += self.dice.below(longest as u64) as i64;

@@ -22,7 +22,7 @@ fn is_declared(world: &World, name: &str) -> bool {
 /// knows about the pause or only detects it by its own calls.
 #[test]
 fn a_pause_of_ten_minutes() {
-    for told in [false, true] {
+    for reported in [false, true] {
         let mut world = World::new(&[("a", 5)]);
         world.kill(&["a4"]);
         world.pass(5);
@@ -30,14 +30,14 @@ fn a_pause_of_ten_minutes() {
         world.paused = true;
         world.pass(600);
         world.paused = false;
-        if told {
+        if reported {
             world.tell(NodeLifecycleInput::ProcessPaused { since });
         }
         // Events buffered in the stream arrive late, as if they were new.
         world.pass(48);
         assert_eq!(world.commits, [], "no commits yet");
         world.pass(15);
-        assert_eq!(world.tainted(), ["a4"], "told: {told}");
+        assert_eq!(world.tainted(), ["a4"], "told: {reported}");
         assert!(["a0", "a1", "a2", "a3"].iter().all(|name| !is_declared(&world, name)));
         assert!(world.notices.iter().any(|(_, it)| *it == NodeLifecycleNotice::ObservedAfresh));
     }
@@ -97,7 +97,7 @@ fn the_api_server_is_disconnected_for_ten_minutes() {
             }
             world.pass(600);
             let engine = world.engine.as_ref().expect("it runs");
-            let doubt = if noticed { ObservationDoubt::WatchLost } else { ObservationDoubt::NoAnswer };
+            let doubt = if noticed { ObservationDoubt::WatchLost } else { ObservationDoubt::NoResponse };
             assert_eq!(engine.doubt(world.clock().mono), Some(doubt));
             assert!(engine.holds_countdowns(), "NL-48: no node sends heartbeats");
             assert_eq!(world.reads, 0, "no node is even read");
@@ -133,7 +133,7 @@ fn without_successful_requests_no_node_is_declared_silent() {
         }
         assert_eq!(engine.next_effect(Lane::All, now), None);
     }
-    assert_eq!(engine.doubt(now.mono), Some(ObservationDoubt::NoAnswer));
+    assert_eq!(engine.doubt(now.mono), Some(ObservationDoubt::NoResponse));
 }
 
 /// S7(a), P16: renewals arrive minutes late on the watch. The live read shows the current one each time.
@@ -242,13 +242,13 @@ fn after_an_aborted_list_the_watch_counts_again() {
             });
             world.pass(length);
             // The streams' health and their events arrive on different paths.
-            let mut told = [
+            let mut reported = [
                 NodeLifecycleInput::StreamLost { stream, since },
                 NodeLifecycleInput::StreamRecovered { stream },
                 list_aborted(stream),
             ];
-            told.rotate_right(usize::from(!lost_first));
-            told.into_iter().for_each(|input| world.tell(input));
+            reported.rotate_right(usize::from(!lost_first));
+            reported.into_iter().for_each(|input| world.tell(input));
             let about = (stream, length, lost_first);
             assert_eq!(world.engine.as_ref().expect("it runs").doubt(world.clock().mono), None, "{about:?}");
             if length > 12 && stream == WatchedKind::Leases {

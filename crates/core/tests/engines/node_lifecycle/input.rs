@@ -91,9 +91,9 @@ fn d11_undecodable_objects_change_nothing() {
     assert_eq!(world.tainted(), ["a3"]);
     let engine = world.engine.as_ref().expect("it runs");
     assert_eq!(engine.stats().not_understood, 2);
-    let told =
+    let reported =
         world.notices.iter().filter(|(_, it)| matches!(it, NodeLifecycleNotice::NotUnderstood(_))).count();
-    assert_eq!(told, 2);
+    assert_eq!(reported, 2);
     // A tainted node that cannot be decoded any more keeps its taint; when it can be, everything continues.
     world.tell(NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(
         &NodeName::new("a3"),
@@ -162,10 +162,10 @@ fn another_node_of_the_same_name() {
     world.add_node("a1", "a");
     world.pass(100);
     assert_eq!(world.commits, []);
-    let told =
+    let reported =
         |which: fn(&NodeLifecycleNotice) -> bool| world.notices.iter().filter(|(_, it)| which(it)).count();
-    assert_eq!(told(|it| matches!(it, NodeLifecycleNotice::Removed(_))), 1, "NL-19");
-    assert_eq!(told(|it| matches!(it, NodeLifecycleNotice::Registered(_))), 5);
+    assert_eq!(reported(|it| matches!(it, NodeLifecycleNotice::Removed(_))), 1, "NL-19");
+    assert_eq!(reported(|it| matches!(it, NodeLifecycleNotice::Registered(_))), 5);
 }
 
 /// S6: a write that certainly did not happen returns its token; one whose response is lost does not.

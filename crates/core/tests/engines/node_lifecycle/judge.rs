@@ -8,7 +8,7 @@ use taintward_core::node_lifecycle::{
 
 #[derive(Clone, Default)]
 pub struct Judge {
-    heard: BTreeMap<String, i64>,
+    received: BTreeMap<String, i64>,
     started: i64,
     /// NoExecute taints on nodes that had none, by zone.
     pub evictions: BTreeMap<ZoneKey, Vec<i64>>,
@@ -21,8 +21,8 @@ impl Judge {
         self.started = now;
     }
 
-    pub fn heard(&mut self, name: &str, now: i64) {
-        self.heard.insert(name.into(), now);
+    pub fn received(&mut self, name: &str, now: i64) {
+        self.received.insert(name.into(), now);
     }
 
     pub fn commit(
@@ -41,8 +41,8 @@ impl Judge {
         let both = ManagedTaints::NO_EXECUTE;
         assert_ne!(is.no_execute(), both, "NL-21: both NoExecute taints at the same time");
         if is.has(ManagedTaint::UnreachableNoExecute) && was.no_execute().is_empty() {
-            let heard = self.heard.get(after.name.as_str()).copied().unwrap_or(i64::MIN / 2);
-            let silent = now - heard;
+            let received = self.received.get(after.name.as_str()).copied().unwrap_or(i64::MIN / 2);
+            let silent = now - received;
             assert!(
                 silent > flags.monitor_grace_micros,
                 "the last heartbeat of {} was {silent} µs ago",

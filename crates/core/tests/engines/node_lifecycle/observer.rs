@@ -14,24 +14,24 @@ fn observer(zones: &[(&str, usize)]) -> World {
 
 /// Which taints would be added and removed, on which node and why.
 fn would(world: &World) -> Vec<(String, ManagedTaints, ManagedTaints, TaintCause)> {
-    let told = world.notices.iter().filter_map(|(_, notice)| match notice {
+    let reported = world.notices.iter().filter_map(|(_, notice)| match notice {
         NodeLifecycleNotice::WouldTaint { node, add, remove, why, .. } => {
             Some((node.name.as_str().to_owned(), *add, *remove, *why))
         }
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 /// When nodes would be tainted NoExecute.
 fn away(world: &World) -> Vec<(String, f64)> {
-    let told = world.notices.iter().filter_map(|(at, notice)| match notice {
+    let reported = world.notices.iter().filter_map(|(at, notice)| match notice {
         NodeLifecycleNotice::WouldTaint { node, add, .. } if !add.no_execute().is_empty() => {
             Some((node.name.as_str().to_owned(), *at as f64 / SECOND as f64))
         }
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 fn declared(world: &World) -> usize {
@@ -56,9 +56,9 @@ fn each_node_is_reported_once_and_at_the_moment_it_would_be_tainted() {
         world.set_ready("b0", false);
         world.pass(300);
     }
-    let told = away(&world);
-    assert_eq!(told.len(), 4, "{told:?}");
-    for (name, at) in &told {
+    let reported = away(&world);
+    assert_eq!(reported.len(), 4, "{reported:?}");
+    for (name, at) in &reported {
         let done = [ManagedTaint::UnreachableNoExecute, ManagedTaint::NotReadyNoExecute];
         let done = done.into_iter().find_map(|taint| acting.when(name, taint));
         assert_eq!(done, Some(*at), "{name}");
@@ -66,7 +66,8 @@ fn each_node_is_reported_once_and_at_the_moment_it_would_be_tainted() {
     assert_eq!((declared(&world), world.commits.len(), world.reads), (3, 0, 0));
     let silent = would(&world).into_iter().find(|(name, ..)| name == "a1").expect("it was reported");
     assert_eq!((silent.1, silent.2), (ONE.with(ManagedTaint::Unreachable), ONE));
-    let whys: Vec<_> = would(&world).into_iter().filter(|told| !told.1.no_execute().is_empty()).collect();
+    let whys: Vec<_> =
+        would(&world).into_iter().filter(|reported| !reported.1.no_execute().is_empty()).collect();
     assert!(whys.iter().all(|(name, .., why)| (name == "b0") == (*why == TaintCause::NotReady)), "{whys:?}");
 }
 
@@ -105,10 +106,10 @@ fn changes_without_a_wait_are_reported_immediately() {
     world.notices.clear();
     world.set_ready("a1", false);
     world.pass(30);
-    let told = would(&world);
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert_eq!(told[0].1, ONE.with(ManagedTaint::NotReady));
-    assert_eq!(told[1].1, ONE.with(ManagedTaint::NotReadyNoExecute));
+    let reported = would(&world);
+    assert_eq!(reported.len(), 2, "{reported:?}");
+    assert_eq!(reported[0].1, ONE.with(ManagedTaint::NotReady));
+    assert_eq!(reported[1].1, ONE.with(ManagedTaint::NotReadyNoExecute));
 }
 
 /// Alongside an active controller, it reports what that one did not do.
@@ -134,9 +135,9 @@ fn writes_of_other_clients_take_precedence_over_simulated_ones() {
     // The other controller removes a taint that should be there, and adds one that should not.
     write(&mut world, &[ManagedTaint::NotReady, ManagedTaint::Unschedulable]);
     world.pass(60);
-    let told: Vec<_> = would(&world).into_iter().map(|(_, add, remove, _)| (add, remove)).collect();
+    let reported: Vec<_> = would(&world).into_iter().map(|(_, add, remove, _)| (add, remove)).collect();
     let put_on = (ONE.with(ManagedTaint::NotReadyNoExecute), ONE);
-    assert_eq!(told, [(ONE, ONE.with(ManagedTaint::Unschedulable)), put_on]);
+    assert_eq!(reported, [(ONE, ONE.with(ManagedTaint::Unschedulable)), put_on]);
     // The node is as it should be; and then again not.
     write(&mut world, &[ManagedTaint::NotReady, ManagedTaint::NotReadyNoExecute]);
     world.pass(60);
@@ -149,7 +150,7 @@ fn writes_of_other_clients_take_precedence_over_simulated_ones() {
         world.pass(60);
         write(&mut world, &[ManagedTaint::NotReady]);
         world.pass(60);
-        let off = would(&world).iter().filter(|told| told.2.has(ManagedTaint::Unschedulable)).count();
+        let off = would(&world).iter().filter(|reported| reported.2.has(ManagedTaint::Unschedulable)).count();
         assert_eq!((off, away(&world).len()), (round, 2));
     }
 }
@@ -164,9 +165,9 @@ fn a_whole_zone_is_reported_at_the_moment_it_would_be_tainted() {
         world.kill(&["a0", "a1", "a2", "a3", "a4"]);
         world.pass(120);
     }
-    let told = away(&world);
-    assert_eq!(told.len(), 5, "{told:?}");
-    for (name, at) in &told {
+    let reported = away(&world);
+    assert_eq!(reported.len(), 5, "{reported:?}");
+    for (name, at) in &reported {
         assert_eq!(acting.when(name, ManagedTaint::UnreachableNoExecute), Some(*at), "{name}");
     }
 }

@@ -283,18 +283,18 @@ fn retold(facts: &[NodeLifecycleInput], choices: &[u8]) -> Vec<NodeLifecycleInpu
     };
     let mut left: Vec<NodeLifecycleInput> = facts.to_vec();
     let mut choices = choices.iter().copied().cycle();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     while !left.is_empty() {
         let choice = usize::from(choices.next().expect("a cycle does not end"));
         let chosen = object(&left[choice % left.len()]);
         let first = left.iter().position(|fact| object(fact) == chosen).expect("the fact exists");
         let fact = left.remove(first);
-        told.push(fact.clone());
+        reported.push(fact.clone());
         if choice % 3 == 0 {
-            told.push(fact);
+            reported.push(fact);
         }
     }
-    told
+    reported
 }
 
 proptest! {

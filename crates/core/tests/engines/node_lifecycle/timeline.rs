@@ -174,9 +174,9 @@ fn nl_11_a_node_that_never_posted() {
     // The heartbeat time that the declaration invents is the node's creation, and not a heartbeat.
     world.pass(10);
     let engine = world.engine.as_ref().expect("it runs");
-    let heard =
+    let received =
         engine.explain(&NodeName::new("a8"), world.clock().mono).expect("the node is known").last_renewal;
-    assert_eq!(heard.as_micros() / SECOND, 100);
+    assert_eq!(received.as_micros() / SECOND, 100);
     let declarations = world.commits.iter().filter(|commit| matches!(commit.what, What::Declare(_))).count();
     world.pass(300);
     assert_eq!(
@@ -208,12 +208,12 @@ fn nl_17_nl_18_pods_are_marked_once() {
     world.tell(NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, listed: false }));
     world.pass(60);
     assert_eq!(marks(&world).len(), 2);
-    let told = world
+    let reported = world
         .notices
         .iter()
         .filter(|(_, notice)| matches!(notice, NodeLifecycleNotice::BecameNotReady(_)))
         .count();
-    assert_eq!(told, 1, "NL-17: one event for the node");
+    assert_eq!(reported, 1, "NL-17: one event for the node");
 }
 
 /// Flapping: heartbeats always arrive just in time; the node is never tainted, and nothing is written.
@@ -264,7 +264,7 @@ fn observing_explains() {
     let now = world.clock().mono;
     let engine = world.engine.as_ref().expect("it runs");
     let held = engine.explain(&name, now).expect("the node is known").delayed_by;
-    assert_eq!(held, Some(DelayReason::Doubt(ObservationDoubt::NoNodeHeard)));
+    assert_eq!(held, Some(DelayReason::Doubt(ObservationDoubt::NoNodeRenewed)));
     assert!(engine.holds_countdowns(), "NL-48");
     assert_eq!(world.commits, []);
 }

@@ -75,7 +75,7 @@ pub struct World {
     pub reads: usize,
     pub judge: Judge,
     wire: VecDeque<(i64, Input)>,
-    heard: i64,
+    received: i64,
     next_witness: i64,
     version: u64,
     /// All nodes were down before this instant already: the events cannot still be in flight.
@@ -117,7 +117,7 @@ impl World {
             reads: 0,
             judge: Judge::default(),
             wire: VecDeque::new(),
-            heard: 0,
+            received: 0,
             next_witness: 0,
             version: 1,
             was_all_down: false,
@@ -244,7 +244,7 @@ impl World {
 
     pub fn list(&mut self, first: bool) {
         self.wire.clear();
-        let silent_since = (!first).then(|| Mono::from_micros(self.heard));
+        let silent_since = (!first).then(|| Mono::from_micros(self.received));
         let begin = |stream| list_started(stream, silent_since);
         let mut inputs = vec![begin(WatchedKind::Nodes)];
         let nodes = self.stored.values().map(|it| it.node.clone());
@@ -260,7 +260,7 @@ impl World {
         if let Some(engine) = &mut self.engine {
             inputs.into_iter().for_each(|input| engine.handle(input, now));
         }
-        self.heard = self.now;
+        self.received = self.now;
         self.work();
     }
 
@@ -306,7 +306,7 @@ impl World {
         }
         while self.api && self.wire.front().is_some_and(|(at, _)| *at <= self.now) {
             let (_, input) = self.wire.pop_front().expect("it was just seen");
-            self.heard = self.now;
+            self.received = self.now;
             self.tell(input);
         }
         if self.next_witness <= self.now {
@@ -339,7 +339,7 @@ impl World {
         let fresh = posted
             .and_then(|it| it.heartbeat)
             .is_some_and(|at| wall.as_micros() - at.as_micros() < 300 * SECOND);
-        self.judge.heard(name, now);
+        self.judge.received(name, now);
         self.send(Input::Leases(ObjectEvent::Applied { fact, listed: false }), self.lease_lag);
         if !fresh || posted.map(|it| it.status) != Some(ready) {
             self.edit(name, |node| {

@@ -87,15 +87,15 @@ fn node() -> impl Strategy<Value = NodeFact> {
 }
 
 fn pod() -> impl Strategy<Value = PodFact> {
-    let standing =
+    let life_phase =
         prop::sample::select(vec![PodLifePhase::Live, PodLifePhase::Finished, PodLifePhase::Terminating]);
     let owner = prop::sample::select(vec![PodOwnerKind::Other, PodOwnerKind::DaemonSet, PodOwnerKind::Job]);
     let arrival = (option::of(wall()), option::of(wall()), option::of(wall()));
     let numbers = (any::<i32>(), any::<u32>(), version());
     let identity = (uid(), node_name());
     let yes_or_no = (any::<bool>(), any::<bool>(), any::<bool>());
-    (identity, numbers, vec(toleration(), 0..30), standing, owner, yes_or_no, arrival).prop_map(
-        |((uid, node), (priority, generation, version), tolerations, standing, owner, flags, arrival)| {
+    (identity, numbers, vec(toleration(), 0..30), life_phase, owner, yes_or_no, arrival).prop_map(
+        |((uid, node), (priority, generation, version), tolerations, life_phase, owner, flags, arrival)| {
             let (scheduled, started, created) = arrival;
             let (mirror, marked, node_critical) = flags;
             PodFact {
@@ -107,7 +107,7 @@ fn pod() -> impl Strategy<Value = PodFact> {
                 priority,
                 node_critical,
                 owner,
-                standing,
+                life_phase,
                 mirror,
                 marked,
                 marked_by_another: marked && mirror,

@@ -254,10 +254,10 @@ pub(crate) fn perform(storm: &mut Storm, command: Command) {
         }
         Command::TouchPod(pod) => cluster.edit_pod(pod, |_| ()),
         Command::Finish(pod) => {
-            cluster.edit_pod(pod, |pod| leave(&mut pod.fact.standing, PodLifePhase::Finished))
+            cluster.edit_pod(pod, |pod| leave(&mut pod.fact.life_phase, PodLifePhase::Finished))
         }
         Command::Terminate(pod) => {
-            cluster.edit_pod(pod, |pod| pod.fact.standing = PodLifePhase::Terminating);
+            cluster.edit_pod(pod, |pod| pod.fact.life_phase = PodLifePhase::Terminating);
         }
         Command::Mark { pod, on } => cluster.edit_pod(pod, |pod| pod.fact.marked = on),
         Command::PodReadable { pod, readable } => {
@@ -282,8 +282,8 @@ pub(crate) fn perform(storm: &mut Storm, command: Command) {
 }
 
 /// A terminating pod does not become live again.
-fn leave(standing: &mut PodLifePhase, to: PodLifePhase) {
-    if *standing == PodLifePhase::Live {
-        *standing = to;
+fn leave(life_phase: &mut PodLifePhase, to: PodLifePhase) {
+    if *life_phase == PodLifePhase::Live {
+        *life_phase = to;
     }
 }

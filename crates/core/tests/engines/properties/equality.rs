@@ -134,7 +134,7 @@ proptest! {
         let mut more = inputs.clone();
         let mut cluster = storm.cluster.clone();
         cluster.put_node(200);
-        more.extend(cluster.news.drain(..));
+        more.extend(cluster.changes.drain(..));
         prop_assert_ne!(engine(&inputs, now), engine(&more, now));
     }
 }

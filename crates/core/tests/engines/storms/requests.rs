@@ -129,7 +129,7 @@ fn l1_a_deadline_is_kept_while_a_withdrawal_or_a_retry_waits() {
     storm.pass(100 * SECOND);
     assert_eq!(deleted_at(&storm), [start + 20 * SECOND]);
 
-    // A refused eviction that waits long for its retry, and then has a deadline again.
+    // A rejected eviction that waits long for its retry, and then has a deadline again.
     let mut storm = with_pod(vec![]);
     let mut tape = vec![AT_ONCE];
     tape.extend([REFUSED; 60]);
@@ -156,7 +156,7 @@ fn s10_a_delete_whose_response_was_lost_is_not_sent_again() {
     taint(&mut storm, true);
     storm.pass(1_000 * SECOND);
     assert_eq!(deleted_at(&storm).len(), 1);
-    assert_eq!(storm.cluster.pods[&0].fact.standing, PodLifePhase::Terminating);
+    assert_eq!(storm.cluster.pods[&0].fact.life_phase, PodLifePhase::Terminating);
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn s10_a_refused_read_of_a_pod_is_no_read_of_it() {
     storm.cluster.put_pod(0, 0, vec![], true);
     storm.settle();
     storm.pods.lag = 500 * SECOND;
-    // After five conflicts the node is read again, and the DELETE has no version as precondition. Its response is lost, then a read is refused.
+    // After five conflicts the node is read again, and the DELETE has no version as precondition. Its response is lost, then a read is rejected.
     let mut tape = vec![AT_ONCE, AT_ONCE];
     tape.extend((0..5).flat_map(|_| [CONFLICT, AT_ONCE]));
     tape.extend([AT_ONCE, UNHEARD, REFUSED]);
@@ -174,7 +174,7 @@ fn s10_a_refused_read_of_a_pod_is_no_read_of_it() {
     storm.pass(1_000 * SECOND);
     assert!(storm.tape.is_empty());
     assert_eq!(deleted_at(&storm).len(), 1);
-    assert_eq!(storm.cluster.pods[&0].fact.standing, PodLifePhase::Terminating);
+    assert_eq!(storm.cluster.pods[&0].fact.life_phase, PodLifePhase::Terminating);
 }
 
 #[test]
@@ -244,12 +244,12 @@ fn a_queue_key_from_before_a_pod_was_gone_and_appeared_again_sends_nothing_twice
     fates(&mut storm, &[COMMITTED_LATE]);
     taint(&mut storm, true);
     // It is parked behind the read of its node; a stale event returns it with another order.
-    let told = storm.cluster.pod_told(0, false);
+    let reported = storm.cluster.pod_told(0, false);
     let fact = storm.cluster.pods[&0].fact.clone();
     let clock = storm.cluster.clock();
     let pod = PodRef { node: fact.node.clone(), uid: fact.id.uid().clone() };
     storm.engine.handle(EvictionInput::Pods(ObjectEvent::Deleted(pod.into())), clock);
-    let EvictionInput::Pods(ObjectEvent::Applied { mut fact, listed }) = told else {
+    let EvictionInput::Pods(ObjectEvent::Applied { mut fact, listed }) = reported else {
         panic!("it is decodable")
     };
     fact.priority = 1_000;

@@ -24,7 +24,7 @@ struct Cluster {
     millis: i64,
     pods: Vec<HeldPodFact>,
     /// Each status that was written.
-    told: Vec<BackfillProgress>,
+    reported: Vec<BackfillProgress>,
     /// The error of patches.
     refuses: Option<ApiFailure>,
 }
@@ -46,7 +46,7 @@ fn pod(at: usize) -> HeldPodFact {
         record: RecordState::Absent,
         records: RecordAnnotations::default(),
         is_annotated: false,
-        asked: None,
+        requested: None,
     }
 }
 
@@ -82,7 +82,7 @@ impl Cluster {
             engine: TolerationSecondsEngine::new(None, Some(settings), None),
             millis: 0,
             pods: (0..pods).map(pod).collect(),
-            told: Vec::new(),
+            reported: Vec::new(),
             refuses: None,
         };
         let node = NodeFact {
@@ -95,20 +95,20 @@ impl Cluster {
             ready_out_of_service: false,
         };
         let node = HoldNodeFact::new(&node, ZoneKey::of(ZoneLabels::default()), NodeHoldRequest::None);
-        cluster.hear(list([node], Input::Nodes));
-        cluster.hear(list(cluster.pods.clone(), Input::Pods));
+        cluster.receive(list([node], Input::Nodes));
+        cluster.receive(list(cluster.pods.clone(), Input::Pods));
         cluster
     }
 
-    fn hear(&mut self, events: Vec<Input>) {
+    fn receive(&mut self, events: Vec<Input>) {
         let now = self.now();
         events.into_iter().for_each(|event| self.engine.handle(event, now));
     }
 
     fn lists_of_backfill(&mut self) {
-        self.hear(list([policy(600)], |event| Input::Policies(event.into())));
+        self.receive(list([policy(600)], |event| Input::Policies(event.into())));
         let namespace = SecondsNamespaceFact { name: "shop".into(), facts: NamespaceFact::default() };
-        self.hear(list([namespace], Input::Namespaces));
+        self.receive(list([namespace], Input::Namespaces));
     }
 
     fn now(&self) -> Now {
@@ -136,18 +136,18 @@ impl Cluster {
             let now = self.now();
             self.engine.tick(now.mono);
             while let Some(effect) = self.engine.next_effect(Lane::All, now) {
-                let answer = match effect {
+                let response = match effect {
                     TolerationSecondsEffect::PatchPod(patch) => {
                         patches += 1;
                         let result = self.carry_out(&patch);
                         Input::PatchDone { patch, result }
                     }
                     TolerationSecondsEffect::WriteStatus(write) => {
-                        self.told.push(write.progress);
+                        self.reported.push(write.progress);
                         Input::StatusDone { write, result: Ok(()) }
                     }
                 };
-                self.engine.handle(answer, now);
+                self.engine.handle(response, now);
                 self.engine.tick(now.mono);
             }
         }
@@ -173,9 +173,9 @@ fn a_bounded_number_a_second_and_none_before_everything_is_listed() {
     assert_eq!((cluster.patched(), cluster.engine.stats().backfill_pending), (100, 0));
     assert_eq!(cluster.pass(60_000), 0);
     let progress = |current, pending| BackfillProgress { generation: 1, current, pending, own: 0 };
-    assert_eq!(cluster.told.first(), Some(&progress(0, 100)));
-    assert_eq!(cluster.told.last(), Some(&progress(100, 0)));
-    assert!(cluster.told.len() <= 3, "{:?}", cluster.told);
+    assert_eq!(cluster.reported.first(), Some(&progress(0, 100)));
+    assert_eq!(cluster.reported.last(), Some(&progress(100, 0)));
+    assert!(cluster.reported.len() <= 3, "{:?}", cluster.reported);
 }
 
 #[test]
@@ -184,14 +184,14 @@ fn a_policy_that_cannot_be_decoded_stops_backfill_until_it_is_corrected() {
     cluster.lists_of_backfill();
     assert_eq!(cluster.pass(3_000), 3);
     let garbled = ObjectRef { name: "another".into(), ..ObjectRef::default() };
-    cluster.hear(vec![Input::Policies(ObjectEvent::Undecodable(garbled.clone()).into())]);
+    cluster.receive(vec![Input::Policies(ObjectEvent::Undecodable(garbled.clone()).into())]);
     assert_eq!(cluster.pass(30_000), 0);
     // A list that still contains it changes nothing; one without it does.
     let mut still = list([policy(600)], |event| Input::Policies(event.into()));
     still.insert(1, Input::Policies(ObjectEvent::Undecodable(garbled).into()));
-    cluster.hear(still);
+    cluster.receive(still);
     assert_eq!(cluster.pass(30_000), 0);
-    cluster.hear(list([policy(600)], |event| Input::Policies(event.into())));
+    cluster.receive(list([policy(600)], |event| Input::Policies(event.into())));
     assert_eq!(cluster.pass(10_000), 7);
     assert_eq!(cluster.patched(), 10);
 }
@@ -217,13 +217,13 @@ fn a_changed_namespace_is_checked_again() {
     cluster.pass(1_000);
     assert_eq!(cluster.patched(), 3);
     let mut facts = NamespaceFact::default();
-    (facts.asked.not_ready, facts.asked.unreachable) = (Some("300".into()), Some("300".into()));
+    (facts.requested.not_ready, facts.requested.unreachable) = (Some("300".into()), Some("300".into()));
     let namespace = SecondsNamespaceFact { name: "shop".into(), facts };
-    cluster.hear(vec![Input::Namespaces(ObjectEvent::Applied { fact: namespace, listed: false })]);
+    cluster.receive(vec![Input::Namespaces(ObjectEvent::Applied { fact: namespace, listed: false })]);
     // 600 is not one of the seconds that may be replaced.
     assert_eq!(cluster.pass(10_000), 0);
     assert_eq!(
-        cluster.told.last(),
+        cluster.reported.last(),
         Some(&BackfillProgress { generation: 1, current: 0, pending: 0, own: 3 })
     );
 }

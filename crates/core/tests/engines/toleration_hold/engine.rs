@@ -102,7 +102,7 @@ impl Forgery {
         RecordState::Known(HoldRecord::recorded(held, order, changed, ran, record.counted_since()).into())
     }
 
-    /// Fewer seconds are not among them: an admission policy refuses a record that another writer makes, and taint
+    /// Fewer seconds are not among them: an admission policy rejects a record that another writer makes, and taint
     /// eviction does not wait until it is restored.
     fn of_guard(self, record: &GuardRecord) -> RecordState {
         let forgery = if matches!(self, Self::FewerSeconds) { Self::OtherTolerations } else { self };
@@ -256,7 +256,7 @@ fn a_conflict_with_another_writer_has_pauses_and_is_reported() {
     let mut world = World::new();
     world.happen(Event::Silent(0));
     world.happen(Event::Held(0));
-    let mut told = 0;
+    let mut reported = 0;
     for _ in 0..HOLD_FOR - 5 {
         world.pass(1);
         world.happen(Event::SecondsWrittenBack(0));
@@ -264,9 +264,9 @@ fn a_conflict_with_another_writer_has_pauses_and_is_reported() {
             TolerationSecondsNotice::SecondsContested { pod, .. } => *pod == world.pods[0].fact.id,
             _ => false,
         };
-        told += world.engine.take_notices().iter().filter(|notice| is_told(notice)).count();
+        reported += world.engine.take_notices().iter().filter(|notice| is_told(notice)).count();
     }
-    assert!((4..12).contains(&told), "held again {told} times");
+    assert!((4..12).contains(&reported), "held again {reported} times");
     assert_eq!((&world.violation, world.pods[0].gone_at), (&None, None));
     assert_ne!(world.pods[0].fact.record, RecordState::Absent);
     // It stops.

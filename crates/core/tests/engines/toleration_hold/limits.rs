@@ -208,18 +208,18 @@ fn a_taint_without_a_time_counts_from_its_first_observation_on_this_node() {
     let mut script = limited(0, &[]);
     let since = |script: &Script| script.engine.limits_exceeded().next().map(|one| one.since);
     script.pass(50_000);
-    script.hear(untimed("one", 2));
+    script.receive(untimed("one", 2));
     assert_eq!(since(&script), Some(at(50)));
     script.pass(10_000);
-    script.hear(untimed("one", 3));
+    script.receive(untimed("one", 3));
     assert_eq!(since(&script), Some(at(50)));
     script.pass(10_000);
-    script.hear(untimed("two", 4));
+    script.receive(untimed("two", 4));
     assert_eq!(since(&script), Some(at(70)));
     let gone = |uid: &str| ObjectRef::node(&node("a1", 1, None, NONE).name, Some(Uid::new(uid)));
-    script.hear(TolerationSecondsInput::Nodes(ObjectEvent::Deleted(gone("one"))));
+    script.receive(TolerationSecondsInput::Nodes(ObjectEvent::Deleted(gone("one"))));
     assert_eq!(since(&script), Some(at(70)));
-    script.hear(TolerationSecondsInput::Nodes(ObjectEvent::Deleted(gone("two"))));
+    script.receive(TolerationSecondsInput::Nodes(ObjectEvent::Deleted(gone("two"))));
     assert_eq!(since(&script), None);
 }
 
@@ -268,10 +268,10 @@ fn pods_that_are_gone_are_forgotten() {
     let mut script = Script::new(settings, nodes, vec![pod("pa", "a1", 1), pod("pb", "a1", 1)]);
     let patch = script.pull(Lane::All).expect("a hold");
     let gone = patch.pod.clone();
-    script.answer(patch, Err(taintward_core::api_error::ApiFailure::NotFound));
+    script.response(patch, Err(taintward_core::api_error::ApiFailure::NotFound));
     let other = script.pull(Lane::All).expect("the other hold");
     assert_ne!(other.pod, gone);
-    script.answer(other, Err(taintward_core::api_error::ApiFailure::Rejected));
+    script.response(other, Err(taintward_core::api_error::ApiFailure::Rejected));
     assert_eq!(script.pull(Lane::All), None);
     script.hear_all(list([], TolerationSecondsInput::Pods));
     for _ in 0..20 {
@@ -294,7 +294,7 @@ fn a_list_with_an_older_version_of_a_pod_counts_and_an_event_does_not() {
         if listed {
             script.hear_all(list([before], TolerationSecondsInput::Pods));
         } else {
-            script.hear(TolerationSecondsInput::Pods(ObjectEvent::Applied { fact: before, listed }));
+            script.receive(TolerationSecondsInput::Pods(ObjectEvent::Applied { fact: before, listed }));
         }
         script.pass(60_000);
         script.settle();

@@ -232,7 +232,7 @@ impl Storm {
         result
     }
 
-    fn answer(&mut self, at: usize, fate: Fate) {
+    fn response(&mut self, at: usize, fate: Fate) {
         self.count(Kind::OutOfOrder, at > 0);
         self.count(Kind::Late, at == 0 && self.script.millis > self.sent + 1_000);
         let patch = self.in_flight.remove(at);
@@ -246,7 +246,7 @@ impl Storm {
         self.count(Kind::RequestLost, matches!(fate, Fate::Lost));
         self.count(Kind::ResponseLost, matches!(fate, Fate::ResponseLost));
         self.count(Kind::Conflict, result == Err(ApiFailure::Conflict));
-        self.script.answer(patch, result);
+        self.script.response(patch, result);
     }
 
     fn take(&mut self, step: Step) {
@@ -275,12 +275,12 @@ impl Storm {
             Step::Ceiling(at) => {
                 self.ceiling = CEILINGS[at];
                 let fact = namespace(self.ceiling);
-                self.script.hear(Input::Namespaces(ObjectEvent::Applied { fact, listed: false }));
+                self.script.receive(Input::Namespaces(ObjectEvent::Applied { fact, listed: false }));
             }
             Step::Policy(at) => {
                 self.seconds = POLICIES[at];
                 let fact = policy(self.seconds, self.script.next_version());
-                self.script.hear(policies(ObjectEvent::Applied { fact, listed: false }));
+                self.script.receive(policies(ObjectEvent::Applied { fact, listed: false }));
             }
             Step::PodChanged(at) => {
                 let version = Some(ResourceVersion(self.script.next_version()));
@@ -307,7 +307,7 @@ impl Storm {
             }
             Step::Pull(lane, count) => _ = (0..count).take_while(|_| self.pull(lane)).count(),
             Step::Answer(which, fate) if !self.in_flight.is_empty() => {
-                self.answer(which % self.in_flight.len(), fate);
+                self.response(which % self.in_flight.len(), fate);
             }
             Step::Answer(..) => {}
             Step::Pass(millis) => self.script.pass(millis),
@@ -315,7 +315,7 @@ impl Storm {
     }
 
     /// Nothing fails any more: delivers everything, and lets this much time pass.
-    fn quiet(&mut self, millis: i64) {
+    fn sanitized(&mut self, millis: i64) {
         let end = self.script.millis + millis;
         loop {
             self.script.hear_all(self.node_events.drain(..).chain(self.pod_events.drain(..)).collect());
@@ -323,7 +323,7 @@ impl Storm {
                 continue;
             }
             if !self.in_flight.is_empty() {
-                self.answer(self.in_flight.len() / 2, Fate::CarriedOut);
+                self.response(self.in_flight.len() / 2, Fate::CarriedOut);
                 continue;
             }
             if !self.node_events.is_empty() || !self.pod_events.is_empty() {
@@ -349,8 +349,8 @@ fn run(steps: Vec<Step>, kinds: &RefCell<BTreeMap<Kind, usize>>) -> TestCaseResu
     for (kind, count) in std::mem::take(&mut storm.kinds) {
         *kinds.borrow_mut().entry(kind).or_default() += count;
     }
-    storm.quiet(PAUSE_MAX_MILLIS);
-    storm.quiet(0);
+    storm.sanitized(PAUSE_MAX_MILLIS);
+    storm.sanitized(0);
     let now = storm.script.wall();
     let is_ordered = |node: &Node| matches!(node.request, NodeHoldRequest::Hold { until, .. } if now < until);
     let ordered = NODES.iter().zip(&storm.nodes).filter(|(_, node)| is_ordered(node));
@@ -362,7 +362,7 @@ fn run(steps: Vec<Step>, kinds: &RefCell<BTreeMap<Kind, usize>>) -> TestCaseResu
     for node in 0..NODES.len() {
         storm.node_changes(node, |node| (node.silent, node.request) = (None, NodeHoldRequest::None));
     }
-    storm.quiet(PAUSE_MAX_MILLIS + 20_000);
+    storm.sanitized(PAUSE_MAX_MILLIS + 20_000);
     let stats = storm.script.engine.stats();
     prop_assert_eq!((stats.waiting, stats.backfill_pending, stats.guard_pending), (0, 0, 0));
     prop_assert_eq!((stats.held, stats.released), (0, 0));

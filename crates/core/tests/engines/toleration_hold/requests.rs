@@ -26,7 +26,7 @@ fn a_pod_whose_hold_is_in_flight_is_not_backfilled() {
     let first = script.pull(Lane::All).expect("backfill of one pod");
     assert_eq!(pull_all(&mut script, Lane::All), [], "20 a second: the other one waits");
     let result = script.carry_out(&first);
-    script.answer(first, result);
+    script.response(first, result);
     script.pass(10);
     script.node("a1", None, hold(0, 3_600));
     let mut sent = pull_all(&mut script, Lane::All);
@@ -37,7 +37,7 @@ fn a_pod_whose_hold_is_in_flight_is_not_backfilled() {
     assert!(sent.iter().all(|patch| patch.purpose == PatchPurpose::Hold));
     for patch in sent {
         let result = script.carry_out(&patch);
-        script.answer(patch, result);
+        script.response(patch, result);
     }
     assert_eq!(pull_all(&mut script, Lane::All), []);
     assert_eq!((script.held(), script.engine.stats().waiting), (vec!["pa", "pb"], 0));
@@ -50,7 +50,7 @@ fn places_for_patches_are_not_lost() {
     let settings = Settings { hold: BY_PERSON, guard: Some(50), ..Settings::default() };
     let mut script = Script::new(settings, vec![node("a1", 1, None, NONE)], vec![pod("p", "a1", 1)]);
     let patch = script.pull(Lane::All).expect("the ceiling of the pod");
-    script.answer(patch, Err(ApiFailure::Unavailable));
+    script.response(patch, Err(ApiFailure::Unavailable));
     for round in 0..70 {
         script.pass(40_000);
         let version = script.next_version();
@@ -62,13 +62,13 @@ fn places_for_patches_are_not_lost() {
         changed.tolerations.push(unrelated);
         script.pod(changed);
         let result = script.carry_out(&other);
-        script.answer(other, result);
+        script.response(other, result);
         script.pass(25);
         let mut sent = pull_all(&mut script, Lane::Fresh);
         sent.extend(pull_all(&mut script, Lane::All));
         assert_eq!(sent.len(), 1, "one patch of the pod");
         for patch in sent {
-            script.answer(patch, Err(ApiFailure::Unavailable));
+            script.response(patch, Err(ApiFailure::Unavailable));
         }
     }
     assert_eq!(script.engine.stats().waiting, 0);
@@ -95,13 +95,13 @@ fn retries_are_only_in_the_lane_of_all() {
     for (settings, nodes) in cases {
         let mut script = Script::new(settings, nodes, vec![pod("p", "a1", 1)]);
         let patch = script.pull(Lane::Fresh).expect("the first attempt");
-        script.answer(patch, Err(ApiFailure::Unavailable));
+        script.response(patch, Err(ApiFailure::Unavailable));
         assert_eq!(script.pull(Lane::All), None, "the pause");
         script.pass(1_000);
         assert_eq!(script.pull(Lane::Fresh), None, "{settings:?}");
         let retry = script.pull(Lane::All).expect("the retry");
         let result = script.carry_out(&retry);
-        script.answer(retry, result);
+        script.response(retry, result);
         assert_eq!((script.pull(Lane::All), script.engine.stats().waiting), (None, 0));
         script.pass(60_000);
         assert_eq!(script.pull(Lane::All), None);
@@ -119,10 +119,10 @@ fn a_pod_that_is_gone_leaves_nothing_in_the_queue() {
     assert_eq!(script.engine.stats().guard_pending, 4);
     for fact in std::mem::take(&mut script.pods) {
         let gone = ObjectRef::pod(fact.id.uid().clone(), Some(fact.node));
-        script.hear(TolerationSecondsInput::Pods(ObjectEvent::Deleted(gone)));
+        script.receive(TolerationSecondsInput::Pods(ObjectEvent::Deleted(gone)));
     }
     assert_eq!((script.engine.stats().guard_pending, script.engine.stats().waiting), (0, 1));
-    script.answer(sent, Err(ApiFailure::Unavailable));
+    script.response(sent, Err(ApiFailure::Unavailable));
     assert_eq!(script.engine.stats().waiting, 0);
     script.pass(60_000);
     assert_eq!((script.pull(Lane::All), script.engine.next_wakeup()), (None, None));
@@ -143,10 +143,10 @@ fn the_shortest_countdown_is_held_first_and_an_unknown_response_changes_nothing(
     let first = sent[0].clone();
     for patch in sent {
         let result = script.carry_out(&patch);
-        script.answer(patch, result);
+        script.response(patch, result);
     }
     let before = script.engine.stats();
-    script.answer(first, Err(ApiFailure::Unavailable));
+    script.response(first, Err(ApiFailure::Unavailable));
     assert_eq!(script.engine.stats(), before);
     assert_eq!(before.held, 3);
 }

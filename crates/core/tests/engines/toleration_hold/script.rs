@@ -83,7 +83,7 @@ pub(crate) fn pod(uid: &str, node: &str, version: u64) -> HeldPodFact {
         record: RecordState::Absent,
         records: RecordAnnotations::default(),
         is_annotated: false,
-        asked: None,
+        requested: None,
     }
 }
 
@@ -163,7 +163,7 @@ impl Script {
         events.extend(list([policy(seconds, self.version)], policies));
         events.extend(list(nodes, Input::Nodes));
         events.extend(list(pods, Input::Pods));
-        events.into_iter().for_each(|event| self.hear(event));
+        events.into_iter().for_each(|event| self.receive(event));
     }
 
     pub(crate) fn now(&self) -> Now {
@@ -180,27 +180,27 @@ impl Script {
         self.version
     }
 
-    pub(crate) fn hear(&mut self, input: Input) {
+    pub(crate) fn receive(&mut self, input: Input) {
         let now = self.now();
         self.engine.handle(input, now);
         self.engine.tick(now.mono);
     }
 
     pub(crate) fn hear_all(&mut self, inputs: Vec<Input>) {
-        inputs.into_iter().for_each(|input| self.hear(input));
+        inputs.into_iter().for_each(|input| self.receive(input));
     }
 
     /// A watch event of a node.
     pub(crate) fn node(&mut self, name: &str, silent: Option<Option<i64>>, request: NodeHoldRequest) {
         let fact = node(name, self.next_version(), silent, request);
-        self.hear(Input::Nodes(ObjectEvent::Applied { fact, listed: false }));
+        self.receive(Input::Nodes(ObjectEvent::Applied { fact, listed: false }));
     }
 
     /// A watch event of a pod, as the API server has it.
     pub(crate) fn pod(&mut self, fact: HeldPodFact) {
         self.pods.retain(|pod| pod.id != fact.id);
         self.pods.push(fact.clone());
-        self.hear(Input::Pods(ObjectEvent::Applied { fact, listed: false }));
+        self.receive(Input::Pods(ObjectEvent::Applied { fact, listed: false }));
     }
 
     pub(crate) fn pass(&mut self, millis: i64) {
@@ -246,8 +246,8 @@ impl Script {
         Ok(pod.clone())
     }
 
-    pub(crate) fn answer(&mut self, patch: SecondsPatch, result: Result<HeldPodFact, ApiFailure>) {
-        self.hear(Input::PatchDone { patch: Box::new(patch), result });
+    pub(crate) fn response(&mut self, patch: SecondsPatch, result: Result<HeldPodFact, ApiFailure>) {
+        self.receive(Input::PatchDone { patch: Box::new(patch), result });
     }
 
     /// Pulls and carries out patches until there is none. Returns how many.
@@ -255,7 +255,7 @@ impl Script {
         let mut patches = 0;
         while let Some(patch) = self.pull(Lane::All) {
             let result = self.carry_out(&patch);
-            self.answer(patch, result);
+            self.response(patch, result);
             patches += 1;
         }
         patches

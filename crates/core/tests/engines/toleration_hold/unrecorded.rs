@@ -19,15 +19,15 @@ fn references(pods: &[HeldPodFact]) -> Vec<PodRef> {
 }
 
 /// What the engine reports, by the pods' names.
-fn told(script: &mut Script) -> Vec<(String, UnrecordedCause)> {
+fn reported(script: &mut Script) -> Vec<(String, UnrecordedCause)> {
     let notices = script.engine.take_notices().into_iter();
-    let told = notices.filter_map(|notice| match notice {
+    let reported = notices.filter_map(|notice| match notice {
         TolerationSecondsNotice::RecordMissing { pod, cause, .. } => {
             Some((pod.name().name().to_owned(), cause))
         }
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 #[test]
@@ -37,19 +37,19 @@ fn pods_that_lost_their_record_are_reported_once_and_counted_until_they_are_gone
     let nodes = vec![node("a1", 1, None, NodeHoldRequest::None)];
     let mut script = Script::new(settings, nodes, pods.clone());
     assert_eq!(
-        (script.settle(), told(&mut script).len()),
+        (script.settle(), reported(&mut script).len()),
         (1, 0),
         "only the pod with its own seconds is guarded"
     );
-    script.hear(Input::WrittenPods(references(&pods)));
+    script.receive(Input::WrittenPods(references(&pods)));
     let expected =
         [("cleared".to_owned(), UnrecordedCause::Hold), ("raised".to_owned(), UnrecordedCause::Guard)];
-    assert_eq!((told(&mut script), script.engine.stats().unrecorded), (expected.to_vec(), 2));
-    script.hear(Input::WrittenPods(references(&pods)));
-    assert_eq!(told(&mut script), [], "once");
+    assert_eq!((reported(&mut script), script.engine.stats().unrecorded), (expected.to_vec(), 2));
+    script.receive(Input::WrittenPods(references(&pods)));
+    assert_eq!(reported(&mut script), [], "once");
     // One is recreated, the other one gets seconds from its owner.
     let gone = ObjectRef::pod(pods[0].id.uid().clone(), Some(pods[0].node.clone()));
-    script.hear(Input::Pods(ObjectEvent::Deleted(gone)));
+    script.receive(Input::Pods(ObjectEvent::Deleted(gone)));
     assert_eq!(script.engine.stats().unrecorded, 1);
     let mut changed = with_seconds("raised", Some(7_200));
     changed.version = Some(taintward_core::identity::ResourceVersion(script.next_version()));
@@ -64,17 +64,17 @@ fn a_pod_is_judged_by_what_is_listed_and_a_held_one_has_its_record() {
     let mut script = Script::new(settings, nodes.clone(), vec![pod("held", "a1", 1)]);
     assert_eq!((script.settle(), script.held()), (1, vec!["held"]));
     let held = script.pods.clone();
-    script.hear(Input::WrittenPods(references(&held)));
-    assert_eq!((told(&mut script).len(), script.engine.stats().unrecorded), (0, 0));
+    script.receive(Input::WrittenPods(references(&held)));
+    assert_eq!((reported(&mut script).len(), script.engine.stats().unrecorded), (0, 0));
     // The list of written pods may arrive before the engine knows its pods.
     let lost = vec![with_seconds("lost", None)];
     let mut early = Script::new(settings, Vec::new(), Vec::new());
     early.engine =
         taintward_core::toleration_seconds::TolerationSecondsEngine::new(settings.hold, None, None);
-    early.hear(Input::WrittenPods(references(&lost)));
+    early.receive(Input::WrittenPods(references(&lost)));
     early.hear_all(list(nodes, Input::Nodes));
-    assert_eq!(told(&mut early).len(), 0);
+    assert_eq!(reported(&mut early).len(), 0);
     early.hear_all(list(lost, Input::Pods));
-    assert_eq!(told(&mut early), [("lost".to_owned(), UnrecordedCause::Hold)]);
+    assert_eq!(reported(&mut early), [("lost".to_owned(), UnrecordedCause::Hold)]);
     assert_eq!(early.pull(Lane::All), None, "nothing is guessed");
 }

@@ -98,7 +98,7 @@ pub(crate) fn guarded_seconds(fact: &HeldPodFact) -> Option<i64> {
         priority: 0,
         node_critical: false,
         owner: PodOwnerKind::Other,
-        standing: PodLifePhase::Live,
+        life_phase: PodLifePhase::Live,
         mirror: false,
         marked: false,
         marked_by_another: false,
@@ -131,7 +131,7 @@ impl World {
                 record: RecordState::Absent,
                 records: RecordAnnotations::default(),
                 is_annotated: false,
-                asked: None,
+                requested: None,
             };
             let original = OriginalController::default();
             Pod { fact, original, gone_at: None, cleared_at: None, own: OWN }

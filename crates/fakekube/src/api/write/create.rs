@@ -1,6 +1,6 @@
 //! Creates objects (POST on a collection).
 
-use super::{begin, complete, is_ending, read, refuse_invalid, settle_place, track, unkept, warnings};
+use super::{begin, complete, is_ending, read, reject_invalid, settle_place, track, unkept, warnings};
 use crate::api::{AdmissionAttributes, ApiServer, ResourcePath, WriteOptions, conversion, key};
 use crate::api_status::StatusError;
 use crate::resource::{ResourceType, known};
@@ -68,7 +68,7 @@ impl ApiServer {
         conversion::to_home(resource, &mut body);
         let attributes = AdmissionAttributes { path: on, old: None, options, objects: txn };
         self.run_admit(&attributes, &mut body, &mut warned)?;
-        refuse_invalid(resource, &body, &validate::on_create(resource, &body))?;
+        reject_invalid(resource, &body, &validate::on_create(resource, &body))?;
         self.run_validate(&attributes, &body, &mut warned)?;
         body = complete(body)?;
         // A version that is not a number counts as none.
@@ -134,10 +134,10 @@ fn priority_class(
         return Ok(None);
     }
     let pod = body["metadata"]["name"].as_str().unwrap_or_default();
-    let asked = body["spec"]["priorityClassName"].as_str().unwrap_or_default();
-    let class = class(txn, asked);
-    if class.is_none() && !asked.is_empty() {
-        let why = format!("no PriorityClass with name {asked} was found");
+    let class_name = body["spec"]["priorityClassName"].as_str().unwrap_or_default();
+    let class = class(txn, class_name);
+    if class.is_none() && !class_name.is_empty() {
+        let why = format!("no PriorityClass with name {class_name} was found");
         return Err(StatusError::forbidden(resource, pod, &why));
     }
     let computed = class.as_ref().and_then(|class| class["value"].as_i64()).unwrap_or(0);
@@ -159,15 +159,15 @@ fn merge_runtime_class(
     resource: &ResourceType,
     body: &mut Value,
 ) -> Result<(), StatusError> {
-    let asked = body["spec"]["runtimeClassName"].as_str().unwrap_or_default().to_owned();
-    if resource.kind != "Pod" || asked.is_empty() {
+    let class_name = body["spec"]["runtimeClassName"].as_str().unwrap_or_default().to_owned();
+    if resource.kind != "Pod" || class_name.is_empty() {
         return Ok(());
     }
     let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let rejected = |why: &str| StatusError::forbidden(resource, &name, &format!("pod rejected: {why}"));
-    match txn.get(known("node.k8s.io", "runtimeclasses"), &asked) {
+    match txn.get(known("node.k8s.io", "runtimeclasses"), &class_name) {
         Some(class) => defaults::runtime_class(body, &class.value()).map_err(|why| rejected(&why)),
-        None => Err(rejected(&format!("RuntimeClass \"{asked}\" not found"))),
+        None => Err(rejected(&format!("RuntimeClass \"{class_name}\" not found"))),
     }
 }
 

@@ -109,13 +109,13 @@ fn check(
     before: &Value,
 ) -> Result<(), StatusError> {
     let version = before["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-    let fails = |field: &str, asked: &str, is: &str, perhaps: &str| {
+    let fails = |field: &str, expected: &str, is: &str, perhaps: &str| {
         let mut details = json!({"name": on.name, "kind": resource.kind});
         if !resource.group.is_empty() {
             details["group"] = json!(resource.group);
         }
         let message = format!(
-            "Operation cannot be fulfilled on {} \"{}\": the {field} in the precondition ({asked}) does not match the \
+            "Operation cannot be fulfilled on {} \"{}\": the {field} in the precondition ({expected}) does not match the \
              {field} in record ({is}). The object might have been {perhaps}",
             resource.qualified_kind(),
             on.name
@@ -124,7 +124,7 @@ fn check(
     };
     match (&how.uid, &how.version) {
         (Some(uid), _) if **uid != *old.uid => fails("UID", uid, &old.uid, "deleted and then recreated"),
-        (_, Some(asked)) if asked != version => fails("ResourceVersion", asked, version, "modified"),
+        (_, Some(expected)) if expected != version => fails("ResourceVersion", expected, version, "modified"),
         _ => Ok(()),
     }
 }
@@ -151,7 +151,7 @@ fn ending(resource: &ResourceType, before: &Value, how: &DeleteOptions, now: Tim
     };
     let end = began.checked_add(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MAX);
     let fields = metadata(&mut after);
-    fields.insert("deletionTimestamp".into(), json!(crate::clock::stamp(end)));
+    fields.insert("deletionTimestamp".into(), json!(crate::clock::time_text(end)));
     fields.insert("deletionGracePeriodSeconds".into(), json!(grace));
     if !is_ending(before)
         && let Some(generation) = before["metadata"]["generation"].as_i64()

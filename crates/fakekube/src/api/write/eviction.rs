@@ -56,7 +56,7 @@ impl ApiServer {
             pod["spec"]["nodeName"] = json!(node);
             let condition = json!({
                 "type": "PodScheduled", "status": "True",
-                "lastProbeTime": null, "lastTransitionTime": self.clock().stamp(),
+                "lastProbeTime": null, "lastTransitionTime": self.clock().time_text(),
             });
             set_condition(&mut pod, condition);
             for (field, value) in binding["metadata"]["annotations"].as_object().into_iter().flatten() {
@@ -93,7 +93,7 @@ impl ApiServer {
                     json!({
                         "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
                         "message": "Eviction API: evicting", "lastProbeTime": null,
-                        "lastTransitionTime": self.clock().stamp(),
+                        "lastTransitionTime": self.clock().time_text(),
                     }),
                 );
                 txn.put(on.number, &on.key(), marked);
@@ -180,12 +180,12 @@ fn spend_budget(
         let left = number("disruptionsAllowed") - 1;
         let before = budget.clone();
         budget["status"]["disruptionsAllowed"] = json!(left);
-        budget["status"]["disruptedPods"][&on.name] = json!(clock.stamp());
+        budget["status"]["disruptedPods"][&on.name] = json!(clock.time_text());
         let (status, reason) = match left > 0 {
             true => ("True", "SufficientPods"),
             false => ("False", "InsufficientPods"),
         };
-        let now = clock.stamp();
+        let now = clock.time_text();
         set_condition(
             &mut budget,
             json!({

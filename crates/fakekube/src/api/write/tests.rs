@@ -6,8 +6,8 @@ use crate::resource::known;
 
 /// The applied object after the clock has passed a second.
 fn applied(server: &ApiServer, on: &ResourcePath, patch: &Value) -> Value {
-    let before = server.clock().stamp();
-    while server.clock().stamp() == before {
+    let before = server.clock().time_text();
+    while server.clock().time_text() == before {
         std::hint::spin_loop();
     }
     let options = WriteOptions::by("me");

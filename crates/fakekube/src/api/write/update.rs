@@ -4,7 +4,7 @@
 
 use super::{
     check_uid, complete, is_ending, is_held, made_by_update, metadata, patched, read, read_patched,
-    refuse_invalid, settle_place, track, unkept, warnings,
+    reject_invalid, settle_place, track, unkept, warnings,
 };
 use crate::api::{
     AdmissionAttributes, ApiServer, CreateResult, PatchBody, ResourcePath, WriteOptions, conversion,
@@ -134,7 +134,7 @@ impl ApiServer {
         defaults::on_update(resource, on.sub, &before, &mut body, self.shared.admission);
         let attributes = AdmissionAttributes { path: on, old: Some(&before), options, objects: txn };
         self.run_admit(&attributes, &mut body, &mut warned)?;
-        refuse_invalid(resource, &body, &validate::on_update(resource, on.sub, &before, &body))?;
+        reject_invalid(resource, &body, &validate::on_update(resource, on.sub, &before, &body))?;
         self.run_validate(&attributes, &body, &mut warned)?;
         if matches!(on.sub, None | Some(Subresource::Scale)) {
             defaults::generation(resource, Some(&before), &mut body);
@@ -179,12 +179,12 @@ fn check_preconditions(
     body: &Value,
 ) -> Result<(), StatusError> {
     let of = |object: &Value, field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
-    let (asked, is) = (of(body, "resourceVersion"), of(old, "resourceVersion"));
-    match asked.as_str() {
+    let (expected, is) = (of(body, "resourceVersion"), of(old, "resourceVersion"));
+    match expected.as_str() {
         "" | "0" => validate::without_version(resource, body).map_or(Ok(()), Err),
-        asked if asked == is => Ok(()),
-        asked if asked.parse::<u64>().is_err() => {
-            let why = format!("strconv.ParseUint: parsing \"{asked}\": invalid syntax");
+        expected if expected == is => Ok(()),
+        expected if expected.parse::<u64>().is_err() => {
+            let why = format!("strconv.ParseUint: parsing \"{expected}\": invalid syntax");
             Err(StatusError::new(500, "", why))
         }
         _ => Err(StatusError::modified(resource, &on.name)),

@@ -1,7 +1,7 @@
 //! Serves the subresource `log` of pods, which is always empty.
 
 use crate::api_status::StatusError;
-use crate::http::{HttpAnswer, HttpRequest};
+use crate::http::{HttpRequest, HttpResponse};
 use crate::json_ext::list;
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use serde_json::Value;
 ///
 /// # Errors
 /// 400 if the container does not exist, has not started, or is not named in a pod of several.
-pub(super) fn answer(request: &HttpRequest, pod: &Value) -> Result<HttpAnswer, StatusError> {
+pub(super) fn respond_to(request: &HttpRequest, pod: &Value) -> Result<HttpResponse, StatusError> {
     let name = pod["metadata"]["name"].as_str().unwrap_or_default();
     let container = container(pod, request.query.get("container"), name)?;
     let bound = pod["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
     if !bound {
-        return Ok(HttpAnswer::nothing());
+        return Ok(HttpResponse::nothing());
     }
     if request.query.is_true("previous") {
         let why = format!("previous terminated container \"{container}\" in pod \"{name}\" not found");
@@ -25,7 +25,7 @@ pub(super) fn answer(request: &HttpRequest, pod: &Value) -> Result<HttpAnswer, S
             format!("container \"{container}\" in pod \"{name}\" is waiting to start: ContainerCreating");
         return Err(StatusError::bad_request(why));
     }
-    Ok(HttpAnswer::text(String::new()))
+    Ok(HttpResponse::text(String::new()))
 }
 
 fn container<'a>(pod: &'a Value, wanted: &str, name: &str) -> Result<&'a str, StatusError> {

@@ -7,7 +7,7 @@ use crate::api::{ApiServer, ResourcePath};
 use crate::api_status::StatusError;
 use crate::http::ResponseEncoding;
 use crate::http::response_format::ResponseFormat;
-use crate::http::{HttpAnswer, HttpRequest, JSON, PROTOBUF_STREAM};
+use crate::http::{HttpRequest, HttpResponse, JSON, PROTOBUF_STREAM};
 use crate::resource::ResourceId;
 use crate::select::ObjectSelector;
 use crate::store::{self, ChangeKind, ListRange, StoreEvent, StoredObject};
@@ -60,13 +60,17 @@ struct WatchResponse {
 }
 
 impl ApiServer {
-    pub(super) fn watch(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+    pub(super) fn watch(
+        &self,
+        request: &HttpRequest,
+        on: &ResourcePath,
+    ) -> Result<HttpResponse, StatusError> {
         let form = self.form(request, on)?;
         let selector = selector(request, on)?;
         let options = ListOptions::of_watch(request)?;
         let start = self.start(&options, on)?;
-        let asked_for = Some(options.seconds.min(SECONDS_MAX)).filter(|seconds| *seconds > 0);
-        let last = asked_for.map_or(LONGEST, Duration::from_secs);
+        let requested = Some(options.seconds.min(SECONDS_MAX)).filter(|seconds| *seconds > 0);
+        let last = requested.map_or(LONGEST, Duration::from_secs);
         let now = Instant::now();
         let watching = WatchResponse {
             server: self.clone(),
@@ -92,7 +96,7 @@ impl ApiServer {
             let bytes = watching.next().await?;
             Some((bytes, watching))
         });
-        Ok(HttpAnswer::stream(content_type, stream.boxed()))
+        Ok(HttpResponse::stream(content_type, stream.boxed()))
     }
 
     fn start(&self, options: &ListOptions, on: &ResourcePath) -> Result<WatchStart, StatusError> {
@@ -224,8 +228,8 @@ impl WatchResponse {
                 break;
             }
             self.at = event.version;
-            if let Some(told) = self.tell(event) {
-                bytes.add(told);
+            if let Some(encoded) = self.encode(event) {
+                bytes.add(encoded);
                 self.form.omit_headers();
             }
         }
@@ -236,7 +240,7 @@ impl WatchResponse {
     }
 
     /// An event as this stream sees it: an object that starts to match is added, one that stops matching is deleted.
-    fn tell(&self, event: &StoreEvent) -> Option<Bytes> {
+    fn encode(&self, event: &StoreEvent) -> Option<Bytes> {
         if !self.namespace.is_empty() {
             event.key.strip_prefix(&*self.namespace)?.strip_prefix('/')?;
         }

@@ -3,12 +3,16 @@
 use super::{object, write_options};
 use crate::api::{ApiServer, ResourcePath};
 use crate::api_status::StatusError;
-use crate::http::{HttpAnswer, HttpRequest};
+use crate::http::{HttpRequest, HttpResponse};
 use crate::resource::{Subresource, known};
 use serde_json::{Value, json};
 
 impl ApiServer {
-    pub(super) fn review(&self, request: &HttpRequest, on: &ResourcePath) -> Result<HttpAnswer, StatusError> {
+    pub(super) fn review(
+        &self,
+        request: &HttpRequest,
+        on: &ResourcePath,
+    ) -> Result<HttpResponse, StatusError> {
         let resource = on.number.get();
         let mut review = object(request)?;
         if resource.kind == "Binding" {
@@ -35,7 +39,7 @@ impl ApiServer {
             _ => json!({"allowed": true, "reason": "every user may do everything in a sandbox"}),
         };
         let encoding = request.accept.check()?.encoding;
-        Ok(HttpAnswer::encoded(201, &review, encoding))
+        Ok(HttpResponse::encoded(201, &review, encoding))
     }
 
     /// Creates a binding that names its pod itself.
@@ -44,7 +48,7 @@ impl ApiServer {
         request: &HttpRequest,
         on: &ResourcePath,
         binding: &Value,
-    ) -> Result<HttpAnswer, StatusError> {
+    ) -> Result<HttpResponse, StatusError> {
         let name = binding["metadata"]["name"].as_str().unwrap_or_default();
         let pod = ResourcePath::object(known("", "pods"), &on.namespace, name);
         self.bind(
@@ -71,15 +75,15 @@ impl ApiServer {
         &self,
         request: &HttpRequest,
         on: &ResourcePath,
-    ) -> Result<HttpAnswer, StatusError> {
+    ) -> Result<HttpResponse, StatusError> {
         self.read(&ResourcePath { sub: None, ..on.clone() })?;
         let mut token_request = object(request)?;
         let end = self.clock().now() + jiff::SignedDuration::from_hours(1);
         token_request["kind"] = json!("TokenRequest");
         token_request["apiVersion"] = json!("authentication.k8s.io/v1");
         token_request["status"] =
-            json!({"token": self.token().text(), "expirationTimestamp": crate::clock::stamp(end)});
+            json!({"token": self.token().text(), "expirationTimestamp": crate::clock::time_text(end)});
         let encoding = request.accept.check()?.encoding;
-        Ok(HttpAnswer::encoded(201, &token_request, encoding))
+        Ok(HttpResponse::encoded(201, &token_request, encoding))
     }
 }

@@ -3,7 +3,7 @@
 use crate::api::path::ResourcePath;
 use crate::api::request_error::RequestError;
 use crate::api_time::second_time;
-use crate::error_text::quiet;
+use crate::error_text::sanitized;
 use crate::json_patch;
 use bytes::Bytes;
 use serde::Deserialize;
@@ -48,11 +48,11 @@ impl ObjectMeta {
     ) -> Result<(), RequestError> {
         let conflict = |message| Err(RequestError::ours(ApiFailure::Conflict, message));
         if Uid::new(&self.uid) != *uid {
-            return conflict(format!("{on} was replaced: its UID is {}, not {uid}", quiet(&self.uid)));
+            return conflict(format!("{on} was replaced: its UID is {}, not {uid}", sanitized(&self.uid)));
         }
         match version {
             Some(version) if ResourceVersion::parse(&self.resource_version) != Some(version) => {
-                let (now, then) = (quiet(&self.resource_version), version.0);
+                let (now, then) = (sanitized(&self.resource_version), version.0);
                 conflict(format!("{on} has changed since the decision: its version is {now}, not {then}"))
             }
             _ => Ok(()),
@@ -218,7 +218,7 @@ pub(super) fn label(
     Some(Bytes::from(json!({ "metadata": metadata }).to_string()))
 }
 
-/// The preconditions of a merge patch: the server refuses it for another UID or version.
+/// The preconditions of a merge patch: the server rejects it for another UID or version.
 fn demanded(uid: &Uid, version: Option<&str>) -> Value {
     let mut metadata = json!({ "uid": uid.to_string() });
     if let Some(version) = version {

@@ -12,7 +12,7 @@ fn mono(micros: i64) -> Mono {
 }
 
 /// Applies the response of a server whose clock is `ahead` of the usual one at `at`.
-fn answer(known: &mut ServerTime, at: i64, ahead: i64) -> Result<(), IgnoredDate> {
+fn response(known: &mut ServerTime, at: i64, ahead: i64) -> Result<(), IgnoredDate> {
     let shows = (BASE + ahead + at).div_euclid(SECOND);
     known.observe(Wall::from_secs(shows), mono(at - 2000), mono(at + 3000))
 }
@@ -24,11 +24,11 @@ fn error(known: &ServerTime, at: i64) -> (i64, i64) {
 }
 
 /// The estimate after requests to a server every two seconds and a bit for a while.
-fn asked(ahead: i64, until: i64) -> ServerTime {
+fn requested(ahead: i64, until: i64) -> ServerTime {
     let mut known = ServerTime::default();
     let mut at = 0;
     while at <= until {
-        answer(&mut known, at, ahead).unwrap();
+        response(&mut known, at, ahead).unwrap();
         at += 2_130_000;
     }
     known
@@ -38,23 +38,23 @@ fn asked(ahead: i64, until: i64) -> ServerTime {
 fn three_dates_are_accepted_immediately_and_two_are_not() {
     let mut known = ServerTime::default();
     for at in [0, 1000] {
-        assert_eq!((answer(&mut known, at, 0), known.at(mono(at))), (Ok(()), None));
+        assert_eq!((response(&mut known, at, 0), known.at(mono(at))), (Ok(()), None));
     }
-    answer(&mut known, 2000, 0).unwrap();
+    response(&mut known, 2000, 0).unwrap();
     let (error, uncertainty) = error(&known, 2000);
     assert!(error.abs() <= uncertainty && uncertainty <= 510_000, "{error} {uncertainty}");
 }
 
 #[test]
 fn many_responses_narrow_the_bounds_to_the_transit_time() {
-    let known = asked(0, 100 * SECOND);
+    let known = requested(0, 100 * SECOND);
     let (error, uncertainty) = error(&known, 100 * SECOND);
     assert!(error.abs() <= uncertainty && uncertainty < 100_000, "{error} {uncertainty}");
 }
 
 #[test]
 fn a_slow_response_proves_nothing() {
-    let mut known = asked(0, 100 * SECOND);
+    let mut known = requested(0, 100 * SECOND);
     let (at, before) = (110 * SECOND, error(&known, 110 * SECOND));
     let date = Wall::from_micros(BASE + at);
     assert_eq!(known.observe(date, mono(at - SECOND), mono(at + 1)), Err(IgnoredDate::Slow));
@@ -63,13 +63,13 @@ fn a_slow_response_proves_nothing() {
 
 #[test]
 fn absurd_dates_change_nothing() {
-    let mut known = asked(0, 100 * SECOND);
+    let mut known = requested(0, 100 * SECOND);
     let at = 101 * SECOND;
     let before = error(&known, at);
     for year_1_to_9999 in [-62_135_596_800, 0, 253_402_300_799] {
         for _ in 0..10 {
-            let said = known.observe(Wall::from_secs(year_1_to_9999), mono(at), mono(at + 1));
-            assert_eq!(said, Err(IgnoredDate::Implausible));
+            let message = known.observe(Wall::from_secs(year_1_to_9999), mono(at), mono(at + 1));
+            assert_eq!(message, Err(IgnoredDate::Implausible));
         }
     }
     assert_eq!(error(&known, at), before);
@@ -77,11 +77,11 @@ fn absurd_dates_change_nothing() {
 
 #[test]
 fn a_date_that_a_cache_repeats_is_never_accepted() {
-    let mut known = asked(0, 100 * SECOND);
+    let mut known = requested(0, 100 * SECOND);
     for at in (101..400).map(|second| second * 1_010_000) {
         let cached = known.observe(Wall::from_micros(BASE).plus(Span::from_secs(50)), mono(at), mono(at + 1));
         assert_eq!(cached, Err(IgnoredDate::Contradicting), "{at}");
-        answer(&mut known, at + 500_000 + at % 370_000, 0).unwrap();
+        response(&mut known, at + 500_000 + at % 370_000, 0).unwrap();
     }
     let (error, uncertainty) = error(&known, 405 * SECOND);
     assert!(error.abs() <= uncertainty && uncertainty < 300_000, "{error} {uncertainty}");
@@ -90,17 +90,17 @@ fn a_date_that_a_cache_repeats_is_never_accepted() {
 #[test]
 fn a_clock_that_was_set_is_followed_after_three_responses_over_two_seconds() {
     for step in [-600 * SECOND, 3 * SECOND, 3600 * SECOND] {
-        let mut known = asked(0, 100 * SECOND);
+        let mut known = requested(0, 100 * SECOND);
         let at = |number: i64| 110 * SECOND + number * 700_000;
         for number in 0..3 {
             assert_eq!(
-                answer(&mut known, at(number), step),
+                response(&mut known, at(number), step),
                 Err(IgnoredDate::Contradicting),
                 "{step} {number}"
             );
             assert!(error(&known, at(number)).0.abs() < SECOND, "the old clock counts until then");
         }
-        answer(&mut known, at(3), step).unwrap();
+        response(&mut known, at(3), step).unwrap();
         let (error, uncertainty) = error(&known, at(3));
         assert!(
             (error - step).abs() <= uncertainty && uncertainty <= 510_000,
@@ -111,10 +111,10 @@ fn a_clock_that_was_set_is_followed_after_three_responses_over_two_seconds() {
 
 #[test]
 fn servers_whose_clocks_differ_are_both_within_the_uncertainty() {
-    let mut known = asked(0, 100 * SECOND);
+    let mut known = requested(0, 100 * SECOND);
     for number in 0..300 {
         let at = 110 * SECOND + number * 1_130_000;
-        let _ = answer(&mut known, at, if number % 2 == 0 { 0 } else { 7 * SECOND });
+        let _ = response(&mut known, at, if number % 2 == 0 { 0 } else { 7 * SECOND });
         if number >= 6 {
             let (error, uncertainty) = error(&known, at);
             assert!(
@@ -126,17 +126,17 @@ fn servers_whose_clocks_differ_are_both_within_the_uncertainty() {
     }
     // The other server is gone: after half of the window or two, nothing is left of its clock.
     for number in 0..400 {
-        answer(&mut known, 460 * SECOND + number * 1_130_000, 0).unwrap();
+        response(&mut known, 460 * SECOND + number * 1_130_000, 0).unwrap();
     }
     assert!(error(&known, 912 * SECOND).1 < SECOND / 2);
 }
 
 #[test]
 fn long_silence_makes_the_estimate_less_certain_and_the_next_response_more() {
-    let mut known = asked(0, 100 * SECOND);
+    let mut known = requested(0, 100 * SECOND);
     let hours = 10 * 3600 * SECOND;
     assert!(error(&known, hours).1 > 17 * SECOND, "half a thousandth of the time");
-    answer(&mut known, hours, 5 * SECOND).unwrap();
+    response(&mut known, hours, 5 * SECOND).unwrap();
     let (error, uncertainty) = error(&known, hours);
     assert!((error - 5 * SECOND).abs() <= uncertainty && uncertainty < SECOND, "{error} {uncertainty}");
 }
@@ -149,7 +149,7 @@ proptest! {
     #[test]
     fn the_true_time_is_within_the_bounds(
         rate in -400_i64..400,
-        answers in proptest::collection::vec(
+        responses in proptest::collection::vec(
             (1_i64..20 * SECOND, 0_i64..2 * SECOND, 0_i64..2 * SECOND, proptest::option::weighted(0.1, -4000_i64..4000)),
             3..200,
         ),
@@ -158,7 +158,7 @@ proptest! {
         let mut at = 0;
         let truth = |at: i64| BASE + at + at / SECOND * rate;
         let (mut lies, mut slack) = (0, 1000);
-        for (pause, way, back, lie) in answers {
+        for (pause, way, back, lie) in responses {
             at += pause;
             // Wrong dates that agree with each other for long enough are accepted, as they must be.
             let lie = lie.filter(|_| lies < 2).inspect(|_| lies += 1).unwrap_or(0) * SECOND;

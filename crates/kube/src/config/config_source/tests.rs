@@ -298,8 +298,8 @@ async fn a_cluster_or_a_server_needs_no_context_and_a_server_no_file() {
     assert_eq!(find(&nothing, &inside).await.unwrap().place, "no kubeconfig", "not the pod's account");
     let choice = ConfigOverrides { cluster: text("c"), ..ConfigOverrides::default() };
     let chosen = ConnectSettings { overrides: choice.clone(), ..ConnectSettings::default() };
-    let refused = error_of(&chosen, &inside).await.to_string();
-    assert!(refused.contains("--kubeconfig"), "{refused}");
+    let rejected = error_of(&chosen, &inside).await.to_string();
+    assert!(rejected.contains("--kubeconfig"), "{rejected}");
     assert!(matches!(error_of(&chosen, &around).await, ConnectError::Nowhere { .. }));
 
     let path = folder.write("none", &GOOD.replace("current-context: one", ""));

@@ -19,9 +19,9 @@ fn server(takes: Duration) -> (Arc<AtomicU32>, impl AsyncFn(Duration) -> Option<
         }
     });
     let attempts = ConnectionAttempts::new(connector, LIMIT);
-    let within = async move |patience| {
+    let within = async move |period| {
         let attempt = attempts.clone().oneshot(Uri::from_static("https://there"));
-        timeout(patience, attempt).await.ok()
+        timeout(period, attempt).await.ok()
     };
     (begun, within)
 }

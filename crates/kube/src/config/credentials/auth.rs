@@ -69,9 +69,9 @@ where
                 request.headers_mut().insert(AUTHORIZATION, authorization.clone());
             }
             let service = shared.service(&sent.tls);
-            let answer = service.oneshot(request).await.map_err(Into::into);
-            shared.credentials.judge(&sent, answer.as_ref().map(Response::status));
-            answer
+            let response = service.oneshot(request).await.map_err(Into::into);
+            shared.credentials.judge(&sent, response.as_ref().map(Response::status));
+            response
         })
     }
 }

@@ -19,8 +19,8 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, Command};
 
 /// The timeout; and the timeout if it can prompt the user.
-const PATIENCE: Duration = Duration::from_secs(60);
-const PATIENCE_WITH_PEOPLE: Duration = Duration::from_secs(300);
+const RUN_TIMEOUT: Duration = Duration::from_secs(60);
+const INTERACTIVE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The longest output that is read.
 const OUTPUT_MAX: u64 = 1 << 20;
@@ -30,7 +30,7 @@ pub(super) struct ExecPlugin {
     exec: ExecConfig,
     command: String,
     version: String,
-    may_ask: bool,
+    may_prompt: bool,
 }
 
 #[derive(Deserialize)]
@@ -67,8 +67,8 @@ impl Drop for ExecProcess {
 }
 
 impl ExecPlugin {
-    /// `may_ask`: the plugin gets standard input if it is a terminal, and standard error always, as kubectl does.
-    pub(super) fn new(exec: ExecConfig, may_ask: bool) -> Result<Self, String> {
+    /// `may_prompt`: the plugin gets standard input if it is a terminal, and standard error always, as kubectl does.
+    pub(super) fn new(exec: ExecConfig, may_prompt: bool) -> Result<Self, String> {
         let command = exec.command.clone().filter(|command| !command.is_empty());
         let command = command.ok_or("the exec plugin has no command")?;
         let version = exec.api_version.clone().unwrap_or_default();
@@ -78,11 +78,11 @@ impl ExecPlugin {
                 "the exec plugin's apiVersion is \"{version}\"; there are client.authentication.k8s.io/v1 and /v1beta1"
             ));
         }
-        Ok(Self { exec, command, version, may_ask })
+        Ok(Self { exec, command, version, may_prompt })
     }
 
     pub(super) async fn run(&self, clock: &Clock) -> Result<IssuedCredential, String> {
-        let at_terminal = self.may_ask && std::io::stdin().is_terminal();
+        let at_terminal = self.may_prompt && std::io::stdin().is_terminal();
         let interactive = match self.exec.interactive_mode {
             Some(ExecInteractiveMode::Never) => false,
             Some(ExecInteractiveMode::Always) if !at_terminal => {
@@ -90,10 +90,10 @@ impl ExecPlugin {
             }
             _ => at_terminal,
         };
-        let patience = if interactive { PATIENCE_WITH_PEOPLE } else { PATIENCE };
+        let limit = if interactive { INTERACTIVE_TIMEOUT } else { RUN_TIMEOUT };
         let mut running = self.start(interactive)?;
-        let ended = tokio::time::timeout(patience, running.output()).await;
-        let ended = ended.map_err(|_| self.blame(&format!("has not ended within {patience:?}")))?;
+        let ended = tokio::time::timeout(limit, running.output()).await;
+        let ended = ended.map_err(|_| self.blame(&format!("has not ended within {limit:?}")))?;
         let (status, output) = ended.map_err(|why| self.blame(&why))?;
         if !status.success() {
             return Err(self.blame(&format!("ended with {status}")));
@@ -116,7 +116,7 @@ impl ExecPlugin {
         }
         command.env("KUBERNETES_EXEC_INFO", info.to_string());
         command.stdin(if interactive { Stdio::inherit() } else { Stdio::null() }).stdout(Stdio::piped());
-        command.stderr(if self.may_ask { Stdio::inherit() } else { Stdio::null() }).kill_on_drop(true);
+        command.stderr(if self.may_prompt { Stdio::inherit() } else { Stdio::null() }).kill_on_drop(true);
         if !interactive {
             command.process_group(0);
         }
@@ -136,13 +136,14 @@ impl ExecPlugin {
 
     fn read(&self, output: &[u8], clock: &Clock) -> Result<IssuedCredential, String> {
         // The parser's error could quote the output.
-        let said: ExecCredential =
+        let credential: ExecCredential =
             serde_saphyr::from_slice(output).map_err(|_| "has not written an ExecCredential")?;
-        if said.kind.as_deref() != Some("ExecCredential") || said.api_version.as_ref() != Some(&self.version)
+        if credential.kind.as_deref() != Some("ExecCredential")
+            || credential.api_version.as_ref() != Some(&self.version)
         {
             return Err(format!("has not written an ExecCredential of {}", self.version));
         }
-        let status = said.status.ok_or("has written an ExecCredential without status")?;
+        let status = credential.status.ok_or("has written an ExecCredential without status")?;
         let given = |text: Option<String>| text.filter(|text| !text.is_empty());
         let token = given(status.token);
         let identity = match (given(status.client_certificate_data), given(status.client_key_data)) {

@@ -61,7 +61,7 @@ impl Rig {
     }
 
     /// Sends one request. Returns the status of its response.
-    async fn ask(&self) -> u16 {
+    async fn request(&self) -> u16 {
         let (made, accepted) = (Arc::clone(&self.made), Arc::clone(&self.accepted));
         let auth = AuthService::new(self.credentials.clone(), move |_: &ClientConfig| {
             made.fetch_add(1, Ordering::Relaxed);
@@ -69,9 +69,9 @@ impl Rig {
             service_fn(move |request: Request<()>| -> Ready<Result<Response<()>, BoxError>> {
                 let shown = request.headers()[AUTHORIZATION].to_str().unwrap().to_owned();
                 let known = shown == format!("Bearer {}", accepted.lock().unwrap());
-                let mut answer = Response::new(());
-                *answer.status_mut() = if known { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
-                ready(Ok(answer))
+                let mut response = Response::new(());
+                *response.status_mut() = if known { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
+                ready(Ok(response))
             })
         });
         auth.oneshot(Request::new(())).await.unwrap().status().as_u16()
@@ -80,7 +80,7 @@ impl Rig {
     /// Returns how long it takes until the server accepts, with ten requests a second.
     async fn accepted_after(&self) -> Duration {
         let began = Instant::now();
-        while self.ask().await != 200 {
+        while self.request().await != 200 {
             assert!(began.elapsed() < Duration::from_secs(120));
             sleep(Duration::from_millis(100)).await;
         }
@@ -94,7 +94,7 @@ async fn a_file_is_read_in_time_even_if_its_old_content_is_not_refused() {
     rig.write("second");
     sleep(Duration::from_secs(11)).await;
     rig.accept("second");
-    assert_eq!(rig.ask().await, 200);
+    assert_eq!(rig.request().await, 200);
 }
 
 #[tokio::test(start_paused = true)]
@@ -102,12 +102,12 @@ async fn a_file_that_is_missing_for_a_minute_changes_nothing() {
     let rig = Rig::new("missing", "first").await;
     for _ in 0..65 {
         let _ = std::fs::remove_file(rig.folder.join("token"));
-        assert_eq!(rig.ask().await, 200);
+        assert_eq!(rig.request().await, 200);
         sleep(Duration::from_secs(1)).await;
     }
     rig.write("");
     sleep(Duration::from_secs(11)).await;
-    assert_eq!(rig.ask().await, 200, "an empty file changes nothing");
+    assert_eq!(rig.request().await, 200, "an empty file changes nothing");
     rig.write("second\n");
     rig.accept("second");
     let took = rig.accepted_after().await;
@@ -117,7 +117,7 @@ async fn a_file_that_is_missing_for_a_minute_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_wall_clock_that_is_set_back_an_hour_delays_nothing() {
     let rig = Rig::new("clock", "first").await;
-    assert_eq!(rig.ask().await, 200);
+    assert_eq!(rig.request().await, 200);
     for hours in [-1, 1, -1000] {
         rig.steps.fetch_add(hours * 3_600_000_000, Ordering::Relaxed);
         let token = format!("token{hours}");
@@ -135,7 +135,7 @@ fn a_credential_is_renewed_before_its_end_in_proportion_and_not_all_the_time() {
         let end = Mono::from_secs(1000 + left);
         assert_eq!(renewal_of(end, now), Mono::from_secs(1000 + pause), "{left}");
     }
-    assert_eq!(renewal_of(Mono::NEVER, now), Mono::NEVER.minus(LEAD));
+    assert_eq!(renewal_of(Mono::NEVER, now), Mono::NEVER.minus(RENEW_BEFORE_EXPIRY));
 }
 
 /// In virtual time any program runs too long: as soon as every task waits for it, its timeout is over.

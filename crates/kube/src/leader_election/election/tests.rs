@@ -208,7 +208,7 @@ fn tries_in_an_hour(given_up_after: i64) -> (Election, i64, i64) {
 
 #[test]
 fn without_responses_leading_ends_at_the_deadline_and_attempts_continue() {
-    // Refused immediately: the pause of 0.9 to 2 s between two attempts; a longer wait for a response replaces the
+    // Rejected immediately: the pause of 0.9 to 2 s between two attempts; a longer wait for a response replaces the
     // pause.
     for (given_up_after, expected) in [(0, 2300..=2700), (500, 2300..=2700), (5000, 719..=720)] {
         let (mut me, tries, now) = tries_in_an_hour(given_up_after);

@@ -153,7 +153,7 @@ impl<F: WatchedObject> WatchLoop<F> {
     /// respond 404 while no server is behind them; only an API server that lists all its resources can lack one, and
     /// never one that all servers have.
     async fn attribute(&mut self, error: WatchError) -> WatchError {
-        let WatchError::Refused(status) = &error else { return error };
+        let WatchError::Rejected(status) = &error else { return error };
         if status.code != 404 || self.health.is_absent() {
             return error;
         }

@@ -1,7 +1,7 @@
 //! Tests client and server certificates in files that are replaced.
 
 use super::server::{Authority, Pair, Server, State};
-use super::setting::{Setting, ask, believed};
+use super::setting::{Setting, believed, request};
 use std::time::Duration;
 use taintward_kube::config::ProbeError;
 
@@ -22,7 +22,7 @@ async fn an_expired_client_certificate_that_is_replaced_is_used() {
     put(&setting, &authority.sign(2021));
     let place = format!("https://{}", server.address);
     let connected = setting.connect(&place, "certificate-authority: ca.crt", FILES).await;
-    assert!(matches!(ask(&connected).await, Err(ProbeError::Certificate(_))));
+    assert!(matches!(request(&connected).await, Err(ProbeError::Certificate(_))));
     tokio::time::sleep(Duration::from_secs(2)).await;
     let good = put(&setting, &authority.sign(4000));
     server.with(|state| state.clients = vec![good]);
@@ -41,10 +41,10 @@ async fn a_new_identity_gets_new_connections() {
     server.with(|state| state.clients = vec![known]);
     let place = format!("https://{}", server.address);
     let connected = setting.connect(&place, "certificate-authority: ca.crt", FILES).await;
-    assert!(ask(&connected).await.is_ok());
+    assert!(request(&connected).await.is_ok());
     let known = put(&setting, &second);
     server.with(|state| state.clients = vec![known]);
-    assert!(matches!(ask(&connected).await, Err(ProbeError::Unauthorized(_))));
+    assert!(matches!(request(&connected).await, Err(ProbeError::Unauthorized(_))));
     let took = believed(&connected, Duration::from_secs(5)).await;
     assert!(took < Duration::from_secs(3), "{took:?}");
     server.with(|state| assert_eq!(state.connections, 2));
@@ -53,7 +53,7 @@ async fn a_new_identity_gets_new_connections() {
     tokio::time::sleep(Duration::from_millis(1200)).await;
     setting.write("own.crt", "rubbish");
     server.with(|state| state.tokens = vec!["nobody's"]);
-    assert!(ask(&connected).await.is_ok());
+    assert!(request(&connected).await.is_ok());
 }
 
 /// The server's certificate comes from another authority, and the file with the authority is replaced later.
@@ -66,7 +66,7 @@ async fn another_authority_is_trusted_once_its_file_has_it() {
     let place = format!("https://{}", server.address);
     let connected = setting.connect(&place, "certificate-authority: ca.crt", "token: t").await;
     for _ in 0..3 {
-        assert!(matches!(ask(&connected).await, Err(ProbeError::Certificate(_))));
+        assert!(matches!(request(&connected).await, Err(ProbeError::Certificate(_))));
     }
     tokio::time::sleep(Duration::from_secs(3)).await;
     setting.write("ca.crt", &new.pem());
@@ -75,7 +75,7 @@ async fn another_authority_is_trusted_once_its_file_has_it() {
     // Only the new one is trusted.
     server.with(|state| state.tls = Some(old.server()));
     let stranger = setting.connect(&place, "certificate-authority: ca.crt", "token: t").await;
-    assert!(matches!(ask(&stranger).await, Err(ProbeError::Certificate(_))));
+    assert!(matches!(request(&stranger).await, Err(ProbeError::Certificate(_))));
 }
 
 #[tokio::test]
@@ -93,6 +93,6 @@ async fn a_plugin_may_return_a_certificate() {
     let user = setting.plugin("cat credential");
     let place = format!("https://{}", server.address);
     let connected = setting.connect(&place, "certificate-authority: ca.crt", &user).await;
-    assert_eq!(ask(&connected).await, Ok("v1.0.0".to_owned()));
+    assert_eq!(request(&connected).await, Ok("v1.0.0".to_owned()));
     assert_eq!(setting.runs(), 1);
 }

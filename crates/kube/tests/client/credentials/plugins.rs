@@ -1,7 +1,7 @@
 //! Tests exec plugins.
 
 use super::server::{Server, State};
-use super::setting::{REQUEST, Setting, ask, believed};
+use super::setting::{REQUEST, Setting, believed, request};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use taintward_kube::config::{ProbeError, probe};
@@ -40,7 +40,7 @@ async fn a_token_is_renewed_before_its_end_without_waiting_requests() {
     let connected = setting.connect(&format!("http://{}", server.address), "", &user).await;
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(7) {
-        assert!(ask(&connected).await.is_ok(), "the current token is valid until the server refuses it");
+        assert!(request(&connected).await.is_ok(), "the current token is valid until the server refuses it");
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
     server.with(|state| state.tokens = vec!["u"]);
@@ -56,22 +56,22 @@ async fn a_401_runs_the_plugin_again_but_not_all_the_time() {
     setting.write("now", "first");
     let user = setting.plugin(&gives(r#""token":"'$(cat now)'""#));
     let connected = setting.connect(&format!("http://{}", server.address), "", &user).await;
-    assert!(ask(&connected).await.is_ok());
+    assert!(request(&connected).await.is_ok());
     setting.write("now", "second");
     server.with(|state| state.tokens = vec!["second"]);
-    assert!(ask(&connected).await.is_err());
+    assert!(request(&connected).await.is_err());
     let took = believed(&connected, Duration::from_secs(5)).await;
     assert!(took < Duration::from_secs(3), "{took:?}");
     assert_eq!(setting.runs(), 2);
-    // Its credentials are refused permanently: hundreds of requests, a few runs.
+    // Its credentials are rejected permanently: hundreds of requests, a few runs.
     server.with(|state| state.tokens.clear());
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(6) {
-        assert!(ask(&connected).await.is_err());
+        assert!(request(&connected).await.is_err());
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!((3..=5).contains(&setting.runs()), "{}", setting.runs());
-    assert!(server.with(|state| state.refused) > 100);
+    assert!(server.with(|state| state.rejected) > 100);
 }
 
 /// However it fails, a request's error is one line that quotes nothing of it.
@@ -96,7 +96,7 @@ async fn a_plugin_that_fails_is_named_and_never_quoted() {
         let environment = "env: [{name: AWS_SECRET_ACCESS_KEY, value: hunter2}], args: [hunter2], command:";
         let user = user.replace("command:", environment);
         let connected = setting.connect("http://127.0.0.1:1", "", &user).await;
-        let error = ask(&connected).await.unwrap_err();
+        let error = request(&connected).await.unwrap_err();
         assert!(matches!(error, ProbeError::Credentials(_)), "{script}: {error:?}");
         let text = format!("{error} {error:?}");
         assert!(text.contains(words), "{script}: {text}");
@@ -109,7 +109,8 @@ async fn a_plugin_that_fails_is_named_and_never_quoted() {
 async fn a_missing_plugin_is_reported_with_its_install_hint() {
     let setting = Setting::new();
     let user = setting.plugin("true").replace("./plugin.sh", "./none, installHint: 'Get it\n from there'");
-    let error = ask(&setting.connect("http://127.0.0.1:1", "", &user).await).await.unwrap_err().to_string();
+    let error =
+        request(&setting.connect("http://127.0.0.1:1", "", &user).await).await.unwrap_err().to_string();
     let remedy =
         "none does not exist; install it, or correct the command in the kubeconfig; Get it from there";
     assert!(error.contains(remedy), "{error}");
@@ -123,7 +124,7 @@ async fn a_plugin_that_failed_and_recovers_is_used() {
     let user = setting.plugin(&format!("[ -e well ] || exit 1; {}", gives(r#""token":"first""#)));
     let connected = setting.connect(&format!("http://{}", server.address), "", &user).await;
     for _ in 0..40 {
-        assert!(matches!(ask(&connected).await, Err(ProbeError::Credentials(_))));
+        assert!(matches!(request(&connected).await, Err(ProbeError::Credentials(_))));
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert!((2..=4).contains(&setting.runs()), "{}", setting.runs());
@@ -136,20 +137,20 @@ async fn a_plugin_that_failed_and_recovers_is_used() {
 async fn without_a_terminal_no_user_is_prompted() {
     let server = Server::start(State { tokens: vec!["false"], ..State::default() }).await;
     let setting = Setting::new();
-    let said = r#"echo "$KUBERNETES_EXEC_INFO" > info; [ -t 0 ] && exit 1"#;
-    let user = setting.plugin(&format!("{said}; {}", gives(r#""token":"false""#)));
+    let message = r#"echo "$KUBERNETES_EXEC_INFO" > info; [ -t 0 ] && exit 1"#;
+    let user = setting.plugin(&format!("{message}; {}", gives(r#""token":"false""#)));
     let cluster = "extensions: [{name: client.authentication.k8s.io/exec, extension: {audience: a}}]";
     let user =
         user.replace("interactiveMode: Never", "interactiveMode: IfAvailable, provideClusterInfo: true");
     let place = format!("http://{}", server.address);
-    assert!(ask(&setting.connect(&place, cluster, &user).await).await.is_ok());
+    assert!(request(&setting.connect(&place, cluster, &user).await).await.is_ok());
     let info: serde_json::Value = serde_json::from_str(&setting.read("info")).unwrap();
     assert_eq!(info["kind"], "ExecCredential");
     assert_eq!(info["spec"]["interactive"], false);
     assert_eq!(info["spec"]["cluster"]["server"], place.as_str());
     assert_eq!(info["spec"]["cluster"]["config"]["audience"], "a");
     let user = user.replace("IfAvailable", "Always");
-    let error = ask(&setting.connect(&place, "", &user).await).await.unwrap_err().to_string();
+    let error = request(&setting.connect(&place, "", &user).await).await.unwrap_err().to_string();
     assert!(error.contains("needs a terminal"), "{error}");
     assert_eq!(setting.runs(), 1);
 }
@@ -161,7 +162,7 @@ async fn a_plugin_that_hangs_is_killed_with_the_clients() {
     let user = setting.plugin("sleep 1000 & echo $! > child; echo $$ > own; wait");
     let connected = setting.connect("http://127.0.0.1:1", "", &user).await;
     let began = Instant::now();
-    let error = ask(&connected).await.unwrap_err();
+    let error = request(&connected).await.unwrap_err();
     assert!(matches!(error, ProbeError::Unreachable(_)), "{error}");
     assert!(began.elapsed() < REQUEST + Duration::from_secs(1));
     let alive = |name: &str| {

@@ -1,7 +1,7 @@
 //! Tests connections through proxies.
 
 use super::server::{Authority, Server, State};
-use super::setting::{REQUEST, Setting, ask};
+use super::setting::{REQUEST, Setting, request};
 use std::sync::{Arc, Mutex};
 use taintward_kube::config::probe;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional};
@@ -16,11 +16,11 @@ type Log = Arc<Mutex<Vec<String>>>;
 async fn proxy(tls: Option<Arc<ServerConfig>>) -> (u16, Log) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (port, log) = (listener.local_addr().unwrap().port(), Log::default());
-    let asked = Arc::clone(&log);
+    let requested = Arc::clone(&log);
     tokio::spawn(async move {
         loop {
             let (tcp, _) = listener.accept().await.unwrap();
-            let (tls, log) = (tls.clone(), Arc::clone(&asked));
+            let (tls, log) = (tls.clone(), Arc::clone(&requested));
             tokio::spawn(async move {
                 match tls {
                     Some(tls) => pass(TlsAcceptor::from(tls).accept(tcp).await.unwrap(), log).await,
@@ -41,9 +41,9 @@ async fn pass(mut stream: impl AsyncRead + AsyncWrite + Unpin, log: Log) {
         let port = u16::from_be_bytes([buffer[8], buffer[9]]);
         (format!("127.0.0.1:{port}"), vec![5, 0, 0, 1, 0, 0, 0, 0, 0, 0])
     } else {
-        let asked = String::from_utf8_lossy(&buffer[..length]).into_owned();
-        let place = asked.split(' ').nth(1).unwrap().to_owned();
-        log.lock().unwrap().push(asked);
+        let requested = String::from_utf8_lossy(&buffer[..length]).into_owned();
+        let place = requested.split(' ').nth(1).unwrap().to_owned();
+        log.lock().unwrap().push(requested);
         (place, b"HTTP/1.1 200 OK\r\n\r\n".to_vec())
     };
     let mut server = TcpStream::connect(place).await.unwrap();
@@ -66,14 +66,14 @@ async fn every_kind_of_proxy_leads_to_the_server() {
     ] {
         let cluster = format!("certificate-authority: ca.crt, proxy-url: '{address}'");
         let connected = setting.connect(&format!("https://{}", server.address), &cluster, "token: t").await;
-        assert_eq!(ask(&connected).await, Ok("v1.0.0".to_owned()), "{address}");
+        assert_eq!(request(&connected).await, Ok("v1.0.0".to_owned()), "{address}");
         if let Some(log) = log {
-            let asked = log.lock().unwrap().pop().unwrap();
-            assert!(asked.starts_with("CONNECT 127.0.0.1:"), "{asked}");
+            let requested = log.lock().unwrap().pop().unwrap();
+            assert!(requested.starts_with("CONNECT 127.0.0.1:"), "{requested}");
             // us@er:pass
-            let user = asked.to_lowercase().contains("proxy-authorization: basic dxnazxi6cgfzcw==");
-            assert_eq!(user, address.contains("us%40er"), "{asked}");
-            assert!(!asked.contains("Bearer"), "the token is not the proxy's: {asked}");
+            let user = requested.to_lowercase().contains("proxy-authorization: basic dxnazxi6cgfzcw==");
+            assert_eq!(user, address.contains("us%40er"), "{requested}");
+            assert!(!requested.contains("Bearer"), "the token is not the proxy's: {requested}");
         }
     }
 }

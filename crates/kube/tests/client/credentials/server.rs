@@ -72,8 +72,8 @@ pub(super) struct State {
     pub(super) clients: Vec<Vec<u8>>,
     pub(super) tls: Option<Arc<ServerConfig>>,
     pub(super) connections: usize,
-    pub(super) answered: usize,
-    pub(super) refused: usize,
+    pub(super) on_response: usize,
+    pub(super) rejected: usize,
 }
 
 pub(super) struct Server {
@@ -101,15 +101,15 @@ async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
         let state = Arc::clone(&state);
         tokio::spawn(async move {
             let tls = state.lock().unwrap().tls.clone();
-            let Some(tls) = tls else { return answer(tcp, None, state).await };
+            let Some(tls) = tls else { return response(tcp, None, state).await };
             let Ok(tls) = TlsAcceptor::from(tls).accept(tcp).await else { return };
             let shown = tls.get_ref().1.peer_certificates().map(|chain| chain[0].to_vec());
-            answer(tls, shown, state).await;
+            response(tls, shown, state).await;
         });
     }
 }
 
-async fn answer(
+async fn response(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     shown: Option<Vec<u8>>,
     state: Arc<Mutex<State>>,
@@ -117,16 +117,16 @@ async fn answer(
     state.lock().unwrap().connections += 1;
     let mut buffer = vec![0; 16 << 10];
     while let Ok(length @ 1..) = stream.read(&mut buffer).await {
-        let asked = String::from_utf8_lossy(&buffer[..length]).into_owned();
-        let token = asked.lines().find_map(|line| line.strip_prefix("authorization: Bearer "));
+        let requested = String::from_utf8_lossy(&buffer[..length]).into_owned();
+        let token = requested.lines().find_map(|line| line.strip_prefix("authorization: Bearer "));
         let status = {
             let mut state = state.lock().unwrap();
             let believed = state.tokens.iter().any(|known| Some(*known) == token)
                 || state.clients.iter().any(|known| Some(known) == shown.as_ref());
             if believed {
-                state.answered += 1
+                state.on_response += 1
             } else {
-                state.refused += 1
+                state.rejected += 1
             }
             if believed { "200 OK" } else { "401 Unauthorized" }
         };

@@ -67,7 +67,7 @@ impl Setting {
     }
 }
 
-pub(super) async fn ask(connected: &Connected) -> Result<String, ProbeError> {
+pub(super) async fn request(connected: &Connected) -> Result<String, ProbeError> {
     probe(&connected.client, REQUEST).await
 }
 
@@ -75,11 +75,11 @@ pub(super) async fn ask(connected: &Connected) -> Result<String, ProbeError> {
 pub(super) async fn believed(connected: &Connected, most: Duration) -> Duration {
     let began = Instant::now();
     loop {
-        let answer = ask(connected).await;
-        if answer.is_ok() {
+        let response = request(connected).await;
+        if response.is_ok() {
             return began.elapsed();
         }
-        assert!(began.elapsed() < most, "not accepted within {most:?}: {answer:?}");
+        assert!(began.elapsed() < most, "not accepted within {most:?}: {response:?}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

@@ -1,7 +1,7 @@
 //! Tests tokens in files that are replaced.
 
 use super::server::{Server, State};
-use super::setting::{Setting, ask, believed};
+use super::setting::{Setting, believed, request};
 use std::time::Duration;
 use taintward_kube::config::ProbeError;
 
@@ -13,7 +13,7 @@ async fn whitespace_around_a_token_is_removed() {
     for text in ["first\n", " first \r\n\n"] {
         setting.write("token", text);
         let connected = setting.connect(&format!("http://{}", server.address), "", "tokenFile: token").await;
-        assert_eq!(ask(&connected).await, Ok("v1.0.0".to_owned()), "{text:?}");
+        assert_eq!(request(&connected).await, Ok("v1.0.0".to_owned()), "{text:?}");
     }
 }
 
@@ -25,35 +25,38 @@ async fn a_token_that_was_revoked_immediately_is_replaced_by_the_next_request() 
     let setting = Setting::new();
     setting.write("token", "first");
     let connected = setting.connect(&format!("http://{}", server.address), "", "tokenFile: token").await;
-    assert!(ask(&connected).await.is_ok());
+    assert!(request(&connected).await.is_ok());
     setting.write("token", "second\n");
     server.with(|state| state.tokens = vec!["second"]);
-    assert!(matches!(ask(&connected).await, Err(ProbeError::Unauthorized(_))), "a 401 is returned unchanged");
+    assert!(
+        matches!(request(&connected).await, Err(ProbeError::Unauthorized(_))),
+        "a 401 is returned unchanged"
+    );
     let took = believed(&connected, Duration::from_secs(5)).await;
     assert!(took < Duration::from_secs(2), "{took:?}");
     // The other way round: revoked first, and there are no requests when the new one arrives.
     server.with(|state| state.tokens = vec!["third"]);
-    assert!(ask(&connected).await.is_err());
+    assert!(request(&connected).await.is_err());
     tokio::time::sleep(Duration::from_secs(2)).await;
     setting.write("token", "third\n");
     tokio::time::sleep(Duration::from_millis(1500)).await;
     assert!(
-        ask(&connected).await.is_ok(),
+        request(&connected).await.is_ok(),
         "files are read while their token is refused, even without requests"
     );
     server.with(|state| assert_eq!(state.connections, 1, "a new token needs no new connection"));
 }
 
-/// A server that refuses valid credentials for a while, as when its authenticator is unavailable.
+/// A server that rejects valid credentials for a while, as when its authenticator is unavailable.
 #[tokio::test]
 async fn a_temporary_401_is_only_temporary() {
     let server = Server::start(State { tokens: vec!["first"], ..State::default() }).await;
     let setting = Setting::new();
     setting.write("token", "first");
     let connected = setting.connect(&format!("http://{}", server.address), "", "tokenFile: token").await;
-    assert!(ask(&connected).await.is_ok());
+    assert!(request(&connected).await.is_ok());
     server.with(|state| state.tokens.clear());
-    assert!(ask(&connected).await.is_err());
+    assert!(request(&connected).await.is_err());
     server.with(|state| state.tokens = vec!["first"]);
-    assert!(ask(&connected).await.is_ok());
+    assert!(request(&connected).await.is_ok());
 }

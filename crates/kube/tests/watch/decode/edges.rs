@@ -158,17 +158,17 @@ fn deep_nesting_is_skipped_or_refused_but_never_followed() {
 #[test]
 fn terminating_precedes_finished_and_any_deletion_time_counts() {
     let failed = field(1, b"Failed");
-    assert_eq!(fact(PodFact::from_protobuf(&pod(&[], &[], &failed))).standing, PodLifePhase::Finished);
+    assert_eq!(fact(PodFact::from_protobuf(&pod(&[], &[], &failed))).life_phase, PodLifePhase::Finished);
     // Go writes a pointer to a zero time as an empty message: the pod is still being deleted.
     assert_eq!(
-        fact(PodFact::from_protobuf(&pod(&field(9, &[]), &[], &failed))).standing,
+        fact(PodFact::from_protobuf(&pod(&field(9, &[]), &[], &failed))).life_phase,
         PodLifePhase::Terminating
     );
     let mut pod = json_pod(&json!({}));
     pod["status"] = json!({"phase": "Failed"});
-    assert_eq!(fact(from_json(&pod)).standing, PodLifePhase::Finished);
+    assert_eq!(fact(from_json(&pod)).life_phase, PodLifePhase::Finished);
     pod["metadata"]["deletionTimestamp"] = json!("9999-12-31T23:59:59Z");
-    assert_eq!(fact(from_json(&pod)).standing, PodLifePhase::Terminating);
+    assert_eq!(fact(from_json(&pod)).life_phase, PodLifePhase::Terminating);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn the_author_of_a_mark_is_read_from_managed_fields() {
     let time = json!({"f:lastTransitionTime": {}});
     let old = json!({".": {}, "f:status": {}, "f:type": {}});
     let original = "kube-controller-manager";
-    let told = |reason: &str, entries: &[(&str, &Value)]| {
+    let reported = |reason: &str, entries: &[(&str, &Value)]| {
         let entry = |&(manager, fields): &(&str, &Value)| {
             json!({"manager": manager, "operation": "Update", "subresource": "status", "fieldsV1":
                 {"f:status": {"f:conditions": {"k:{\"type\":\"DisruptionTarget\"}": fields}, "f:phase": {}}}})
@@ -219,13 +219,13 @@ fn the_author_of_a_mark_is_read_from_managed_fields() {
         (fact.marked, fact.marked_by_another)
     };
     let ours = "DeletionByTaintManager";
-    assert_eq!(told(ours, &[("taintward", &all)]), (true, false));
-    assert_eq!(told(ours, &[(original, &all)]), (true, true));
-    assert_eq!(told(ours, &[("taintward", &all), (original, &time)]), (true, true));
-    assert_eq!(told(ours, &[("taintward", &all), ("kube-scheduler", &old)]), (true, false));
-    assert_eq!(told(ours, &[]), (true, false), "without an entry it is not another client's");
-    assert_eq!(told(ours, &[("", &all), (original, &json!(1))]), (true, false));
-    assert_eq!(told("EvictionByEvictionAPI", &[(original, &all)]), (false, false), "not read");
+    assert_eq!(reported(ours, &[("taintward", &all)]), (true, false));
+    assert_eq!(reported(ours, &[(original, &all)]), (true, true));
+    assert_eq!(reported(ours, &[("taintward", &all), (original, &time)]), (true, true));
+    assert_eq!(reported(ours, &[("taintward", &all), ("kube-scheduler", &old)]), (true, false));
+    assert_eq!(reported(ours, &[]), (true, false), "without an entry it is not another client's");
+    assert_eq!(reported(ours, &[("", &all), (original, &json!(1))]), (true, false));
+    assert_eq!(reported("EvictionByEvictionAPI", &[(original, &all)]), (false, false), "not read");
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn conditions_keep_their_order_and_odd_values() {
         {"type": "PIDPressure", "lastHeartbeatTime": "0001-01-01T00:00:00Z"},
         {},
     ]);
-    let told = node(&json!({"status": {"conditions": conditions}})).conditions;
+    let reported = node(&json!({"status": {"conditions": conditions}})).conditions;
     let at = |seconds: i64| integer(1, seconds);
     let same = [
         condition("Ready", "True", Some(at(1_795_255_200))),
@@ -108,8 +108,8 @@ fn conditions_keep_their_order_and_odd_values() {
         condition("PIDPressure", "", Some(at(-62_135_596_800))),
         field(4, &[]),
     ];
-    assert_eq!(told, fact(protobuf(&[], &[], &same.concat())).health.conditions);
-    let all: Vec<_> = told.iter().map(|one| (one.kind, one.status, one.heartbeat)).collect();
+    assert_eq!(reported, fact(protobuf(&[], &[], &same.concat())).health.conditions);
+    let all: Vec<_> = reported.iter().map(|one| (one.kind, one.status, one.heartbeat)).collect();
     assert_eq!(
         all,
         [

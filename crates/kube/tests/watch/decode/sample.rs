@@ -316,14 +316,14 @@ impl SamplePod {
 
     /// A condition given twice with different values is not understood.
     fn ready(&self) -> Option<ConditionStatus> {
-        let told: Vec<_> = self
+        let reported: Vec<_> = self
             .conditions
             .iter()
             .filter(|of| of.0 == "Ready")
             .map(|of| ConditionStatus::new(&of.1))
             .collect();
-        let first = *told.first()?;
-        Some(if told.iter().all(|status| *status == first) { first } else { ConditionStatus::Other })
+        let first = *reported.first()?;
+        Some(if reported.iter().all(|status| *status == first) { first } else { ConditionStatus::Other })
     }
 
     pub(crate) fn seen(&self) -> DecodedPod {
@@ -337,15 +337,15 @@ impl SamplePod {
             held: self.meta.annotation(HELD).map(Box::from),
             guard: self.meta.annotation(GUARD).map(Box::from),
             is_annotated: !self.meta.annotations.is_empty(),
-            asked: self.asked().map(Box::new),
+            requested: self.requested().map(Box::new),
         }
     }
 
-    fn asked(&self) -> Option<RequestedSeconds> {
+    fn requested(&self) -> Option<RequestedSeconds> {
         let of = |key| self.meta.annotation(key).map(Box::from);
-        let asked =
+        let requested =
             RequestedSeconds { not_ready: of(NOT_READY_SECONDS), unreachable: of(UNREACHABLE_SECONDS) };
-        (asked != RequestedSeconds::default()).then_some(asked)
+        (requested != RequestedSeconds::default()).then_some(requested)
     }
 
     fn account(&self) -> Option<String> {
@@ -376,7 +376,7 @@ impl SamplePod {
             priority: self.priority.unwrap_or(0),
             node_critical: self.class.as_deref() == Some("system-node-critical"),
             owner: self.meta.owner(),
-            standing: match self.phase.as_str() {
+            life_phase: match self.phase.as_str() {
                 _ if self.meta.deleted.is_some() => PodLifePhase::Terminating,
                 "Succeeded" | "Failed" => PodLifePhase::Finished,
                 _ => PodLifePhase::Live,

@@ -3,13 +3,13 @@
 use taintward_core::fact::PodFact;
 use taintward_kube::watch::WatchEvent;
 
-/// The events as words: `begin`, `+p1 listed`, `+p1`, `-p1`, `?p1`, `end`, `aborted`, `quiet`.
-pub(crate) fn words(heard: &[WatchEvent<PodFact>]) -> Vec<String> {
-    heard.iter().map(word).collect()
+/// The events as words: `begin`, `+p1 listed`, `+p1`, `-p1`, `?p1`, `end`, `aborted`, `sanitized`.
+pub(crate) fn words(received: &[WatchEvent<PodFact>]) -> Vec<String> {
+    received.iter().map(word).collect()
 }
 
-fn word(heard: &WatchEvent<PodFact>) -> String {
-    match heard {
+fn word(received: &WatchEvent<PodFact>) -> String {
+    match received {
         WatchEvent::ListStarted { .. } => "begin".to_owned(),
         WatchEvent::Applied { fact, listed: true } => format!("+{} listed", fact.id.name().name()),
         WatchEvent::Applied { fact, listed: false } => format!("+{}", fact.id.name().name()),

@@ -4,7 +4,7 @@
 
 use super::behaviour::words;
 use super::fake::{Asked, Reply, Rig, without_lists_again};
-use super::objects::{Wire, bookmark, event, line, page, page_body, pod_json, refusal, stream, streamed};
+use super::objects::{Wire, bookmark, event, line, page, page_body, pod_json, rejection, stream, streamed};
 use std::time::Duration;
 use taintward_core::fact::PodFact;
 use taintward_kube::watch::{RelistTrigger, StreamPhase, WatchEvent, WatchSettings};
@@ -50,7 +50,7 @@ fn slow_stream(pods: &[(u64, u64)], version: u64) -> Reply {
 #[tokio::test(start_paused = true)]
 async fn l1_events_during_a_list_of_thirty_pages_are_sent_immediately() {
     let start = Instant::now();
-    let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
+    let (mut rig, _) = listing_again(false, |requested, nth| match (nth, requested.is_watch()) {
         (0, _) => page(WIRE, 0..30, 100, ""),
         (1, _) => {
             let beat = |reply: Reply, second| {
@@ -60,22 +60,22 @@ async fn l1_events_during_a_list_of_thirty_pages_are_sent_immediately() {
         }
         (_, true) => stream(WIRE).hang(),
         (..) => {
-            let number = asked.parameter("continue").map_or(0, |token| token[1..].parse().unwrap());
+            let number = requested.parameter("continue").map_or(0, |token| token[1..].parse().unwrap());
             let onward = if number == 29 { String::new() } else { format!("t{}", number + 1) };
             page(WIRE, number..number + 1, 205, &onward).delay(SECOND)
         }
     })
     .await;
-    let (mut news, mut began, mut ended) = (0, None, None);
+    let (mut changes, mut began, mut ended) = (0, None, None);
     while start.elapsed() < 60 * SECOND {
-        let heard = rig.run_for(Duration::from_millis(100)).await;
-        for heard in heard {
-            match heard {
+        let received = rig.run_for(Duration::from_millis(100)).await;
+        for received in received {
+            match received {
                 WatchEvent::Applied { fact, listed: false } => {
-                    let told = start.elapsed().as_millis() as u64;
+                    let reported = start.elapsed().as_millis() as u64;
                     let happened = (fact.version.unwrap().0 - 199) * 1000;
-                    assert!(told.abs_diff(happened) <= 200, "{happened} ms: told at {told} ms");
-                    news += 1;
+                    assert!(reported.abs_diff(happened) <= 200, "{happened} ms: told at {reported} ms");
+                    changes += 1;
                 }
                 WatchEvent::ListStarted { .. } => began = Some(start.elapsed()),
                 WatchEvent::ListCompleted => ended = Some(start.elapsed()),
@@ -88,9 +88,9 @@ async fn l1_events_during_a_list_of_thirty_pages_are_sent_immediately() {
             break;
         }
     }
-    assert!(news >= 25, "{news}");
+    assert!(changes >= 25, "{changes}");
     assert!(ended.unwrap() - began.unwrap() >= 28 * SECOND, "{began:?} {ended:?}");
-    assert_eq!(rig.asked().len(), 2 + 30 + 1, "page, watch; 30 pages, watch");
+    assert_eq!(rig.requested().len(), 2 + 30 + 1, "page, watch; 30 pages, watch");
     assert_eq!(rig.health().counters.failures, 0);
 }
 
@@ -99,7 +99,7 @@ async fn l1_events_during_a_list_of_thirty_pages_are_sent_immediately() {
 async fn no_change_between_the_request_and_the_end_of_a_list_is_undone_by_it() {
     for watch_list in [true, false] {
         let listed = [(0, 1), (1, 2), (2, 3), (3, 4)];
-        let (mut rig, _) = listing_again(watch_list, move |asked, nth| {
+        let (mut rig, _) = listing_again(watch_list, move |requested, nth| {
             let live = |reply: Reply| {
                 reply
                     .pause(6 * SECOND)
@@ -123,149 +123,158 @@ async fn no_change_between_the_request_and_the_end_of_a_list_is_undone_by_it() {
                 ];
                 reply.bytes(replayed.concat()).hang()
             };
-            match (nth, asked.is_watch_list(), asked.is_watch()) {
+            match (nth, requested.is_watch_list(), requested.is_watch()) {
                 (0, true, _) => live(streamed(WIRE, 5, 200)),
                 (0, ..) => page(WIRE, 0..5, 200, ""),
                 (_, true, _) => again(slow_stream(&listed, 200)),
                 (1, _, true) => live(stream(WIRE)),
                 (_, _, true) => again(stream(WIRE)),
-                (..) if asked.parameter("continue").is_none() => {
+                (..) if requested.parameter("continue").is_none() => {
                     page_of(&listed[..2], 200, "more").delay(2 * SECOND)
                 }
                 (..) => page_of(&listed[2..], 200, "").delay(4 * SECOND),
             }
         })
         .await;
-        let heard = words(&rig.run_for(60 * SECOND).await);
-        let end = heard.iter().position(|word| word == "end").unwrap();
+        let received = words(&rig.run_for(60 * SECOND).await);
+        let end = received.iter().position(|word| word == "end").unwrap();
         let of = |name: &str| -> Vec<&str> {
             let about = |word: &&String| word.contains(name);
-            heard.iter().filter(about).map(|word| word.split('p').next().unwrap()).collect()
+            received.iter().filter(about).map(|word| word.split('p').next().unwrap()).collect()
         };
-        assert_eq!(heard[0], "begin", "{watch_list}: {heard:?}");
-        assert_eq!(of("p0")[0], "-", "{watch_list}: {heard:?}");
-        assert!(!heard.contains(&"+p0 listed".to_owned()), "{watch_list}: gone before it came: {heard:?}");
+        assert_eq!(received[0], "begin", "{watch_list}: {received:?}");
+        assert_eq!(of("p0")[0], "-", "{watch_list}: {received:?}");
+        assert!(
+            !received.contains(&"+p0 listed".to_owned()),
+            "{watch_list}: gone before it came: {received:?}"
+        );
         for name in ["p8", "p9"] {
-            let added = heard.iter().position(|word| *word == format!("+{name}")).unwrap();
-            assert!(added < end, "{watch_list}: came before the end, so it is not swept: {heard:?}");
+            let added = received.iter().position(|word| *word == format!("+{name}")).unwrap();
+            assert!(added < end, "{watch_list}: came before the end, so it is not swept: {received:?}");
         }
-        assert!(!heard.contains(&"+p2 listed".to_owned()), "{watch_list}: {heard:?}");
-        assert!(!heard.contains(&"+p3 listed".to_owned()), "{watch_list}: {heard:?}");
-        assert_eq!(heard.iter().filter(|word| *word == "+p1 listed").count(), 1, "{heard:?}");
-        assert!(!heard.iter().any(|word| word.contains("p4")), "{watch_list}: lost, so swept: {heard:?}");
-        assert_eq!(heard.last().map(String::as_str), Some("+p8"), "{watch_list}: and watching continues");
+        assert!(!received.contains(&"+p2 listed".to_owned()), "{watch_list}: {received:?}");
+        assert!(!received.contains(&"+p3 listed".to_owned()), "{watch_list}: {received:?}");
+        assert_eq!(received.iter().filter(|word| *word == "+p1 listed").count(), 1, "{received:?}");
+        assert!(
+            !received.iter().any(|word| word.contains("p4")),
+            "{watch_list}: lost, so swept: {received:?}"
+        );
+        assert_eq!(received.last().map(String::as_str), Some("+p8"), "{watch_list}: and watching continues");
         assert_eq!(rig.health().counters.failures, 0, "{watch_list}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_behind_the_list_does_not_revert_its_items() {
-    let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
+    let (mut rig, _) = listing_again(false, |requested, nth| match (nth, requested.is_watch()) {
         (0, _) => page(WIRE, 0..2, 100, ""),
         (1, _) => {
             let late = [event(WIRE, "MODIFIED", 0, 101), event(WIRE, "MODIFIED", 0, 102)].concat();
             stream(WIRE).pause(7 * SECOND).bytes(late).hang()
         }
         (_, true) => stream(WIRE).bytes(event(WIRE, "MODIFIED", 1, 104)).hang(),
-        (..) if asked.parameter("continue").is_none() => page_of(&[(0, 103)], 103, "more"),
+        (..) if requested.parameter("continue").is_none() => page_of(&[(0, 103)], 103, "more"),
         (..) => page_of(&[(1, 2)], 103, "").delay(9 * SECOND),
     })
     .await;
-    let heard = rig.run_for(60 * SECOND).await;
-    assert_eq!(words(&heard), ["begin", "+p0 listed", "+p1 listed", "end", "+p1"]);
+    let received = rig.run_for(60 * SECOND).await;
+    assert_eq!(words(&received), ["begin", "+p0 listed", "+p1 listed", "end", "+p1"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_was_replaced_by_an_older_one_counts() {
     for watch_list in [true, false] {
-        let (mut rig, _) = listing_again(watch_list, |asked, nth| match (nth, asked.is_watch()) {
+        let (mut rig, _) = listing_again(watch_list, |requested, nth| match (nth, requested.is_watch()) {
             (0, true) => streamed(WIRE, 3, 900).hang(),
             (0, false) => page(WIRE, 0..3, 900, ""),
-            (1, true) if !asked.is_watch_list() => stream(WIRE).hang(),
-            (_, true) if asked.is_watch_list() => {
+            (1, true) if !requested.is_watch_list() => stream(WIRE).hang(),
+            (_, true) if requested.is_watch_list() => {
                 streamed(WIRE, 2, 50).bytes(event(WIRE, "MODIFIED", 0, 51)).hang()
             }
             (_, true) => {
-                assert_eq!(asked.parameter("resourceVersion"), Some("50"));
+                assert_eq!(requested.parameter("resourceVersion"), Some("50"));
                 stream(WIRE).bytes(event(WIRE, "MODIFIED", 0, 51)).hang()
             }
             (_, false) => page(WIRE, 0..2, 50, ""),
         })
         .await;
-        let heard = words(&rig.run_for(10 * SECOND).await);
-        assert_eq!(heard, ["begin", "+p0 listed", "+p1 listed", "end", "+p0"], "{watch_list}");
+        let received = words(&rig.run_for(10 * SECOND).await);
+        assert_eq!(received, ["begin", "+p0 listed", "+p1 listed", "end", "+p0"], "{watch_list}");
         assert_eq!(rig.health().counters.failures, 0);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_breaks_during_a_list_leads_to_a_list_without_it() {
-    let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
+    let (mut rig, _) = listing_again(false, |requested, nth| match (nth, requested.is_watch()) {
         (0, _) => page(WIRE, 0..2, 100, ""),
         (1, _) => stream(WIRE).pause(8 * SECOND).bytes(event(WIRE, "MODIFIED", 0, 101)).reset(),
         (2, _) => page(WIRE, 0..1, 100, "more"),
         (3, _) => page(WIRE, 1..2, 100, "").delay(20 * SECOND),
         (4, false) => page_of(&[(0, 101)], 102, ""),
         (5, true) => stream(WIRE).hang(),
-        _ => panic!("{asked:?}"),
+        _ => panic!("{requested:?}"),
     })
     .await;
-    let heard = rig.run_for(60 * SECOND).await;
-    assert_eq!(words(&heard), ["begin", "+p0 listed", "+p0", "begin", "+p0 listed", "end"]);
-    assert_eq!(rig.asked().len(), 6);
+    let received = rig.run_for(60 * SECOND).await;
+    assert_eq!(words(&received), ["begin", "+p0 listed", "+p0", "begin", "+p0 listed", "end"]);
+    assert_eq!(rig.requested().len(), 6);
 }
 
 #[tokio::test(start_paused = true)]
 async fn items_of_failed_lists_are_not_reverted_by_the_continuing_watch() {
-    let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
+    let (mut rig, _) = listing_again(false, |requested, nth| match (nth, requested.is_watch()) {
         (0, _) => page(WIRE, 0..2, 100, ""),
         (1, _) => stream(WIRE).pause(8 * SECOND).reset(),
         (2, _) => page_of(&[(0, 103)], 103, "more"),
         (3, _) => page(WIRE, 1..2, 103, "").delay(20 * SECOND),
         (4, false) => page_of(&[(1, 104)], 105, "more"),
-        (5, false) => refusal(WIRE, 503, "No", None),
+        (5, false) => rejection(WIRE, 503, "No", None),
         (6, true) => {
-            assert_eq!(asked.parameter("resourceVersion"), Some("100"));
-            let told = [(0, 101), (0, 102), (0, 103), (1, 104), (0, 106)];
-            let told = told.map(|(number, version)| event(WIRE, "MODIFIED", number, version));
-            stream(WIRE).bytes(told.concat()).hang()
+            assert_eq!(requested.parameter("resourceVersion"), Some("100"));
+            let reported = [(0, 101), (0, 102), (0, 103), (1, 104), (0, 106)];
+            let reported = reported.map(|(number, version)| event(WIRE, "MODIFIED", number, version));
+            stream(WIRE).bytes(reported.concat()).hang()
         }
         (7, false) => page_of(&[(0, 106), (1, 104)], 106, ""),
         (8, true) => stream(WIRE).hang(),
-        _ => panic!("{asked:?}"),
+        _ => panic!("{requested:?}"),
     })
     .await;
-    let heard = rig.run_for(60 * SECOND).await;
-    let live = heard.iter().filter_map(|heard| match heard {
+    let received = rig.run_for(60 * SECOND).await;
+    let live = received.iter().filter_map(|received| match received {
         WatchEvent::Applied { fact, listed: false } => {
             Some((fact.id.name().name().to_owned(), fact.version.unwrap().0))
         }
         _ => None,
     });
     let expected = [("p0", 103), ("p1", 104), ("p0", 106)].map(|(name, version)| (name.to_owned(), version));
-    assert_eq!(live.collect::<Vec<_>>(), expected, "{:?}", words(&heard));
-    assert_eq!(words(&heard).last().map(String::as_str), Some("end"));
+    assert_eq!(live.collect::<Vec<_>>(), expected, "{:?}", words(&received));
+    assert_eq!(words(&received).last().map(String::as_str), Some("end"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_closed_during_a_list_continues_and_so_does_the_list() {
-    let (mut rig, _) = listing_again(false, |asked, nth| match (nth, asked.is_watch()) {
+    let (mut rig, _) = listing_again(false, |requested, nth| match (nth, requested.is_watch()) {
         (0, _) => page(WIRE, 0..2, 100, ""),
         (1, _) => stream(WIRE).pause(8 * SECOND).bytes(event(WIRE, "MODIFIED", 0, 101)),
         (2, _) => page(WIRE, 0..1, 100, "more"),
         (3, _) => page(WIRE, 1..2, 100, "").delay(20 * SECOND),
         (4, true) => {
-            assert_eq!(asked.parameter("resourceVersion"), Some("101"));
+            assert_eq!(requested.parameter("resourceVersion"), Some("101"));
             stream(WIRE).pause(2 * SECOND).bytes(event(WIRE, "DELETED", 1, 102)).hang()
         }
         (5, true) => stream(WIRE).bytes(event(WIRE, "DELETED", 1, 102)).hang(),
-        _ => panic!("{asked:?}"),
+        _ => panic!("{requested:?}"),
     })
     .await;
-    let heard = words(&rig.run_for(60 * SECOND).await);
-    assert_eq!(heard[..4], ["begin", "+p0 listed", "+p0", "-p1"]);
-    assert!(!heard.contains(&"+p1 listed".to_owned()) && heard.contains(&"end".to_owned()), "{heard:?}");
-    assert_eq!((rig.asked().len(), rig.health().counters.failures), (6, 0));
+    let received = words(&rig.run_for(60 * SECOND).await);
+    assert_eq!(received[..4], ["begin", "+p0 listed", "+p0", "-p1"]);
+    assert!(
+        !received.contains(&"+p1 listed".to_owned()) && received.contains(&"end".to_owned()),
+        "{received:?}"
+    );
+    assert_eq!((rig.requested().len(), rig.health().counters.failures), (6, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -274,22 +283,24 @@ async fn too_many_changes_to_track_lead_to_a_list_without_the_watch() {
     for number in 0..50_001 {
         storm.extend(event(Wire::Protobuf, "ADDED", number, 200 + number));
     }
-    let (mut rig, _) = listing_again(false, move |asked, nth| match (nth, asked.is_watch()) {
+    let (mut rig, _) = listing_again(false, move |requested, nth| match (nth, requested.is_watch()) {
         (0, _) => page(WIRE, 0..1, 100, ""),
         (1, _) => stream(Wire::Protobuf).pause(6 * SECOND).bytes(std::mem::take(&mut storm)).hang(),
         (2, _) => Reply::new(200, "application/json").bytes(&page_body(WIRE, 0..1, 150, "")[..20]).hang(),
         (3, false) => page(WIRE, 0..1, 60_000, ""),
         (4, true) => stream(WIRE).hang(),
-        _ => panic!("{asked:?}"),
+        _ => panic!("{requested:?}"),
     })
     .await;
-    let heard = rig.run_for(60 * SECOND).await;
-    let news =
-        heard.iter().filter(|heard| matches!(heard, WatchEvent::Applied { listed: false, .. })).count();
-    assert!((50_000..=50_001).contains(&news), "the changes were sent: {news}");
-    let lists = heard.iter().filter(|heard| matches!(heard, WatchEvent::ListStarted { .. }));
+    let received = rig.run_for(60 * SECOND).await;
+    let changes = received
+        .iter()
+        .filter(|received| matches!(received, WatchEvent::Applied { listed: false, .. }))
+        .count();
+    assert!((50_000..=50_001).contains(&changes), "the changes were sent: {changes}");
+    let lists = received.iter().filter(|received| matches!(received, WatchEvent::ListStarted { .. }));
     assert_eq!(lists.count(), 2, "the second one runs alone");
-    assert_eq!(words(&heard[heard.len() - 2..]), ["+p0 listed", "end"]);
+    assert_eq!(words(&received[received.len() - 2..]), ["+p0 listed", "end"]);
     assert_eq!(rig.health().counters.failures, 0);
 }
 
@@ -300,13 +311,13 @@ async fn for_objects_with_non_numeric_versions_the_watch_counts() {
         pod["metadata"]["resourceVersion"] = "odd".into();
         pod
     };
-    let (mut rig, _) = listing_again(false, move |asked, nth| match (nth, asked.is_watch()) {
+    let (mut rig, _) = listing_again(false, move |requested, nth| match (nth, requested.is_watch()) {
         (0, _) => page(WIRE, 0..2, 100, ""),
         (1, _) => stream(WIRE).pause(7 * SECOND).bytes(line("MODIFIED", &odd(0))).hang(),
         (_, true) => stream(WIRE).hang(),
         (..) => page(WIRE, 0..2, 100, "").delay(4 * SECOND),
     })
     .await;
-    let heard = words(&rig.run_for(60 * SECOND).await);
-    assert_eq!(heard, ["begin", "+p0", "+p1 listed", "end"]);
+    let received = words(&rig.run_for(60 * SECOND).await);
+    assert_eq!(received, ["begin", "+p0", "+p1 listed", "end"]);
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use taintward_kube::decode::WatchedObject;
 use taintward_kube::watch::{StreamHealth, WatchEvent, WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 /// One step of a body.
 pub(crate) enum Act {
@@ -127,8 +127,8 @@ pub(crate) fn without_lists_again() -> WatchSettings {
 type Script = dyn FnMut(&Asked, usize) -> Reply + Send;
 
 /// A store that is as new as any watch.
-fn current_store(asked: &Asked, _: usize) -> Reply {
-    let kind = match asked.path.split('?').next().and_then(|path| path.rsplit('/').next()) {
+fn current_store(requested: &Asked, _: usize) -> Reply {
+    let kind = match requested.path.split('?').next().and_then(|path| path.rsplit('/').next()) {
         Some("nodes") => "NodeList",
         Some("leases") => "LeaseList",
         Some("dedicatedpools") => "DedicatedPoolList",
@@ -160,24 +160,25 @@ impl tower::Service<Request<Body>> for Fake {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let text = |name| request.headers().get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
-        let asked = Asked {
+        let requested = Asked {
             path: request.uri().to_string(),
             accept: text(header::ACCEPT),
             accept_encoding: text(header::ACCEPT_ENCODING),
             at: Instant::now(),
         };
-        let (script, log) = match asked.is_version_check() {
+        let (script, log) = match requested.is_version_check() {
             true => (&self.store, &self.checks),
             false => (&self.script, &self.log),
         };
         let nth = {
             let mut log = log.lock().unwrap();
-            log.push(asked.clone());
+            log.push(requested.clone());
             log.len() - 1
         };
         // A hot loop must fail its test, not hang it: virtual time does not advance while any task is busy.
         let is_hot = nth > 20_000;
-        let reply = if is_hot { Reply::new(500, "").hang() } else { (script.lock().unwrap())(&asked, nth) };
+        let reply =
+            if is_hot { Reply::new(500, "").hang() } else { (script.lock().unwrap())(&requested, nth) };
         Box::pin(async move {
             sleep(reply.delay).await;
             if reply.unreachable {
@@ -212,7 +213,7 @@ fn body(acts: VecDeque<Act>) -> BodyStream {
 
 /// A running watcher, and its server.
 pub(crate) struct Rig<F> {
-    pub(crate) heard: mpsc::Receiver<Vec<WatchEvent<F>>>,
+    pub(crate) received: mpsc::Receiver<Vec<WatchEvent<F>>>,
     pub(crate) health: watch::Receiver<StreamHealth>,
     pub(crate) task: tokio::task::JoinHandle<()>,
     log: Arc<Mutex<Vec<Asked>>>,
@@ -248,10 +249,10 @@ impl<F: WatchedObject + Clone> Rig<F> {
             checks: checks.clone(),
         };
         let client = Client::new(fake, "default");
-        let (out, heard) = mpsc::channel(capacity);
+        let (out, received) = mpsc::channel(capacity);
         let (tell, health) = watch::channel(StreamHealth::default());
         let task = tokio::spawn(Watcher::<F>::new(client, settings).run(out, tell));
-        Self { heard, health, task, log, checks }
+        Self { received, health, task, log, checks }
     }
 
     /// All events until there are none for a virtual second.
@@ -259,10 +260,10 @@ impl<F: WatchedObject + Clone> Rig<F> {
         self.during(Duration::from_secs(1)).await
     }
 
-    /// All events until there are none for `patience`.
-    pub(crate) async fn during(&mut self, patience: Duration) -> Vec<WatchEvent<F>> {
+    /// All events until there are none for `timeout`.
+    pub(crate) async fn during(&mut self, timeout: Duration) -> Vec<WatchEvent<F>> {
         let mut all = Vec::new();
-        while let Ok(Some(batch)) = timeout(patience, self.heard.recv()).await {
+        while let Ok(Some(batch)) = tokio::time::timeout(timeout, self.received.recv()).await {
             all.extend(batch);
         }
         all
@@ -272,14 +273,14 @@ impl<F: WatchedObject + Clone> Rig<F> {
     pub(crate) async fn run_for(&mut self, length: Duration) -> Vec<WatchEvent<F>> {
         let end = Instant::now() + length;
         let mut all = Vec::new();
-        while let Ok(Some(batch)) = tokio::time::timeout_at(end, self.heard.recv()).await {
+        while let Ok(Some(batch)) = tokio::time::timeout_at(end, self.received.recv()).await {
             all.extend(batch);
         }
         all
     }
 
     /// The requests so far.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn requested(&self) -> Vec<Asked> {
         self.log.lock().unwrap().clone()
     }
 

@@ -1,7 +1,7 @@
 //! Tests random interleavings of watches and lists: no object goes back in time, and the final state is right.
 
 use super::fake::{Asked, Reply, Rig};
-use super::objects::{Wire, bookmark, event, pod_json, refusal, stream};
+use super::objects::{Wire, bookmark, event, pod_json, rejection, stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,23 +92,23 @@ struct Server {
 }
 
 impl Server {
-    fn answer(&mut self, asked: &Asked) -> Reply {
+    fn response(&mut self, requested: &Asked) -> Reply {
         let now = self.start.elapsed().as_millis() as u64;
         if now < STORM && self.random.one_in(12) {
             let (code, reason) = [(503, "ServiceUnavailable"), (410, "Expired"), (429, "TooManyRequests")]
                 [self.random.below(3) as usize];
-            return refusal(WIRE, code, reason, None);
+            return rejection(WIRE, code, reason, None);
         }
         let delay = self.random.below(2000);
         let seen = now + self.random.below(delay + 1);
-        let reply = match (asked.is_watch_list(), asked.is_watch()) {
-            (true, _) if !self.streams_lists => refusal(WIRE, 422, "Invalid", None),
+        let reply = match (requested.is_watch_list(), requested.is_watch()) {
+            (true, _) if !self.streams_lists => rejection(WIRE, 422, "Invalid", None),
             (true, _) => self.stream_list(seen, now + delay),
             (_, true) => {
-                let since = asked.parameter("resourceVersion").unwrap().parse().unwrap();
+                let since = requested.parameter("resourceVersion").unwrap().parse().unwrap();
                 self.changes(stream(WIRE), since, now + delay)
             }
-            _ => self.page(asked, seen),
+            _ => self.page(requested, seen),
         };
         reply.delay(Duration::from_millis(delay))
     }
@@ -153,13 +153,13 @@ impl Server {
     }
 
     /// A few pods of the state at the first page's request.
-    fn page(&mut self, asked: &Asked, seen: u64) -> Reply {
-        let token = asked.parameter("continue").and_then(|token| token.split_once('.'));
+    fn page(&mut self, requested: &Asked, seen: u64) -> Reply {
+        let token = requested.parameter("continue").and_then(|token| token.split_once('.'));
         let (version, offset) = match token {
             Some((version, offset)) => (version.parse().unwrap(), offset.parse().unwrap()),
             None => (self.history.version_at(seen), 0),
         };
-        let size = asked.parameter("limit").map_or(usize::MAX, |limit| limit.parse().unwrap());
+        let size = requested.parameter("limit").map_or(usize::MAX, |limit| limit.parse().unwrap());
         let state = self.history.state(version);
         let items: Vec<_> =
             state.iter().skip(offset).take(size).map(|(pod, version)| pod_json(*pod, *version)).collect();
@@ -180,7 +180,7 @@ struct Follower {
     history: Arc<History>,
     known: BTreeMap<u64, u64>,
     /// The latest version of each, and whether it was deleted.
-    told: BTreeMap<u64, (u64, bool)>,
+    reported: BTreeMap<u64, (u64, bool)>,
     marked: BTreeSet<u64>,
     listing: bool,
     /// Lists that were completed, and changes that arrived during one.
@@ -189,8 +189,8 @@ struct Follower {
 }
 
 impl Follower {
-    fn hear(&mut self, heard: WatchEvent<PodFact>, now: u64) {
-        match heard {
+    fn receive(&mut self, received: WatchEvent<PodFact>, now: u64) {
+        match received {
             WatchEvent::ListStarted { .. } => {
                 self.marked.clear();
                 self.listing = true;
@@ -198,7 +198,7 @@ impl Follower {
             WatchEvent::Applied { fact, listed } => {
                 let pod: u64 = fact.id.name().name()[1..].parse().unwrap();
                 let version = fact.version.unwrap().0;
-                let before = self.told.insert(pod, (version, false)).unwrap_or((0, false));
+                let before = self.reported.insert(pod, (version, false)).unwrap_or((0, false));
                 assert!(
                     version >= before.0,
                     "p{pod} went from {before:?} back to {version}, listed: {listed}"
@@ -214,7 +214,7 @@ impl Follower {
             WatchEvent::Deleted { identity, .. } => {
                 let pod: u64 = identity.name[1..].parse().unwrap();
                 let version = identity.version.unwrap().0;
-                let before = self.told.insert(pod, (version, true)).unwrap_or((0, false));
+                let before = self.reported.insert(pod, (version, true)).unwrap_or((0, false));
                 assert!(version >= before.0, "p{pod} was deleted at {version} after {before:?}");
                 self.known.remove(&pod);
             }
@@ -225,7 +225,7 @@ impl Follower {
                 {
                     assert!(!there.contains_key(&pod), "p{pod} exists and was swept");
                     self.known.remove(&pod);
-                    self.told.entry(pod).or_default().1 = true;
+                    self.reported.entry(pod).or_default().1 = true;
                 }
                 self.lists += 1;
                 self.listing = false;
@@ -252,20 +252,20 @@ async fn no_object_goes_back_in_time_in_any_order_of_events() {
             relist_every: Some(Duration::from_secs(40)),
             ..WatchSettings::default()
         };
-        let mut rig = Rig::<PodFact>::with(settings, 16, move |asked, _| server.answer(asked));
+        let mut rig = Rig::<PodFact>::with(settings, 16, move |requested, _| server.response(requested));
         let mut follower = Follower {
             history: history.clone(),
             known: BTreeMap::new(),
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
             marked: BTreeSet::new(),
             listing: false,
             lists: 0,
             news_beside: 0,
         };
         while start.elapsed() < Duration::from_millis(END) {
-            let heard = rig.run_for(Duration::from_millis(50)).await;
+            let received = rig.run_for(Duration::from_millis(50)).await;
             let now = start.elapsed().as_millis() as u64;
-            heard.into_iter().for_each(|heard| follower.hear(heard, now));
+            received.into_iter().for_each(|received| follower.receive(received, now));
         }
         assert_eq!(follower.known, history.state(u64::MAX), "seed {seed}, {streams_lists} {loses}");
         lists += follower.lists;

@@ -1,7 +1,7 @@
 //! Tests the watch of the nodes' leases.
 
 use super::fake::{Asked, Reply, Rig};
-use super::objects::{Wire, envelope, frame, line, refusal, stream};
+use super::objects::{Wire, envelope, frame, line, rejection, stream};
 use k8s_pb::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_pb::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use prost::Message;
@@ -61,9 +61,9 @@ fn ended(wire: Wire) -> Vec<u8> {
     frame("BOOKMARK", envelope("Lease", lease.encode_to_vec()))
 }
 
-fn asks_for_leases(asked: &Asked) {
-    assert!(asked.path.starts_with(PATH), "{}", asked.path);
-    assert_eq!(asked.parameter("fieldSelector"), None, "all leases of the namespace");
+fn asks_for_leases(requested: &Asked) {
+    assert!(requested.path.starts_with(PATH), "{}", requested.path);
+    assert_eq!(requested.parameter("fieldSelector"), None, "all leases of the namespace");
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,49 +78,52 @@ async fn leases_are_listed_and_watched_in_their_namespace() {
                 .hang(),
             _ => stream(wire).hang(),
         });
-        let heard = rig.until_quiet().await;
+        let received = rig.until_quiet().await;
         let seen = |version, listed| WatchEvent::Applied { fact: lease("n1", version), listed };
-        assert_eq!(heard[0], WatchEvent::ListStarted { silent_for: None });
-        assert_eq!(heard[1..4], [seen(5, true), WatchEvent::ListCompleted, seen(8, false)]);
-        let WatchEvent::Deleted { identity, .. } = &heard[4] else { panic!("{heard:?}") };
+        assert_eq!(received[0], WatchEvent::ListStarted { silent_for: None });
+        assert_eq!(received[1..4], [seen(5, true), WatchEvent::ListCompleted, seen(8, false)]);
+        let WatchEvent::Deleted { identity, .. } = &received[4] else { panic!("{received:?}") };
         assert_eq!((identity.namespace.as_str(), identity.name.as_str()), ("kube-node-lease", "n1"));
-        let asked = rig.asked();
-        assert!(asked[0].is_watch_list());
-        asks_for_leases(&asked[0]);
+        let requested = rig.requested();
+        assert!(requested[0].is_watch_list());
+        asks_for_leases(&requested[0]);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_paged_list_of_leases_is_a_lease_list() {
-    let mut rig = Rig::<LeaseFact>::start(|asked, _| {
-        if asked.is_watch_list() {
-            return refusal(Wire::Json, 400, "BadRequest", None);
+    let mut rig = Rig::<LeaseFact>::start(|requested, _| {
+        if requested.is_watch_list() {
+            return rejection(Wire::Json, 400, "BadRequest", None);
         }
-        if asked.is_watch() {
+        if requested.is_watch() {
             return stream(Wire::Json).hang();
         }
         let items = [lease_json("n1", 5), lease_json("n2", 6)];
         let list = json!({"kind": "LeaseList", "metadata": {"resourceVersion": "7"}, "items": items});
         Reply::new(200, "application/json").bytes(list.to_string())
     });
-    let heard = rig.until_quiet().await;
+    let received = rig.until_quiet().await;
     for (name, version) in [("n1", 5), ("n2", 6)] {
         assert!(
-            heard.contains(&WatchEvent::Applied { fact: lease(name, version), listed: true }),
-            "{heard:?}"
+            received.contains(&WatchEvent::Applied { fact: lease(name, version), listed: true }),
+            "{received:?}"
         );
     }
-    assert!(heard.contains(&WatchEvent::ListCompleted));
-    rig.asked().iter().for_each(asks_for_leases);
-    assert_eq!(rig.asked()[2].parameter("resourceVersion"), Some("7"));
+    assert!(received.contains(&WatchEvent::ListCompleted));
+    rig.requested().iter().for_each(asks_for_leases);
+    assert_eq!(rig.requested()[2].parameter("resourceVersion"), Some("7"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_permission_for_leases_names_their_group() {
-    let mut rig = Rig::<LeaseFact>::start(|_, _| refusal(Wire::Json, 403, "Forbidden", None));
+    let mut rig = Rig::<LeaseFact>::start(|_, _| rejection(Wire::Json, 403, "Forbidden", None));
     rig.until_quiet().await;
     let missing = MissingAccess { verb: "watch", group: "coordination.k8s.io", resource: "leases" };
     assert_eq!(rig.health().missing, Some(missing));
-    let trouble = rig.health().last_error.unwrap();
-    assert!(trouble.contains(r#"apiGroups: ["coordination.k8s.io"], resources: ["leases"]"#), "{trouble}");
+    let last_error = rig.health().last_error.unwrap();
+    assert!(
+        last_error.contains(r#"apiGroups: ["coordination.k8s.io"], resources: ["leases"]"#),
+        "{last_error}"
+    );
 }

@@ -1,8 +1,8 @@
-//! Tests lists: streamed, paged, refused, aborted.
+//! Tests lists: streamed, paged, rejected, aborted.
 
 use super::behaviour::words;
 use super::fake::{Asked, Reply, Rig, without_lists_again};
-use super::objects::{BOTH, Wire, bookmark, error, event, page, page_body, refusal, stream, streamed};
+use super::objects::{BOTH, Wire, bookmark, error, event, page, page_body, rejection, stream, streamed};
 use std::time::Duration;
 use taintward_core::dedicated_pools::PoolFact;
 use taintward_core::fact::{NodeFact, PodFact};
@@ -20,14 +20,14 @@ async fn a_streamed_list_becomes_a_watch() {
                 .bytes(bookmark(wire, 13, false))
                 .hang()
         });
-        let heard = rig.until_quiet().await;
+        let received = rig.until_quiet().await;
         assert_eq!(
-            words(&heard),
+            words(&received),
             ["begin", "+p0 listed", "+p1 listed", "end", "+p1", "-p0", "quiet"],
             "{wire:?}"
         );
-        assert!(matches!(&heard[0], WatchEvent::ListStarted { silent_for: None }));
-        let WatchEvent::Deleted { uid, identity } = &heard[5] else { panic!("{heard:?}") };
+        assert!(matches!(&received[0], WatchEvent::ListStarted { silent_for: None }));
+        let WatchEvent::Deleted { uid, identity } = &received[5] else { panic!("{received:?}") };
         assert_eq!(uid.to_string(), super::objects::uid(0));
         assert_eq!(identity.node.as_ref().unwrap().as_str(), "n1");
         let health = rig.health();
@@ -43,32 +43,32 @@ async fn a_streamed_list_becomes_a_watch() {
 async fn requests_are_consistent_and_uncompressed() {
     let rig = Pods::start(|_, _| streamed(Wire::Json, 0, 10).hang());
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let asked = &rig.asked()[0];
+    let requested = &rig.requested()[0];
     assert_eq!(
-        asked.path,
+        requested.path,
         "/api/v1/pods?fieldSelector=spec.nodeName%21%3D&watch=true&allowWatchBookmarks=true&timeoutSeconds=290\
          &sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
     );
     assert!(
-        asked.accept.starts_with("application/vnd.kubernetes.protobuf;stream=watch,"),
+        requested.accept.starts_with("application/vnd.kubernetes.protobuf;stream=watch,"),
         "{}",
-        asked.accept
+        requested.accept
     );
-    assert!(asked.accept.contains("application/json"));
-    assert_eq!(asked.accept_encoding, "identity");
+    assert!(requested.accept.contains("application/json"));
+    assert_eq!(requested.accept_encoding, "identity");
 
     let rig = Rig::<NodeFact>::start(|_, _| Reply::new(200, "application/json").hang());
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(rig.asked()[0].path.starts_with("/api/v1/nodes?watch=true&"), "{}", rig.asked()[0].path);
+    assert!(rig.requested()[0].path.starts_with("/api/v1/nodes?watch=true&"), "{}", rig.requested()[0].path);
 }
 
 /// Serves pages of `limit` out of `total` pods at version 5000; watches stay open.
-fn pages(wire: Wire, asked: &Asked, total: u64) -> Reply {
-    if asked.is_watch() {
+fn pages(wire: Wire, requested: &Asked, total: u64) -> Reply {
+    if requested.is_watch() {
         return stream(wire).hang();
     }
-    let start: u64 = asked.parameter("continue").map_or(0, |token| token.parse().unwrap());
-    let limit = asked.parameter("limit").map_or(total, |limit| limit.parse().unwrap());
+    let start: u64 = requested.parameter("continue").map_or(0, |token| token.parse().unwrap());
+    let limit = requested.parameter("limit").map_or(total, |limit| limit.parse().unwrap());
     let end = (start + limit).min(total);
     let onward = if end < total { end.to_string() } else { String::new() };
     page(wire, start..end, 5000, &onward)
@@ -78,15 +78,15 @@ fn pages(wire: Wire, asked: &Asked, total: u64) -> Reply {
 async fn a_refusal_by_status_leads_to_pages() {
     for wire in BOTH {
         for code in [400, 405, 415, 422] {
-            let mut rig = Pods::start(move |asked, _| match asked.is_watch_list() {
-                true => refusal(wire, code, "Invalid", None),
-                false => pages(wire, asked, 2),
+            let mut rig = Pods::start(move |requested, _| match requested.is_watch_list() {
+                true => rejection(wire, code, "Invalid", None),
+                false => pages(wire, requested, 2),
             });
-            let heard = rig.until_quiet().await;
-            assert_eq!(words(&heard), ["begin", "+p0 listed", "+p1 listed", "end"], "{code}");
+            let received = rig.until_quiet().await;
+            assert_eq!(words(&received), ["begin", "+p0 listed", "+p1 listed", "end"], "{code}");
             assert_eq!(rig.health().mode, ListMode::PagedList);
-            assert_eq!(rig.asked()[2].parameter("resourceVersion"), Some("5000"));
-            assert_eq!(rig.asked().len(), 3);
+            assert_eq!(rig.requested()[2].parameter("resourceVersion"), Some("5000"));
+            assert_eq!(rig.requested().len(), 3);
         }
     }
 }
@@ -94,18 +94,18 @@ async fn a_refusal_by_status_leads_to_pages() {
 #[tokio::test(start_paused = true)]
 async fn a_missing_kind_is_requested_again() {
     let start = Instant::now();
-    let mut rig = Rig::<PoolFact>::start(move |asked, _| match asked.path.as_str() {
+    let mut rig = Rig::<PoolFact>::start(move |requested, _| match requested.path.as_str() {
         "/apis" => Reply::new(200, "application/json").bytes(r#"{"kind": "APIGroupList", "groups": []}"#),
         _ if start.elapsed().as_secs() < 60 => Reply::new(404, "text/plain").bytes("404 page not found"),
-        _ if asked.is_watch_list() => refusal(Wire::Json, 422, "Invalid", None),
-        _ if asked.is_watch() => stream(Wire::Json).hang(),
+        _ if requested.is_watch_list() => rejection(Wire::Json, 422, "Invalid", None),
+        _ if requested.is_watch() => stream(Wire::Json).hang(),
         _ => Reply::new(200, "application/json")
             .bytes(r#"{"kind": "DedicatedPoolList", "metadata": {"resourceVersion": "7"}, "items": []}"#),
     });
     rig.run_for(Duration::from_secs(20)).await;
     let health = rig.health();
     assert!(health.absent && !health.synced_once && health.missing.is_none());
-    assert!((4..12).contains(&rig.asked().len()), "at growing intervals: {}", rig.asked().len());
+    assert!((4..12).contains(&rig.requested().len()), "at growing intervals: {}", rig.requested().len());
     rig.run_for(Duration::from_secs(100)).await;
     let health = rig.health();
     assert!(!health.absent && health.synced_once);
@@ -114,41 +114,41 @@ async fn a_missing_kind_is_requested_again() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_inside_the_stream_leads_to_pages() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |asked, _| match asked.is_watch_list() {
+        let mut rig = Pods::start(move |requested, _| match requested.is_watch_list() {
             true => stream(wire).bytes(error(wire, 500, "InternalError", "RequestWatchProgress is disabled")),
-            false => pages(wire, asked, 1),
+            false => pages(wire, requested, 1),
         });
         assert_eq!(words(&rig.until_quiet().await), ["begin", "+p0 listed", "end"]);
-        assert_eq!(rig.health().counters.watch_lists_refused, 1);
+        assert_eq!(rig.health().counters.watch_lists_rejected, 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_streamed_list_is_retried_an_hour_later() {
-    let mut rig = Pods::start(move |asked, nth| match (asked.is_watch_list(), nth) {
-        (true, 0) => refusal(Wire::Json, 422, "Invalid", None),
+    let mut rig = Pods::start(move |requested, nth| match (requested.is_watch_list(), nth) {
+        (true, 0) => rejection(Wire::Json, 422, "Invalid", None),
         (true, _) => streamed(Wire::Json, 1, 9000).hang(),
-        (false, _) if asked.is_watch() => {
+        (false, _) if requested.is_watch() => {
             stream(Wire::Json).pause(Duration::from_secs(60)).bytes(error(Wire::Json, 410, "Expired", "old"))
         }
-        (false, _) => pages(Wire::Json, asked, 1),
+        (false, _) => pages(Wire::Json, requested, 1),
     });
     rig.run_for(Duration::from_secs(3500)).await;
-    assert_eq!(rig.asked().iter().filter(|asked| asked.is_watch_list()).count(), 1);
+    assert_eq!(rig.requested().iter().filter(|requested| requested.is_watch_list()).count(), 1);
     rig.run_for(Duration::from_secs(300)).await;
-    assert!(rig.asked().iter().filter(|asked| asked.is_watch_list()).count() >= 2);
+    assert!(rig.requested().iter().filter(|requested| requested.is_watch_list()).count() >= 2);
     assert_eq!(rig.health().mode, ListMode::WatchList);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_streamed_list_that_never_finishes_is_replaced_by_pages() {
-    let mut rig = Pods::start(|asked, _| match asked.is_watch_list() {
+    let mut rig = Pods::start(|requested, _| match requested.is_watch_list() {
         true => stream(Wire::Protobuf).bytes(event(Wire::Protobuf, "ADDED", 0, 1)).reset(),
-        false => pages(Wire::Protobuf, asked, 1),
+        false => pages(Wire::Protobuf, requested, 1),
     });
-    let heard = rig.during(Duration::from_secs(40)).await;
-    assert_eq!(words(&heard)[6..], ["begin", "+p0 listed", "end"], "{heard:?}");
-    assert_eq!(rig.asked().iter().filter(|asked| asked.is_watch_list()).count(), 3);
+    let received = rig.during(Duration::from_secs(40)).await;
+    assert_eq!(words(&received)[6..], ["begin", "+p0 listed", "end"], "{received:?}");
+    assert_eq!(rig.requested().iter().filter(|requested| requested.is_watch_list()).count(), 3);
 }
 
 #[tokio::test(start_paused = true)]
@@ -156,12 +156,13 @@ async fn pages_follow_their_tokens_to_the_last_object() {
     for wire in BOTH {
         for (total, requests) in [(0, 1), (499, 1), (500, 1), (501, 2), (1001, 3), (10_000, 20)] {
             let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
-            let mut rig = Pods::with(settings, 16, move |asked, _| pages(wire, asked, total));
-            let heard = words(&rig.until_quiet().await);
+            let mut rig = Pods::with(settings, 16, move |requested, _| pages(wire, requested, total));
+            let received = words(&rig.until_quiet().await);
             let listed: Vec<_> = (0..total).map(|number| format!("+p{number} listed")).collect();
-            assert_eq!(heard[1..heard.len() - 1], listed);
-            assert_eq!((heard[0].as_str(), heard[heard.len() - 1].as_str()), ("begin", "end"));
-            let lists: Vec<_> = rig.asked().into_iter().filter(|asked| !asked.is_watch()).collect();
+            assert_eq!(received[1..received.len() - 1], listed);
+            assert_eq!((received[0].as_str(), received[received.len() - 1].as_str()), ("begin", "end"));
+            let lists: Vec<_> =
+                rig.requested().into_iter().filter(|requested| !requested.is_watch()).collect();
             assert_eq!(lists.len(), requests, "{total}");
             for list in &lists {
                 assert_eq!(list.parameter("limit"), Some("500"));
@@ -207,22 +208,25 @@ async fn events_cut_into_single_bytes_are_joined_again() {
 async fn a_failing_page_is_requested_again_not_the_list() {
     for wire in BOTH {
         let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
-        let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
-            2 => refusal(wire, 503, "ServiceUnavailable", None),
-            3 => refusal(wire, 429, "TooManyRequests", Some(3)),
+        let mut rig = Pods::with(settings, 16, move |requested, nth| match nth {
+            2 => rejection(wire, 503, "ServiceUnavailable", None),
+            3 => rejection(wire, 429, "TooManyRequests", Some(3)),
             4 => {
                 let body = page_body(wire, 1000..1500, 5000, "1500");
                 Reply::new(200, if wire == Wire::Json { "application/json" } else { PROTOBUF })
                     .bytes(&body[..body.len() / 2])
                     .reset()
             }
-            _ => pages(wire, asked, 1600),
+            _ => pages(wire, requested, 1600),
         });
-        let heard = words(&rig.during(Duration::from_secs(60)).await);
-        assert_eq!(heard.iter().filter(|word| *word == "begin").count(), 1);
-        assert_eq!(heard.last().unwrap(), "end");
-        let tokens: Vec<_> =
-            rig.asked().iter().map(|asked| asked.parameter("continue").map(str::to_owned)).collect();
+        let received = words(&rig.during(Duration::from_secs(60)).await);
+        assert_eq!(received.iter().filter(|word| *word == "begin").count(), 1);
+        assert_eq!(received.last().unwrap(), "end");
+        let tokens: Vec<_> = rig
+            .requested()
+            .iter()
+            .map(|requested| requested.parameter("continue").map(str::to_owned))
+            .collect();
         let tokens: Vec<_> = tokens.iter().map(Option::as_deref).collect();
         let third = Some("1000");
         assert_eq!(tokens, [None, Some("500"), third, third, third, third, Some("1500"), None]);
@@ -233,18 +237,18 @@ async fn a_failing_page_is_requested_again_not_the_list() {
 async fn an_expired_token_restarts_the_list_as_a_whole() {
     for wire in BOTH {
         let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
-        let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
-            1 => refusal(wire, 410, "Expired", None),
-            _ => pages(wire, asked, 1200),
+        let mut rig = Pods::with(settings, 16, move |requested, nth| match nth {
+            1 => rejection(wire, 410, "Expired", None),
+            _ => pages(wire, requested, 1200),
         });
-        let heard = words(&rig.during(Duration::from_secs(5)).await);
+        let received = words(&rig.during(Duration::from_secs(5)).await);
         let begins: Vec<_> =
-            heard.iter().enumerate().filter(|(_, word)| *word == "begin").map(|(at, _)| at).collect();
+            received.iter().enumerate().filter(|(_, word)| *word == "begin").map(|(at, _)| at).collect();
         assert_eq!(begins, [0, 501], "nothing ends before the second start");
-        assert_eq!((heard.len(), heard.last().unwrap().as_str()), (501 + 1202, "end"));
-        assert_eq!(rig.asked()[2].parameter("limit"), None);
-        assert_eq!(rig.asked()[2].parameter("continue"), None);
-        assert_eq!(rig.asked().len(), 4);
+        assert_eq!((received.len(), received.last().unwrap().as_str()), (501 + 1202, "end"));
+        assert_eq!(rig.requested()[2].parameter("limit"), None);
+        assert_eq!(rig.requested()[2].parameter("continue"), None);
+        assert_eq!(rig.requested().len(), 4);
     }
 }
 
@@ -252,9 +256,9 @@ async fn an_expired_token_restarts_the_list_as_a_whole() {
 async fn a_list_in_a_loop_is_not_followed_without_end() {
     let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 16, |_, _| page(Wire::Json, 0..1, 5000, "again"));
-    let heard = rig.run_for(Duration::from_secs(3600)).await;
-    assert!(!words(&heard).contains(&"end".to_owned()));
-    assert!(rig.asked().len() < 200, "{}", rig.asked().len());
+    let received = rig.run_for(Duration::from_secs(3600)).await;
+    assert!(!words(&received).contains(&"end".to_owned()));
+    assert!(rig.requested().len() < 200, "{}", rig.requested().len());
 }
 
 #[tokio::test(start_paused = true)]
@@ -269,10 +273,10 @@ async fn a_list_without_version_or_of_another_kind_is_invalid() {
     ] {
         let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |_, _| Reply::new(200, "application/json").bytes(body));
-        let heard = words(&rig.run_for(Duration::from_secs(60)).await);
-        assert!(!heard.contains(&"end".to_owned()), "{body}");
+        let received = words(&rig.run_for(Duration::from_secs(60)).await);
+        assert!(!received.contains(&"end".to_owned()), "{body}");
         assert!(rig.health().last_error.is_some(), "{body}");
-        assert!(rig.asked().len() < 20);
+        assert!(rig.requested().len() < 20);
     }
 }
 
@@ -281,29 +285,29 @@ async fn batches_are_bounded_and_a_slow_consumer_loses_nothing() {
     let settings = WatchSettings { batch_limit: 10, seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 1, |_, _| streamed(Wire::Protobuf, 1000, 5000).hang());
     let mut seen = 0;
-    while let Ok(Some(batch)) = tokio::time::timeout(Duration::from_secs(60), rig.heard.recv()).await {
+    while let Ok(Some(batch)) = tokio::time::timeout(Duration::from_secs(60), rig.received.recv()).await {
         assert!(batch.len() <= 10);
         seen += batch.len();
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
     assert_eq!(seen, 1002);
     // The consumer took 200 s, longer than the watchdog's timeout: that is not the server's silence.
-    assert_eq!(rig.asked().iter().filter(|asked| asked.is_watch_list()).count(), 1);
+    assert_eq!(rig.requested().iter().filter(|requested| requested.is_watch_list()).count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn pages_in_a_circle_are_an_error_and_no_endless_list() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |asked, _| match asked.is_watch_list() {
-            true => refusal(wire, 422, "Invalid", None),
+        let mut rig = Pods::start(move |requested, _| match requested.is_watch_list() {
+            true => rejection(wire, 422, "Invalid", None),
             false => {
-                let token: u64 = asked.parameter("continue").map_or(0, |token| token.parse().unwrap());
+                let token: u64 = requested.parameter("continue").map_or(0, |token| token.parse().unwrap());
                 page(wire, token..token + 1, 5000, &(token % 3 + 1).to_string())
             }
         });
-        let heard = rig.run_for(Duration::from_secs(600)).await;
-        assert!(!words(&heard).contains(&"end".to_owned()) && !rig.health().synced_once);
-        assert!((5..60).contains(&rig.asked().len()), "at growing intervals: {}", rig.asked().len());
+        let received = rig.run_for(Duration::from_secs(600)).await;
+        assert!(!words(&received).contains(&"end".to_owned()) && !rig.health().synced_once);
+        assert!((5..60).contains(&rig.requested().len()), "at growing intervals: {}", rig.requested().len());
         let StreamPhase::Waiting { why, .. } = rig.health().phase else { panic!("{:?}", rig.health()) };
         assert!(why.contains("a token that it has already sent"), "{why}");
     }

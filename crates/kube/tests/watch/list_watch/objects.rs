@@ -145,7 +145,7 @@ pub(crate) fn error(wire: Wire, code: u16, reason: &str, message: &str) -> Vec<u
 }
 
 /// A `Status` as response.
-pub(crate) fn refusal(wire: Wire, code: u16, reason: &str, wait: Option<u32>) -> Reply {
+pub(crate) fn rejection(wire: Wire, code: u16, reason: &str, wait: Option<u32>) -> Reply {
     Reply::new(code, wire.body_type()).bytes(status_body(wire, code, reason, "the script says so", wait))
 }
 

@@ -1,7 +1,7 @@
 //! Tests how soon watches recover after an outage, and what is not hastened.
 
 use super::fake::{Reply, Rig, without_lists_again};
-use super::objects::{Wire, event, refusal, stream, streamed};
+use super::objects::{Wire, event, rejection, stream, streamed};
 use std::time::Duration;
 use taintward_core::dedicated_pools::PoolFact;
 use taintward_core::fact::PodFact;
@@ -17,11 +17,11 @@ type Answers = (&'static str, fn() -> Reply);
 const AWAY: [(Answers, f64); 8] = [
     (("nobody", Reply::unreachable), 0.7),
     (("a black hole", || Reply::unreachable().delay(Duration::from_secs(5))), 5.2),
-    (("503", || refusal(Wire::Json, 503, "ServiceUnavailable", None)), 2.5),
+    (("503", || rejection(Wire::Json, 503, "ServiceUnavailable", None)), 2.5),
     (("a balancer's 502", || Reply::new(502, "text/html").bytes("<h1>Bad Gateway</h1>")), 2.5),
     (("a proxy's page", || Reply::new(200, "text/html").bytes("<h1>Sign in</h1>")), 2.5),
     (("a proxy's 404", || Reply::new(404, "text/plain").bytes("default backend - 404")), 2.5),
-    (("401", || refusal(Wire::Json, 401, "Unauthorized", None)), 2.5),
+    (("401", || rejection(Wire::Json, 401, "Unauthorized", None)), 2.5),
     (("a page, then no response", || Reply::new(200, "").delay(Duration::from_millis(700))), 2.5),
 ];
 
@@ -30,17 +30,17 @@ async fn missed(away: Duration, meanwhile: fn() -> Reply, seed: u64) -> Duration
     let gone = Instant::now() + Duration::from_secs(60);
     let back = gone + away;
     let settings = WatchSettings { seed, ..without_lists_again() };
-    let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
+    let mut rig = Pods::with(settings, 16, move |requested, nth| match nth {
         0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(60)).reset(),
         _ if Instant::now() < back => meanwhile(),
         _ => {
-            assert_eq!(asked.parameter("resourceVersion"), Some("10"), "it continues where it was");
+            assert_eq!(requested.parameter("resourceVersion"), Some("10"), "it continues where it was");
             stream(Wire::Json).bytes(event(Wire::Json, "MODIFIED", 0, 11)).hang()
         }
     });
     loop {
-        for heard in rig.heard.recv().await.unwrap() {
-            if matches!(heard, WatchEvent::Applied { listed: false, .. }) {
+        for received in rig.received.recv().await.unwrap() {
+            if matches!(received, WatchEvent::Applied { listed: false, .. }) {
                 assert!(rig.health().is_in_step(Duration::ZERO));
                 return back.elapsed();
             }
@@ -65,10 +65,10 @@ async fn a_server_that_returns_without_its_history_is_listed_immediately() {
     for seed in 0..10 {
         let back = Instant::now() + Duration::from_secs(90);
         let settings = WatchSettings { seed, ..without_lists_again() };
-        let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
+        let mut rig = Pods::with(settings, 16, move |requested, nth| match nth {
             0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(60)).reset(),
             _ if Instant::now() < back => Reply::unreachable(),
-            _ if !asked.is_watch_list() => refusal(Wire::Json, 410, "Expired", None),
+            _ if !requested.is_watch_list() => rejection(Wire::Json, 410, "Expired", None),
             _ => streamed(Wire::Json, 2, 100).hang(),
         });
         rig.run_for(Duration::from_millis(93_000)).await;
@@ -80,16 +80,16 @@ async fn a_server_that_returns_without_its_history_is_listed_immediately() {
 async fn p26_a_server_that_throttles_or_breaks_lists_gets_ever_fewer_requests() {
     let broken = || stream(Wire::Json).bytes(event(Wire::Json, "ADDED", 0, 1)).reset();
     let overloaded: [Answers; 4] = [
-        ("429", || refusal(Wire::Json, 429, "TooManyRequests", None)),
-        ("503 with a time", || refusal(Wire::Json, 503, "ServiceUnavailable", Some(1))),
+        ("429", || rejection(Wire::Json, 429, "TooManyRequests", None)),
+        ("503 with a time", || rejection(Wire::Json, 503, "ServiceUnavailable", Some(1))),
         ("a list that breaks off", broken),
-        ("403", || refusal(Wire::Json, 403, "Forbidden", None)),
+        ("403", || rejection(Wire::Json, 403, "Forbidden", None)),
     ];
     for (what, reply) in overloaded {
         let settings = WatchSettings { seed: 1, watch_list: false, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |_, _| reply());
         rig.run_for(Duration::from_secs(3600)).await;
-        assert!(rig.asked().len() < 150, "{what}: {}", rig.asked().len());
+        assert!(rig.requested().len() < 150, "{what}: {}", rig.requested().len());
     }
 }
 
@@ -102,7 +102,7 @@ async fn the_streams_of_many_processes_do_not_return_at_the_same_moment() {
             _ => stream(Wire::Json).hang(),
         });
         rig.run_for(Duration::from_secs(61)).await;
-        back.push((rig.asked()[1].at - rig.asked()[0].at).as_millis() - 60_000);
+        back.push((rig.requested()[1].at - rig.requested()[0].at).as_millis() - 60_000);
     }
     back.sort_unstable();
     assert!(back[5] < 50 && back[45] > 150 && back[49] <= 201, "{back:?}");
@@ -115,7 +115,10 @@ async fn a_kind_that_every_server_has_is_never_absent() {
     let health = rig.health();
     assert!(!health.absent && !health.is_in_step(Duration::MAX), "{health:?}");
     assert!(health.last_error.unwrap().contains("check for a proxy"));
-    assert!(rig.asked().iter().all(|asked| asked.is_watch_list()), "nor does it lack streamed lists");
+    assert!(
+        rig.requested().iter().all(|requested| requested.is_watch_list()),
+        "nor does it lack streamed lists"
+    );
 }
 
 const GROUPS: &str = r#"{"kind": "APIGroupList", "groups": [
@@ -141,15 +144,16 @@ async fn an_optional_kind_is_absent_if_the_server_itself_reports_it() {
         (Some("{}".to_owned()), None, false),
         (None, None, false),
     ] {
-        let told = format!("{groups:?} {resources:?}");
-        let mut rig = Rig::<PoolFact>::start(move |asked, _| match (&*asked.path, &groups, &resources) {
-            ("/apis", Some(groups), _) => json(groups.clone()),
-            ("/apis/taintward.io/v1alpha1", _, Some(resources)) => json(resources.clone()),
-            _ => not_found(),
-        });
+        let reported = format!("{groups:?} {resources:?}");
+        let mut rig =
+            Rig::<PoolFact>::start(move |requested, _| match (&*requested.path, &groups, &resources) {
+                ("/apis", Some(groups), _) => json(groups.clone()),
+                ("/apis/taintward.io/v1alpha1", _, Some(resources)) => json(resources.clone()),
+                _ => not_found(),
+            });
         rig.run_for(Duration::from_secs(60)).await;
-        assert_eq!(rig.health().absent, absent, "{told}");
-        let account = rig.asked().iter().filter(|asked| asked.path == "/apis").count();
-        assert!(!absent || account == 1, "{told}: asked once, not each time: {account}");
+        assert_eq!(rig.health().absent, absent, "{reported}");
+        let account = rig.requested().iter().filter(|requested| requested.path == "/apis").count();
+        assert!(!absent || account == 1, "{reported}: asked once, not each time: {account}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::behaviour::words;
 use super::fake::{Asked, Reply, Rig, without_lists_again};
-use super::objects::{BOTH, Wire, bookmark, event, page, refusal, stream, streamed};
+use super::objects::{BOTH, Wire, bookmark, event, page, rejection, stream, streamed};
 use std::time::Duration;
 use taintward_core::fact::PodFact;
 use taintward_core::identity::ResourceVersion;
@@ -27,32 +27,32 @@ fn beats_for(seconds: u64, mut reply: Reply, wire: Wire, from: u64) -> Reply {
 }
 
 /// The position where a watch continues, or where its initial list ends.
-fn position(asked: &Asked) -> u64 {
-    asked.parameter("resourceVersion").map_or(100, |version| version.parse().unwrap())
+fn position(requested: &Asked) -> u64 {
+    requested.parameter("resourceVersion").map_or(100, |version| version.parse().unwrap())
 }
 
-fn beats(reply: Reply, wire: Wire, asked: &Asked) -> Reply {
+fn beats(reply: Reply, wire: Wire, requested: &Asked) -> Reply {
     // Servers send no version that is not later than the start of the watch.
-    beats_for(3 * 3600, reply, wire, position(asked) + 1)
+    beats_for(3 * 3600, reply, wire, position(requested) + 1)
 }
 
-fn without_quiet(heard: &[WatchEvent<PodFact>]) -> Vec<String> {
-    words(heard).into_iter().filter(|word| word != "quiet").collect()
+fn without_quiet(received: &[WatchEvent<PodFact>]) -> Vec<String> {
+    words(received).into_iter().filter(|word| word != "quiet").collect()
 }
 
-fn lists(asked: &[Asked]) -> Vec<&Asked> {
-    asked.iter().filter(|asked| asked.is_watch_list() || !asked.is_watch()).collect()
+fn lists(requested: &[Asked]) -> Vec<&Asked> {
+    requested.iter().filter(|requested| requested.is_watch_list() || !requested.is_watch()).collect()
 }
 
 /// All objects: pod 0 in this version, and pods 1 up to `count`.
-fn everything(wire: Wire, asked: &Asked, count: u64, changed: Option<u64>) -> Reply {
-    match (asked.is_watch_list(), asked.is_watch(), changed) {
-        (true, _, None) => beats(streamed(wire, count, 90), wire, asked),
+fn everything(wire: Wire, requested: &Asked, count: u64, changed: Option<u64>) -> Reply {
+    match (requested.is_watch_list(), requested.is_watch(), changed) {
+        (true, _, None) => beats(streamed(wire, count, 90), wire, requested),
         (true, _, Some(version)) => {
             let list = [event(wire, "ADDED", 0, version), bookmark(wire, 90, true)].concat();
-            beats(stream(wire).bytes(list), wire, asked)
+            beats(stream(wire).bytes(list), wire, requested)
         }
-        (false, true, _) => beats(stream(wire), wire, asked),
+        (false, true, _) => beats(stream(wire), wire, requested),
         (false, false, None) => page(wire, 0..count, 90, ""),
         (false, false, Some(version)) => {
             // A page has pod n in version n + 1.
@@ -79,10 +79,10 @@ async fn l4_a_lost_event_is_found_within_five_minutes_and_not_before_the_list() 
                 }
                 let start = Instant::now();
                 let lost = Duration::from_secs(10);
-                let mut rig = Pods::with(settings(watch_list, seed), 16, move |asked, _| {
+                let mut rig = Pods::with(settings(watch_list, seed), 16, move |requested, _| {
                     match start.elapsed() < lost {
-                        true => everything(wire, asked, before, None),
-                        false => everything(wire, asked, after, changed),
+                        true => everything(wire, requested, before, None),
+                        false => everything(wire, requested, after, changed),
                     }
                 });
                 let first = rig.run_for(Duration::from_secs(5)).await;
@@ -90,9 +90,9 @@ async fn l4_a_lost_event_is_found_within_five_minutes_and_not_before_the_list() 
                 let silence = rig.run_for(Duration::from_secs(234)).await;
                 assert_eq!(without_quiet(&silence), [""; 0], "no event shows it");
                 assert!(silence.len() >= 4, "and the watch looks healthy");
-                let heard = rig.run_for(lost + BOUND - start.elapsed()).await;
-                assert_eq!(without_quiet(&heard), found, "{watch_list} {wire:?}");
-                let versions = heard.iter().filter_map(|heard| match heard {
+                let received = rig.run_for(lost + BOUND - start.elapsed()).await;
+                assert_eq!(without_quiet(&received), found, "{watch_list} {wire:?}");
+                let versions = received.iter().filter_map(|received| match received {
                     WatchEvent::Applied { fact, .. } => Some(fact.version),
                     _ => None,
                 });
@@ -100,15 +100,15 @@ async fn l4_a_lost_event_is_found_within_five_minutes_and_not_before_the_list() 
                 assert_eq!(versions.take(1).collect::<Vec<_>>(), [Some(version)]);
                 // The gap in the engine's input starts at the last activity, not at the last list.
                 let Some(WatchEvent::ListStarted { silent_for: Some(silent_for) }) =
-                    heard.iter().find(|heard| matches!(heard, WatchEvent::ListStarted { .. }))
+                    received.iter().find(|received| matches!(received, WatchEvent::ListStarted { .. }))
                 else {
-                    panic!("{heard:?}")
+                    panic!("{received:?}")
                 };
                 assert!(*silent_for < Duration::from_secs(50), "{silent_for:?}");
                 let health = rig.health();
                 assert_eq!((health.counters.relists_due, health.counters.failures), (1, 0));
                 assert_eq!(health.counters.watches_closed, 0);
-                assert_eq!(rig.asked().len(), if watch_list { 2 } else { 4 }, "no request too many");
+                assert_eq!(rig.requested().len(), if watch_list { 2 } else { 4 }, "no request too many");
             }
         }
     }
@@ -118,22 +118,23 @@ async fn l4_a_lost_event_is_found_within_five_minutes_and_not_before_the_list() 
 async fn l4_lists_keep_their_interval_for_hours_however_the_server_ends_watches() {
     // Open without end; closed after a minute; closed just before a list is due.
     for (closes_after, requests) in [(None, 47), (Some(60), 260), (Some(239), 100)] {
-        let mut rig = Pods::with(settings(true, 5), 16, move |asked, _| {
-            let reply = if asked.is_watch_list() { streamed(Wire::Json, 1, 10) } else { stream(Wire::Json) };
+        let mut rig = Pods::with(settings(true, 5), 16, move |requested, _| {
+            let reply =
+                if requested.is_watch_list() { streamed(Wire::Json, 1, 10) } else { stream(Wire::Json) };
             match closes_after {
-                Some(seconds) => beats_for(seconds, reply, Wire::Json, position(asked) + 1),
-                None => beats(reply, Wire::Json, asked),
+                Some(seconds) => beats_for(seconds, reply, Wire::Json, position(requested) + 1),
+                None => beats(reply, Wire::Json, requested),
             }
         });
         rig.run_for(3 * HOUR).await;
-        let asked = rig.asked();
-        let distances: Vec<_> = lists(&asked).windows(2).map(|pair| pair[1].at - pair[0].at).collect();
+        let requested = rig.requested();
+        let distances: Vec<_> = lists(&requested).windows(2).map(|pair| pair[1].at - pair[0].at).collect();
         assert!(distances.len() >= 37, "{}", distances.len());
         for distance in &distances {
             let bounds = Duration::from_secs(240)..=Duration::from_secs(285);
             assert!(bounds.contains(distance), "{closes_after:?}: {distance:?}");
         }
-        assert!(asked.len() <= requests, "{closes_after:?}: {}", asked.len());
+        assert!(requested.len() <= requests, "{closes_after:?}: {}", requested.len());
     }
 }
 
@@ -142,24 +143,24 @@ async fn never_means_no_list() {
     for every in [None, Some(Duration::ZERO)] {
         let start = Instant::now();
         let settings = WatchSettings { relist_every: every, seed: 1, ..without_lists_again() };
-        let mut rig = Pods::with(settings, 16, move |asked, _| {
-            everything(Wire::Json, asked, 1 + u64::from(start.elapsed().as_secs() > 10), None)
+        let mut rig = Pods::with(settings, 16, move |requested, _| {
+            everything(Wire::Json, requested, 1 + u64::from(start.elapsed().as_secs() > 10), None)
         });
-        let heard = rig.run_for(2 * HOUR).await;
-        assert_eq!(without_quiet(&heard), ["begin", "+p0 listed", "end"]);
-        assert_eq!(rig.asked().len(), 1);
+        let received = rig.run_for(2 * HOUR).await;
+        assert_eq!(without_quiet(&received), ["begin", "+p0 listed", "end"]);
+        assert_eq!(rig.requested().len(), 1);
     }
 }
 
 /// A list that fails.
-type Refused = (&'static str, fn(Wire) -> Reply, u64);
+type Rejected = (&'static str, fn(Wire) -> Reply, u64);
 
 /// Each with the time until the failure is known.
-const REFUSED: [Refused; 7] = [
-    ("429", |wire| refusal(wire, 429, "TooManyRequests", Some(3)), 0),
-    ("429 for a year", |wire| refusal(wire, 429, "TooManyRequests", Some(31_536_000)), 0),
-    ("503", |wire| refusal(wire, 503, "ServiceUnavailable", None), 0),
-    ("403", |wire| refusal(wire, 403, "Forbidden", None), 0),
+const REFUSED: [Rejected; 7] = [
+    ("429", |wire| rejection(wire, 429, "TooManyRequests", Some(3)), 0),
+    ("429 for a year", |wire| rejection(wire, 429, "TooManyRequests", Some(31_536_000)), 0),
+    ("503", |wire| rejection(wire, 503, "ServiceUnavailable", None), 0),
+    ("403", |wire| rejection(wire, 403, "Forbidden", None), 0),
     ("no answer", |wire| stream(wire).delay(HOUR), 20),
     ("half an answer", |wire| stream(wire).bytes(event(wire, "ADDED", 0, 1)).reset(), 0),
     ("a slow answer", |wire| stream(wire).bytes(event(wire, "ADDED", 0, 1)).hang(), 75),
@@ -168,43 +169,43 @@ const REFUSED: [Refused; 7] = [
 #[tokio::test(start_paused = true)]
 async fn a_refused_list_loses_no_event_of_the_watch() {
     for wire in BOTH {
-        for (what, refused, known_after) in REFUSED {
+        for (what, rejected, known_after) in REFUSED {
             let mut rig = Pods::with(settings(true, 6), 16, move |_, nth| match nth {
                 // One event every ten seconds.
                 0 => (0..60).fold(streamed(wire, 1, 90), |reply, word| {
-                    let news = event(wire, "MODIFIED", 0, 200 + word);
-                    reply.pause(Duration::from_secs(10)).bytes(news)
+                    let changes = event(wire, "MODIFIED", 0, 200 + word);
+                    reply.pause(Duration::from_secs(10)).bytes(changes)
                 }),
-                1 | 2 => refused(wire),
+                1 | 2 => rejected(wire),
                 _ => streamed(wire, 2, 500).hang(),
             });
             let start = Instant::now();
-            let mut news: Vec<WatchEvent<PodFact>> = Vec::new();
-            while rig.asked().len() < 4 || start.elapsed().as_secs() % 10 != 5 {
+            let mut changes: Vec<WatchEvent<PodFact>> = Vec::new();
+            while rig.requested().len() < 4 || start.elapsed().as_secs() % 10 != 5 {
                 let now = start.elapsed();
-                let heard = rig.run_for(Duration::from_millis(500)).await;
-                for heard in &heard {
-                    if let WatchEvent::Applied { fact, listed: false } = heard {
+                let received = rig.run_for(Duration::from_millis(500)).await;
+                for received in &received {
+                    if let WatchEvent::Applied { fact, listed: false } = received {
                         let happened = 10 * (fact.version.unwrap().0 - 199);
                         assert!(now.as_secs().abs_diff(happened) <= 1, "{what}: {happened}, told {now:?}");
                     }
                 }
                 let health = rig.health();
                 assert!(health.is_in_step(Duration::ZERO), "{what}: {health:?}");
-                news.extend(heard);
+                changes.extend(received);
             }
-            let words = without_quiet(&news);
-            let told = words.iter().filter(|word| *word == "+p0").count() as u64;
-            let asked = rig.asked();
-            let lasted = (asked[3].at - start).as_secs();
-            assert_eq!(told, lasted / 10, "{what}: each word, once");
+            let words = without_quiet(&changes);
+            let reported = words.iter().filter(|word| *word == "+p0").count() as u64;
+            let requested = rig.requested();
+            let lasted = (requested[3].at - start).as_secs();
+            assert_eq!(reported, lasted / 10, "{what}: each word, once");
             let count = |wanted: &str| words.iter().filter(|word| *word == wanted).count();
             assert_eq!(count("begin"), count("aborted") + 2, "{what}: {words:?}");
             assert_eq!(words[words.len() - 2..], ["+p1 listed", "end"], "{what}: {words:?}");
 
-            assert_eq!(asked.len(), 4, "{what}: the watch is not asked for again");
+            assert_eq!(requested.len(), 4, "{what}: the watch is not asked for again");
             for at in [1, 2] {
-                let again = asked[at + 1].at - asked[at].at;
+                let again = requested[at + 1].at - requested[at].at;
                 let least = if what == "429 for a year" { 30 } else { 10 * at as u64 };
                 let least = Duration::from_secs(least);
                 let pause = again.saturating_sub(Duration::from_secs(known_after));
@@ -219,43 +220,44 @@ async fn a_refused_list_loses_no_event_of_the_watch() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_streamed_list_is_replaced_by_pages_immediately() {
-    let mut rig = Pods::with(settings(true, 7), 16, |asked, nth| match (nth, asked.is_watch_list()) {
-        (0, _) => beats(streamed(Wire::Json, 1, 90), Wire::Json, asked),
-        (_, true) => refusal(Wire::Json, 422, "Invalid", None),
-        (_, false) => everything(Wire::Json, asked, 2, None),
-    });
+    let mut rig =
+        Pods::with(settings(true, 7), 16, |requested, nth| match (nth, requested.is_watch_list()) {
+            (0, _) => beats(streamed(Wire::Json, 1, 90), Wire::Json, requested),
+            (_, true) => rejection(Wire::Json, 422, "Invalid", None),
+            (_, false) => everything(Wire::Json, requested, 2, None),
+        });
     rig.run_for(Duration::from_secs(239)).await;
-    let heard = rig.run_for(Duration::from_secs(50)).await;
-    assert_eq!(without_quiet(&heard), ["begin", "+p0 listed", "+p1 listed", "end"]);
-    let asked = rig.asked();
-    assert_eq!(asked.len(), 4, "streamed list, streamed list, page, watch");
-    assert_eq!((asked[3].at - asked[1].at, rig.health().mode), (Duration::ZERO, ListMode::PagedList));
+    let received = rig.run_for(Duration::from_secs(50)).await;
+    assert_eq!(without_quiet(&received), ["begin", "+p0 listed", "+p1 listed", "end"]);
+    let requested = rig.requested();
+    assert_eq!(requested.len(), 4, "streamed list, streamed list, page, watch");
+    assert_eq!((requested[3].at - requested[1].at, rig.health().mode), (Duration::ZERO, ListMode::PagedList));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failing_page_does_not_affect_the_watch_and_the_list_restarts() {
     for code in [503, 410] {
-        let mut rig = Pods::with(settings(false, 8), 16, move |asked, nth| match nth {
+        let mut rig = Pods::with(settings(false, 8), 16, move |requested, nth| match nth {
             0 => page(Wire::Json, 0..3, 100, ""),
             1 => stream(Wire::Json)
                 .pause(Duration::from_secs(287))
                 .bytes(event(Wire::Json, "DELETED", 0, 110))
                 .hang(),
             2 => page(Wire::Json, 0..1, 105, "more"),
-            3 => refusal(Wire::Json, code, "No", None).delay(Duration::from_secs(50)),
+            3 => rejection(Wire::Json, code, "No", None).delay(Duration::from_secs(50)),
             4 => page(Wire::Json, 1..3, 300, ""),
             5 => stream(Wire::Json).hang(),
-            _ => panic!("{asked:?}"),
+            _ => panic!("{requested:?}"),
         });
         rig.run_for(Duration::from_secs(239)).await;
-        let heard = rig.run_for(Duration::from_secs(120)).await;
+        let received = rig.run_for(Duration::from_secs(120)).await;
         let expected = ["begin", "+p0 listed", "-p0", "aborted", "begin", "+p1 listed", "+p2 listed", "end"];
-        assert_eq!(without_quiet(&heard), expected, "{code}");
-        let asked = rig.asked();
-        assert_eq!(asked[4].parameter("continue"), None);
-        assert_eq!(asked[4].parameter("limit"), if code == 410 { None } else { Some("500") });
-        assert_eq!(asked[5].parameter("resourceVersion"), Some("300"));
-        assert_eq!(asked.len(), 6);
+        assert_eq!(without_quiet(&received), expected, "{code}");
+        let requested = rig.requested();
+        assert_eq!(requested[4].parameter("continue"), None);
+        assert_eq!(requested[4].parameter("limit"), if code == 410 { None } else { Some("500") });
+        assert_eq!(requested[5].parameter("resourceVersion"), Some("300"));
+        assert_eq!(requested.len(), 6);
     }
 }
 
@@ -263,17 +265,17 @@ async fn a_failing_page_does_not_affect_the_watch_and_the_list_restarts() {
 async fn lists_that_are_always_refused_cause_no_storm() {
     for watches_work in [true, false] {
         for code in [429, 500, 503, 410, 403, 400] {
-            let mut rig = Pods::with(settings(true, 9), 16, move |asked, nth| {
-                let is_list = asked.is_watch_list() || !asked.is_watch();
+            let mut rig = Pods::with(settings(true, 9), 16, move |requested, nth| {
+                let is_list = requested.is_watch_list() || !requested.is_watch();
                 match nth {
-                    0 => beats(streamed(Wire::Json, 1, 90), Wire::Json, asked),
-                    _ if is_list || !watches_work => refusal(Wire::Json, code, "No", None),
-                    _ => beats(stream(Wire::Json), Wire::Json, asked),
+                    0 => beats(streamed(Wire::Json, 1, 90), Wire::Json, requested),
+                    _ if is_list || !watches_work => rejection(Wire::Json, code, "No", None),
+                    _ => beats(stream(Wire::Json), Wire::Json, requested),
                 }
             });
-            let heard = rig.run_for(2 * HOUR).await;
-            assert_eq!(without_quiet(&heard), ["begin", "+p0 listed", "end"], "{code}");
-            let requests = rig.asked().len();
+            let received = rig.run_for(2 * HOUR).await;
+            assert_eq!(without_quiet(&received), ["begin", "+p0 listed", "end"], "{code}");
+            let requests = rig.requested().len();
             // A working watch is interrupted for a list about every five minutes; a broken one is requested at the
             // usual intervals besides, or at those for unavailable servers.
             let most = match (watches_work, code) {
@@ -296,10 +298,10 @@ async fn a_list_longer_than_the_interval_is_neither_interrupted_nor_repeated_imm
         beats_for(600, reply.bytes(bookmark(wire, 90, true)), wire, 100)
     };
     let mut rig = Pods::with(settings(true, 10), 16, move |_, _| slow(Wire::Json));
-    let heard = words(&rig.run_for(Duration::from_secs(1000)).await);
-    assert_eq!(heard.iter().filter(|word| *word == "end").count(), 2, "{heard:?}");
-    let asked = rig.asked();
-    let distance = asked[1].at - asked[0].at;
+    let received = words(&rig.run_for(Duration::from_secs(1000)).await);
+    assert_eq!(received.iter().filter(|word| *word == "end").count(), 2, "{received:?}");
+    let requested = rig.requested();
+    let distance = requested[1].at - requested[0].at;
     assert!(
         distance >= Duration::from_secs(360 + 120) && distance < Duration::from_secs(360 + 150),
         "{distance:?}"
@@ -315,15 +317,15 @@ async fn a_requested_list_starts_immediately_and_not_in_a_hot_loop() {
     let mut rig =
         Pods::with(settings, 16, |_, nth| streamed(Wire::Json, 2 - (nth as u64).min(1), 100).hang());
     rig.run_for(Duration::from_secs(30)).await;
-    assert_eq!(rig.asked().len(), 1);
+    assert_eq!(rig.requested().len(), 1);
     relist_now.request();
-    let heard = rig.run_for(Duration::from_millis(10)).await;
-    assert_eq!(words(&heard), ["begin", "+p0 listed", "end"], "p1 is swept");
+    let received = rig.run_for(Duration::from_millis(10)).await;
+    assert_eq!(words(&received), ["begin", "+p0 listed", "end"], "p1 is swept");
     for _ in 0..100 {
         relist_now.request();
         rig.run_for(Duration::from_millis(50)).await;
     }
-    assert!((5..=7).contains(&(rig.asked().len() - 2)), "one a second: {}", rig.asked().len());
+    assert!((5..=7).contains(&(rig.requested().len() - 2)), "one a second: {}", rig.requested().len());
     assert_eq!(rig.health().counters.failures, 0);
 }
 
@@ -333,12 +335,12 @@ async fn a_list_requested_during_an_outage_follows_it() {
     let settings = WatchSettings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 16, |_, nth| match nth {
         0 => streamed(Wire::Json, 1, 100).pause(Duration::from_secs(10)).reset(),
-        1 => refusal(Wire::Json, 429, "TooManyRequests", Some(5)),
+        1 => rejection(Wire::Json, 429, "TooManyRequests", Some(5)),
         _ => streamed(Wire::Json, 2, 100).hang(),
     });
     rig.run_for(Duration::from_secs(12)).await;
     relist_now.request();
-    let heard = rig.run_for(Duration::from_secs(10)).await;
-    assert_eq!(words(&heard), ["begin", "+p0 listed", "+p1 listed", "end"]);
-    assert_eq!(rig.asked().len(), 3, "the list is the next request, once");
+    let received = rig.run_for(Duration::from_secs(10)).await;
+    assert_eq!(words(&received), ["begin", "+p0 listed", "+p1 listed", "end"]);
+    assert_eq!(rig.requested().len(), 3, "the list is the next request, once");
 }

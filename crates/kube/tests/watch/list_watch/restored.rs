@@ -2,7 +2,7 @@
 
 use super::behaviour::words;
 use super::fake::{Asked, Reply, Rig, without_lists_again};
-use super::objects::{BOTH, Wire, event, page, refusal, stream, streamed};
+use super::objects::{BOTH, Wire, event, page, rejection, stream, streamed};
 use std::time::Duration;
 use taintward_core::fact::PodFact;
 use taintward_kube::watch::WatchSettings;
@@ -15,10 +15,10 @@ const OUTAGE: Duration = Duration::from_secs(60);
 /// Two pods at version 100, and after the interruption a server that keeps a watch from there silent, as a real one
 /// does while its store is older. A list has one pod, at version 50.
 fn silent(wire: Wire) -> impl FnMut(&Asked, usize) -> Reply + Send {
-    move |asked, nth| match (nth, asked.is_watch(), asked.parameter("resourceVersion")) {
+    move |requested, nth| match (nth, requested.is_watch(), requested.parameter("resourceVersion")) {
         (0, true, _) => streamed(wire, 2, 100).pause(OUTAGE).reset(),
         (0, false, _) => page(wire, 0..2, 100, ""),
-        (1, true, Some("100")) if !asked.is_watch_list() => stream(wire).pause(OUTAGE).reset(),
+        (1, true, Some("100")) if !requested.is_watch_list() => stream(wire).pause(OUTAGE).reset(),
         (_, true, Some("100")) => stream(wire).hang(),
         (_, true, None) => streamed(wire, 1, 50).hang(),
         (_, false, _) => page(wire, 0..1, 50, ""),
@@ -31,8 +31,11 @@ fn silent(wire: Wire) -> impl FnMut(&Asked, usize) -> Reply + Send {
 
 /// A store at this version.
 fn store(wire: Wire, version: u64) -> impl FnMut(&Asked, usize) -> Reply + Send {
-    move |asked, _| {
-        assert!(!asked.is_watch() && asked.parameter("resourceVersion").is_none(), "consistent: {asked:?}");
+    move |requested, _| {
+        assert!(
+            !requested.is_watch() && requested.parameter("resourceVersion").is_none(),
+            "consistent: {requested:?}"
+        );
         page(wire, 0..1, version, "more")
     }
 }
@@ -48,8 +51,8 @@ async fn l4_a_store_that_has_yet_to_reach_the_watch_is_listed_immediately() {
             let mut rig = Pods::with_store(settings(watch_list), 16, silent(wire), store(wire, 50));
             rig.run_for(OUTAGE - Duration::from_millis(1)).await;
             assert!(rig.checks().is_empty(), "nothing was interrupted");
-            let heard = rig.run_for(Duration::from_millis(250)).await;
-            assert_eq!(words(&heard)[..3], ["begin", "+p0 listed", "end"], "{wire:?}: p1 is swept");
+            let received = rig.run_for(Duration::from_millis(250)).await;
+            assert_eq!(words(&received)[..3], ["begin", "+p0 listed", "end"], "{wire:?}: p1 is swept");
             rig.run_for(Duration::from_secs(200)).await;
             let health = rig.health();
             assert_eq!((health.counters.syncs, health.counters.relists_410), (2, 1), "{wire:?}");
@@ -66,7 +69,11 @@ async fn a_store_that_is_as_new_as_the_watch_is_not_listed() {
             Pods::with_store(settings(true), 16, silent(Wire::Protobuf), store(Wire::Protobuf, version));
         rig.run_for(Duration::from_secs(300)).await;
         assert_eq!(rig.health().counters.syncs, 1, "{version}");
-        assert_eq!((rig.asked().len(), rig.checks().len()), (3, 2), "{version}: one check per interruption");
+        assert_eq!(
+            (rig.requested().len(), rig.checks().len()),
+            (3, 2),
+            "{version}: one check per interruption"
+        );
         assert!(rig.health().is_in_step(Duration::ZERO));
     }
 }
@@ -79,16 +86,16 @@ async fn a_version_that_cannot_be_read_at_first_is_read_as_soon_as_possible() {
         ("no server", Reply::unreachable),
         ("no response", || Reply::new(200, "application/json").hang().delay(Duration::from_secs(3600))),
         ("an endless body", || Reply::new(200, "application/json").bytes("{").hang()),
-        ("403", || refusal(Wire::Json, 403, "Forbidden", None)),
-        ("429", || refusal(Wire::Json, 429, "TooManyRequests", Some(1))),
-        ("500", || refusal(Wire::Json, 500, "InternalError", None)),
+        ("403", || rejection(Wire::Json, 403, "Forbidden", None)),
+        ("429", || rejection(Wire::Json, 429, "TooManyRequests", Some(1))),
+        ("500", || rejection(Wire::Json, 500, "InternalError", None)),
         ("a proxy's page", || Reply::new(200, "text/html").bytes("<h1>Sign in</h1>")),
     ];
-    for (what, trouble) in troubles {
+    for (what, last_error) in troubles {
         let back = tokio::time::Instant::now() + OUTAGE + Duration::from_secs(2);
         let mut healthy = store(Wire::Json, 50);
-        let mut rig = Pods::with_store(settings(true), 16, silent(Wire::Json), move |asked, nth| {
-            if tokio::time::Instant::now() < back { trouble() } else { healthy(asked, nth) }
+        let mut rig = Pods::with_store(settings(true), 16, silent(Wire::Json), move |requested, nth| {
+            if tokio::time::Instant::now() < back { last_error() } else { healthy(requested, nth) }
         });
         rig.run_for(OUTAGE + Duration::from_secs(2)).await;
         assert_eq!(rig.health().counters.syncs, 1, "{what}");
@@ -105,14 +112,14 @@ async fn p26_stores_that_contradict_each_other_cause_no_hot_loop() {
     let mut rig = Pods::with_store(
         settings(true),
         16,
-        |asked, _| match asked.is_watch_list() {
+        |requested, _| match requested.is_watch_list() {
             true => streamed(Wire::Json, 1, 100).reset(),
             false => stream(Wire::Json).pause(Duration::from_millis(1)).reset(),
         },
         store(Wire::Json, 50),
     );
     rig.run_for(Duration::from_secs(3600)).await;
-    assert!(rig.asked().len() < 300, "{}", rig.asked().len());
+    assert!(rig.requested().len() < 300, "{}", rig.requested().len());
 }
 
 #[tokio::test(start_paused = true)]

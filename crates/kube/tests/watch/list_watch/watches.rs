@@ -16,49 +16,52 @@ type Pods = Rig<PodFact>;
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_ends_continues_immediately_where_it_was() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |asked, nth| match nth {
+        let mut rig = Pods::start(move |requested, nth| match nth {
             0 => streamed(wire, 1, 10).bytes(event(wire, "MODIFIED", 0, 12)).pause(Duration::from_secs(60)),
             1 => stream(wire).pause(Duration::from_secs(30)).bytes(bookmark(wire, 20, false)),
             _ => {
-                assert!(!asked.is_watch_list());
+                assert!(!requested.is_watch_list());
                 stream(wire).hang()
             }
         });
-        let heard = rig.run_for(Duration::from_secs(95)).await;
-        assert_eq!(words(&heard), ["begin", "+p0 listed", "end", "+p0", "quiet"]);
-        let asked = rig.asked();
-        assert_eq!(asked[1].parameter("resourceVersion"), Some("12"));
+        let received = rig.run_for(Duration::from_secs(95)).await;
+        assert_eq!(words(&received), ["begin", "+p0 listed", "end", "+p0", "quiet"]);
+        let requested = rig.requested();
+        assert_eq!(requested[1].parameter("resourceVersion"), Some("12"));
         let spread = Duration::from_millis(200);
         let after = |seconds| Duration::from_secs(seconds)..=Duration::from_secs(seconds) + spread;
-        assert!(after(60).contains(&asked[1].at.duration_since(asked[0].at)));
-        assert_eq!(asked[2].parameter("resourceVersion"), Some("20"), "a bookmark moves the position");
-        assert!(after(30).contains(&asked[2].at.duration_since(asked[1].at)));
+        assert!(after(60).contains(&requested[1].at.duration_since(requested[0].at)));
+        assert_eq!(requested[2].parameter("resourceVersion"), Some("20"), "a bookmark moves the position");
+        assert!(after(30).contains(&requested[2].at.duration_since(requested[1].at)));
         assert_eq!(rig.health().counters.failures, 0);
-        assert_eq!(asked[2].parameter("sendInitialEvents"), None);
-        assert_eq!(asked[2].parameter("allowWatchBookmarks"), Some("true"));
+        assert_eq!(requested[2].parameter("sendInitialEvents"), None);
+        assert_eq!(requested[2].parameter("allowWatchBookmarks"), Some("true"));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_closes_immediately_causes_no_hot_loop() {
-    let mut rig = Pods::start(|asked, _| match asked.is_watch_list() {
+    let mut rig = Pods::start(|requested, _| match requested.is_watch_list() {
         true => streamed(Wire::Json, 1, 10),
         false => stream(Wire::Json),
     });
     rig.run_for(Duration::from_secs(2 * 3600)).await;
-    let asked = rig.asked();
-    assert!((200..320).contains(&asked.len()), "one every 30 s or so: {}", asked.len());
-    assert!(asked[1..].iter().all(|asked| asked.parameter("resourceVersion") == Some("10")), "no other list");
+    let requested = rig.requested();
+    assert!((200..320).contains(&requested.len()), "one every 30 s or so: {}", requested.len());
+    assert!(
+        requested[1..].iter().all(|requested| requested.parameter("resourceVersion") == Some("10")),
+        "no other list"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_closes_after_a_second_causes_no_hot_loop() {
-    let mut rig = Pods::start(|asked, _| match asked.is_watch_list() {
+    let mut rig = Pods::start(|requested, _| match requested.is_watch_list() {
         true => streamed(Wire::Json, 1, 10),
         false => stream(Wire::Json).pause(Duration::from_millis(1100)),
     });
     rig.run_for(Duration::from_secs(3600)).await;
-    assert!(rig.asked().len() < 170, "{}", rig.asked().len());
+    assert!(rig.requested().len() < 170, "{}", rig.requested().len());
 }
 
 #[tokio::test(start_paused = true)]
@@ -72,11 +75,11 @@ async fn a_watch_that_is_not_ended_in_time_is_aborted_and_continued() {
             reply.hang()
         });
         rig.run_for(Duration::from_secs(599)).await;
-        assert_eq!(rig.asked().len(), 1, "five minutes of heartbeats, and the maximum time of a watch");
+        assert_eq!(rig.requested().len(), 1, "five minutes of heartbeats, and the maximum time of a watch");
         assert!(rig.health().is_in_step(Duration::ZERO));
         rig.run_for(Duration::from_secs(2)).await;
-        assert_eq!(rig.asked().len(), 2);
-        assert_eq!(rig.asked()[1].parameter("resourceVersion"), Some("15"));
+        assert_eq!(rig.requested().len(), 2);
+        assert_eq!(rig.requested()[1].parameter("resourceVersion"), Some("15"));
         assert_eq!(rig.health().counters.stalls, 1);
     }
 }
@@ -91,7 +94,7 @@ async fn bytes_without_a_complete_event_are_not_activity() {
         reply
     });
     rig.run_for(Duration::from_secs(305)).await;
-    assert_eq!((rig.asked().len(), rig.health().counters.stalls), (2, 1));
+    assert_eq!((rig.requested().len(), rig.health().counters.stalls), (2, 1));
 }
 
 fn poison(wire: Wire, kind: &str, number: u64, version: u64) -> Vec<u8> {
@@ -141,17 +144,17 @@ async fn an_undecodable_object_is_named_and_the_others_continue() {
                 .bytes(end.concat())
                 .hang()
         });
-        let heard = rig.until_quiet().await;
+        let received = rig.until_quiet().await;
         let expected = ["begin", "+p0 listed", "?p1", "+p2 listed", "end", "?p1", "+p2", "-p1"];
-        assert_eq!(words(&heard), expected, "{wire:?}");
-        let WatchEvent::Undecodable(unreadable) = &heard[2] else { panic!("{heard:?}") };
+        assert_eq!(words(&received), expected, "{wire:?}");
+        let WatchEvent::Undecodable(unreadable) = &received[2] else { panic!("{received:?}") };
         let identity = unreadable.identity.as_ref().unwrap();
         assert_eq!(identity.uid.as_ref().unwrap().to_string(), uid(1));
         assert_eq!(identity.node.as_ref().unwrap().as_str(), "n1");
         assert!(unreadable.why.starts_with("spec.tolerations[0]."), "{}", unreadable.why);
         let health = rig.health();
         assert_eq!((health.counters.undecodable, health.phase), (2, StreamPhase::Watching));
-        assert_eq!(rig.asked().len(), 1);
+        assert_eq!(rig.requested().len(), 1);
     }
 }
 
@@ -162,7 +165,7 @@ async fn the_position_moves_past_an_undecodable_object() {
         _ => stream(Wire::Json).hang(),
     });
     rig.run_for(Duration::from_secs(60)).await;
-    assert_eq!(rig.asked()[1].parameter("resourceVersion"), Some("17"));
+    assert_eq!(rig.requested()[1].parameter("resourceVersion"), Some("17"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -187,6 +190,6 @@ async fn a_node_in_a_response_about_pods_is_undecodable() {
 async fn a_dropped_consumer_ends_the_watcher_even_in_silence() {
     let mut rig = Pods::start(|_, _| streamed(Wire::Json, 0, 10).hang());
     rig.until_quiet().await;
-    rig.heard.close();
+    rig.received.close();
     tokio::time::timeout(Duration::from_secs(1), &mut rig.task).await.unwrap().unwrap();
 }

@@ -66,7 +66,7 @@ fn seconds_are_integers_or_forever() {
 
 #[test]
 fn an_unknown_value_is_named() {
-    for (spec, said) in [
+    for (spec, message) in [
         (json!({}), "spec.namespaceSelector: missing"),
         (json!({"namespaceSelector": null}), "spec.namespaceSelector: missing"),
         (json!({"namespaceSelector": []}), "spec.namespaceSelector: "),
@@ -76,6 +76,6 @@ fn an_unknown_value_is_named() {
         (json!({"namespaceSelector": {}, "seconds": 1}), "spec.seconds: "),
     ] {
         let why = why(PolicyObject::from_json(&policy(&spec)));
-        assert!(why.starts_with(said), "{why}");
+        assert!(why.starts_with(message), "{why}");
     }
 }

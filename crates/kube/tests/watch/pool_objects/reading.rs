@@ -109,14 +109,14 @@ fn the_core_reports_invalid_pools() {
         let mut object = pool();
         *object.pointer_mut(at).unwrap() = value;
         let assessed = assess(&[seen(&object).pool], None, RecordTrust::Pools);
-        assert_eq!(assessed[0].standing, PoolValidity::Refused, "{at}");
+        assert_eq!(assessed[0].validity, PoolValidity::Rejected, "{at}");
         assert!(assessed[0].findings.iter().any(|finding| finding.reason == reason), "{at}: {assessed:?}");
     }
 }
 
 #[test]
 fn an_unknown_value_is_named() {
-    for (at, value, said) in [
+    for (at, value, message) in [
         ("/spec", json!(null), "spec: missing"),
         ("/spec", json!([]), "spec: "),
         (
@@ -140,7 +140,7 @@ fn an_unknown_value_is_named() {
         let mut object = pool();
         *object.pointer_mut(at).unwrap() = value;
         let why = why(PoolFact::from_json(object.to_string().as_bytes()));
-        assert!(why.starts_with(said), "{at}: {why}");
+        assert!(why.starts_with(message), "{at}: {why}");
     }
 }
 
@@ -173,7 +173,7 @@ fn declared_marks_are_decoded_and_not_guessed() {
     assert_eq!(seen(&object).pool.applied_marks, [taint, label]);
     object["status"] = json!(null);
     assert_eq!(seen(&object).pool.applied_marks, []);
-    for (status, said) in [
+    for (status, message) in [
         (json!({"past": [{"kind": "Taint", "key": "a"}]}), "status.past[0].effect: missing"),
         (
             json!({"past": [{"kind": "Label"}, {"key": "a"}]}),
@@ -184,7 +184,7 @@ fn declared_marks_are_decoded_and_not_guessed() {
     ] {
         object["status"] = status;
         let why = why(PoolFact::from_json(object.to_string().as_bytes()));
-        assert!(why.starts_with(said), "{why}");
+        assert!(why.starts_with(message), "{why}");
     }
 }
 

@@ -69,9 +69,9 @@ proptest! {
         prop_assert_eq!(&*read.name, "team-a");
         prop_assert_eq!((read.uid, read.version), (Uid::new("uid-1"), Some(ResourceVersion(7))));
         prop_assert_eq!(read.facts.labels, labels(&given));
-        let asked = [read.facts.asked.not_ready, read.facts.asked.unreachable];
+        let requested = [read.facts.requested.not_ready, read.facts.requested.unreachable];
         let given = [NOT_READY_SECONDS, UNREACHABLE_SECONDS].map(|key| annotations.get(key).map(|value| value.as_str().into()));
-        prop_assert_eq!(asked, given);
+        prop_assert_eq!(requested, given);
         prop_assert_eq!(read.facts.lists.defaults == TolerationListAnnotation::Absent, !annotations.contains_key(DEFAULTS));
         prop_assert_eq!(read.facts.lists.whitelist == TolerationListAnnotation::Absent, !annotations.contains_key(WHITELIST));
     }
@@ -123,7 +123,7 @@ fn lists_of_a_namespace_are_absent_present_or_unreadable() {
     let facts = namespace(&Texts::new(), &annotations).facts;
     assert_eq!(facts.lists.defaults, TolerationListAnnotation::Present(Vec::new()));
     assert!(matches!(facts.lists.whitelist, TolerationListAnnotation::Unreadable(_)));
-    assert_eq!((facts.asked.not_ready.as_deref(), facts.asked.unreachable), (Some("forever"), None));
+    assert_eq!((facts.requested.not_ready.as_deref(), facts.requested.unreachable), (Some("forever"), None));
 }
 
 #[test]

@@ -53,19 +53,19 @@ fn taint(dice: &mut Dice) -> Value {
 /// A snapshot of the cluster, read as the command line reads it.
 fn snapshot_of(stage: &Stage, subjects: &[Subject]) -> ClusterSnapshot {
     let wall = Wall::from_micros(stage.now().as_microsecond());
-    let mut told = SnapshotBuilder::new(wall, NumericOperators::Off, false);
+    let mut reported = SnapshotBuilder::new(wall, NumericOperators::Off, false);
     for name in ["n1", "n2", "n3"] {
         let node = stage.server().get(nodes(), "", name).unwrap();
-        told.node(snapshot::node(&serde_json::to_vec(&node).unwrap()).unwrap());
+        reported.node(snapshot::node(&serde_json::to_vec(&node).unwrap()).unwrap());
     }
     for pod in subjects.iter().filter_map(|pod| stage.server().get(pods(), "default", &pod.name)) {
-        snapshot::pod(&serde_json::to_vec(&pod).unwrap(), "default", &mut told).unwrap();
+        snapshot::pod(&serde_json::to_vec(&pod).unwrap(), "default", &mut reported).unwrap();
     }
-    told.finish()
+    reported.finish()
 }
 
 /// When each pod on the nodes of a forecast leaves, by its name.
-fn told(snapshot: &ClusterSnapshot, forecast: &Forecast) -> BTreeMap<String, Option<i64>> {
+fn reported(snapshot: &ClusterSnapshot, forecast: &Forecast) -> BTreeMap<String, Option<i64>> {
     let fates = forecast.nodes.iter().flat_map(|node| &node.pods);
     let second = |at: Mono| at.max(snapshot.now().mono).as_micros().div_euclid(1_000_000);
     fates
@@ -107,8 +107,8 @@ async fn one(seed: u64) -> usize {
     let changes = [PlannedNodeChange { node, taints: planned, unschedulable: false, drained: false }];
     let question = ForecastOptions { until: Mono::NEVER, places_max: 100, about: &[] };
     // Other nodes' pods leave anyway; the change decides for its own node.
-    let mut expected = told(&snapshot, &forecast(&snapshot, &[], question));
-    expected.extend(told(&snapshot, &forecast(&snapshot, &changes, question)));
+    let mut expected = reported(&snapshot, &forecast(&snapshot, &[], question));
+    expected.extend(reported(&snapshot, &forecast(&snapshot, &changes, question)));
 
     let written: Vec<Value> = after
         .iter()

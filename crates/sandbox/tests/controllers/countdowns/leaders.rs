@@ -91,7 +91,7 @@ async fn a_lost_lease_is_a_lost_right() {
             .server()
             .change(&lease(), "stranger", |lease| {
                 lease["spec"]["holderIdentity"] = "stranger".into();
-                lease["spec"]["renewTime"] = stage.server().clock().micro_stamp().into();
+                lease["spec"]["renewTime"] = stage.server().clock().micro_time().into();
             })
             .unwrap();
         if second == 300 {

@@ -53,8 +53,8 @@ async fn an_outage_only_delays() {
         stage.went(&hour, after(tainted, 3_600.0), LATE);
         // A resumed watch delivers pods late, as if they had been created only now: their deadlines are later, never
         // earlier.
-        let told = back.duration_since(came).as_secs_f64();
-        stage.went(&successor, after(came, 800.0), told + recovery);
+        let reported = back.duration_since(came).as_secs_f64();
+        stage.went(&successor, after(came, 800.0), reported + recovery);
         stage.stays(&untainted);
     }
 }

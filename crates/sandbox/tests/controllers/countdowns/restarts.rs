@@ -17,7 +17,7 @@ async fn a_crash_moves_no_deadline() {
     sleep(5.0).await;
     let tainted = stage.taint("n1", &[no_execute("k")]);
     let mut with_time = no_execute("k");
-    with_time["timeAdded"] = json!(stage.server().clock().stamp());
+    with_time["timeAdded"] = json!(stage.server().clock().time_text());
     stage.taint("n2", &[with_time]);
     stage.taint("n3", &[no_execute("k")]);
     sleep(600.0).await;

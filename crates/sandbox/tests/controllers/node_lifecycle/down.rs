@@ -73,9 +73,9 @@ async fn a_hush_holds_countdowns() {
         drop(hearts);
         let hushed = after(stage.last_word("n3"), GRACE / 2.0);
         sleep(40.0).await;
-        let (_hearts, heard) = (["n2", "n3"].map(|node| stage.heart(node)), stage.now());
+        let (_hearts, received) = (["n2", "n3"].map(|node| stage.heart(node)), stage.now());
         sleep(300.0).await;
-        let stood = if held { heard.duration_since(hushed).as_secs_f64() } else { 0.0 };
+        let stood = if held { received.duration_since(hushed).as_secs_f64() } else { 0.0 };
         stage.went(&pod, after(dead, 100.0 + stood), 0.2);
         stage.bore("n1", UNREACHABLE, &[dead]);
         stage.only(&["n1"]);

@@ -126,20 +126,20 @@ async fn invalid_conditions() {
     stage.change_status("n3", |node| {
         node["status"]["conditions"] = json!([ready("Perhaps", "2026-01-01T00:00:00Z")])
     });
-    let said = stage.now();
+    let message = stage.now();
     sleep(200.0).await;
     stage.never("n1", NOT_READY);
-    stage.bore("n2", NOT_READY, &[said]);
+    stage.bore("n2", NOT_READY, &[message]);
     stage.never("n3", NOT_READY);
     stage.only(&["n2"]);
     assert_eq!(stage.writes_to("n1") + stage.writes_to("n3"), 4, "only what every new node needs");
     stage.change_status("n2", |node| node["status"]["conditions"] = two("True", "False"));
     sleep(100.0).await;
-    stage.bore("n2", NOT_READY, &[said]);
+    stage.bore("n2", NOT_READY, &[message]);
     let well = stage.now();
     stage.change_status("n2", |node| node["status"]["conditions"] = two("True", "True"));
     sleep(10.0).await;
-    stage.bore("n2", NOT_READY, &[said, well]);
+    stage.bore("n2", NOT_READY, &[message, well]);
 }
 
 /// NL-5, NL-11: a node whose conditions disappear is not reported as not ready, and has a startup grace period.
@@ -156,10 +156,10 @@ async fn conditions_that_vanish() {
     sleep(100.0).await;
     let dead = after(stage.last_word("n1"), 60.0);
     stage.bore("n1", UNREACHABLE, &[dead]);
-    let said = stage.said("n1", "Ready");
+    let message = stage.message("n1", "Ready");
     assert!(
-        matches!(&said[..], [_, (at, status)] if status == "Unknown" && *at <= after(dead, LATE)),
-        "{said:?}"
+        matches!(&message[..], [_, (at, status)] if status == "Unknown" && *at <= after(dead, LATE)),
+        "{message:?}"
     );
 }
 

@@ -97,9 +97,9 @@ async fn only_the_lease_stream_is_away() {
         stage.only(&["n1"]);
         for node in ["n2", "n3", "n4", "n5", "n6"] {
             assert!(
-                stage.said(node, "Ready").is_empty(),
+                stage.message(node, "Ready").is_empty(),
                 "{fault:?}: {node} {:?}",
-                stage.said(node, "Ready")
+                stage.message(node, "Ready")
             );
         }
         stage.heartbeat_faults.outage(None);
@@ -111,9 +111,9 @@ async fn only_the_lease_stream_is_away() {
         stage.only(&["n1"]);
         for node in ["n2", "n3", "n4", "n5", "n6"] {
             assert!(
-                stage.said(node, "Ready").is_empty(),
+                stage.message(node, "Ready").is_empty(),
                 "{fault:?}: {node} {:?}",
-                stage.said(node, "Ready")
+                stage.message(node, "Ready")
             );
         }
     }

@@ -23,8 +23,8 @@ async fn a_node_dies() {
 
     let dead = after(stage.last_word("n1"), GRACE);
     for kind in ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"] {
-        let said = stage.said("n1", kind);
-        let [(at, status)] = &said[..] else { panic!("{kind}: {said:?}") };
+        let message = stage.message("n1", kind);
+        let [(at, status)] = &message[..] else { panic!("{kind}: {message:?}") };
         assert!(status == "Unknown" && *at >= dead && *at <= after(dead, LATE), "{kind} at {at}, not {dead}");
     }
     stage.bore("n1", "unreachable:NoSchedule", &[dead]);
@@ -50,20 +50,22 @@ async fn events_and_conditions_of_it() {
     sleep(200.0).await;
     stage.delete_node("n1");
     sleep(5.0).await;
-    let told = stage.told_about("n1");
-    let told: Vec<[&str; 3]> = told.iter().map(|(reason, note, kind)| [&reason[..], note, kind]).collect();
+    let reported = stage.told_about("n1");
+    let reported: Vec<[&str; 3]> =
+        reported.iter().map(|(reason, note, kind)| [&reason[..], note, kind]).collect();
     assert_eq!(
-        told,
+        reported,
         [
             ["RegisteredNode", "Node n1 event: Registered Node n1 in Controller", "Normal"],
             ["NodeNotReady", "Node n1 status is now: NodeNotReady", "Normal"],
             ["RemovingNode", "Node n1 event: Removing Node n1 from Controller", "Normal"],
         ]
     );
-    let told = stage.told_about("p");
-    let told: Vec<[&str; 3]> = told.iter().map(|(reason, note, kind)| [&reason[..], note, kind]).collect();
-    assert_eq!(told[0], ["NodeNotReady", "Node is not ready", "Warning"]);
-    assert!(told[1..].iter().all(|[reason, ..]| *reason == "TaintManagerEviction"), "{told:?}");
+    let reported = stage.told_about("p");
+    let reported: Vec<[&str; 3]> =
+        reported.iter().map(|(reason, note, kind)| [&reason[..], note, kind]).collect();
+    assert_eq!(reported[0], ["NodeNotReady", "Node is not ready", "Warning"]);
+    assert!(reported[1..].iter().all(|[reason, ..]| *reason == "TaintManagerEviction"), "{reported:?}");
     assert_eq!(stage.told_about("n2").len(), 1, "n2 was registered");
     stage.stays(&pod);
     let life = stage.life_of("n1");
@@ -93,7 +95,7 @@ async fn a_heartbeat_in_time() {
     stage.never("n1", "unreachable:NoSchedule");
     sleep(100.0).await;
     stage.bore("n1", UNREACHABLE, &[after(last, GRACE)]);
-    assert_eq!(stage.said("n1", "Ready").len(), 1);
+    assert_eq!(stage.message("n1", "Ready").len(), 1);
 }
 
 /// NL-10, NL-15, NL-49: the node comes back while its pods count down. All taints are removed immediately, in one
@@ -149,15 +151,15 @@ async fn it_says_so_itself_and_then_nothing() {
     let heart = stage.heart("n1");
     let _controller = stage.watched(both()).await;
     stage.posts("n1", "Ready", "False");
-    let said = stage.now();
+    let message = stage.now();
     sleep(100.0).await;
-    stage.bore("n1", NOT_READY, &[said]);
-    stage.bore("n1", "not-ready:NoSchedule", &[after(said, -WATCHED_AND), said]);
+    stage.bore("n1", NOT_READY, &[message]);
+    stage.bore("n1", "not-ready:NoSchedule", &[after(message, -WATCHED_AND), message]);
     stage.never("n1", UNREACHABLE);
     drop(heart);
     sleep(100.0).await;
     let dead = after(stage.last_word("n1"), GRACE);
-    stage.bore("n1", NOT_READY, &[said, dead]);
+    stage.bore("n1", NOT_READY, &[message, dead]);
     stage.bore("n1", UNREACHABLE, &[dead]);
     assert_eq!(stage.turns_of("n1", NOT_READY)[1], stage.turns_of("n1", UNREACHABLE)[0], "NL-45: one write");
     let _again = stage.heart("n1");
@@ -165,11 +167,11 @@ async fn it_says_so_itself_and_then_nothing() {
     let swapped = stage.now();
     sleep(20.0).await;
     stage.bore("n1", UNREACHABLE, &[dead, swapped]);
-    stage.bore("n1", NOT_READY, &[said, dead, swapped]);
+    stage.bore("n1", NOT_READY, &[message, dead, swapped]);
     stage.posts("n1", "Ready", "True");
     let well = stage.now();
     sleep(20.0).await;
-    stage.bore("n1", NOT_READY, &[said, dead, swapped, well]);
+    stage.bore("n1", NOT_READY, &[message, dead, swapped, well]);
     stage.only(&["n1"]);
     assert!(stage.node("n1")["spec"]["taints"].is_null(), "{}", stage.node("n1")["spec"]["taints"]);
 }

@@ -71,7 +71,7 @@ impl Drop for Heart {
 
 /// Renews a node's lease.
 pub(crate) fn beat(server: &ApiServer, node: &str) {
-    let now = server.clock().micro_stamp();
+    let now = server.clock().micro_time();
     set_lease(server, node, &json!({"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": now}));
 }
 
@@ -130,7 +130,7 @@ impl Stage {
 
     /// Writes a condition of a node, as a kubelet or another client.
     pub(crate) fn posts(&self, node: &str, kind: &str, status: &str) {
-        let now = self.server().clock().stamp();
+        let now = self.server().clock().time_text();
         let condition = json!({
             "type": kind, "status": status, "reason": "Said", "message": "a condition of the test",
             "lastHeartbeatTime": now, "lastTransitionTime": now,
@@ -248,7 +248,7 @@ impl Stage {
     }
 
     /// When the status of a condition changed, and to what.
-    pub(crate) fn said(&self, node: &str, kind: &str) -> Vec<(Timestamp, String)> {
+    pub(crate) fn message(&self, node: &str, kind: &str) -> Vec<(Timestamp, String)> {
         self.turns(node, |node| status(node, kind))
     }
 

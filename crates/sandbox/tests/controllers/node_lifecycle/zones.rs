@@ -186,15 +186,15 @@ async fn nodes_go_and_come() {
     sleep(150.0).await;
     assert_eq!(took_turns(&stage, &[first, waits], dead, TURN), [*first, *waits]);
     stage.never(goes, UNREACHABLE);
-    let said = stage.said("mute", "Ready");
+    let message = stage.message("mute", "Ready");
     let created: Timestamp =
         stage.node("mute")["metadata"]["creationTimestamp"].as_str().unwrap().parse().unwrap();
     assert!(created <= born);
     // Creation times have whole seconds: the node may have been created up to one second later.
-    let [(declared, status)] = &said[..] else { panic!("{said:?}") };
+    let [(declared, status)] = &message[..] else { panic!("{message:?}") };
     let (earliest, latest) = (after(created, 60.0), after(born, 60.0 + LATE));
     assert_eq!(status, "Unknown");
-    assert!(*declared >= earliest && *declared <= latest, "{said:?}, not {earliest} to {latest}");
+    assert!(*declared >= earliest && *declared <= latest, "{message:?}, not {earliest} to {latest}");
     let ready = stage.node("mute")["status"]["conditions"].as_array().unwrap()[0].clone();
     assert_eq!(ready["reason"], "NodeStatusNeverUpdated", "NL-12");
     assert_eq!(ready["message"], "Kubelet never posted node status.");

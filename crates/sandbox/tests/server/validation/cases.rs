@@ -15,7 +15,7 @@ use fakekube::{defaults, field_error, validate};
 
 const UID: &str = "5ad5ee4a-2c3e-4a6e-8f1b-3c7a5b1f0e01";
 
-/// A server's response to an object: why it is refused, or the object that results.
+/// A server's response to an object: why it is rejected, or the object that results.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Verdict(Value);
 
@@ -231,8 +231,8 @@ impl Case {
         }
         let mut new = read(self.second(object.clone()));
         defaults::apply_defaults(resource, &mut new);
-        if let Some(refusal) = validate::without_version(resource, &new) {
-            return Verdict::of(422, refusal.status(), name, UID);
+        if let Some(rejection) = validate::without_version(resource, &new) {
+            return Verdict::of(422, rejection.status(), name, UID);
         }
         let subresource = resource.sub(&self.subresource);
         defaults::carry_over(&object, &mut new);
@@ -249,8 +249,8 @@ impl Case {
             return Verdict::accepted(object);
         }
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let refusal = field_error::invalid(resource.group, resource.kind, name, found);
-        Verdict::of(422, refusal.status(), "case-0", UID)
+        let rejection = field_error::invalid(resource.group, resource.kind, name, found);
+        Verdict::of(422, rejection.status(), "case-0", UID)
     }
 }
 
@@ -282,7 +282,7 @@ fn edit(object: &mut Value, edits: &str) {
     }
 }
 
-/// An object as it is read: what does not fit its type is the reader's to refuse, and stays as it is here.
+/// An object as it is read: what does not fit its type is the reader's to reject, and stays as it is here.
 fn read(object: Value) -> Value {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     match normal(text("apiVersion"), text("kind"), object.clone()) {

@@ -46,9 +46,9 @@ impl Server {
             .header("content-type", "application/json")
             .body(Body::from(object.to_string().into_bytes()))
             .unwrap();
-        let answer = self.client.send(request).await.unwrap();
-        let code = answer.status().as_u16();
-        let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = self.client.send(request).await.unwrap();
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
         (code, serde_json::from_slice(&bytes).unwrap())
     }
 }

@@ -25,8 +25,8 @@ async fn with(readers: &MetricsAccess, line: &str, head: &str) -> (u16, String) 
     let admin = World::default().admin();
     let served = converse(server, &admin, readers);
     let request = format!("{line} HTTP/1.1\r\nHost: x\r\n{head}\r\n");
-    let (answer, ()) = tokio::join!(exchange(client, &request), served);
-    (answer.split(' ').nth(1).unwrap().parse().unwrap(), answer)
+    let (response, ()) = tokio::join!(exchange(client, &request), served);
+    (response.split(' ').nth(1).unwrap().parse().unwrap(), response)
 }
 
 #[tokio::test]
@@ -45,10 +45,14 @@ async fn metrics_are_for_admitted_clients_and_health_is_for_all() {
         ("Authorization: bearer good\r\n", 200),
     ] {
         for method in ["GET", "HEAD"] {
-            let (said, answer) = with(&guarded, &format!("{method} /metrics"), head).await;
-            assert_eq!(said, code, "{method} {head:?}: {answer}");
-            assert_eq!(answer.contains("pods_deleted"), code == 200 && method == "GET", "{answer}");
-            assert_eq!(answer.to_lowercase().contains("www-authenticate: bearer"), code == 401, "{answer}");
+            let (message, response) = with(&guarded, &format!("{method} /metrics"), head).await;
+            assert_eq!(message, code, "{method} {head:?}: {response}");
+            assert_eq!(response.contains("pods_deleted"), code == 200 && method == "GET", "{response}");
+            assert_eq!(
+                response.to_lowercase().contains("www-authenticate: bearer"),
+                code == 401,
+                "{response}"
+            );
         }
     }
     assert_eq!(with(&guarded, "POST /metrics", "").await.0, 401, "no method bypasses it");
@@ -56,14 +60,15 @@ async fn metrics_are_for_admitted_clients_and_health_is_for_all() {
         assert_eq!(with(&guarded, &format!("GET {path}"), "").await.0, 200, "{path}");
     }
     for path in ["/metrics/", "//metrics", "/./metrics", "/%6detrics"] {
-        let answer = with(&guarded, &format!("GET {path}"), "").await.1;
-        assert!(!answer.contains("pods_deleted"), "{path}: {answer}");
+        let response = with(&guarded, &format!("GET {path}"), "").await.1;
+        assert!(!response.contains("pods_deleted"), "{path}: {response}");
     }
 }
 
 #[tokio::test]
 async fn no_token_is_requested_without_tls() {
-    let (code, answer) = with(&MetricsAccess::Nobody, "GET /metrics", "Authorization: Bearer good\r\n").await;
-    assert!(code == 403 && answer.contains("secure port"), "{answer}");
-    assert_eq!(with(&MetricsAccess::Nobody, "GET /readyz", "").await.0, 200);
+    let (code, response) =
+        with(&MetricsAccess::NoClient, "GET /metrics", "Authorization: Bearer good\r\n").await;
+    assert!(code == 403 && response.contains("secure port"), "{response}");
+    assert_eq!(with(&MetricsAccess::NoClient, "GET /readyz", "").await.0, 200);
 }

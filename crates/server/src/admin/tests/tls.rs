@@ -56,7 +56,7 @@ async fn is_answered(acceptor: tokio_rustls::TlsAcceptor, root: &[u8]) -> bool {
     let admin = World::default().admin();
     tokio::spawn(async move {
         if let Ok(stream) = acceptor.accept(server).await {
-            converse(stream, &admin, &MetricsAccess::Anybody).await;
+            converse(stream, &admin, &MetricsAccess::Anyone).await;
         }
     });
     let connector = tokio_rustls::TlsConnector::from(client_config(root));
@@ -80,16 +80,16 @@ async fn tls_serves_the_given_certificate_over_a_real_socket() {
     let stream = connector.connect(ServerName::try_from("localhost").unwrap(), stream).await.unwrap();
     assert!(exchange(stream, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").await.ends_with("\r\n\r\nok"));
     // Plain HTTP on the TLS port gets no response, and does no harm.
-    let answer = ask_raw(address).await;
-    assert!(!answer.contains("200 OK"), "{answer}");
+    let response = ask_raw(address).await;
+    assert!(!response.contains("200 OK"), "{response}");
 }
 
 async fn ask_raw(address: SocketAddr) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let _ = stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").await;
-    let mut answer = Vec::new();
-    let _ = timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await.unwrap();
-    String::from_utf8_lossy(&answer).into_owned()
+    let mut response = Vec::new();
+    let _ = timeout(Duration::from_secs(20), stream.read_to_end(&mut response)).await.unwrap();
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,10 +122,10 @@ async fn an_unusable_certificate_names_the_flag() {
         certificate: files.folder.join("none"),
         key: files.folder.join("tls.key"),
     };
-    let refused = |certificate: &ServingCertificate| {
+    let rejected = |certificate: &ServingCertificate| {
         ReloadingTls::new(certificate, Ipv4Addr::LOCALHOST.into()).err().unwrap().to_string()
     };
-    let error = refused(&missing);
+    let error = rejected(&missing);
     assert!(
         error.starts_with("cannot read a certificate from ")
             && error.ends_with("--tls-cert-file must name a PEM file"),
@@ -135,13 +135,13 @@ async fn an_unusable_certificate_names_the_flag() {
     std::fs::write(files.folder.join("empty"), "").unwrap();
     let (crt, key, empty) =
         (files.folder.join("tls.crt"), files.folder.join("tls.key"), files.folder.join("empty"));
-    let error = refused(&ServingCertificate::Files { certificate: crt.clone(), key: empty.clone() });
+    let error = rejected(&ServingCertificate::Files { certificate: crt.clone(), key: empty.clone() });
     assert!(error.contains("a private key") && error.contains("--tls-private-key-file"), "{error}");
-    let error = refused(&ServingCertificate::Files { certificate: empty, key });
+    let error = rejected(&ServingCertificate::Files { certificate: empty, key });
     assert!(error.contains("a certificate") && error.contains("--tls-cert-file"), "{error}");
 
     let other = Files::new("other");
-    let error = refused(&ServingCertificate::Files { certificate: crt, key: other.folder.join("tls.key") });
+    let error = rejected(&ServingCertificate::Files { certificate: crt, key: other.folder.join("tls.key") });
     assert!(error.contains("must belong together"), "{error}");
     assert!(ReloadingTls::new(&ServingCertificate::SelfSigned, Ipv4Addr::LOCALHOST.into()).is_ok());
 }
@@ -151,6 +151,6 @@ async fn a_client_that_never_starts_its_handshake_is_cut_off() {
     let mut shown = ReloadingTls::new(&ServingCertificate::SelfSigned, Ipv4Addr::LOCALHOST.into()).unwrap();
     let (_held, server) = duplex(64);
     let began = Instant::now();
-    client(server, Some(shown.acceptor()), World::default().admin(), MetricsAccess::Anybody).await;
+    client(server, Some(shown.acceptor()), World::default().admin(), MetricsAccess::Anyone).await;
     assert_eq!(began.elapsed(), CONNECTION_MAX);
 }

@@ -121,7 +121,7 @@ async fn events_from_before_the_removal_of_a_kind_are_not_applied_after_it() {
     // Often enough for a random order to show.
     for _ in 0..64 {
         let cache = Arc::<ClusterCache>::default();
-        let (out, news) = mpsc::channel(BATCHES_WAITING);
+        let (out, change_text) = mpsc::channel(BATCHES_WAITING);
         let (absent, health) = watch::channel(StreamHealth::default());
         let fact = NamespaceObject {
             uid: Uid::new("1"),
@@ -133,7 +133,7 @@ async fn events_from_before_the_removal_of_a_kind_are_not_applied_after_it() {
         out.try_send(vec![WatchEvent::ListStarted { silent_for: None }, seen, WatchEvent::ListCompleted])
             .unwrap();
         absent.send_modify(|health| health.absent = true);
-        let passing = update_cache(news, health, CacheUpdater::new(Arc::clone(&cache)));
+        let passing = update_cache(change_text, health, CacheUpdater::new(Arc::clone(&cache)));
         assert!(tokio::time::timeout(Duration::from_millis(1), passing).await.is_err());
         assert!(!cache.knows_namespace("a"));
     }

@@ -19,7 +19,7 @@ fn pod(at: u8) -> Box<PodEntry> {
         priority: 0,
         node_critical: false,
         owner: PodOwnerKind::Other,
-        standing: PodLifePhase::Live,
+        life_phase: PodLifePhase::Live,
         mirror: false,
         marked: false,
         marked_by_another: false,
@@ -40,7 +40,7 @@ proptest! {
         let (mut deadlines, mut counts) = (NodeDeadlines::default(), CountdownCounts::default());
         let mut pods: Vec<_> = (0u8..60).map(pod).collect();
         let mut now = 0;
-        for (at, deadline, asked) in steps {
+        for (at, deadline, requested) in steps {
             let pod = &mut pods[usize::from(at)];
             let before = pod.phase();
             let own = if ties { 0 } else { i64::from(at) };
@@ -50,7 +50,7 @@ proptest! {
             pod.set_phase(after, &mut counts);
             let uid = pod.uid().clone();
             deadlines.change(&uid, before, after, pods.len());
-            if !asked {
+            if !requested {
                 continue;
             }
             let plain = pods.iter().filter_map(|pod| super::deadline(pod.phase())).min();

@@ -15,13 +15,13 @@ use crate::object_event::{ObjectIndex, ObjectRef};
 use crate::time::{Mono, Now};
 
 /// How many reads wait for the watch to deliver another reported start of a taint.
-const NEWS_AWAITED: u32 = 5;
+const NEWER_READS_MAX: u32 = 5;
 
 /// After how many consecutive reads that do not find a node that the watch knows, everything is listed again.
 const ABSENCES_DOUBTED: u32 = 3;
 
 /// The response to a live read of a node.
-struct NodeAnswer<'a, 'u> {
+struct NodeReadResponse<'a, 'u> {
     update: &'a mut CacheUpdate<'u>,
     node: &'a NodeName,
     sent: Mono,
@@ -44,12 +44,12 @@ impl CacheUpdate<'_> {
         let Some(entry) = self.cache.nodes.get_mut(node) else { return };
         let NodeConfirmation::InFlight { tries, void, known, .. } = entry.confirmation else { return };
         entry.confirmation = NodeConfirmation::None;
-        let mut answer = NodeAnswer { update: self, node, sent, tries, known };
+        let mut response = NodeReadResponse { update: self, node, sent, tries, known };
         let failure = match result {
             Ok(_) | Err(ApiFailure::NotFound) if void => None,
-            Ok(LiveRead::Found(fact)) => answer.found(fact, now),
+            Ok(LiveRead::Found(fact)) => response.found(fact, now),
             Ok(LiveRead::Undecodable) => {
-                ObjectIndex::<NodeFact>::undecodable(answer.update, ObjectRef::node(node, None), now);
+                ObjectIndex::<NodeFact>::undecodable(response.update, ObjectRef::node(node, None), now);
                 None
             }
             // One response does not remove it: if the node is gone, the watch or a list reports that, too.
@@ -57,14 +57,14 @@ impl CacheUpdate<'_> {
             Err(failure) => Some(failure),
         };
         match failure {
-            Some(failure) => answer.failed(failure, now.mono),
+            Some(failure) => response.failed(failure, now.mono),
             None => self.state.queue.unpark(node),
         }
         self.cache.remove_empty_entry(node);
     }
 }
 
-impl NodeAnswer<'_, '_> {
+impl NodeReadResponse<'_, '_> {
     /// Applies a live read of a node, and counts it as a confirmation unless there is a reason not to.
     ///
     /// A quorum read cannot be older than what was known when it was sent, unless the store was restored to an earlier
@@ -87,16 +87,16 @@ impl NodeAnswer<'_, '_> {
         }
         let behind =
             entry.state.as_ref().map_or(CacheStaleness::UpToDate, |known| known.staleness(&fact, now));
-        if behind == CacheStaleness::Newer && self.tries < NEWS_AWAITED {
+        if behind == CacheStaleness::Newer && self.tries < NEWER_READS_MAX {
             return Some(ApiFailure::Conflict);
         }
         let last_notice = fact.version.is_some() && behind == CacheStaleness::UpToDate;
         let source = if last_notice { NodeSource::Watch } else { NodeSource::NewerRead };
         // One that comes too late is a failure, which replaces this.
-        entry.confirmation = NodeConfirmation::At(ReadTimes { sent: self.sent, answered: now.mono });
-        let late = now.mono > self.update.config.confirmed_until(self.sent, now.mono);
+        entry.confirmation = NodeConfirmation::At(ReadTimes { sent: self.sent, received: now.mono });
+        let is_late = now.mono > self.update.config.confirmed_until(self.sent, now.mono);
         self.update.apply_observed_node(fact, source, now);
-        late.then_some(ApiFailure::Unavailable)
+        is_late.then_some(ApiFailure::Unavailable)
     }
 
     /// The node cannot be confirmed for now: pods that wait for it wait for the next attempt.

@@ -31,9 +31,9 @@ impl World {
             };
             let fault =
                 if self.api { self.faults.pop_front().flatten() } else { Some(ApiFailure::Unavailable) };
-            let answer = self.carry_out(effect, fault);
+            let response = self.carry_out(effect, fault);
             if let Some(engine) = &mut self.engine {
-                engine.handle(answer, now);
+                engine.handle(response, now);
             }
         }
         panic!("the engine does not come to rest");

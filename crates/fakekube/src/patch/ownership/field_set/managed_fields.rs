@@ -260,13 +260,13 @@ fn with(mut object: Value, managed: Value) -> Value {
 /// written. An empty list, or one empty entry, asks to stop tracking, and then nothing is tracked until the next apply.
 pub fn track(old: Option<&Value>, new: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Value {
     let before = old.and_then(|old| old.pointer("/metadata/managedFields"));
-    let said = new.pointer("/metadata/managedFields");
+    let sent = new.pointer("/metadata/managedFields");
     let ledger = if !writer.subresource.is_empty() {
         ManagedFields::decode(before)
-    } else if said.is_some_and(|said| *said == json!([]) || *said == json!([{}])) {
+    } else if sent.is_some_and(|sent| *sent == json!([]) || *sent == json!([{}])) {
         Some(ManagedFields::default())
     } else {
-        ManagedFields::decode(said)
+        ManagedFields::decode(sent)
             .filter(|ledger| !ledger.lines.is_empty())
             .or_else(|| ManagedFields::decode(before))
     };

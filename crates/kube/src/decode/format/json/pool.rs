@@ -130,7 +130,7 @@ fn mark(entry: &AppliedMarkJson<'_>) -> Result<AppliedMark, DecodeError> {
     }
 }
 
-const STANDINGS: [PoolValidity; 3] = [PoolValidity::Applied, PoolValidity::Frozen, PoolValidity::Refused];
+const VALIDITIES: [PoolValidity; 3] = [PoolValidity::Applied, PoolValidity::Frozen, PoolValidity::Rejected];
 
 /// Its recorded status.
 fn recorded(bytes: &[u8]) -> Option<RecordedStatus> {
@@ -149,7 +149,7 @@ fn recorded(bytes: &[u8]) -> Option<RecordedStatus> {
     Some(RecordedStatus {
         observed: status.observed_generation,
         status: PoolStatus {
-            standing: STANDINGS.into_iter().find(|one| *one.as_str() == *status.standing)?,
+            validity: VALIDITIES.into_iter().find(|one| *one.as_str() == *status.validity)?,
             members: status.node_names.0,
             nodes: status.nodes,
             conflicts: status.conflicts,
@@ -158,8 +158,8 @@ fn recorded(bytes: &[u8]) -> Option<RecordedStatus> {
             exempt: status.exempt,
             exempt_pods: named(status.exempt_pods),
             unknown: status.unknown,
-            offenders: status.offender_count,
-            offending_pods: named(status.offenders),
+            violations: status.violation_count,
+            violating_pods: named(status.violations),
             evicted: Vec::new(),
         },
         conditions,

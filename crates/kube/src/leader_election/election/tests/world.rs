@@ -47,7 +47,7 @@ impl Clock {
 enum Event {
     Wake { peer: usize, serial: u64 },
     Commit { peer: usize, serial: u64, step: ElectionAction, version: Option<u64>, answer_in: Option<i64> },
-    Answer { peer: usize, serial: u64, heard: LeaseResponse, version: Option<u64> },
+    Answer { peer: usize, serial: u64, received: LeaseResponse, version: Option<u64> },
     Timeout { peer: usize, serial: u64 },
 }
 
@@ -149,11 +149,11 @@ impl World {
         let me = &mut self.peers[peer];
         match event {
             Event::Wake { serial, .. } if serial == me.serial => {}
-            Event::Answer { serial, heard, version, .. } if serial == me.serial => {
+            Event::Answer { serial, received, version, .. } if serial == me.serial => {
                 if version.is_some() {
                     me.version = version;
                 }
-                me.election.on_response(now, heard);
+                me.election.on_response(now, received);
             }
             Event::Timeout { serial, .. } if serial == me.serial => {
                 me.election.on_response(now, LeaseResponse::Unknown)
@@ -213,7 +213,7 @@ impl World {
     fn commit(&mut self, event: Event) {
         let Event::Commit { peer, serial, step, version, answer_in } = event else { return };
         let stored = self.store.as_ref().map(|(_, version)| *version);
-        let (heard, version) = match step {
+        let (received, version) = match step {
             ElectionAction::Read => match &self.store {
                 Some((record, version)) => (LeaseResponse::Found(record.clone()), Some(*version)),
                 None => (LeaseResponse::Absent, None),
@@ -223,7 +223,7 @@ impl World {
             _ => (LeaseResponse::Conflict, None),
         };
         if let Some(back) = answer_in {
-            self.put(self.time + back, Event::Answer { peer, serial, heard, version });
+            self.put(self.time + back, Event::Answer { peer, serial, received, version });
         }
     }
 

@@ -25,7 +25,7 @@ struct ApplyConflict {
 }
 
 /// The error for a configuration that would change fields of other managers.
-fn refusal(conflicts: &[ApplyConflict]) -> StatusError {
+fn status_error(conflicts: &[ApplyConflict]) -> StatusError {
     let cause = |conflict: &ApplyConflict| {
         let message = format!("conflict with {}", conflict.owner);
         json!({"reason": "FieldManagerConflict", "field": conflict.path, "message": message})
@@ -53,7 +53,7 @@ pub fn apply(
     writer: &FieldWriter<'_>,
     force: bool,
 ) -> Result<Value, StatusError> {
-    refuse(applied, of, writer)?;
+    reject(applied, of, writer)?;
     let managed = live.and_then(|live| live.pointer("/metadata/managedFields"));
     let mut ledger = ManagedFields::decode(managed)
         .ok_or_else(|| unexpected("failed to decode managed fields: they have an unexpected form"))?;
@@ -66,18 +66,18 @@ pub fn apply(
     let (object, ledger) = match turn.run(ledger.clone(), force) {
         Err(conflicts) if writer.manager == "kubectl" => match turn.without_client_side(conflicts) {
             conflicts if conflicts.is_empty() => {
-                turn.run(ledger, true).map_err(|conflicts| refusal(&conflicts))?
+                turn.run(ledger, true).map_err(|conflicts| status_error(&conflicts))?
             }
-            conflicts => return Err(refusal(&conflicts)),
+            conflicts => return Err(status_error(&conflicts)),
         },
-        result => result.map_err(|conflicts| refusal(&conflicts))?,
+        result => result.map_err(|conflicts| status_error(&conflicts))?,
     };
     let object = if writer.manager == "kubectl" { renew_last_applied(object, applied) } else { object };
     Ok(super::with(object, ledger.encode()))
 }
 
 /// Checks a configuration before the object is read.
-fn refuse(applied: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Result<(), StatusError> {
+fn reject(applied: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Result<(), StatusError> {
     if !within_depth(applied, DEPTH_MAX) {
         return Err(StatusError::bad_request("error decoding YAML: exceeded max depth"));
     }

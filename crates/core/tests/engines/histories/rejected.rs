@@ -1,4 +1,4 @@
-//! Random histories of refusals: several kinds of them, of all requests or of one verb, everywhere or in one namespace,
+//! Random histories of rejections: several kinds of them, of all requests or of one verb, everywhere or in one namespace,
 //! always or often, overlap and end. Every pod that became due meanwhile leaves soon after the last one, and no more
 //! requests are sent than a throttling server can serve.
 
@@ -73,7 +73,7 @@ impl Refusals {
         };
         (self.from..self.to).contains(&now)
             && self.verb.is_none_or(|verb| verb == Verb::of(effect))
-            && self.namespace.is_none_or(|refused| namespace == Some(refused))
+            && self.namespace.is_none_or(|rejected| namespace == Some(rejected))
             && dice.below(10) < self.in_ten
     }
 }
@@ -90,7 +90,7 @@ const fn kind(failure: ApiFailure) -> &'static str {
 
 #[test]
 fn after_any_refusals_every_due_pod_leaves_soon() {
-    let (mut refused, mut latest) = (BTreeSet::new(), 0.0_f64);
+    let (mut rejected, mut latest) = (BTreeSet::new(), 0.0_f64);
     for seed in 1..=HISTORIES {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let troubles: Vec<Refusals> = (0..1 + dice.below(4)).map(|_| Refusals::any(&mut dice)).collect();
@@ -103,7 +103,7 @@ fn after_any_refusals_every_due_pod_leaves_soon() {
         fleet.run(end + 20.0, |fleet, effect| {
             let trouble = troubles.iter().find(|one| one.hits(fleet.now, effect, &mut dice));
             let failure = trouble.map(|one| one.failure);
-            refused.extend(failure.map(|failure| (kind(failure), Verb::of(effect))));
+            rejected.extend(failure.map(|failure| (kind(failure), Verb::of(effect))));
             (failure, 0.01 + dice.below(20) as f64 / 1000.0)
         });
         let late = fleet.last_left(end) - (fleet.first_success(end) - end).min(2.0);
@@ -114,5 +114,5 @@ fn after_any_refusals_every_due_pod_leaves_soon() {
         assert!(fleet.half_deleted.is_empty(), "no DELETE was carried out in part");
     }
     println!("at most {latest} s late");
-    assert_eq!(refused.len(), 4 * 3, "each kind of refusal of each verb occurs: {refused:?}");
+    assert_eq!(rejected.len(), 4 * 3, "each kind of refusal of each verb occurs: {rejected:?}");
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// On a busy machine, everything arrives within this if it arrives at all.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The output of a program, read immediately, so that the program never blocks on a full pipe. Behind a lock, because
 /// threads of tests share it.
@@ -16,7 +16,7 @@ pub(crate) struct Said(Mutex<Receiver<Vec<u8>>>);
 
 impl Said {
     pub(crate) fn of(mut from: impl Read + Send + 'static) -> Self {
-        let (tell, said) = channel();
+        let (tell, message) = channel();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = from.read(&mut bytes) {
@@ -25,15 +25,15 @@ impl Said {
                 }
             }
         });
-        Self(Mutex::new(said))
+        Self(Mutex::new(message))
     }
 
     /// The next piece; `None` at the end.
     ///
     /// # Panics
-    /// If there is no output for [`PATIENCE`]; `before` is the earlier output.
+    /// If there is no output for [`STARTUP_TIMEOUT`]; `before` is the earlier output.
     pub(crate) fn more(&self, before: impl AsRef<[u8]>) -> Option<Vec<u8>> {
-        match self.0.lock().unwrap().recv_timeout(PATIENCE) {
+        match self.0.lock().unwrap().recv_timeout(STARTUP_TIMEOUT) {
             Ok(bytes) => Some(bytes),
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => {
@@ -45,14 +45,14 @@ impl Said {
 
 /// The output, line by line.
 pub(crate) struct Lines {
-    said: Said,
+    message: Said,
     rest: Vec<u8>,
     last: String,
 }
 
 impl Lines {
     pub(crate) fn of(from: impl Read + Send + 'static) -> Self {
-        Self { said: Said::of(from), rest: Vec::new(), last: String::new() }
+        Self { message: Said::of(from), rest: Vec::new(), last: String::new() }
     }
 
     /// The next line, without its line break; `None` after the last.
@@ -61,7 +61,7 @@ impl Lines {
             if let Some(at) = self.rest.iter().position(|byte| *byte == b'\n') {
                 break at + 1;
             }
-            match self.said.more(&self.last) {
+            match self.message.more(&self.last) {
                 Some(bytes) => self.rest.extend(bytes),
                 None if self.rest.is_empty() => return None,
                 None => break self.rest.len(),
@@ -74,13 +74,13 @@ impl Lines {
 }
 
 /// Repeats a check until it returns a value.
-pub(crate) fn eventually<T>(what: &str, mut asked: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn eventually<T>(what: &str, mut requested: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
-        if let Some(answer) = asked() {
-            return answer;
+        if let Some(response) = requested() {
+            return response;
         }
-        assert!(began.elapsed() < PATIENCE, "timed out: {what}");
+        assert!(began.elapsed() < STARTUP_TIMEOUT, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -1,7 +1,7 @@
-//! Decides what follows for all waiting pods when the API server refuses requests of one kind, and when that ends.
+//! Decides what follows for all waiting pods when the API server rejects requests of one kind, and when that ends.
 //!
-//! - Invariant: only a request that succeeds shows that refusals of its kind have ended; 401, 403, 429, 5xx and silence
-//!   do not (D3). A pod that is refused while others are not keeps its own, growing pauses (L6).
+//! - Invariant: only a request that succeeds shows that rejections of its kind have ended; 401, 403, 429, 5xx and silence
+//!   do not (D3). A pod that is rejected while others are not keeps its own, growing pauses (L6).
 //! - See `retry_queue.rs` for the pods that wait.
 
 use crate::api_error::ApiFailure;
@@ -11,30 +11,30 @@ use crate::time::{Mono, Span};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
-/// The interval between two retries of a kind that are sent before their time, to find out whether refusals have ended.
+/// The interval between two retries of a kind that are sent before their time, to find out whether rejections have ended.
 const PROBE_EVERY: Span = Span::from_secs(1);
 
-/// Writes that have been refused for long are probed less often: at intervals of this part of that time, up to
+/// Writes that have been rejected for long are probed less often: at intervals of this part of that time, up to
 /// [`PROBE_EVERY_MAX`].
 const PROBES_OF_AGE: i64 = 60;
-/// The same if only one object is refused: that may be about the object.
+/// The same if only one object is rejected: that may be about the object.
 const PROBES_OF_AGE_ALONE: i64 = 6;
 const PROBE_EVERY_MAX: Span = Span::from_secs(30);
 
 /// The interval between two probes of any kind.
 const PROBES_APART: Span = Span::from_millis(50);
 
-/// After this many successes without a refusal in between, refusals of the kind have ended.
+/// After this many successes without a rejection in between, rejections of the kind have ended.
 const SUCCESSES_CONVINCING: u32 = 3;
 
 /// Until then, each success gives as many waiting pods their turn: they double while they succeed, and stay few while
-/// most are refused.
+/// most are rejected.
 pub(crate) const TURNS_PER_SUCCESS: usize = 2;
 
 /// A pod that got its turn that way in vain, by silence or throttling, waits at most this long for another one.
 const HINT_PAUSE_MAX: Span = Span::from_secs(2);
 
-/// The kind of a request: a success proves something about refusals of the same kind only. Admission may refuse writes
+/// The kind of a request: a success proves something about rejections of the same kind only. Admission may reject writes
 /// in one namespace, and reads are never asked about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum RequestScope {
@@ -60,24 +60,24 @@ impl RequestScope {
     }
 }
 
-/// A pod that is refused again and again, like others, by silence or throttling may just be unlucky: it is not kept
-/// waiting for longer than this part of the time since its first refusal, or [`HINT_PAUSE_MAX`].
+/// A pod that is rejected again and again, like others, by silence or throttling may just be unlucky: it is not kept
+/// waiting for longer than this part of the time since its first rejection, or [`HINT_PAUSE_MAX`].
 const UNLUCKY_PART: i64 = 6;
 
-/// After so many refusals of one object and no other, a success of another shows that all were about the object.
-const REFUSALS_TELLING: u32 = 3;
+/// After so many rejections of one object and no other, a success of another shows that all were about the object.
+const REJECTIONS_CONCLUSIVE: u32 = 3;
 
-/// The object of a refused request.
+/// The object of a rejected request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum RefusedObject {
+pub(crate) enum RejectedObject {
     /// A node that cannot be read.
     Node(NodeName),
     /// A pod.
     Pod(PodRef),
 }
 
-/// Whether a failure says that the API server refuses requests of this kind, or may not work.
-pub(crate) const fn is_refusal(failure: ApiFailure) -> bool {
+/// Whether a failure says that the API server rejects requests of this kind, or may not work.
+pub(crate) const fn is_rejection(failure: ApiFailure) -> bool {
     match failure {
         ApiFailure::Forbidden | ApiFailure::Throttled(_) | ApiFailure::Rejected | ApiFailure::Unavailable => {
             true
@@ -86,32 +86,32 @@ pub(crate) const fn is_refusal(failure: ApiFailure) -> bool {
     }
 }
 
-/// Why a request was refused.
+/// Why a request was rejected.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RefusalReason {
+pub(crate) struct RejectionReason {
     pub(crate) failure: ApiFailure,
-    /// When a request of the kind for another object was refused last.
+    /// When a request of the kind for another object was rejected last.
     pub(crate) others: Option<Mono>,
 }
 
-/// The refusals that one pod got for requests of one kind.
+/// The rejections that one pod got for requests of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Refusal {
+pub(crate) struct Rejection {
     pub(crate) scope: RequestScope,
     /// The first and the last one.
     since: Mono,
     at: Mono,
     /// By silence or throttling, which may hit any request: not because of what was requested.
     may_hit_anyone: bool,
-    /// Others were refused, too, in such a way.
+    /// Others were rejected, too, in such a way.
     is_unlucky: bool,
     /// The server asked not to be asked again before this.
     not_before: Mono,
     /// How many determine the pause.
     failures: u32,
-    /// How many there were when others were found not to be refused at all.
+    /// How many there were when others were found not to be rejected at all.
     failures_alone: u32,
-    /// How often refusals of the kind had ended, and not for this pod.
+    /// How often rejections of the kind had ended, and not for this pod.
     exceptions: u32,
     /// Refusals of the kind have ended since the last one.
     is_over: bool,
@@ -120,13 +120,18 @@ pub(crate) struct Refusal {
     is_hinted: bool,
 }
 
-impl Refusal {
-    /// Counts one more refusal of a pod.
-    pub(crate) fn next(before: Option<&Self>, scope: RequestScope, reason: RefusalReason, now: Mono) -> Self {
-        let RefusalReason { failure, others } = reason;
+impl Rejection {
+    /// Counts one more rejection of a pod.
+    pub(crate) fn next(
+        before: Option<&Self>,
+        scope: RequestScope,
+        reason: RejectionReason,
+        now: Mono,
+    ) -> Self {
+        let RejectionReason { failure, others } = reason;
         let may_hit_anyone = matches!(failure, ApiFailure::Unavailable | ApiFailure::Throttled(_));
-        let asked = match failure {
-            ApiFailure::Throttled(Some(asked)) => asked.min(PROBE_EVERY_MAX),
+        let retry_after = match failure {
+            ApiFailure::Throttled(Some(retry_after)) => retry_after.min(PROBE_EVERY_MAX),
             _ => Span::ZERO,
         };
         let count = |so_far: Option<u32>, more: Option<bool>| {
@@ -140,7 +145,7 @@ impl Refusal {
             at: now,
             may_hit_anyone,
             is_unlucky: may_hit_anyone && others.is_some_and(|others| before.is_none_or(|it| it.at < others)),
-            not_before: now.plus(asked),
+            not_before: now.plus(retry_after),
             failures: before.map_or(0, |it| it.failures).max(exceptions).saturating_add(1),
             failures_alone: 0,
             exceptions,
@@ -150,17 +155,17 @@ impl Refusal {
         }
     }
 
-    /// Whether another refusal is about this pod: other pods are no longer refused, and chance does not explain it.
+    /// Whether another rejection is about this pod: other pods are no longer rejected, and chance does not explain it.
     const fn is_exception(&self) -> bool {
         self.is_over || self.is_hinted && !self.may_hit_anyone
     }
 
-    /// How many refusals determine the next pause.
+    /// How many rejections determine the next pause.
     pub(crate) const fn failures(&self) -> u32 {
         self.failures
     }
 
-    /// The earliest next turn if refusals of the kind have ended.
+    /// The earliest next turn if rejections of the kind have ended.
     pub(crate) fn floor(&self, pod: &PodRef) -> Mono {
         let tries = self.exceptions.saturating_add(1);
         let pause = backoff(pod.node.as_str(), &pod.uid, tries, ApiFailure::Rejected);
@@ -188,19 +193,19 @@ impl Refusal {
     }
 }
 
-/// The last refusals of one kind, and whether they have ended.
+/// The last rejections of one kind, and whether they have ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct RefusalSeries {
+struct RejectionSeries {
     since: Mono,
-    /// A convincing number of successes, without a refusal in between, has shown that they have ended.
+    /// A convincing number of successes, without a rejection in between, has shown that they have ended.
     is_over: bool,
-    refusals: u32,
-    /// The only object that was refused, if it is only one.
-    only: Option<RefusedObject>,
-    /// The object that was refused last, and when another one was.
-    last: (RefusedObject, Mono),
+    rejections: u32,
+    /// The only object that was rejected, if it is only one.
+    only: Option<RejectedObject>,
+    /// The object that was rejected last, and when another one was.
+    last: (RejectedObject, Mono),
     last_other: Option<Mono>,
-    /// Successes since the last refusal.
+    /// Successes since the last rejection.
     successes: u32,
     probed: Mono,
     /// When a waiting pod may be tried before its time.
@@ -214,44 +219,44 @@ pub(crate) enum SuccessMeaning {
     Nothing,
     /// Refusals of the kind may have ended.
     Hint,
-    /// Refusals of the kind have ended; or, if `is_alone`, only one object was refused all the time.
+    /// Refusals of the kind have ended; or, if `is_alone`, only one object was rejected all the time.
     End { is_alone: bool },
 }
 
-/// All ongoing series of refusals.
+/// All ongoing series of rejections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct RefusalLog {
-    series: BTreeMap<RequestScope, RefusalSeries>,
-    /// When reads last stopped being refused: earlier failures no longer count.
+pub(crate) struct RejectionLog {
+    series: BTreeMap<RequestScope, RejectionSeries>,
+    /// When reads last stopped being rejected: earlier failures no longer count.
     reads_ended: Mono,
     /// No probe of any kind before this.
     probe_free_at: Mono,
 }
 
-impl Default for RefusalLog {
+impl Default for RejectionLog {
     fn default() -> Self {
         let never = Mono::from_micros(i64::MIN);
         Self { series: BTreeMap::new(), reads_ended: never, probe_free_at: never }
     }
 }
 
-impl RefusalLog {
-    /// A request of a kind was refused.
-    pub(crate) fn refused(
+impl RejectionLog {
+    /// A request of a kind was rejected.
+    pub(crate) fn rejected(
         &mut self,
         scope: &RequestScope,
-        object: RefusedObject,
+        object: RejectedObject,
         failure: ApiFailure,
         now: Mono,
-    ) -> RefusalReason {
-        let asked = match failure {
-            ApiFailure::Throttled(Some(asked)) => asked.min(PROBE_EVERY_MAX),
+    ) -> RejectionReason {
+        let retry_after = match failure {
+            ApiFailure::Throttled(Some(retry_after)) => retry_after.min(PROBE_EVERY_MAX),
             _ => Span::ZERO,
         };
-        let begin = RefusalSeries {
+        let begin = RejectionSeries {
             since: now,
             is_over: false,
-            refusals: 0,
+            rejections: 0,
             only: Some(object.clone()),
             last: (object.clone(), now),
             last_other: None,
@@ -271,10 +276,10 @@ impl RefusalLog {
             series.last_other = Some(series.last.1);
         }
         series.last = (object, now);
-        series.refusals = series.refusals.saturating_add(1);
+        series.rejections = series.rejections.saturating_add(1);
         series.successes = 0;
-        series.probe_at = series.probe_at.max(now.plus(asked));
-        RefusalReason { failure, others: series.last_other }
+        series.probe_at = series.probe_at.max(now.plus(retry_after));
+        RejectionReason { failure, others: series.last_other }
     }
 
     /// A request of a kind succeeded.
@@ -283,9 +288,9 @@ impl RefusalLog {
             return SuccessMeaning::Nothing;
         };
         series.successes = series.successes.saturating_add(1);
-        // One object is refused and another is not: the kind is not.
+        // One object is rejected and another is not: the kind is not.
         let is_over = series.successes >= SUCCESSES_CONVINCING || series.only.is_some();
-        let is_alone = series.only.is_some() && series.refusals >= REFUSALS_TELLING;
+        let is_alone = series.only.is_some() && series.rejections >= REJECTIONS_CONCLUSIVE;
         series.is_over = is_over;
         if is_over && *scope == RequestScope::Reads {
             self.reads_ended = now;
@@ -302,12 +307,12 @@ impl RefusalLog {
         self.reads_ended <= failed_at
     }
 
-    /// Forgets everything except when reads were last refused.
+    /// Forgets everything except when reads were last rejected.
     pub(crate) fn clear(&mut self) {
         self.series.clear();
     }
 
-    /// When a pod that waits because of this kind may be tried before its time; `None`: its kind is not refused.
+    /// When a pod that waits because of this kind may be tried before its time; `None`: its kind is not rejected.
     pub(crate) fn probe_at(&self, scope: &RequestScope) -> Option<Mono> {
         let series = self.series.get(scope).filter(|series| !series.is_over)?;
         Some(series.probe_at.max(self.probe_free_at))
@@ -329,11 +334,11 @@ impl RefusalLog {
         (series.probed, series.probe_at) = (now, series.probe_at.max(now.plus(every)));
     }
 
-    /// When a pod may be a probe. Where only one object is refused, and was while others were not, it does not
-    /// show that others are refused.
-    pub(crate) fn probe_floor(&self, refusal: &Refusal, pod: &PodRef) -> Mono {
-        let is_alone = self.series.get(&refusal.scope).is_some_and(|series| series.only.is_some());
-        if is_alone && refusal.exceptions > 0 { Mono::NEVER } else { refusal.floor(pod) }
+    /// When a pod may be a probe. Where only one object is rejected, and was while others were not, it does not
+    /// show that others are rejected.
+    pub(crate) fn probe_floor(&self, rejection: &Rejection, pod: &PodRef) -> Mono {
+        let is_alone = self.series.get(&rejection.scope).is_some_and(|series| series.only.is_some());
+        if is_alone && rejection.exceptions > 0 { Mono::NEVER } else { rejection.floor(pod) }
     }
 
     /// No pod of this kind may be tried before that moment.

@@ -22,7 +22,7 @@ const ROOM_AWAITED: Span = Span::from_millis(250);
 
 /// How long deletions take in a namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct NamespacePace {
+struct NamespaceThrottle {
     slow_until: Option<Mono>,
     /// When the first of the deletions was sent that have got no response yet.
     unanswered: Option<Mono>,
@@ -41,25 +41,27 @@ pub(crate) enum DeleteAdmission {
 
 /// How long deletions take, by namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct DeletePace {
-    namespaces: BTreeMap<Arc<str>, NamespacePace>,
+pub(crate) struct DeleteThrottle {
+    namespaces: BTreeMap<Arc<str>, NamespaceThrottle>,
     slow_in_flight: usize,
 }
 
-impl DeletePace {
+impl DeleteThrottle {
     /// Whether deletions are known to take long in this namespace.
     pub(crate) fn is_slow(&self, namespace: &str, now: Mono) -> bool {
-        self.namespaces.get(namespace).is_some_and(|pace| pace.slow_until.is_some_and(|until| now < until))
+        self.namespaces
+            .get(namespace)
+            .is_some_and(|throttle| throttle.slow_until.is_some_and(|until| now < until))
     }
 
     /// Decides how a pod of this namespace is deleted; `slow`: an earlier request for it got no response.
     pub(crate) fn admit(&mut self, namespace: &Arc<str>, slow: bool, now: Mono) -> DeleteAdmission {
-        let pace = self.namespaces.entry(namespace.clone()).or_default();
-        if pace.unanswered.is_some_and(|sent| sent.plus(UNANSWERED_MAX) <= now) {
-            pace.slow_until = Some(now.plus(SLOW_REMEMBERED));
+        let throttle = self.namespaces.entry(namespace.clone()).or_default();
+        if throttle.unanswered.is_some_and(|sent| sent.plus(UNANSWERED_MAX) <= now) {
+            throttle.slow_until = Some(now.plus(SLOW_REMEMBERED));
         }
-        if !slow && pace.slow_until.is_none_or(|until| until <= now) {
-            pace.unanswered.get_or_insert(now);
+        if !slow && throttle.slow_until.is_none_or(|until| until <= now) {
+            throttle.unanswered.get_or_insert(now);
             return DeleteAdmission::Usual;
         }
         if self.slow_in_flight >= SLOW_MAX {
@@ -69,31 +71,31 @@ impl DeletePace {
         DeleteAdmission::Slow
     }
 
-    /// A deletion ended; `is_answered`: by a response that shows its result.
+    /// A deletion ended; `has_response`: by a response that shows its result.
     pub(crate) fn ended(
         &mut self,
         namespace: &Arc<str>,
         sent: Mono,
         was_slow: bool,
-        is_answered: bool,
+        has_response: bool,
         now: Mono,
     ) {
-        let pace = self.namespaces.entry(namespace.clone()).or_default();
+        let throttle = self.namespaces.entry(namespace.clone()).or_default();
         if now.since(sent) >= SLOW_MIN {
-            pace.slow_until = Some(now.plus(SLOW_REMEMBERED));
-        } else if is_answered {
-            pace.slow_until = None;
+            throttle.slow_until = Some(now.plus(SLOW_REMEMBERED));
+        } else if has_response {
+            throttle.slow_until = None;
         }
-        if pace.unanswered == Some(sent) {
-            pace.unanswered = None;
+        if throttle.unanswered == Some(sent) {
+            throttle.unanswered = None;
         }
         self.slow_in_flight = self.slow_in_flight.saturating_sub(usize::from(was_slow));
     }
 
     /// No eviction is in progress: only slow namespaces are remembered.
     pub(crate) fn clear(&mut self) {
-        self.namespaces.retain(|_, pace| pace.slow_until.is_some());
-        self.namespaces.values_mut().for_each(|pace| pace.unanswered = None);
+        self.namespaces.retain(|_, throttle| throttle.slow_until.is_some());
+        self.namespaces.values_mut().for_each(|throttle| throttle.unanswered = None);
         self.slow_in_flight = 0;
     }
 }

@@ -1,4 +1,4 @@
-//! Tests refusals that end: every pod that became due meanwhile leaves soon, and none is tried at full rate before.
+//! Tests rejections that end: every pod that became due meanwhile leaves soon, and none is tried at full rate before.
 
 use crate::fleet::{Dice, Fate, Fleet};
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ const LATE_MAX: f64 = 5.0;
 
 const FROM: f64 = 10.0;
 
-/// What is refused.
+/// What is rejected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trouble {
-    /// The API server is away; at its return it refuses everything for so many seconds, because its caches are empty.
+    /// The API server is away; at its return it rejects everything for so many seconds, because its caches are empty.
     Away(f64),
     /// Permissions or credentials are missing.
     Forbidden,
@@ -64,7 +64,7 @@ fn crowd(dice: &mut Dice, pods: usize, span: u64) -> Vec<(&'static str, i64)> {
     (0..pods).map(|_| (namespaces[dice.below(3) as usize], 5 + dice.below(span).cast_signed())).collect()
 }
 
-/// D3: whatever is refused for however long, every pod that became due meanwhile leaves within five seconds of the
+/// D3: whatever is rejected for however long, every pod that became due meanwhile leaves within five seconds of the
 /// first
 /// request that succeeds, and no more requests are sent meanwhile than a throttling server can serve.
 #[test]
@@ -92,27 +92,27 @@ fn d3_after_any_refusals_every_due_pod_leaves_within_five_seconds() {
 /// L6: a pod whose deletion never succeeds, while that of other pods does, keeps its growing pauses.
 #[test]
 fn l6_a_pod_that_alone_is_refused_is_not_hastened_by_other_successes() {
-    for refused in [1, 2, 10] {
+    for rejected in [1, 2, 10] {
         let mut dice = Dice(7);
         let pods: Vec<_> = (0..300).map(|index| ("a", if index < 10 { 5 } else { index.min(250) })).collect();
         let mut fleet = Fleet::new(5, &pods);
         let is_refused = |effect: &EvictionEffect| {
             let EvictionEffect::DeletePod { name, .. } = effect else { return false };
-            name.name()[1..].parse::<usize>().is_ok_and(|number| number < refused)
+            name.name()[1..].parse::<usize>().is_ok_and(|number| number < rejected)
         };
         fleet.run(300.0, |_, effect| {
             (is_refused(effect).then_some(ApiFailure::Rejected), 0.01 + dice.below(20) as f64 / 1000.0)
         });
         let tries = fleet.sent.iter().filter(|(_, effect, _)| is_refused(effect)).count();
-        let each = tries as f64 / refused as f64;
-        assert!((10.0..=30.0).contains(&each), "{refused} refused: {each} tries each in 295 s");
-        assert_eq!(fleet.left.len(), 300 - refused);
+        let each = tries as f64 / rejected as f64;
+        assert!((10.0..=30.0).contains(&each), "{rejected} refused: {each} tries each in 295 s");
+        assert_eq!(fleet.left.len(), 300 - rejected);
         let late = fleet.left.iter().map(|(uid, left)| left - fleet.due[uid]).fold(0.0, f64::max);
-        assert!(late <= 0.5, "{refused} refused: another pod was {late} s late");
+        assert!(late <= 0.5, "{rejected} refused: another pod was {late} s late");
     }
 }
 
-/// A single pod that is refused is probed less and less, and soon enough for a refusal that was short.
+/// A single pod that is rejected is probed less and less, and soon enough for a rejection that was short.
 #[test]
 fn d3_a_single_refused_pod_leaves_soon_after_the_refusal_ends() {
     for length in [5.0, 20.0, 28.0] {

@@ -42,17 +42,17 @@ fn node(version: u64, taints: &[(&str, Option<i64>)]) -> NodeFact {
 }
 
 /// A pod that tolerates the taint `k` for this long; `None`: not at all.
-fn pod(version: u64, patience: Option<i64>) -> PodFact {
+fn pod(version: u64, period: Option<i64>) -> PodFact {
     PodFact {
         id: PodId::new(Uid::new("p"), PodName::new("default", "p")),
         node: name(),
         version: Some(ResourceVersion(version)),
         generation: 1,
-        tolerations: patience.map(|patience| bears("k", Some(patience))).into_iter().collect(),
+        tolerations: period.map(|period| bears("k", Some(period))).into_iter().collect(),
         priority: 0,
         node_critical: false,
         owner: PodOwnerKind::Other,
-        standing: PodLifePhase::Live,
+        life_phase: PodLifePhase::Live,
         mirror: false,
         marked: false,
         marked_by_another: false,
@@ -91,13 +91,13 @@ fn synced(condition: DisruptionConditionPolicy) -> EvictionEngine {
 }
 
 /// An engine that knows the tainted node and the pod, with its first effect pulled.
-fn tainted(patience: Option<i64>) -> EvictionEngine {
+fn tainted(period: Option<i64>) -> EvictionEngine {
     let mut engine = synced(DisruptionConditionPolicy::Never);
     engine.handle(
         EvictionInput::Nodes(ObjectEvent::Applied { fact: node(1, &[("k", None)]), listed: false }),
         at(1.0),
     );
-    engine.handle(live(pod(10, patience)), at(1.0));
+    engine.handle(live(pod(10, period)), at(1.0));
     engine
 }
 
@@ -110,7 +110,7 @@ fn evict(engine: &mut EvictionEngine, now: Now) -> usize {
     engine.tick(now.mono);
     let mut deleted = 0;
     while let Some(effect) = engine.next_effect(Lane::All, now) {
-        let answer = match effect {
+        let response = match effect {
             EvictionEffect::ReadNode { .. } => confirmed(now, Ok(LiveRead::Found(node(1, &[("k", None)])))),
             EvictionEffect::DeletePod { pod, .. } => {
                 deleted += 1;
@@ -118,7 +118,7 @@ fn evict(engine: &mut EvictionEngine, now: Now) -> usize {
             }
             effect => panic!("{effect:?}"),
         };
-        engine.handle(answer, now);
+        engine.handle(response, now);
     }
     deleted
 }
@@ -251,7 +251,7 @@ fn l2_a_deletion_that_is_undone_is_repeated() {
     let begin = |s: f64| EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: Some(at(s).mono) });
     let found =
         |version| EvictionInput::Pods(ObjectEvent::Applied { fact: pod(version, None), listed: true });
-    let terminating = |version| PodFact { standing: PodLifePhase::Terminating, ..pod(version, None) };
+    let terminating = |version| PodFact { life_phase: PodLifePhase::Terminating, ..pod(version, None) };
     type News<'a> = &'a dyn Fn(&mut EvictionEngine);
     let cases: [(&str, bool, News<'_>); 7] = [
         ("an event from before", false, &|engine| engine.handle(live(pod(10, None)), at(2.0))),
@@ -273,11 +273,11 @@ fn l2_a_deletion_that_is_undone_is_repeated() {
             }
         }),
     ];
-    for (what, goes_again, news) in cases {
+    for (what, goes_again, changes) in cases {
         let mut engine = tainted(None);
         engine.handle(begin(1.0), at(1.0));
         assert_eq!(evict(&mut engine, at(1.1)), 1);
-        news(&mut engine);
+        changes(&mut engine);
         let before = engine.stats();
         assert_eq!(evict(&mut engine, at(10.0)), usize::from(goes_again), "{what}");
         assert_eq!((before.due, before.in_hand), (usize::from(goes_again), 0), "{what}");
@@ -295,7 +295,7 @@ fn p45_after_a_deletion_by_uid_only_a_list_shows_that_it_was_undone() {
         let now = at(f64::from(s));
         engine.tick(now.mono);
         while let Some(effect) = engine.next_effect(Lane::All, now) {
-            let answer = match effect {
+            let response = match effect {
                 EvictionEffect::ReadNode { .. } => {
                     confirmed(now, Ok(LiveRead::Found(node(1, &[("k", None)]))))
                 }
@@ -311,7 +311,7 @@ fn p45_after_a_deletion_by_uid_only_a_list_shows_that_it_was_undone() {
                 }
                 effect => panic!("{effect:?}"),
             };
-            engine.handle(answer, now);
+            engine.handle(response, now);
         }
     }
     assert!(accepted);
@@ -376,22 +376,22 @@ fn d2_fewer_and_shorter_tolerations_are_judged_immediately() {
 #[test]
 fn nodes_that_are_ready_and_out_of_service_are_counted() {
     let mut engine = synced(DisruptionConditionPolicy::Never);
-    let told = |version, ready_out_of_service| NodeFact { ready_out_of_service, ..node(version, &[]) };
+    let reported = |version, ready_out_of_service| NodeFact { ready_out_of_service, ..node(version, &[]) };
     let applied = |fact| EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false });
     let counted = |engine: &EvictionEngine| {
         let stats = engine.stats();
         (stats.nodes, stats.ready_out_of_service_nodes)
     };
     assert_eq!(counted(&engine), (0, 0));
-    engine.handle(applied(told(1, false)), at(1.0));
+    engine.handle(applied(reported(1, false)), at(1.0));
     assert_eq!(counted(&engine), (1, 0));
-    engine.handle(applied(told(2, true)), at(2.0));
+    engine.handle(applied(reported(2, true)), at(2.0));
     assert_eq!(counted(&engine), (1, 1));
-    engine.handle(applied(told(1, false)), at(3.0));
+    engine.handle(applied(reported(1, false)), at(3.0));
     assert_eq!(counted(&engine), (1, 1), "what is older changes nothing");
-    engine.handle(applied(told(3, false)), at(4.0));
+    engine.handle(applied(reported(3, false)), at(4.0));
     assert_eq!(counted(&engine), (1, 0));
-    engine.handle(applied(told(4, true)), at(5.0));
+    engine.handle(applied(reported(4, true)), at(5.0));
     let gone = ObjectRef::node(&name(), None);
     engine.handle(EvictionInput::Nodes(ObjectEvent::Deleted(gone)), at(6.0));
     assert_eq!(counted(&engine), (0, 0));

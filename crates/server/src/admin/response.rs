@@ -9,48 +9,52 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 
 /// A complete response.
-pub type Answer = Response<Full<Bytes>>;
+pub type AdminResponse = Response<Full<Bytes>>;
 
 pub(super) const PLAIN: &str = "text/plain; charset=utf-8";
 const PATHS: &str =
     "not found: there are /metrics, /healthz, /livez and /readyz (add ?verbose, or /<check>)\n";
 
 /// The endpoint of a path.
-enum Question<'path> {
+enum Endpoint<'path> {
     Metrics,
     Health { endpoint: &'static str, scope: Scope, check: Option<&'path str> },
 }
 
 impl Admin {
     /// Responds to one request; its body does not matter.
-    pub fn answer<Body>(&self, request: &Request<Body>) -> Answer {
-        let Some(question) = question(request.uri().path()) else {
+    pub fn respond_to<Body>(&self, request: &Request<Body>) -> AdminResponse {
+        let Some(endpoint_of) = endpoint_of(request.uri().path()) else {
             return respond(StatusCode::NOT_FOUND, PLAIN, PATHS.into());
         };
-        self.answer_question(&question, request)
+        self.respond_to_endpoint(&endpoint_of, request)
     }
 
     /// The same on a port that serves other paths as well; `None` if the path is unknown.
-    pub fn answer_known<Body>(&self, request: &Request<Body>) -> Option<Answer> {
-        let question = question(request.uri().path())?;
-        Some(self.answer_question(&question, request))
+    pub fn respond_if_known<Body>(&self, request: &Request<Body>) -> Option<AdminResponse> {
+        let endpoint_of = endpoint_of(request.uri().path())?;
+        Some(self.respond_to_endpoint(&endpoint_of, request))
     }
 
-    fn answer_question<Body>(&self, question: &Question<'_>, request: &Request<Body>) -> Answer {
+    fn respond_to_endpoint<Body>(
+        &self,
+        endpoint_of: &Endpoint<'_>,
+        request: &Request<Body>,
+    ) -> AdminResponse {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let mut refusal = respond(StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET and HEAD\n".into());
-            refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-            return refusal;
+            let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET and HEAD\n".into());
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return response;
         }
-        match *question {
-            Question::Metrics => {
+        match *endpoint_of {
+            Endpoint::Metrics => {
                 let accept =
                     request.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
                 let exposition = Exposition::accepted(accept);
                 respond(StatusCode::OK, exposition.media_type(), self.metrics.render(exposition))
             }
-            Question::Health { scope, check: Some(name), .. } => self.one_check(scope, name),
-            Question::Health { endpoint, scope, check: None } => {
+            Endpoint::Health { scope, check: Some(name), .. } => self.one_check(scope, name),
+            Endpoint::Health { endpoint, scope, check: None } => {
                 self.all_checks(endpoint, scope, is_verbose(request.uri().query()))
             }
         }
@@ -60,8 +64,8 @@ impl Admin {
         self.checks.iter().filter(move |check| scope == Scope::Ready || check.scope == Scope::Live)
     }
 
-    fn one_check(&self, scope: Scope, name: &str) -> Answer {
-        match self.checks_for(scope).find(|check| check.name == name).map(|check| (check.look)()) {
+    fn one_check(&self, scope: Scope, name: &str) -> AdminResponse {
+        match self.checks_for(scope).find(|check| check.name == name).map(|check| (check.run)()) {
             Some(Ok(())) => respond(StatusCode::OK, PLAIN, "ok".into()),
             Some(Err(reason)) => {
                 respond(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, format!("{}\n", escaped(&reason)))
@@ -77,11 +81,11 @@ impl Admin {
         }
     }
 
-    fn all_checks(&self, endpoint: &str, scope: Scope, verbose: bool) -> Answer {
+    fn all_checks(&self, endpoint: &str, scope: Scope, verbose: bool) -> AdminResponse {
         let mut all_fine = true;
         let mut text = String::new();
         for check in self.checks_for(scope) {
-            match (check.look)() {
+            match (check.run)() {
                 Ok(()) => text.push_str(&format!("[+]{} ok\n", check.name)),
                 Err(reason) => {
                     all_fine = false;
@@ -103,13 +107,13 @@ impl Admin {
 
 /// Whether the path is that of the metrics, with any method.
 pub(super) fn is_metrics(path: &str) -> bool {
-    matches!(question(path), Some(Question::Metrics))
+    matches!(endpoint_of(path), Some(Endpoint::Metrics))
 }
 
 /// Parses Kubernetes' paths and the shorter ones of other controllers.
-fn question(path: &str) -> Option<Question<'_>> {
+fn endpoint_of(path: &str) -> Option<Endpoint<'_>> {
     if path == "/metrics" {
-        return Some(Question::Metrics);
+        return Some(Endpoint::Metrics);
     }
     let (name, check) = match path.strip_prefix('/')?.split_once('/') {
         Some((name, check)) => (name, Some(check).filter(|check| !check.is_empty())),
@@ -121,7 +125,7 @@ fn question(path: &str) -> Option<Question<'_>> {
         "readyz" | "ready" => ("readyz", Scope::Ready),
         _ => return None,
     };
-    Some(Question::Health { endpoint, scope, check })
+    Some(Endpoint::Health { endpoint, scope, check })
 }
 
 fn is_verbose(query: Option<&str>) -> bool {
@@ -129,7 +133,7 @@ fn is_verbose(query: Option<&str>) -> bool {
 }
 
 /// A complete response of this type, which proxies must not cache.
-pub fn respond(status: StatusCode, media_type: &'static str, text: String) -> Answer {
+pub fn respond(status: StatusCode, media_type: &'static str, text: String) -> AdminResponse {
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
     let headers = response.headers_mut();

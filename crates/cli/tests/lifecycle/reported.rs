@@ -20,7 +20,7 @@ pub(crate) const PACE: Pace = Pace {
     rate: 10.0,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Taintward's events about an object: reason, note, type, and reporter.
 fn events(witness: &Witness, uid: &str) -> Vec<[String; 4]> {
@@ -32,9 +32,9 @@ fn events(witness: &Witness, uid: &str) -> Vec<[String; 4]> {
     texts.collect()
 }
 
-async fn told(witness: &Witness, uid: &str, what: [&str; 4]) {
-    let said = async || Ok(events(witness, uid).iter().any(|event| *event == what).then_some(()));
-    if let Err(error) = wait::until(&format!("the event {what:?}"), PATIENCE, said).await {
+async fn reported(witness: &Witness, uid: &str, what: [&str; 4]) {
+    let message = async || Ok(events(witness, uid).iter().any(|event| *event == what).then_some(()));
+    if let Err(error) = wait::until(&format!("the event {what:?}"), STARTUP_TIMEOUT, message).await {
         panic!("{error}; there are {:?}", events(witness, uid));
     }
 }
@@ -65,16 +65,16 @@ pub(crate) async fn upstreams_words_and_series(cluster: &mut Cluster, witness: &
     let ours = Ours::start(cluster, &fleet).await;
     for node in fleet.heartbeats.all() {
         let words = format!("Node {node} event: Registered Node {node} in Controller");
-        told(witness, &uid(&fleet, &node), ["RegisteredNode", &words, "Normal", "node-controller"]).await;
+        reported(witness, &uid(&fleet, &node), ["RegisteredNode", &words, "Normal", "node-controller"]).await;
     }
     assert_eq!(ours.it().metric_with("node_collector_evictions_total", "zone-0"), 0.0, "created with 0");
 
     let dead = uid(&fleet, "node-00000");
     fleet.silence(&["node-00000"]);
-    fleet.until("it to be tainted", PATIENCE, |fleet| !fleet.evicting().is_empty()).await;
+    fleet.until("it to be tainted", STARTUP_TIMEOUT, |fleet| !fleet.evicting().is_empty()).await;
     let words = "Node node-00000 status is now: NodeNotReady";
-    told(witness, &dead, ["NodeNotReady", words, "Normal", "node-controller"]).await;
-    told(witness, &ready.uid, ["NodeNotReady", "Node is not ready", "Warning", "node-controller"]).await;
+    reported(witness, &dead, ["NodeNotReady", words, "Normal", "node-controller"]).await;
+    reported(witness, &ready.uid, ["NodeNotReady", "Node is not ready", "Warning", "node-controller"]).await;
     assert!(is_ready(&scene, "told-ready", "False").await, "NL-17");
     let sight = fleet.record.sight("node-00000").unwrap();
     let unknown = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
@@ -85,7 +85,7 @@ pub(crate) async fn upstreams_words_and_series(cluster: &mut Cluster, witness: &
     let gone = uid(&fleet, "node-00001");
     delete_node(&fleet.admin, "node-00001").await.unwrap();
     let words = "Node node-00001 event: Removing Node node-00001 from Controller";
-    told(witness, &gone, ["RemovingNode", words, "Normal", "node-controller"]).await;
+    reported(witness, &gone, ["RemovingNode", words, "Normal", "node-controller"]).await;
     fleet.expect_punctual();
     rights(witness);
     let node = fleet.admin.get("/api/v1/nodes/node-00002").await.unwrap();
@@ -98,8 +98,9 @@ pub(crate) async fn upstreams_words_and_series(cluster: &mut Cluster, witness: &
 /// NL-29.
 async fn series(ours: &Ours) {
     let is = async |name: &str, value: f64| {
-        let asked = async || Ok(((ours.it().metric_with(name, "zone-0") - value).abs() < 0.1).then_some(()));
-        wait::until(&format!("{name} to be {value}"), PATIENCE, asked).await.unwrap();
+        let requested =
+            async || Ok(((ours.it().metric_with(name, "zone-0") - value).abs() < 0.1).then_some(()));
+        wait::until(&format!("{name} to be {value}"), STARTUP_TIMEOUT, requested).await.unwrap();
     };
     is("node_collector_zone_size", 3.0).await;
     is("node_collector_unhealthy_nodes_in_zone", 1.0).await;
@@ -111,7 +112,7 @@ async fn series(ours: &Ours) {
     }
     // Counts are published once a second.
     let counted = async || Ok((ours.it().metric("taintward_unhealthy_tainted_nodes") == 1.0).then_some(()));
-    wait::until("the tainted node to be counted", PATIENCE, counted).await.unwrap();
+    wait::until("the tainted node to be counted", STARTUP_TIMEOUT, counted).await.unwrap();
 }
 
 /// NL-60: everything granted by deploy/rbac-node-lifecycle.yaml is needed; a later check shows that no request was
@@ -148,7 +149,8 @@ pub(crate) async fn its_pods_go_when_their_time_is_over(cluster: &mut Cluster, w
     let way = cluster.kubeconfig(Account::Taintward, 0);
     let ours = Ours::with(cluster, &fleet, &way, &[&both, "--leader-elect=false"]).await;
     fleet.silence(&["node-00003"]);
-    let tainted = fleet.until("it to be tainted", PATIENCE, |fleet| !fleet.evicting().is_empty()).await;
+    let tainted =
+        fleet.until("it to be tainted", STARTUP_TIMEOUT, |fleet| !fleet.evicting().is_empty()).await;
     let due = tainted + seconds(3.0);
     // The record receives the taint about as late as the test does.
     scene.goes_within(&goes, due - seconds(0.5), due + seconds(2.0)).await;

@@ -1,8 +1,8 @@
-//! Tests refusals, outages, lost history and malformed responses: each heals at a bounded rate and shows in health.
+//! Tests rejections, outages, lost history and malformed responses: each heals at a bounded rate and shows in health.
 
 use super::behaviour::words;
 use super::fake::{Reply, Rig, without_lists_again};
-use super::objects::{BOTH, Wire, bookmark, error, event, page, refusal, stream, streamed};
+use super::objects::{BOTH, Wire, bookmark, error, event, page, rejection, stream, streamed};
 use std::time::Duration;
 use taintward_core::fact::PodFact;
 use taintward_kube::watch::{ListMode, MissingAccess, StreamPhase, WatchEvent, WatchSettings};
@@ -19,14 +19,14 @@ async fn lost_history_is_listed_again_after_an_event_or_a_status() {
             let mut rig = Pods::start(move |_, nth| match (nth, by_event) {
                 (0, _) => streamed(wire, 2, 10).pause(Duration::from_secs(50)),
                 (1, true) => stream(wire).bytes(error(wire, 410, "Expired", "too old resource version")),
-                (1, false) => refusal(wire, 410, "Expired", None),
+                (1, false) => rejection(wire, 410, "Expired", None),
                 _ => streamed(wire, 1, 100).hang(),
             });
-            let heard = rig.run_for(Duration::from_secs(60)).await;
+            let received = rig.run_for(Duration::from_secs(60)).await;
             let list = ["begin", "+p0 listed", "+p1 listed", "end"];
-            assert_eq!(words(&heard), [&list[..], &["begin", "+p0 listed", "end"]].concat());
-            let WatchEvent::ListStarted { silent_for: Some(silent_for) } = heard[4] else {
-                panic!("{heard:?}")
+            assert_eq!(words(&received), [&list[..], &["begin", "+p0 listed", "end"]].concat());
+            let WatchEvent::ListStarted { silent_for: Some(silent_for) } = received[4] else {
+                panic!("{received:?}")
             };
             assert_eq!(silent_for.as_secs(), 0, "a watch that ended cleanly has sent everything");
             assert_eq!(rig.health().counters.relists_410, 1);
@@ -38,13 +38,15 @@ async fn lost_history_is_listed_again_after_an_event_or_a_status() {
 async fn history_that_is_always_lost_causes_no_hot_loop() {
     for mode in [true, false] {
         let settings = WatchSettings { watch_list: mode, seed: 1, ..without_lists_again() };
-        let mut rig = Pods::with(settings, 16, |asked, _| match (asked.is_watch_list(), asked.is_watch()) {
-            (true, _) => streamed(Wire::Json, 1, 10).bytes(error(Wire::Json, 410, "Expired", "old")),
-            (false, true) => refusal(Wire::Json, 410, "Expired", None),
-            (false, false) => page(Wire::Json, 0..1, 10, ""),
+        let mut rig = Pods::with(settings, 16, |requested, _| {
+            match (requested.is_watch_list(), requested.is_watch()) {
+                (true, _) => streamed(Wire::Json, 1, 10).bytes(error(Wire::Json, 410, "Expired", "old")),
+                (false, true) => rejection(Wire::Json, 410, "Expired", None),
+                (false, false) => page(Wire::Json, 0..1, 10, ""),
+            }
         });
         rig.run_for(HOUR).await;
-        assert!((100..400).contains(&rig.asked().len()), "{}", rig.asked().len());
+        assert!((100..400).contains(&rig.requested().len()), "{}", rig.requested().len());
     }
 }
 
@@ -58,10 +60,10 @@ async fn a_gap_is_measured_from_the_last_complete_knowledge() {
         }
         _ => streamed(Wire::Json, 1, 100).hang(),
     });
-    let heard = rig.run_for(Duration::from_secs(75)).await;
-    let gaps: Vec<_> = heard
+    let received = rig.run_for(Duration::from_secs(75)).await;
+    let gaps: Vec<_> = received
         .iter()
-        .filter_map(|heard| match heard {
+        .filter_map(|received| match received {
             WatchEvent::ListStarted { silent_for } => Some(silent_for.map(|gap| gap.as_secs())),
             _ => None,
         })
@@ -84,9 +86,9 @@ async fn a_restored_store_is_listed_again() {
             ),
             _ => streamed(wire, 1, 301).hang(),
         });
-        let heard = words(&rig.run_for(Duration::from_secs(60)).await);
-        assert_eq!(heard.iter().filter(|word| *word == "end").count(), 3, "{heard:?}");
-        assert!(rig.asked()[3].is_watch_list());
+        let received = words(&rig.run_for(Duration::from_secs(60)).await);
+        assert_eq!(received.iter().filter(|word| *word == "end").count(), 3, "{received:?}");
+        assert!(rig.requested()[3].is_watch_list());
         assert_eq!(rig.health().counters.relists_410, 2);
     }
 }
@@ -108,14 +110,14 @@ async fn a_retry_after_of_a_year_is_capped_and_a_short_one_is_respected() {
                 if nth > 0 {
                     return streamed(Wire::Json, 1, 10).hang();
                 }
-                let reply = refusal(Wire::Protobuf, code, "TooManyRequests", details);
+                let reply = rejection(Wire::Protobuf, code, "TooManyRequests", details);
                 match header {
                     Some(value) => reply.header("retry-after", value),
                     None => reply,
                 }
             });
             assert_eq!(words(&rig.run_for(Duration::from_secs(40)).await), ["begin", "+p0 listed", "end"]);
-            let waited = rig.asked()[1].at.duration_since(rig.asked()[0].at);
+            let waited = rig.requested()[1].at.duration_since(rig.requested()[0].at);
             let asks_nothing = details.is_none() && code == 503;
             let least = if asks_nothing && header.is_none() { 0 } else { at_least };
             assert!(waited >= Duration::from_secs(least), "{code} {header:?} {details:?}: {waited:?}");
@@ -130,21 +132,21 @@ async fn a_retry_after_of_a_year_is_capped_and_a_short_one_is_respected() {
 #[tokio::test(start_paused = true)]
 async fn an_hour_without_a_server_heals_without_a_list() {
     let start = Instant::now();
-    let mut rig = Pods::start(move |asked, nth| match nth {
+    let mut rig = Pods::start(move |requested, nth| match nth {
         0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(60)).reset(),
         _ if start.elapsed() < HOUR => match nth % 3 {
-            0 => refusal(Wire::Json, 503, "ServiceUnavailable", None),
+            0 => rejection(Wire::Json, 503, "ServiceUnavailable", None),
             1 => Reply::new(502, "text/html").bytes("<h1>Bad Gateway</h1>"),
             _ => Reply::new(500, "text/plain"),
         },
         _ => {
-            assert_eq!(asked.parameter("resourceVersion"), Some("10"));
+            assert_eq!(requested.parameter("resourceVersion"), Some("10"));
             stream(Wire::Json).bytes(event(Wire::Json, "MODIFIED", 0, 11)).hang()
         }
     });
-    let heard = rig.run_for(HOUR + Duration::from_secs(60)).await;
-    assert_eq!(words(&heard), ["begin", "+p0 listed", "end", "+p0"]);
-    assert!(rig.asked().len() < 1_800, "{}", rig.asked().len());
+    let received = rig.run_for(HOUR + Duration::from_secs(60)).await;
+    assert_eq!(words(&received), ["begin", "+p0 listed", "end", "+p0"]);
+    assert!(rig.requested().len() < 1_800, "{}", rig.requested().len());
     assert_eq!(rig.health().phase, StreamPhase::Watching);
     assert!(rig.health().last_error.unwrap().contains("cannot serve the request"));
 }
@@ -163,9 +165,9 @@ async fn a_server_that_never_responds_is_given_up_and_requested_again() {
 async fn a_missing_permission_is_reported_and_waited_for() {
     for (wire, code) in [(Wire::Json, 403), (Wire::Protobuf, 403), (Wire::Json, 401)] {
         let start = Instant::now();
-        let mut rig = Pods::start(move |asked, _| match start.elapsed() < HOUR {
-            true => refusal(wire, code, "Forbidden", None),
-            false if asked.is_watch_list() => streamed(wire, 1, 10).hang(),
+        let mut rig = Pods::start(move |requested, _| match start.elapsed() < HOUR {
+            true => rejection(wire, code, "Forbidden", None),
+            false if requested.is_watch_list() => streamed(wire, 1, 10).hang(),
             false => stream(wire).hang(),
         });
         rig.run_for(HOUR / 2).await;
@@ -176,13 +178,13 @@ async fn a_missing_permission_is_reported_and_waited_for() {
             "{health:?}"
         );
         assert!(
-            rig.asked().iter().all(|asked| asked.is_watch_list()),
+            rig.requested().iter().all(|requested| requested.is_watch_list()),
             "no fallback: pages need permission too"
         );
         // Credentials may be renewed at any moment; an administrator grants permissions.
-        assert!(rig.asked().len() < if code == 401 { 900 } else { 100 });
-        let heard = rig.run_for(HOUR).await;
-        assert_eq!(words(&heard), ["begin", "+p0 listed", "end"]);
+        assert!(rig.requested().len() < if code == 401 { 900 } else { 100 });
+        let received = rig.run_for(HOUR).await;
+        assert_eq!(words(&received), ["begin", "+p0 listed", "end"]);
         assert_eq!((rig.health().missing, rig.health().mode), (None, ListMode::WatchList));
     }
 }
@@ -190,7 +192,7 @@ async fn a_missing_permission_is_reported_and_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn a_missing_permission_to_list_names_the_verb() {
     let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
-    let mut rig = Pods::with(settings, 16, |_, _| refusal(Wire::Json, 403, "Forbidden", None));
+    let mut rig = Pods::with(settings, 16, |_, _| rejection(Wire::Json, 403, "Forbidden", None));
     rig.run_for(Duration::from_secs(60)).await;
     assert_eq!(rig.health().missing, Some(MissingAccess { verb: "list", group: "", resource: "pods" }));
     assert!(rig.health().last_error.unwrap().contains("ClusterRole"));
@@ -226,10 +228,10 @@ async fn an_event_beyond_the_limit_ends_the_stream_and_is_not_stored() {
                 Wire::Json => (0..17).fold(reply, |reply, _| reply.bytes(vec![b'x'; 1 << 20])).hang(),
             }
         });
-        let heard = words(&rig.run_for(Duration::from_secs(30)).await);
+        let received = words(&rig.run_for(Duration::from_secs(30)).await);
         // Three times in a row at the same position: everything is listed again.
-        assert_eq!(heard[3..], ["begin", "+p0 listed", "+p1 listed", "end"], "{heard:?}");
-        assert_eq!(rig.asked()[1].parameter("resourceVersion"), Some("10"));
+        assert_eq!(received[3..], ["begin", "+p0 listed", "+p1 listed", "end"], "{received:?}");
+        assert_eq!(rig.requested()[1].parameter("resourceVersion"), Some("10"));
         assert!(rig.health().last_error.unwrap().contains("longer than 16777216 bytes"));
         assert_eq!(rig.health().counters.stalls, 0, "the rest is not awaited");
     }
@@ -249,27 +251,27 @@ async fn after_invalid_data_in_a_watch_the_earlier_events_count() {
             }
             _ => stream(wire).hang(),
         });
-        let heard = rig.run_for(Duration::from_secs(5)).await;
-        assert_eq!(words(&heard), ["begin", "+p0 listed", "end", "+p0"]);
-        assert_eq!(rig.asked()[1].parameter("resourceVersion"), Some("11"));
+        let received = rig.run_for(Duration::from_secs(5)).await;
+        assert_eq!(words(&received), ["begin", "+p0 listed", "end", "+p0"]);
+        assert_eq!(rig.requested()[1].parameter("resourceVersion"), Some("11"));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_reset_in_mid_event_loses_nothing() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |asked, nth| match nth {
+        let mut rig = Pods::start(move |requested, nth| match nth {
             0 => {
                 let half = event(wire, "MODIFIED", 0, 11);
                 streamed(wire, 1, 10).bytes(&half[..half.len() / 2]).pause(Duration::from_secs(10)).reset()
             }
             _ => {
-                assert_eq!(asked.parameter("resourceVersion"), Some("10"));
+                assert_eq!(requested.parameter("resourceVersion"), Some("10"));
                 stream(wire).bytes(event(wire, "MODIFIED", 0, 11)).hang()
             }
         });
-        let heard = rig.run_for(Duration::from_secs(30)).await;
-        assert_eq!(words(&heard), ["begin", "+p0 listed", "end", "+p0"]);
+        let received = rig.run_for(Duration::from_secs(30)).await;
+        assert_eq!(words(&received), ["begin", "+p0 listed", "end", "+p0"]);
         assert!(rig.health().last_error.unwrap().contains("connection reset by peer"));
     }
 }
@@ -278,10 +280,10 @@ async fn a_connection_reset_in_mid_event_loses_nothing() {
 async fn a_position_that_the_server_refuses_is_given_up() {
     let mut rig = Pods::start(|_, nth| match nth {
         0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(10)),
-        1 => refusal(Wire::Json, 400, "BadRequest", None),
+        1 => rejection(Wire::Json, 400, "BadRequest", None),
         _ => streamed(Wire::Json, 1, 20).hang(),
     });
-    let heard = rig.run_for(Duration::from_secs(30)).await;
-    assert_eq!(words(&heard), ["begin", "+p0 listed", "end", "begin", "+p0 listed", "end"]);
+    let received = rig.run_for(Duration::from_secs(30)).await;
+    assert_eq!(words(&received), ["begin", "+p0 listed", "end", "begin", "+p0 listed", "end"]);
     assert_eq!(rig.health().mode, ListMode::WatchList, "the streamed list was not the refused request");
 }
