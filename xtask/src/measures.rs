@@ -3,6 +3,7 @@
 //! - Counts the `.rs` files of `crates/*/src` and `xtask/src`; for rule ids all sources and pages.
 //! - See `repository/tidy.rs` for rules about single files.
 
+mod banned_words;
 mod checkout;
 mod import_circles;
 mod imports;
@@ -80,6 +81,7 @@ impl Report {
             test_programs::measure(root)?,
         ];
         measures.extend(type_names::measures(sources));
+        measures.push(banned_words::measure(root)?);
         measures.push(visibility::measure(sources, checkout.lines()));
         measures.extend(import_circles::measures(sources));
         measures.push(pod_mirrors::measure(sources));

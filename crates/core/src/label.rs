@@ -63,17 +63,17 @@ fn is_framed(text: &str, end: impl Fn(u8) -> bool, inner: impl Fn(u8) -> bool) -
 }
 
 /// Returns the errors of a key; empty if it is valid.
-pub fn key_faults(text: &str) -> Vec<String> {
-    let mut faults = Vec::new();
+pub fn key_errors(text: &str) -> Vec<String> {
+    let mut errors = Vec::new();
     let parts: Vec<&str> = text.split('/').collect();
     let name = match parts.as_slice() {
         [name] => *name,
         ["", name] => {
-            faults.push("prefix part must be non-empty".to_owned());
+            errors.push("prefix part must be non-empty".to_owned());
             *name
         }
         [domain, name] => {
-            faults.extend(domain_faults(domain).iter().map(|fault| format!("prefix part {fault}")));
+            errors.extend(domain_errors(domain).iter().map(|error| format!("prefix part {error}")));
             *name
         }
         _ => {
@@ -83,41 +83,41 @@ pub fn key_faults(text: &str) -> Vec<String> {
         }
     };
     match name.len() {
-        0 => faults.push("name part must be non-empty".to_owned()),
+        0 => errors.push("name part must be non-empty".to_owned()),
         1..=NAME_MAX => {}
-        _ => faults.push(format!("name part {}", too_long(NAME_MAX))),
+        _ => errors.push(format!("name part {}", too_long(NAME_MAX))),
     }
     if !is_framed(name, is_alphanumeric, is_inner) {
         let words = format!("name part must consist of {NAME_WORDS}");
-        faults.push(pattern(&words, NAME, &NAME_EXAMPLES));
+        errors.push(pattern(&words, NAME, &NAME_EXAMPLES));
     }
-    faults
+    errors
 }
 
 const NAME_EXAMPLES: [&str; 3] = ["MyName", "my.name", "123-abc"];
 
 /// Returns the errors of a value; empty if it is valid.
-pub fn value_faults(text: &str) -> Vec<String> {
-    let mut faults = Vec::new();
+pub fn value_errors(text: &str) -> Vec<String> {
+    let mut errors = Vec::new();
     if text.len() > NAME_MAX {
-        faults.push(too_long(NAME_MAX));
+        errors.push(too_long(NAME_MAX));
     }
     if !text.is_empty() && !is_framed(text, is_alphanumeric, is_inner) {
         let words = format!("a valid label must be an empty string or consist of {NAME_WORDS}");
-        faults.push(pattern(&words, &format!("({NAME})?"), &["MyValue", "my_value", "12345"]));
+        errors.push(pattern(&words, &format!("({NAME})?"), &["MyValue", "my_value", "12345"]));
     }
-    faults
+    errors
 }
 
-fn domain_faults(text: &str) -> Vec<String> {
-    let mut faults = Vec::new();
+fn domain_errors(text: &str) -> Vec<String> {
+    let mut errors = Vec::new();
     if text.len() > DOMAIN_MAX {
-        faults.push(too_long(DOMAIN_MAX));
+        errors.push(too_long(DOMAIN_MAX));
     }
     if !is_domain_of_any_length(text) {
-        faults.push(pattern(DOMAIN_WORDS, &format!("{DOMAIN_PART}(\\.{DOMAIN_PART})*"), &["example.com"]));
+        errors.push(pattern(DOMAIN_WORDS, &format!("{DOMAIN_PART}(\\.{DOMAIN_PART})*"), &["example.com"]));
     }
-    faults
+    errors
 }
 
 fn too_long(most: usize) -> String {

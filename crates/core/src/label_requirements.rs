@@ -2,7 +2,7 @@
 //!
 //! - See `admission::LabelSelector` for selectors that are objects.
 
-use crate::label::{key_faults, value_faults};
+use crate::label::{key_errors, value_errors};
 use crate::scheduling::{Labels, NodeOperator, NodeRequirement};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -87,8 +87,8 @@ impl<'a> Tokens<'a> {
         if key.is_empty() || is_symbol(key) {
             return Err(format!("found '{key}', expected: identifier"));
         }
-        if let Some(fault) = key_faults(key).into_iter().next() {
-            return Err(format!("<nil>: Invalid value: \"{key}\": {fault}"));
+        if let Some(error) = key_errors(key).into_iter().next() {
+            return Err(format!("<nil>: Invalid value: \"{key}\": {error}"));
         }
         let (operator, values) = match self.peek() {
             _ if is_absent => (NodeOperator::DoesNotExist, Vec::new()),
@@ -162,9 +162,9 @@ fn is_symbol(word: &str) -> bool {
 }
 
 fn checked(key: &str, value: &str) -> Result<Box<str>, String> {
-    match value_faults(value).into_iter().next() {
+    match value_errors(value).into_iter().next() {
         None => Ok(value.into()),
-        Some(fault) => Err(format!("values[0][{key}]: Invalid value: \"{value}\": {fault}")),
+        Some(error) => Err(format!("values[0][{key}]: Invalid value: \"{value}\": {error}")),
     }
 }
 

@@ -14,7 +14,7 @@ mod grammar;
 mod tests;
 
 pub use apply::{EditError, EditResult, EditSummary, TaintOrigin};
-pub use grammar::{GrammarError, GrammarFault, is_change, parse};
+pub use grammar::{GrammarError, GrammarErrorKind, is_change, parse};
 
 /// An edit of a node's taints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

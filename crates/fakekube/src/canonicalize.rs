@@ -103,7 +103,7 @@ impl FieldWalk {
             (Shape::Bytes, Value::String(text)) => {
                 // Line breaks are ignored.
                 let plain: String = text.chars().filter(|char| !matches!(char, '\r' | '\n')).collect();
-                let bytes = BASE64.decode(plain).map_err(|why| self.fault(&format!("no base64: {why}")))?;
+                let bytes = BASE64.decode(plain).map_err(|why| self.error(&format!("no base64: {why}")))?;
                 Ok(BASE64.encode(bytes).into())
             }
             (shape, Value::Number(number)) => {
@@ -170,11 +170,11 @@ impl FieldWalk {
     }
 
     fn quantity(&self, text: &str) -> Result<Value, CanonicalizeError> {
-        canonical(text.trim()).map(Value::from).map_err(|why| self.fault(&why.to_string()))
+        canonical(text.trim()).map(Value::from).map_err(|why| self.error(&why.to_string()))
     }
 
     fn time(&self, text: &str, micro: bool) -> Result<Value, CanonicalizeError> {
-        parse_time(text, micro).map(|time| time_value(time, micro)).map_err(|why| self.fault(&why.0))
+        parse_time(text, micro).map(|time| time_value(time, micro)).map_err(|why| self.error(&why.0))
     }
 
     /// One step along a field or a key.
@@ -204,10 +204,10 @@ impl FieldWalk {
             Shape::List(_) => "a list",
             _ => "an object",
         };
-        self.fault(&format!("{found} cannot stand where {wanted} is expected"))
+        self.error(&format!("{found} cannot stand where {wanted} is expected"))
     }
 
-    fn fault(&self, what: &str) -> CanonicalizeError {
+    fn error(&self, what: &str) -> CanonicalizeError {
         CanonicalizeError(if self.path.is_empty() {
             what.to_owned()
         } else {
@@ -242,15 +242,15 @@ pub(crate) fn parse_time(text: &str, micro: bool) -> Result<DateTime, Canonicali
     if micro && text.split_once('.').map(|(_, rest)| digits(rest)) != Some(6) {
         return Err(CanonicalizeError(format!("the time {text:?} has no six digits of a fraction")));
     }
-    let fault = |why: jiff::Error| CanonicalizeError(format!("the time {text:?}: {why}"));
-    let pieces = Pieces::parse(text).map_err(fault)?;
+    let error = |why: jiff::Error| CanonicalizeError(format!("the time {text:?}: {why}"));
+    let pieces = Pieces::parse(text).map_err(error)?;
     let (Some(time), Some(offset)) = (pieces.time(), pieces.to_numeric_offset()) else {
         return Err(CanonicalizeError(format!(
             "the time {text:?} has no hour, or none that is one everywhere"
         )));
     };
     let offset = SignedDuration::from_secs(offset.seconds().into());
-    pieces.date().to_datetime(time).checked_sub(offset).map_err(fault)
+    pieces.date().to_datetime(time).checked_sub(offset).map_err(error)
 }
 
 /// A time as it is written.

@@ -75,15 +75,15 @@ impl fmt::Display for FieldError {
 }
 
 /// The error for an object with faults. Two equal faults are one in the message and two among the causes.
-pub fn invalid(group: &str, kind: &str, name: &str, faults: &[FieldError]) -> StatusError {
+pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> StatusError {
     let mut messages: Vec<String> = Vec::new();
-    for message in faults.iter().map(ToString::to_string) {
+    for message in errors.iter().map(ToString::to_string) {
         if !messages.contains(&message) {
             messages.push(message);
         }
     }
-    let cause = |fault: &FieldError| json!({"reason": fault.kind.texts().0, "message": fault.body(), "field": fault.field});
-    StatusError::invalid(group, kind, name, &messages, faults.iter().map(cause).collect())
+    let cause = |error: &FieldError| json!({"reason": error.kind.texts().0, "message": error.body(), "field": error.field});
+    StatusError::invalid(group, kind, name, &messages, errors.iter().map(cause).collect())
 }
 
 /// The faults found so far.

@@ -95,8 +95,8 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
             name
         }
         [domain, name] => {
-            let faults = subdomain_faults(domain, too_long);
-            messages.extend(faults.iter().map(|fault| format!("prefix part {fault}")));
+            let errors = subdomain_faults(domain, too_long);
+            messages.extend(errors.iter().map(|error| format!("prefix part {error}")));
             name
         }
         _ => {

@@ -36,26 +36,26 @@ fn name_format(resource: &ResourceType) -> NameValidator {
 
 /// Validates a new object. Without faults it may be created.
 pub fn on_create(resource: &ResourceType, object: &Value) -> Vec<FieldError> {
-    let mut faults = FieldErrors::default();
+    let mut errors = FieldErrors::default();
     if let Some(definition) = custom::of(resource) {
-        meta::whole(&mut faults, object, false, name_format::dns_subdomain);
-        definition.judge(object, None, faults.list_mut());
-        return faults.into_list();
+        meta::whole(&mut errors, object, false, name_format::dns_subdomain);
+        definition.judge(object, None, errors.list_mut());
+        return errors.into_list();
     }
-    itself(&mut faults, resource, object);
-    if faults.is_empty() && resource.plural != "bindings" {
-        meta::whole(&mut faults, object, resource.namespaced, name_format::path_segment);
+    itself(&mut errors, resource, object);
+    if errors.is_empty() && resource.plural != "bindings" {
+        meta::whole(&mut errors, object, resource.namespaced, name_format::path_segment);
     }
-    faults.into_list()
+    errors.into_list()
 }
 
 /// Validates the name and the namespace of an object that is not validated otherwise.
 pub(crate) fn of_name(resource: &ResourceType, namespace: &str, name: &str) -> Vec<String> {
-    let mut faults = name_format(resource)(name);
+    let mut errors = name_format(resource)(name);
     if !namespace.is_empty() {
-        faults.extend(name_format::dns_label(namespace));
+        errors.extend(name_format::dns_label(namespace));
     }
-    faults
+    errors
 }
 
 /// The error for an update without a `resourceVersion`, for kinds that require one. It names the kind by its resource.
@@ -66,9 +66,9 @@ pub fn without_version(resource: &ResourceType, new: &Value) -> Option<StatusErr
         || resource.plural.ends_with("webhookconfigurations")
         || custom::of(resource).is_some();
     (unnamed && strict).then(|| {
-        let mut faults = FieldErrors::default();
-        faults.invalid("metadata.resourceVersion", 0, "must be specified for an update");
-        faults.status_error(resource.group, resource.plural, text(&new["metadata"], "name"))
+        let mut errors = FieldErrors::default();
+        errors.invalid("metadata.resourceVersion", 0, "must be specified for an update");
+        errors.status_error(resource.group, resource.plural, text(&new["metadata"], "name"))
     })
 }
 
@@ -79,139 +79,139 @@ pub fn on_update(
     old: &Value,
     new: &Value,
 ) -> Vec<FieldError> {
-    let mut faults = FieldErrors::default();
+    let mut errors = FieldErrors::default();
     if let Some(definition) = custom::of(resource) {
-        meta::whole(&mut faults, new, false, name_format::path_segment);
+        meta::whole(&mut errors, new, false, name_format::path_segment);
         // A server validates the change of metadata twice, and reports its faults once.
-        (0..2).for_each(|_| meta::update(&mut faults, old, new));
-        definition.judge(new, subresource, faults.list_mut());
-        return faults.into_list();
+        (0..2).for_each(|_| meta::update(&mut errors, old, new));
+        definition.judge(new, subresource, errors.list_mut());
+        return errors.into_list();
     }
-    meta::whole(&mut faults, new, resource.namespaced, name_format::path_segment);
-    meta::update(&mut faults, old, new);
+    meta::whole(&mut errors, new, resource.namespaced, name_format::path_segment);
+    meta::update(&mut errors, old, new);
     match (subresource, resource.plural) {
-        (None, _) => changed(&mut faults, resource, old, new),
-        (Some(Subresource::Status), "pods") => pod::update::status(&mut faults, old, new),
+        (None, _) => changed(&mut errors, resource, old, new),
+        (Some(Subresource::Status), "pods") => pod::update::status(&mut errors, old, new),
         (Some(Subresource::Status), "nodes") => {
-            meta::known_update(&mut faults, old, new);
-            simple::check_update(&mut faults, resource, old, new);
+            meta::known_update(&mut errors, old, new);
+            simple::check_update(&mut errors, resource, old, new);
         }
         (Some(Subresource::Finalize), _) => {
-            meta::update(&mut faults, old, new);
-            simple::check_finalize(&mut faults, new);
+            meta::update(&mut errors, old, new);
+            simple::check_finalize(&mut errors, new);
         }
         _ => {}
     }
-    faults.into_list()
+    errors.into_list()
 }
 
 /// Validates an object by itself.
-fn itself(faults: &mut FieldErrors, resource: &ResourceType, object: &Value) {
+fn itself(errors: &mut FieldErrors, resource: &ResourceType, object: &Value) {
     match (resource.group, resource.plural) {
-        ("", "pods") => return pod::create(faults, object),
+        ("", "pods") => return pod::create(errors, object),
         ("", "bindings") | (_, "events") | ("policy", "poddisruptionbudgets") => {}
-        ("coordination.k8s.io", _) => meta::whole(faults, object, true, name_format::dns_subdomain),
+        ("coordination.k8s.io", _) => meta::whole(errors, object, true, name_format::dns_subdomain),
         ("" | "apps" | "batch" | "scheduling.k8s.io", _) => {
-            meta::known(faults, object, resource.namespaced, name_format(resource));
+            meta::known(errors, object, resource.namespaced, name_format(resource));
         }
         _ => return,
     }
-    simple::check(faults, resource, object);
-    workload::check(faults, resource, object);
+    simple::check(errors, resource, object);
+    workload::check(errors, resource, object);
 }
 
-fn changed(faults: &mut FieldErrors, resource: &ResourceType, old: &Value, new: &Value) {
+fn changed(errors: &mut FieldErrors, resource: &ResourceType, old: &Value, new: &Value) {
     match (resource.group, resource.plural) {
-        ("", "pods") => pod::update::update(faults, old, new),
+        ("", "pods") => pod::update::update(errors, old, new),
         ("", "nodes" | "namespaces") | ("batch", "jobs") => {
-            itself(faults, resource, new);
-            meta::known_update(faults, old, new);
-            simple::check_update(faults, resource, old, new);
-            workload::check_update(faults, resource, old, new);
+            itself(errors, resource, new);
+            meta::known_update(errors, old, new);
+            simple::check_update(errors, resource, old, new);
+            workload::check_update(errors, resource, old, new);
         }
         (_, "events") => {
-            simple::check(faults, resource, new);
-            simple::check_update(faults, resource, old, new);
+            simple::check(errors, resource, new);
+            simple::check_update(errors, resource, old, new);
         }
-        ("policy", "poddisruptionbudgets") => simple::check(faults, resource, new),
+        ("policy", "poddisruptionbudgets") => simple::check(errors, resource, new),
         ("coordination.k8s.io", "leases") => {
-            meta::update(faults, old, new);
-            simple::check(faults, resource, new);
+            meta::update(errors, old, new);
+            simple::check(errors, resource, new);
         }
         ("" | "batch", _) => {
-            meta::known_update(faults, old, new);
-            itself(faults, resource, new);
+            meta::known_update(errors, old, new);
+            itself(errors, resource, new);
         }
         ("apps" | "scheduling.k8s.io", _) => {
-            meta::known_update(faults, old, new);
-            simple::check_update(faults, resource, old, new);
-            workload::check_update(faults, resource, old, new);
+            meta::known_update(errors, old, new);
+            simple::check_update(errors, resource, old, new);
+            workload::check_update(errors, resource, old, new);
         }
         _ => {}
     }
 }
 
 /// Validates labels, or a map that selects by them.
-fn check_label_map(faults: &mut FieldErrors, labels: &Value, path: &str) {
+fn check_label_map(errors: &mut FieldErrors, labels: &Value, path: &str) {
     for (key, value) in labels.as_object().into_iter().flatten() {
-        faults.each(path, key, name_format::qualified_name(key));
+        errors.each(path, key, name_format::qualified_name(key));
         let value = value.as_str().unwrap_or_default();
-        faults.each(path, value, name_format::label_value(value));
+        errors.each(path, value, name_format::label_value(value));
     }
 }
 
 /// The field `annotations` of `of`.
-fn check_annotations(faults: &mut FieldErrors, of: &Value, path: &str) {
+fn check_annotations(errors: &mut FieldErrors, of: &Value, path: &str) {
     let mut size = 0;
     for (key, value) in entries(of, "annotations") {
-        faults.each(path, key, name_format::qualified_name(&key.to_lowercase()));
+        errors.each(path, key, name_format::qualified_name(&key.to_lowercase()));
         size += key.len() + value.as_str().unwrap_or_default().len();
     }
     if size > ANNOTATIONS_LIMIT {
-        faults.too_long(path, ANNOTATIONS_LIMIT);
+        errors.too_long(path, ANNOTATIONS_LIMIT);
     }
 }
 
 /// A selector that may be absent.
-fn check_selector(faults: &mut FieldErrors, selector: &Value, path: &str) {
-    check_label_map(faults, &selector["matchLabels"], &format!("{path}.matchLabels"));
+fn check_selector(errors: &mut FieldErrors, selector: &Value, path: &str) {
+    check_label_map(errors, &selector["matchLabels"], &format!("{path}.matchLabels"));
     for (index, wanted) in list(selector, "matchExpressions").iter().enumerate() {
         let path = format!("{path}.matchExpressions[{index}]");
-        check_operator(faults, wanted, &path, &[]);
+        check_operator(errors, wanted, &path, &[]);
         let key = text(wanted, "key");
-        faults.each(&format!("{path}.key"), key, name_format::qualified_name(key));
-        check_values(faults, wanted, &path);
+        errors.each(&format!("{path}.key"), key, name_format::qualified_name(key));
+        check_values(errors, wanted, &path);
     }
 }
 
 /// Validates the operator and the number of its values. `single` are the operators with exactly one value.
-fn check_operator(faults: &mut FieldErrors, wanted: &Value, path: &str, single: &[&str]) {
+fn check_operator(errors: &mut FieldErrors, wanted: &Value, path: &str, single: &[&str]) {
     let count = list(wanted, "values").len();
     match text(wanted, "operator") {
         "In" | "NotIn" if count == 0 => {
-            faults.required(format!("{path}.values"), "must be specified when `operator` is 'In' or 'NotIn'");
+            errors.required(format!("{path}.values"), "must be specified when `operator` is 'In' or 'NotIn'");
         }
         "In" | "NotIn" => {}
         "Exists" | "DoesNotExist" if count > 0 => {
             let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-            faults.forbidden(format!("{path}.values"), detail);
+            errors.forbidden(format!("{path}.values"), detail);
         }
         "Exists" | "DoesNotExist" => {}
         other if single.contains(&other) => {
             if count != 1 {
                 let detail = "must be specified single value when `operator` is 'Lt' or 'Gt'";
-                faults.required(format!("{path}.values"), detail);
+                errors.required(format!("{path}.values"), detail);
             }
         }
-        other => faults.invalid(format!("{path}.operator"), other, "not a valid selector operator"),
+        other => errors.invalid(format!("{path}.operator"), other, "not a valid selector operator"),
     }
 }
 
 /// Validates the values, each of which must be a label value.
-fn check_values(faults: &mut FieldErrors, wanted: &Value, path: &str) {
+fn check_values(errors: &mut FieldErrors, wanted: &Value, path: &str) {
     for (index, value) in list(wanted, "values").iter().enumerate() {
         let value = value.as_str().unwrap_or_default();
-        faults.each(&format!("{path}.values[{index}]"), value, name_format::label_value(value));
+        errors.each(&format!("{path}.values[{index}]"), value, name_format::label_value(value));
     }
 }
 
@@ -222,9 +222,9 @@ fn is_empty_selector(selector: &Value) -> bool {
 
 /// Whether a selector is invalid: an unknown operator, a wrong number of values, a malformed key or value.
 fn is_broken_selector(selector: &Value) -> bool {
-    let mut faults = FieldErrors::default();
-    check_selector(&mut faults, selector, "");
-    !faults.is_empty()
+    let mut errors = FieldErrors::default();
+    check_selector(&mut errors, selector, "");
+    !errors.is_empty()
 }
 
 /// Whether the selector selects an object with these labels. An absent one selects nothing.

@@ -27,12 +27,12 @@ impl LabelSelector {
 
     /// Whether an object with these labels is selected.
     pub fn selects(&self, labels: &Labels) -> bool {
-        self.0.iter().all(|one| fault(one).is_none() && one.matches_label(labels))
+        self.0.iter().all(|one| error(one).is_none() && one.matches_label(labels))
     }
 
     /// Returns what is wrong with the selector; empty if it is valid.
-    pub fn faults(&self) -> Vec<String> {
-        self.0.iter().filter_map(fault).collect()
+    pub fn errors(&self) -> Vec<String> {
+        self.0.iter().filter_map(error).collect()
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn is_in(key: &str, values: Vec<Box<str>>) -> NodeRequirement {
     NodeRequirement { key: key.into(), operator: NodeOperator::In, values }
 }
 
-fn fault(one: &NodeRequirement) -> Option<String> {
+fn error(one: &NodeRequirement) -> Option<String> {
     let key = text_of(&one.key);
     if !is_key(&one.key) {
         return Some(format!("{key} cannot be the key of a label"));

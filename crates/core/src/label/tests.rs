@@ -12,7 +12,7 @@ fn keys_and_values_at_their_limits() {
     assert_eq!(long_domain.len(), DOMAIN_MAX);
     for key in ["a", "A-b_c.d", "9", "example.com/a", "a/a", "1.2/3", LONG, &format!("{long_domain}/{LONG}")]
     {
-        assert!(is_key(key) && key_faults(key).is_empty(), "{key}");
+        assert!(is_key(key) && key_errors(key).is_empty(), "{key}");
     }
     let odd = [
         ("", 0),
@@ -29,7 +29,7 @@ fn keys_and_values_at_their_limits() {
         ("a=b", 1),
     ];
     for (key, at) in odd {
-        assert!(!is_key(key) && !key_faults(key).is_empty(), "{key}");
+        assert!(!is_key(key) && !key_errors(key).is_empty(), "{key}");
         assert_eq!(odd_in_key(key), Some(at), "{key}");
     }
     assert_eq!(odd_in_key(&format!("{LONG}x")), Some(NAME_MAX));
@@ -43,11 +43,11 @@ fn messages_are_kubectls() {
     let name = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
                 alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
                 '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-    assert_eq!(key_faults("a=b"), [name]);
-    assert_eq!(key_faults(""), ["name part must be non-empty", name]);
-    assert_eq!(key_faults("/a"), ["prefix part must be non-empty"]);
+    assert_eq!(key_errors("a=b"), [name]);
+    assert_eq!(key_errors(""), ["name part must be non-empty", name]);
+    assert_eq!(key_errors("/a"), ["prefix part must be non-empty"]);
     assert_eq!(
-        value_faults(&format!("{LONG}/")),
+        value_errors(&format!("{LONG}/")),
         [
             "must be no more than 63 bytes",
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start \
@@ -55,15 +55,15 @@ fn messages_are_kubectls() {
              validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
         ]
     );
-    assert!(key_faults("a/b/c")[0].starts_with("a valid label key must consist of alphanumeric"));
-    assert!(key_faults("A/b")[0].starts_with("prefix part a lowercase RFC 1123 subdomain must consist"));
+    assert!(key_errors("a/b/c")[0].starts_with("a valid label key must consist of alphanumeric"));
+    assert!(key_errors("A/b")[0].starts_with("prefix part a lowercase RFC 1123 subdomain must consist"));
 }
 
 proptest! {
     #[test]
     fn validity_messages_and_positions_agree(text in "[aA9./_=ä-]{0,8}") {
-        prop_assert_eq!(is_key(&text), key_faults(&text).is_empty());
-        prop_assert_eq!(is_value(&text), value_faults(&text).is_empty());
+        prop_assert_eq!(is_key(&text), key_errors(&text).is_empty());
+        prop_assert_eq!(is_value(&text), value_errors(&text).is_empty());
         for (right, odd) in [(is_key(&text), odd_in_key(&text)), (is_value(&text), odd_in_value(&text))] {
             prop_assert_eq!(right, odd.is_none());
             prop_assert!(odd.is_none_or(|at| text.is_char_boundary(at)), "{:?}", odd);

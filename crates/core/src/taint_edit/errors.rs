@@ -2,7 +2,7 @@
 //! KT-5, KT-7).
 
 use super::grammar::is_pair;
-use super::{EditError, EditSummary, GrammarError, GrammarFault};
+use super::{EditError, EditSummary, GrammarError, GrammarErrorKind};
 use crate::taint::Taint;
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -13,27 +13,27 @@ use core::fmt;
 impl GrammarError {
     /// Says what is wrong at the marked position, in a few words.
     pub fn hint(&self) -> &'static str {
-        match &self.fault {
-            GrammarFault::Colons { .. } => "a second ':'; a taint is key=value:Effect",
-            GrammarFault::Equals { .. } => "a second '='; a taint is key=value:Effect",
-            GrammarFault::NoEffect { .. } => NO_EFFECT,
-            GrammarFault::Key { spec, .. } if is_pair(spec) => NO_EFFECT,
-            GrammarFault::Effect { effect } if effect.is_empty() => {
+        match &self.error {
+            GrammarErrorKind::Colons { .. } => "a second ':'; a taint is key=value:Effect",
+            GrammarErrorKind::Equals { .. } => "a second '='; a taint is key=value:Effect",
+            GrammarErrorKind::NoEffect { .. } => NO_EFFECT,
+            GrammarErrorKind::Key { spec, .. } if is_pair(spec) => NO_EFFECT,
+            GrammarErrorKind::Effect { effect } if effect.is_empty() => {
                 "an effect is missing after ':': NoSchedule, PreferNoSchedule or NoExecute"
             }
-            GrammarFault::Effect { .. } => {
+            GrammarErrorKind::Effect { .. } => {
                 "an unknown effect; the effects are NoSchedule, PreferNoSchedule and NoExecute"
             }
-            GrammarFault::Value { .. } => "a value cannot have this character here",
-            GrammarFault::Key { .. } => "a key cannot have this character here",
-            GrammarFault::Twice(_) => "an earlier argument has this key and effect",
-            GrammarFault::Contradiction(_) => "this removes what is added in the same command",
+            GrammarErrorKind::Value { .. } => "a value cannot have this character here",
+            GrammarErrorKind::Key { .. } => "a key cannot have this character here",
+            GrammarErrorKind::Twice(_) => "an earlier argument has this key and effect",
+            GrammarErrorKind::Contradiction(_) => "this removes what is added in the same command",
         }
     }
 
     /// Whether each argument is valid, but some contradict each other (KT-5).
     pub const fn is_contradiction(&self) -> bool {
-        matches!(self.fault, GrammarFault::Contradiction(_))
+        matches!(self.error, GrammarErrorKind::Contradiction(_))
     }
 }
 
@@ -42,24 +42,24 @@ const NO_EFFECT: &str = "an effect is missing, as in key=value:NoSchedule; to re
 /// kubectl's message, without the regular expressions in it.
 impl fmt::Display for GrammarError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.fault {
-            GrammarFault::Colons { spec }
-            | GrammarFault::Equals { spec }
-            | GrammarFault::NoEffect { spec } => {
+        match &self.error {
+            GrammarErrorKind::Colons { spec }
+            | GrammarErrorKind::Equals { spec }
+            | GrammarErrorKind::NoEffect { spec } => {
                 write!(f, "invalid taint spec: {spec}")
             }
-            GrammarFault::Effect { effect } => {
+            GrammarErrorKind::Effect { effect } => {
                 write!(f, "invalid taint effect: {effect}, unsupported taint effect")
             }
-            GrammarFault::Value { spec, faults } | GrammarFault::Key { spec, faults } => {
-                let faults: Vec<String> = faults.iter().map(|fault| without_pattern(fault)).collect();
-                write!(f, "invalid taint spec: {spec}, {}", faults.join("; "))
+            GrammarErrorKind::Value { spec, errors } | GrammarErrorKind::Key { spec, errors } => {
+                let errors: Vec<String> = errors.iter().map(|error| without_pattern(error)).collect();
+                write!(f, "invalid taint spec: {spec}, {}", errors.join("; "))
             }
-            GrammarFault::Twice(Taint { key, value, effect, .. }) => {
+            GrammarErrorKind::Twice(Taint { key, value, effect, .. }) => {
                 let effect = effect.as_str();
                 write!(f, "duplicated taints with the same key and effect: {{{key} {value} {effect} <nil>}}")
             }
-            GrammarFault::Contradiction(removals) => {
+            GrammarErrorKind::Contradiction(removals) => {
                 let each = removals.iter().map(|removal| {
                     let effect = removal.effect.as_ref().map(|effect| effect.as_str());
                     format!("{}={}", removal.key, effect.unwrap_or_default())
@@ -74,10 +74,10 @@ impl fmt::Display for GrammarError {
 impl core::error::Error for GrammarError {}
 
 /// Removes the regular expression from one of the API server's messages.
-fn without_pattern(fault: &str) -> String {
-    let parts = fault.split_once(", regex used for validation is '");
+fn without_pattern(error: &str) -> String {
+    let parts = error.split_once(", regex used for validation is '");
     let parts = parts.and_then(|(before, after)| Some((before, after.split_once("')")?.1)));
-    parts.map_or_else(|| fault.to_owned(), |(before, after)| format!("{before}){after}"))
+    parts.map_or_else(|| error.to_owned(), |(before, after)| format!("{before}){after}"))
 }
 
 impl EditError {

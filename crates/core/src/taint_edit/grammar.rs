@@ -1,7 +1,7 @@
 //! Parses one argument, such as `key=value:Effect` or `key-` (KT-2, KT-3), and rejects contradicting ones (KT-5).
 
 use super::{TaintEdit, TaintRemoval};
-use crate::label::{is_key, is_value, key_faults, odd_in_key, odd_in_value, value_faults};
+use crate::label::{is_key, is_value, key_errors, odd_in_key, odd_in_value, value_errors};
 use crate::taint::{Taint, TaintEffect};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -15,12 +15,12 @@ pub struct GrammarError {
     /// Where in it, in bytes: the first invalid character, or the end if something is missing.
     pub at: usize,
     /// What is wrong there.
-    pub fault: GrammarFault,
+    pub error: GrammarErrorKind,
 }
 
 /// What is wrong with an argument. A `spec` is the argument, without the `-` of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GrammarFault {
+pub enum GrammarErrorKind {
     /// More than one `:`.
     Colons {
         /// The argument.
@@ -46,14 +46,14 @@ pub enum GrammarFault {
         /// The argument.
         spec: Box<str>,
         /// The API server's messages.
-        faults: Vec<String>,
+        errors: Vec<String>,
     },
     /// An invalid key.
     Key {
         /// The argument.
         spec: Box<str>,
         /// The API server's messages.
-        faults: Vec<String>,
+        errors: Vec<String>,
     },
     /// The same taint is added twice.
     Twice(
@@ -91,7 +91,7 @@ pub fn parse(arguments: &[&str]) -> Result<TaintEdit, GrammarError> {
     let mut change = TaintEdit::default();
     let mut removals_at = Vec::new();
     for (argument, text) in arguments.iter().enumerate() {
-        let wrong = |(at, fault)| GrammarError { argument, at, fault };
+        let wrong = |(at, error)| GrammarError { argument, at, error };
         match text.strip_suffix('-') {
             Some(spec) => {
                 let SpecPart { key, effect, .. } = piece(spec).map_err(wrong)?;
@@ -101,7 +101,7 @@ pub fn parse(arguments: &[&str]) -> Result<TaintEdit, GrammarError> {
             None => {
                 let taint = addition(text).map_err(wrong)?;
                 if change.add.iter().any(|other| other.is_same(&taint)) {
-                    return Err(wrong((0, GrammarFault::Twice(taint))));
+                    return Err(wrong((0, GrammarErrorKind::Twice(taint))));
                 }
                 change.add.push(taint);
             }
@@ -111,7 +111,7 @@ pub fn parse(arguments: &[&str]) -> Result<TaintEdit, GrammarError> {
 }
 
 /// The position of a fault, and the fault.
-type PositionedFault = (usize, GrammarFault);
+type PositionedError = (usize, GrammarErrorKind);
 
 /// The parts of one argument.
 struct SpecPart<'a> {
@@ -120,14 +120,14 @@ struct SpecPart<'a> {
     effect: Option<TaintEffect>,
 }
 
-fn addition(text: &str) -> Result<Taint, PositionedFault> {
+fn addition(text: &str) -> Result<Taint, PositionedError> {
     let SpecPart { key, value, effect } = piece(text)?;
-    let effect = effect.ok_or_else(|| (text.len(), GrammarFault::NoEffect { spec: text.into() }))?;
+    let effect = effect.ok_or_else(|| (text.len(), GrammarErrorKind::NoEffect { spec: text.into() }))?;
     Ok(Taint { key: key.into(), value: value.into(), effect, time_added: None })
 }
 
 /// Effect, value and key are validated in kubectl's order, so that of several errors the same one is reported.
-fn piece(spec: &str) -> Result<SpecPart<'_>, PositionedFault> {
+fn piece(spec: &str) -> Result<SpecPart<'_>, PositionedError> {
     let mut parts = spec.split(':');
     let before = parts.next().unwrap_or_default();
     let Some(effect) = parts.next() else {
@@ -135,19 +135,19 @@ fn piece(spec: &str) -> Result<SpecPart<'_>, PositionedFault> {
         return Ok(SpecPart { key: spec, value: "", effect: None });
     };
     if parts.next().is_some() {
-        return Err((before.len() + 1 + effect.len(), GrammarFault::Colons { spec: spec.into() }));
+        return Err((before.len() + 1 + effect.len(), GrammarErrorKind::Colons { spec: spec.into() }));
     }
     let known = match TaintEffect::new(effect) {
-        TaintEffect::Unknown(effect) => return Err((before.len() + 1, GrammarFault::Effect { effect })),
+        TaintEffect::Unknown(effect) => return Err((before.len() + 1, GrammarErrorKind::Effect { effect })),
         known => known,
     };
     let (key, value) = before.split_once('=').unwrap_or((before, ""));
     if let Some(at) = value.find('=') {
-        return Err((key.len() + 1 + at, GrammarFault::Equals { spec: spec.into() }));
+        return Err((key.len() + 1 + at, GrammarErrorKind::Equals { spec: spec.into() }));
     }
     if let Some(at) = odd_in_value(value) {
-        let faults = value_faults(value);
-        return Err((key.len() + 1 + at, GrammarFault::Value { spec: spec.into(), faults }));
+        let errors = value_errors(value);
+        return Err((key.len() + 1 + at, GrammarErrorKind::Value { spec: spec.into(), errors }));
     }
     check_key(spec, key)?;
     Ok(SpecPart { key, value, effect: Some(known) })
@@ -158,10 +158,10 @@ pub(super) fn is_pair(spec: &str) -> bool {
     spec.split_once('=').is_some_and(|(key, value)| is_key(key) && is_value(value))
 }
 
-fn check_key(spec: &str, key: &str) -> Result<(), PositionedFault> {
+fn check_key(spec: &str, key: &str) -> Result<(), PositionedError> {
     let odd = odd_in_key(key).map(|at| if is_pair(key) { key.len() } else { at });
     match odd {
-        Some(at) => Err((at, GrammarFault::Key { spec: spec.into(), faults: key_faults(key) })),
+        Some(at) => Err((at, GrammarErrorKind::Key { spec: spec.into(), errors: key_errors(key) })),
         None => Ok(()),
     }
 }
@@ -177,5 +177,5 @@ fn contradiction(change: &TaintEdit, removals_at: &[usize]) -> Option<GrammarErr
         .collect();
     let argument = meeting.first()?.0;
     let removals = meeting.into_iter().map(|(_, removal)| removal.clone()).collect();
-    Some(GrammarError { argument, at: 0, fault: GrammarFault::Contradiction(removals) })
+    Some(GrammarError { argument, at: 0, error: GrammarErrorKind::Contradiction(removals) })
 }

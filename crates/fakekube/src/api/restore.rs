@@ -19,8 +19,8 @@ impl ApiServer {
         let (version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
         let (name, namespace) = (text(&object["metadata"]["name"]), text(&object["metadata"]["namespace"]));
         let resource = number.get();
-        if let Some(fault) = validate::of_name(resource, &namespace, &name).first() {
-            return Err(format!("its name or namespace cannot be: {fault}"));
+        if let Some(error) = validate::of_name(resource, &namespace, &name).first() {
+            return Err(format!("its name or namespace cannot be: {error}"));
         }
         let mut object = read(&version, &kind, object)?;
         // A real server does the same when it reads stored objects: it sets the defaults of fields that an older one
@@ -60,7 +60,7 @@ fn read(version: &str, kind: &str, object: Value) -> Result<Value, String> {
     };
     let mut object = definition.read(object).map_err(|why| why.to_string())?.value;
     definition.fill(&mut object);
-    let mut faults = Vec::new();
-    definition.judge(&object, None, &mut faults);
-    faults.first().map_or(Ok(object), |fault| Err(fault.to_string()))
+    let mut errors = Vec::new();
+    definition.judge(&object, None, &mut errors);
+    errors.first().map_or(Ok(object), |error| Err(error.to_string()))
 }

@@ -76,7 +76,7 @@ fn read(
             "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
         ))
     };
-    let read = typed(&resource.api_version(), resource.kind, body).map_err(|fault| rejected(&fault))?;
+    let read = typed(&resource.api_version(), resource.kind, body).map_err(|error| rejected(&error))?;
     match options.strictness {
         FieldValidation::Ignore => Ok((read.value, Vec::new())),
         FieldValidation::Strict if !read.unknown.is_empty() => {
@@ -111,22 +111,22 @@ fn complete(body: Value) -> Result<Value, StatusError> {
     let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
     let (version, kind) = (text("apiVersion"), text("kind"));
     let complete = typed(&version, &kind, body);
-    complete.map(|complete| complete.value).map_err(|fault| StatusError::new(500, "InternalError", fault.0))
+    complete.map(|complete| complete.value).map_err(|error| StatusError::new(500, "InternalError", error.0))
 }
 
 /// Rejects an object with faults.
 fn reject_invalid(
     resource: &ResourceType,
     object: &Value,
-    faults: &[field_error::FieldError],
+    errors: &[field_error::FieldError],
 ) -> Result<(), StatusError> {
-    if faults.is_empty() {
+    if errors.is_empty() {
         return Ok(());
     }
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     // Events are validated, and named, in the form in which they are stored.
     let group = if resource.kind == "Event" { "" } else { resource.group };
-    Err(field_error::invalid(group, resource.kind, name, faults))
+    Err(field_error::invalid(group, resource.kind, name, errors))
 }
 
 /// The warnings of a server about an object that it accepts.

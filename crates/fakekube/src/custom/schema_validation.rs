@@ -17,12 +17,12 @@ const UNASKED: &str = "some validation rules were not checked because the object
 const NOWHERE: &str = "<nil>";
 
 impl ResourceDefinition {
-    /// Returns the faults of an object besides `faults`, which were found in its metadata.
+    /// Returns the faults of an object besides `errors`, which were found in its metadata.
     pub(crate) fn judge(
         &self,
         object: &Value,
         subresource: Option<Subresource>,
-        faults: &mut Vec<FieldError>,
+        errors: &mut Vec<FieldError>,
     ) {
         let place = match subresource {
             Some(Subresource::Status) => ("status", &self.schema["properties"]["status"], &object["status"]),
@@ -32,16 +32,16 @@ impl ResourceDefinition {
         if !path.is_empty() && value.is_null() {
             return;
         }
-        let mut judge = SchemaValidator { faults, root: path.len(), checks: self.source.checks };
+        let mut judge = SchemaValidator { errors, root: path.len(), checks: self.source.checks };
         judge.value(schema, value, &mut path.to_owned());
         judge.lists(schema, value, &mut path.to_owned());
-        let blocked = |fault: &FieldError| {
+        let blocked = |error: &FieldError| {
             !matches!(
-                fault.kind,
+                error.kind,
                 FieldErrorKind::Invalid | FieldErrorKind::Duplicate | FieldErrorKind::Forbidden
             )
         };
-        match judge.faults.iter().any(blocked) {
+        match judge.errors.iter().any(blocked) {
             true => judge.report(NOWHERE, FieldErrorKind::Invalid, Some(Value::Null), UNASKED),
             false => judge.rules(schema, value, &mut path.to_owned()),
         }
@@ -49,7 +49,7 @@ impl ResourceDefinition {
 }
 
 struct SchemaValidator<'f> {
-    faults: &'f mut Vec<FieldError>,
+    errors: &'f mut Vec<FieldError>,
     /// The length of the path to the part that is validated; some messages leave it out.
     root: usize,
     checks: &'static [RuleCheck],
@@ -57,7 +57,7 @@ struct SchemaValidator<'f> {
 
 impl SchemaValidator<'_> {
     fn report(&mut self, field: &str, kind: FieldErrorKind, value: Option<Value>, detail: &str) {
-        self.faults.push(FieldError { field: field.to_owned(), kind, value, detail: detail.to_owned() });
+        self.errors.push(FieldError { field: field.to_owned(), kind, value, detail: detail.to_owned() });
     }
 
     /// The path as messages show it.

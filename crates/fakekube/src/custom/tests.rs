@@ -100,23 +100,23 @@ fn what_is_left_out_is_filled_in_and_what_says_nothing_is_dropped() {
     let mut pond = json!({"spec": {"depth": null, "name": null}});
     definition.fill(&mut pond);
     assert_eq!(pond, json!({"spec": {"depth": 3}}));
-    let faults = |object| {
-        let mut faults = Vec::new();
-        definition.judge(&object, None, &mut faults);
-        faults.into_iter().map(|fault| (fault.field, fault.kind)).collect::<Vec<_>>()
+    let errors = |object| {
+        let mut errors = Vec::new();
+        definition.judge(&object, None, &mut errors);
+        errors.into_iter().map(|error| (error.field, error.kind)).collect::<Vec<_>>()
     };
-    let fault = |field: &str, kind| (field.to_owned(), kind);
+    let error = |field: &str, kind| (field.to_owned(), kind);
     assert_eq!(
-        faults(pond),
+        errors(pond),
         [
-            fault("spec.fish", FieldErrorKind::Required),
-            fault("spec.shore", FieldErrorKind::Required),
-            fault("<nil>", FieldErrorKind::Invalid),
+            error("spec.fish", FieldErrorKind::Required),
+            error("spec.shore", FieldErrorKind::Required),
+            error("<nil>", FieldErrorKind::Invalid),
         ]
     );
     let fish = json!([{"name": "x", "species": "pike"}, {"name": "y"}]);
     assert_eq!(
-        faults(json!({"spec": {"fish": fish, "shore": {}}})),
-        [fault("spec.fish[0]", FieldErrorKind::Invalid)]
+        errors(json!({"spec": {"fish": fish, "shore": {}}})),
+        [error("spec.fish[0]", FieldErrorKind::Invalid)]
     );
 }

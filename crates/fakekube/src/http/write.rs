@@ -290,7 +290,7 @@ fn options(request: &HttpRequest) -> Result<Value, StatusError> {
         return Err(StatusError::bad_request(format!("{} are not DeleteOptions", options["kind"])));
     }
     let read = canonicalize::normal("v1", "DeleteOptions", options);
-    read.map(|read| read.value).map_err(|fault| StatusError::bad_request(fault.to_string()))
+    read.map(|read| read.value).map_err(|error| StatusError::bad_request(error.to_string()))
 }
 
 /// How to delete: the query parameters, overridden by the body.

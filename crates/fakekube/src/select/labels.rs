@@ -197,8 +197,8 @@ impl<'a> SelectorTokens<'a> {
         if key.is_empty() || is_symbol(&key) {
             return Err(format!("found '{key}', expected: identifier"));
         }
-        if let Some(fault) = name_format::qualified_name(&key).first() {
-            return Err(format!("<nil>: Invalid value: \"{key}\": {fault}"));
+        if let Some(error) = name_format::qualified_name(&key).first() {
+            return Err(format!("<nil>: Invalid value: \"{key}\": {error}"));
         }
         if absent {
             return Ok(LabelRequirement { key, how: LabelOperator::NotThere });
@@ -276,7 +276,7 @@ fn is_symbol(word: &str) -> bool {
 fn checked(key: &str, value: &str) -> Result<String, String> {
     match name_format::label_value(value).as_slice() {
         [] => Ok(value.to_owned()),
-        [fault, ..] => Err(format!("values[0][{key}]: Invalid value: \"{value}\": {fault}")),
+        [error, ..] => Err(format!("values[0][{key}]: Invalid value: \"{value}\": {error}")),
     }
 }
 

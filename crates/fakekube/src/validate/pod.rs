@@ -17,121 +17,121 @@ use serde_json::Value;
 use std::collections::HashSet;
 
 /// Validates on create.
-pub(super) fn create(faults: &mut FieldErrors, pod: &Value) {
-    whole(faults, pod);
+pub(super) fn create(errors: &mut FieldErrors, pod: &Value) {
+    whole(errors, pod);
     let spec = &pod["spec"];
     if !list(spec, "ephemeralContainers").is_empty() {
-        faults.forbidden("spec.ephemeralContainers", "cannot be set on create");
+        errors.forbidden("spec.ephemeralContainers", "cannot be set on create");
     }
     if !text(spec, "nodeName").is_empty() && !list(spec, "schedulingGates").is_empty() {
-        faults.forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared");
+        errors.forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared");
     }
 }
 
 /// Validates on create, and again on update.
-fn whole(faults: &mut FieldErrors, pod: &Value) {
-    meta::known(faults, pod, true, name_format::dns_subdomain);
-    spec(faults, &pod["spec"], "spec");
+fn whole(errors: &mut FieldErrors, pod: &Value) {
+    meta::known(errors, pod, true, name_format::dns_subdomain);
+    spec(errors, &pod["spec"], "spec");
 }
 
 /// Validates a template at a path, without its owner's additional rules.
-pub(super) fn template(faults: &mut FieldErrors, template: &Value, path: &str) {
-    check_label_map(faults, &template["metadata"]["labels"], &format!("{path}.labels"));
-    check_annotations(faults, &template["metadata"], &format!("{path}.annotations"));
-    spec(faults, &template["spec"], &format!("{path}.spec"));
+pub(super) fn template(errors: &mut FieldErrors, template: &Value, path: &str) {
+    check_label_map(errors, &template["metadata"]["labels"], &format!("{path}.labels"));
+    check_annotations(errors, &template["metadata"], &format!("{path}.annotations"));
+    spec(errors, &template["spec"], &format!("{path}.spec"));
 }
 
-fn spec(faults: &mut FieldErrors, spec: &Value, path: &str) {
+fn spec(errors: &mut FieldErrors, spec: &Value, path: &str) {
     if !has(spec, "terminationGracePeriodSeconds") {
-        faults.required(format!("{path}.terminationGracePeriodSeconds"), "");
+        errors.required(format!("{path}.terminationGracePeriodSeconds"), "");
     }
     if list(spec, "containers").is_empty() {
-        faults.required(format!("{path}.containers"), "");
+        errors.required(format!("{path}.containers"), "");
     }
     let mut names = HashSet::new();
     for list_name in ["containers", "initContainers"] {
         for (index, container) in list(spec, list_name).iter().enumerate() {
-            container_itself(faults, container, &mut names, &format!("{path}.{list_name}[{index}]"));
+            container_itself(errors, container, &mut names, &format!("{path}.{list_name}[{index}]"));
         }
     }
-    one_of(faults, spec, "restartPolicy", &["Always", "OnFailure", "Never"], path);
-    check_label_map(faults, &spec["nodeSelector"], &format!("{path}.nodeSelector"));
-    node_affinity(faults, &spec["affinity"]["nodeAffinity"], &format!("{path}.affinity.nodeAffinity"));
-    scheduling_gates(faults, spec, &format!("{path}.schedulingGates"));
+    one_of(errors, spec, "restartPolicy", &["Always", "OnFailure", "Never"], path);
+    check_label_map(errors, &spec["nodeSelector"], &format!("{path}.nodeSelector"));
+    node_affinity(errors, &spec["affinity"]["nodeAffinity"], &format!("{path}.affinity.nodeAffinity"));
+    scheduling_gates(errors, spec, &format!("{path}.schedulingGates"));
     for name in ["serviceAccountName", "nodeName", "priorityClassName"] {
         let value = text(spec, name);
         if !value.is_empty() {
-            faults.each(&format!("{path}.{name}"), value, name_format::dns_subdomain(value));
+            errors.each(&format!("{path}.{name}"), value, name_format::dns_subdomain(value));
         }
     }
     let deadline = number(spec, "activeDeadlineSeconds").filter(|it| !(1..=i64::from(i32::MAX)).contains(it));
     if let Some(deadline) = deadline {
         let detail = between(1, i64::from(i32::MAX));
-        faults.invalid(format!("{path}.activeDeadlineSeconds"), deadline, &detail);
+        errors.invalid(format!("{path}.activeDeadlineSeconds"), deadline, &detail);
     }
-    taints::tolerations(faults, spec, &format!("{path}.tolerations"));
+    taints::tolerations(errors, spec, &format!("{path}.tolerations"));
     if has(spec, "preemptionPolicy") {
-        one_of(faults, spec, "preemptionPolicy", &["PreemptLowerPriority", "Never"], path);
+        one_of(errors, spec, "preemptionPolicy", &["PreemptLowerPriority", "Never"], path);
     }
 }
 
 fn container_itself<'a>(
-    faults: &mut FieldErrors,
+    errors: &mut FieldErrors,
     container: &'a Value,
     names: &mut HashSet<&'a str>,
     path: &str,
 ) {
     let name = text(container, "name");
     match name {
-        "" => faults.required(format!("{path}.name"), ""),
-        name => faults.each(&format!("{path}.name"), name, name_format::dns_label(name)),
+        "" => errors.required(format!("{path}.name"), ""),
+        name => errors.each(&format!("{path}.name"), name, name_format::dns_label(name)),
     }
     if text(container, "image").is_empty() {
-        faults.required(format!("{path}.image"), "");
+        errors.required(format!("{path}.image"), "");
     }
-    one_of(faults, container, "imagePullPolicy", &["Always", "IfNotPresent", "Never"], path);
-    resources(faults, &container["resources"], &format!("{path}.resources"));
+    one_of(errors, container, "imagePullPolicy", &["Always", "IfNotPresent", "Never"], path);
+    resources(errors, &container["resources"], &format!("{path}.resources"));
     if !names.insert(name) {
-        faults.duplicate(format!("{path}.name"), name, "");
+        errors.duplicate(format!("{path}.name"), name, "");
     }
 }
 
 /// Validates a field with a fixed set of values.
-fn one_of(faults: &mut FieldErrors, of: &Value, name: &str, known: &[&str], path: &str) {
+fn one_of(errors: &mut FieldErrors, of: &Value, name: &str, known: &[&str], path: &str) {
     match text(of, name) {
-        "" => faults.required(format!("{path}.{name}"), ""),
+        "" => errors.required(format!("{path}.{name}"), ""),
         word if known.contains(&word) => {}
-        word => faults.unsupported(format!("{path}.{name}"), word, known),
+        word => errors.unsupported(format!("{path}.{name}"), word, known),
     }
 }
 
 /// `resources` of a container.
-fn resources(faults: &mut FieldErrors, resources: &Value, path: &str) {
+fn resources(errors: &mut FieldErrors, resources: &Value, path: &str) {
     for list_name in ["limits", "requests"] {
         for (name, value) in resources[list_name].as_object().into_iter().flatten() {
             let at = format!("{path}.{list_name}[{name}]");
-            faults.each(&at, name, name_format::qualified_name(name));
+            errors.each(&at, name, name_format::qualified_name(name));
             let Some(quantity) = Amount::read(value) else { continue };
-            amount(faults, name, quantity, &at);
+            amount(errors, name, quantity, &at);
             if list_name == "requests" {
-                within_limit(faults, name, quantity, &resources["limits"], path);
+                within_limit(errors, name, quantity, &resources["limits"], path);
             }
         }
     }
 }
 
 /// Validates an amount of a resource: not negative, and whole if the resource cannot be divided.
-pub(super) fn amount(faults: &mut FieldErrors, name: &str, quantity: Amount, path: &str) {
+pub(super) fn amount(errors: &mut FieldErrors, name: &str, quantity: Amount, path: &str) {
     if quantity.is_negative() {
-        faults.invalid(path, quantity.to_string(), "must be greater than or equal to 0");
+        errors.invalid(path, quantity.to_string(), "must be greater than or equal to 0");
     }
     if (name == "pods" || is_extended(name)) && !quantity.in_milli().is_whole() {
-        faults.invalid(path, quantity.to_string(), "must be an integer");
+        errors.invalid(path, quantity.to_string(), "must be an integer");
     }
 }
 
 /// A request may not exceed its limit; for extended resources it must equal the limit.
-fn within_limit(faults: &mut FieldErrors, name: &str, request: Amount, limits: &Value, path: &str) {
+fn within_limit(errors: &mut FieldErrors, name: &str, request: Amount, limits: &Value, path: &str) {
     let wrong = match Amount::read(&limits[name]) {
         Some(limit) if is_extended(name) && request != limit => {
             format!("must be equal to {name} limit of {limit}")
@@ -139,11 +139,11 @@ fn within_limit(faults: &mut FieldErrors, name: &str, request: Amount, limits: &
         Some(limit) if request > limit => format!("must be less than or equal to {name} limit of {limit}"),
         None if is_extended(name) => {
             let detail = "Limit must be set for non overcommitable resources";
-            return faults.required(format!("{path}.limits"), detail);
+            return errors.required(format!("{path}.limits"), detail);
         }
         _ => return,
     };
-    faults.invalid(format!("{path}.requests"), request.to_string(), &wrong);
+    errors.invalid(format!("{path}.requests"), request.to_string(), &wrong);
 }
 
 /// Whether a resource is an extended one, with a domain that is not Kubernetes' own.
@@ -151,23 +151,23 @@ fn is_extended(name: &str) -> bool {
     name.contains('/') && !name.contains("kubernetes.io/")
 }
 
-fn scheduling_gates(faults: &mut FieldErrors, spec: &Value, path: &str) {
+fn scheduling_gates(errors: &mut FieldErrors, spec: &Value, path: &str) {
     let mut seen = HashSet::new();
     for (index, gate) in list(spec, "schedulingGates").iter().enumerate() {
         let (path, name) = (format!("{path}[{index}]"), text(gate, "name"));
-        faults.each(&path, name, name_format::qualified_name(name));
+        errors.each(&path, name, name_format::qualified_name(name));
         if !seen.insert(name) {
-            faults.duplicate(path, name, "");
+            errors.duplicate(path, name, "");
         }
     }
 }
 
 /// Checks that the template's labels match the selector of its owner.
-pub(super) fn picked(faults: &mut FieldErrors, picks: &Value, template: &Value, path: &str) {
+pub(super) fn picked(errors: &mut FieldErrors, picks: &Value, template: &Value, path: &str) {
     let labels = &template["metadata"]["labels"];
     if (picks.is_null() || !is_empty_selector(picks)) && !selector_picks(picks, labels) {
         let detail = "`selector` does not match template `labels`";
-        faults.invalid(format!("{path}.metadata.labels"), labels.clone(), detail);
+        errors.invalid(format!("{path}.metadata.labels"), labels.clone(), detail);
     }
 }
 
@@ -175,46 +175,46 @@ const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
 /// What is wrong with it.
-fn node_affinity(faults: &mut FieldErrors, affinity: &Value, path: &str) {
+fn node_affinity(errors: &mut FieldErrors, affinity: &Value, path: &str) {
     if has(affinity, REQUIRED) {
         let path = format!("{path}.{REQUIRED}.nodeSelectorTerms");
         let terms = list(&affinity[REQUIRED], "nodeSelectorTerms");
         if terms.is_empty() {
-            faults.required(&path, "must have at least one node selector term");
+            errors.required(&path, "must have at least one node selector term");
         }
         for (index, wanted) in terms.iter().enumerate() {
-            term(faults, wanted, &format!("{path}[{index}]"), true);
+            term(errors, wanted, &format!("{path}[{index}]"), true);
         }
     }
     for (index, wanted) in list(affinity, PREFERRED).iter().enumerate() {
         let path = format!("{path}.{PREFERRED}[{index}]");
         let weight = number(wanted, "weight").unwrap_or_default();
         if !(1..=100).contains(&weight) {
-            faults.invalid(format!("{path}.weight"), weight, "must be in the range 1-100");
+            errors.invalid(format!("{path}.weight"), weight, "must be in the range 1-100");
         }
-        term(faults, &wanted["preference"], &format!("{path}.preference"), false);
+        term(errors, &wanted["preference"], &format!("{path}.preference"), false);
     }
 }
 
-fn term(faults: &mut FieldErrors, term: &Value, path: &str, with_values: bool) {
+fn term(errors: &mut FieldErrors, term: &Value, path: &str, with_values: bool) {
     for (index, wanted) in list(term, "matchExpressions").iter().enumerate() {
         let path = format!("{path}.matchExpressions[{index}]");
-        check_operator(faults, wanted, &path, &["Lt", "Gt"]);
+        check_operator(errors, wanted, &path, &["Lt", "Gt"]);
         let key = text(wanted, "key");
-        faults.each(&format!("{path}.key"), key, name_format::qualified_name(key));
+        errors.each(&format!("{path}.key"), key, name_format::qualified_name(key));
         if with_values {
-            check_values(faults, wanted, &path);
+            check_values(errors, wanted, &path);
         }
     }
     for (index, wanted) in list(term, "matchFields").iter().enumerate() {
         let path = format!("{path}.matchFields[{index}]");
         if !["In", "NotIn"].contains(&text(wanted, "operator")) {
             let operator = text(wanted, "operator");
-            faults.invalid(format!("{path}.operator"), operator, "not a valid selector operator");
+            errors.invalid(format!("{path}.operator"), operator, "not a valid selector operator");
         }
         if text(wanted, "key") != "metadata.name" {
             let key = text(wanted, "key");
-            faults.invalid(format!("{path}.key"), key, "not a valid field selector key");
+            errors.invalid(format!("{path}.key"), key, "not a valid field selector key");
         }
     }
 }

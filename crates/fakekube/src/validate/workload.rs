@@ -11,109 +11,109 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Validates a workload by itself.
-pub(super) fn check(faults: &mut FieldErrors, resource: &ResourceType, object: &Value) {
+pub(super) fn check(errors: &mut FieldErrors, resource: &ResourceType, object: &Value) {
     match (resource.group, resource.plural) {
-        ("apps", "deployments") => deployment(faults, object),
-        ("apps", "replicasets") => replica_set(faults, object),
-        ("apps", "daemonsets") => daemon_set(faults, object),
-        ("batch", "jobs") => job(faults, object),
+        ("apps", "deployments") => deployment(errors, object),
+        ("apps", "replicasets") => replica_set(errors, object),
+        ("apps", "daemonsets") => daemon_set(errors, object),
+        ("batch", "jobs") => job(errors, object),
         _ => {}
     }
 }
 
 /// Validates a change of a workload; for those that keep pods running, also its new state.
-pub(super) fn check_update(faults: &mut FieldErrors, resource: &ResourceType, old: &Value, new: &Value) {
+pub(super) fn check_update(errors: &mut FieldErrors, resource: &ResourceType, old: &Value, new: &Value) {
     match (resource.group, resource.plural) {
         ("apps", "deployments" | "replicasets" | "daemonsets") => {
-            check(faults, resource, new);
-            same_selector(faults, old, new);
+            check(errors, resource, new);
+            same_selector(errors, old, new);
         }
-        ("batch", "jobs") => job_update(faults, old, new),
+        ("batch", "jobs") => job_update(errors, old, new),
         _ => {}
     }
 }
 
 /// Validates the selector of a workload that keeps pods running: it must be present and match the template's labels.
-fn runs_pods(faults: &mut FieldErrors, spec: &Value, whose: &str, owner: &str) {
+fn runs_pods(errors: &mut FieldErrors, spec: &Value, whose: &str, owner: &str) {
     let picks = &spec["selector"];
     if picks.is_null() {
-        faults.required("spec.selector", "");
+        errors.required("spec.selector", "");
     } else {
-        check_selector(faults, picks, "spec.selector");
+        check_selector(errors, picks, "spec.selector");
         if is_empty_selector(picks) {
             let detail = format!("empty selector is invalid for {whose}");
-            faults.invalid("spec.selector", picks.clone(), &detail);
+            errors.invalid("spec.selector", picks.clone(), &detail);
         }
     }
     if is_broken_selector(picks) {
-        return faults.invalid("spec.selector", picks.clone(), "invalid label selector");
+        return errors.invalid("spec.selector", picks.clone(), "invalid label selector");
     }
-    pod::picked(faults, picks, &spec["template"], "spec.template");
-    pod::template(faults, &spec["template"], "spec.template");
+    pod::picked(errors, picks, &spec["template"], "spec.template");
+    pod::template(errors, &spec["template"], "spec.template");
     let pod = &spec["template"]["spec"];
     let policy = text(pod, "restartPolicy");
     if policy != "Always" {
-        faults.unsupported("spec.template.spec.restartPolicy", policy, &["Always"]);
+        errors.unsupported("spec.template.spec.restartPolicy", policy, &["Always"]);
     }
     if has(pod, "activeDeadlineSeconds") {
         let detail = format!("activeDeadlineSeconds in {owner} is not Supported");
-        faults.forbidden("spec.template.spec.activeDeadlineSeconds", &detail);
+        errors.forbidden("spec.template.spec.activeDeadlineSeconds", &detail);
     }
 }
 
-fn not_negative(faults: &mut FieldErrors, spec: &Value, names: &[&str]) {
+fn not_negative(errors: &mut FieldErrors, spec: &Value, names: &[&str]) {
     for name in names {
-        faults.not_negative(format!("spec.{name}"), number(spec, name));
+        errors.not_negative(format!("spec.{name}"), number(spec, name));
     }
 }
 
 /// A Deployment.
-fn deployment(faults: &mut FieldErrors, object: &Value) {
+fn deployment(errors: &mut FieldErrors, object: &Value) {
     let spec = &object["spec"];
-    not_negative(faults, spec, &["replicas"]);
-    runs_pods(faults, spec, "deployment", "ReplicaSet");
+    not_negative(errors, spec, &["replicas"]);
+    runs_pods(errors, spec, "deployment", "ReplicaSet");
     let rolling = &spec["strategy"]["rollingUpdate"];
     match text(&spec["strategy"], "type") {
         "Recreate" if !rolling.is_null() => {
             let detail = "may not be specified when strategy `type` is 'Recreate'";
-            faults.forbidden("spec.strategy.rollingUpdate", detail);
+            errors.forbidden("spec.strategy.rollingUpdate", detail);
         }
         "RollingUpdate" => {
             let path = "spec.strategy.rollingUpdate";
-            share(faults, &rolling["maxUnavailable"], &format!("{path}.maxUnavailable"));
-            share(faults, &rolling["maxSurge"], &format!("{path}.maxSurge"));
+            share(errors, &rolling["maxUnavailable"], &format!("{path}.maxUnavailable"));
+            share(errors, &rolling["maxSurge"], &format!("{path}.maxSurge"));
             if worth(&rolling["maxUnavailable"]) == 0 && worth(&rolling["maxSurge"]) == 0 {
                 let detail = "may not be 0 when `maxSurge` is 0";
-                faults.invalid(format!("{path}.maxUnavailable"), rolling["maxUnavailable"].clone(), detail);
+                errors.invalid(format!("{path}.maxUnavailable"), rolling["maxUnavailable"].clone(), detail);
             }
-            at_most_all(faults, &rolling["maxUnavailable"], &format!("{path}.maxUnavailable"));
+            at_most_all(errors, &rolling["maxUnavailable"], &format!("{path}.maxUnavailable"));
         }
         _ => {}
     }
-    not_negative(faults, spec, &["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"]);
+    not_negative(errors, spec, &["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"]);
 }
 
 /// A ReplicaSet.
-fn replica_set(faults: &mut FieldErrors, object: &Value) {
-    not_negative(faults, &object["spec"], &["replicas", "minReadySeconds"]);
+fn replica_set(errors: &mut FieldErrors, object: &Value) {
+    not_negative(errors, &object["spec"], &["replicas", "minReadySeconds"]);
     // The server says "deployment" here too.
-    runs_pods(faults, &object["spec"], "deployment", "ReplicaSet");
+    runs_pods(errors, &object["spec"], "deployment", "ReplicaSet");
 }
 
 /// A DaemonSet.
-fn daemon_set(faults: &mut FieldErrors, object: &Value) {
-    runs_pods(faults, &object["spec"], "daemonset", "DaemonSet");
-    not_negative(faults, &object["spec"], &["minReadySeconds", "revisionHistoryLimit"]);
+fn daemon_set(errors: &mut FieldErrors, object: &Value) {
+    runs_pods(errors, &object["spec"], "daemonset", "DaemonSet");
+    not_negative(errors, &object["spec"], &["minReadySeconds", "revisionHistoryLimit"]);
 }
 
 /// A Job.
-fn job(faults: &mut FieldErrors, job: &Value) {
-    generated(faults, job);
-    job_spec(faults, &job["spec"]);
+fn job(errors: &mut FieldErrors, job: &Value) {
+    generated(errors, job);
+    job_spec(errors, &job["spec"]);
 }
 
 /// Checks the labels and the selector that are generated for a Job without its own.
-fn generated(faults: &mut FieldErrors, job: &Value) {
+fn generated(errors: &mut FieldErrors, job: &Value) {
     let (spec, meta) = (&job["spec"], &job["metadata"]);
     if spec["manualSelector"] == json!(true) || spec["selector"].is_null() {
         return;
@@ -127,44 +127,44 @@ fn generated(faults: &mut FieldErrors, job: &Value) {
     ]);
     let picks = &spec["selector"];
     if !is_broken_selector(picks) && !selector_picks(picks, &json!(wanted)) {
-        faults.invalid("spec.selector", picks.clone(), "`selector` not auto-generated");
+        errors.invalid("spec.selector", picks.clone(), "`selector` not auto-generated");
     }
 }
 
-fn job_spec(faults: &mut FieldErrors, spec: &Value) {
+fn job_spec(errors: &mut FieldErrors, spec: &Value) {
     let numbers =
         ["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"];
-    not_negative(faults, spec, &numbers);
-    pod::template(faults, &spec["template"], "spec.template");
+    not_negative(errors, spec, &numbers);
+    pod::template(errors, &spec["template"], "spec.template");
     let at = "spec.template.spec.restartPolicy";
     match text(&spec["template"]["spec"], "restartPolicy") {
-        "Always" | "" => faults.required(at, "valid values: \"OnFailure\", \"Never\""),
+        "Always" | "" => errors.required(at, "valid values: \"OnFailure\", \"Never\""),
         "OnFailure" if has(spec, "podFailurePolicy") => {
             let detail = "only \"Never\" is supported when podFailurePolicy is specified";
-            faults.invalid(at, "OnFailure", detail);
+            errors.invalid(at, "OnFailure", detail);
         }
         "OnFailure" | "Never" => {}
-        other => faults.unsupported(at, other, &["OnFailure", "Never"]),
+        other => errors.unsupported(at, other, &["OnFailure", "Never"]),
     }
     let picks = &spec["selector"];
     if picks.is_null() {
-        faults.required("spec.selector", "");
+        errors.required("spec.selector", "");
     }
-    check_selector(faults, picks, "spec.selector");
+    check_selector(errors, picks, "spec.selector");
     if !is_broken_selector(picks) {
-        pod::picked(faults, picks, &spec["template"], "spec.template");
+        pod::picked(errors, picks, &spec["template"], "spec.template");
     }
 }
 
 /// Validates a change of a Job.
-fn job_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
+fn job_update(errors: &mut FieldErrors, old: &Value, new: &Value) {
     let (was, is) = (&old["spec"], &new["spec"]);
-    job_spec(faults, is);
+    job_spec(errors, is);
     let completions = number(is, "completions");
     if number(was, "completions") != completions && text(is, "completionMode") != "Indexed" {
-        faults.invalid("spec.completions", completions, "field is immutable");
+        errors.invalid("spec.completions", completions, "field is immutable");
     }
-    same_selector(faults, old, new);
+    same_selector(errors, old, new);
     let mut template = was["template"].clone();
     if was["suspend"] == json!(true) {
         // The scheduling fields of the template may change while the Job is suspended.
@@ -174,29 +174,29 @@ fn job_update(faults: &mut FieldErrors, old: &Value, new: &Value) {
         put(&mut template, &is["template"], "metadata");
     }
     if template != is["template"] {
-        faults.immutable("spec.template");
+        errors.immutable("spec.template");
     }
 }
 
 /// Checks that the selector does not change.
-fn same_selector(faults: &mut FieldErrors, old: &Value, new: &Value) {
+fn same_selector(errors: &mut FieldErrors, old: &Value, new: &Value) {
     if old["spec"]["selector"] != new["spec"]["selector"] {
-        faults.invalid("spec.selector", new["spec"]["selector"].clone(), "field is immutable");
+        errors.invalid("spec.selector", new["spec"]["selector"].clone(), "field is immutable");
     }
 }
 
 /// A number, or a percentage.
-pub(super) fn share(faults: &mut FieldErrors, share: &Value, path: &str) {
+pub(super) fn share(errors: &mut FieldErrors, share: &Value, path: &str) {
     match share.as_str() {
-        Some(text) => faults.each(path, text, name_format::percent(text)),
-        None => faults.not_negative(path, share.as_i64()),
+        Some(text) => errors.each(path, text, name_format::percent(text)),
+        None => errors.not_negative(path, share.as_i64()),
     }
 }
 
 /// A percentage is not above 100.
-pub(super) fn at_most_all(faults: &mut FieldErrors, share: &Value, path: &str) {
+pub(super) fn at_most_all(errors: &mut FieldErrors, share: &Value, path: &str) {
     if share.as_str().is_some_and(|text| name_format::percent(text).is_empty()) && worth(share) > 100 {
-        faults.invalid(path, share.clone(), "must not be greater than 100%");
+        errors.invalid(path, share.clone(), "must not be greater than 100%");
     }
 }
 

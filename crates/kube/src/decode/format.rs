@@ -64,9 +64,9 @@ pub(super) trait ObjectFormat: Sized {
 
     /// Decodes an object; one that is not understood is named, if possible.
     fn decode<F: DecodeFrom<Self>>(object: &[u8]) -> Decoded<F> {
-        F::decode_from(object).unwrap_or_else(|fault| {
+        F::decode_from(object).unwrap_or_else(|error| {
             let identity = Some(Self::identity(object)).filter(|identity| !identity.is_empty());
-            Decoded::Undecodable(UndecodableObject { identity, why: fault.to_string() })
+            Decoded::Undecodable(UndecodableObject { identity, why: error.to_string() })
         })
     }
 }

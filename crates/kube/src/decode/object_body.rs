@@ -35,10 +35,10 @@ pub fn object_from_body<F: WatchedObject>(content_type: &str, bytes: &[u8]) -> O
         Some(Encoding::Protobuf) => object::<Protobuf, F>(bytes),
         Some(Encoding::Json) => object::<Json, F>(bytes),
     };
-    read.unwrap_or_else(|fault| {
+    read.unwrap_or_else(|error| {
         ObjectBody::Foreign(format!(
             "the response is not a Kubernetes object: \
-     {fault}"
+     {error}"
         ))
     })
 }

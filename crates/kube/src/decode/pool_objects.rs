@@ -48,8 +48,8 @@ fn identity(uid: &Uid, name: &str, version: Option<ResourceVersion>) -> ObjectId
 
 /// Custom resources have no protobuf form.
 fn never_binary<F>(kind: &str) -> Decoded<F> {
-    let fault = DecodeError::new(format!("a {kind} in protobuf, which no API server writes"));
-    Decoded::Undecodable(UndecodableObject { identity: None, why: fault.to_string() })
+    let error = DecodeError::new(format!("a {kind} in protobuf, which no API server writes"));
+    Decoded::Undecodable(UndecodableObject { identity: None, why: error.to_string() })
 }
 
 impl WatchedObject for PoolFact {

@@ -29,7 +29,7 @@ fn listed(text: Option<&str>) -> TolerationListAnnotation {
     match text.map(read) {
         None => TolerationListAnnotation::Absent,
         Some(Ok(tolerations)) => TolerationListAnnotation::Present(tolerations),
-        Some(Err(fault)) => TolerationListAnnotation::Unreadable(fault.to_string().into()),
+        Some(Err(error)) => TolerationListAnnotation::Unreadable(error.to_string().into()),
     }
 }
 
@@ -46,7 +46,7 @@ fn read(text: &str) -> Result<Vec<Toleration>, DecodeError> {
         }
         Value::Array(entries) => {
             let numbered = entries.iter().enumerate();
-            numbered.map(|(at, entry)| toleration(entry).map_err(|fault| fault.index(at))).collect()
+            numbered.map(|(at, entry)| toleration(entry).map_err(|error| error.index(at))).collect()
         }
         _ => Err(DecodeError::new("not a list of tolerations")),
     }

@@ -35,16 +35,16 @@ fn event<T: ObjectFormat, F: WatchedObject>(frame: &[u8]) -> Result<DecodedWatch
     match &*kind {
         "ADDED" | "MODIFIED" => Ok(DecodedWatchEvent::Applied(match object() {
             Ok(object) => super::decoded(T::ENCODING, object),
-            Err(fault) => Decoded::Undecodable(UndecodableObject { identity: None, why: fault.to_string() }),
+            Err(error) => Decoded::Undecodable(UndecodableObject { identity: None, why: error.to_string() }),
         })),
         "DELETED" => Ok(deleted(object().map(T::identity))),
         "BOOKMARK" => match object().and_then(T::bookmark) {
             Ok((version, ends_initial)) => Ok(DecodedWatchEvent::Bookmark { version, ends_initial }),
-            Err(fault) => Err(fault.at("bookmark")),
+            Err(error) => Err(error.at("bookmark")),
         },
         "ERROR" => match T::body(body).and_then(|(_, status)| T::status(status)) {
             Ok(status) => Ok(DecodedWatchEvent::Error(status)),
-            Err(fault) => Err(fault.at("error")),
+            Err(error) => Err(error.at("error")),
         },
         other => Err(DecodeError::new(format!("an event of unknown type {:?}", sanitize(other, 32)))),
     }
@@ -57,7 +57,7 @@ fn deleted<F>(identity: Result<ObjectIdentity, DecodeError>) -> DecodedWatchEven
             let identity = Some(identity).filter(|identity| !identity.is_empty());
             (identity, "deleted, but metadata.uid is missing".to_owned())
         }
-        Err(fault) => (None, format!("deleted, but it is {fault}")),
+        Err(error) => (None, format!("deleted, but it is {error}")),
     };
     DecodedWatchEvent::DeletedUndecodable(UndecodableObject { identity, why })
 }

@@ -160,11 +160,11 @@ pub struct InvalidPolicy {
 
 impl TolerationPolicy {
     /// Returns what the policy's author should know.
-    pub fn faults(&self) -> Vec<InvalidPolicy> {
-        let mut faults = Vec::new();
-        if let Some(fault) = self.namespaces.faults().first() {
-            let message = format!("the selector means no namespace ({fault}): correct it");
-            faults.push(InvalidPolicy { reason: "BadSelector", message });
+    pub fn errors(&self) -> Vec<InvalidPolicy> {
+        let mut errors = Vec::new();
+        if let Some(error) = self.namespaces.errors().first() {
+            let message = format!("the selector means no namespace ({error}): correct it");
+            errors.push(InvalidPolicy { reason: "BadSelector", message });
         }
         if let (Some(least), Some(most)) = (self.bounds.least, self.bounds.most)
             && least > most
@@ -172,7 +172,7 @@ impl TolerationPolicy {
             let message = format!(
                 "bounds.least ({least} s) is above bounds.most ({most} s): swap them; until then, bounds.most applies"
             );
-            faults.push(InvalidPolicy { reason: "BoundsContradict", message });
+            errors.push(InvalidPolicy { reason: "BoundsContradict", message });
         }
         for (of, own) in [("not ready", self.not_ready), ("unreachable", self.unreachable)] {
             if let Some(own) = own.filter(|own| self.bounds.clamp(*own) != *own) {
@@ -181,9 +181,9 @@ impl TolerationPolicy {
                      request this value: change the bounds if workloads may",
                     words(own)
                 );
-                faults.push(InvalidPolicy { reason: "OutsideOwnBounds", message });
+                errors.push(InvalidPolicy { reason: "OutsideOwnBounds", message });
             }
         }
-        faults
+        errors
     }
 }

@@ -4,7 +4,7 @@
 //!   nodes, and at least one node stays open to all pods.
 //! - See `node_plan.rs` for the edits of nodes.
 
-use super::findings::{PoolFinding, Reason, faults};
+use super::findings::{PoolFinding, Reason, errors};
 use super::node_plan::{NodeWithoutMarks, PoolNode};
 use super::node_record::RecordTrust;
 use super::validity::PoolValidity;
@@ -45,7 +45,7 @@ pub fn assess(
     let mut order: Vec<usize> = (0..pools.len()).filter(|&at| !pools[at].leaving).collect();
     order.sort_by_key(|&at| pools[at].rank());
     for (place, &at) in order.iter().enumerate() {
-        faults(&pools[at]).into_iter().for_each(|finding| all[at].report(finding));
+        errors(&pools[at]).into_iter().for_each(|finding| all[at].report(finding));
         for &older in &order[..place] {
             if all[older].validity != PoolValidity::Rejected {
                 overlaps(&pools[at], &pools[older]).for_each(|finding| all[at].report(finding));

@@ -74,7 +74,7 @@ impl PoolFinding {
 }
 
 /// Returns what is wrong with a pool by itself.
-pub(super) fn faults(pool: &DedicatedPool) -> Vec<PoolFinding> {
+pub(super) fn errors(pool: &DedicatedPool) -> Vec<PoolFinding> {
     let mut found = Vec::new();
     taint(pool, &mut found);
     label(pool, &mut found);
@@ -144,8 +144,8 @@ fn members(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
         found.push(PoolFinding::new(Reason::NoMembers, message));
     }
     for (of, selector) in [("nodes", &pool.members.selector), ("namespaces", &pool.users.namespaces)] {
-        if let Some(fault) = selector.as_ref().and_then(|selector| selector.faults().into_iter().next()) {
-            let message = format!("the selector of {of} selects nothing ({fault}): correct it");
+        if let Some(error) = selector.as_ref().and_then(|selector| selector.errors().into_iter().next()) {
+            let message = format!("the selector of {of} selects nothing ({error}): correct it");
             found.push(PoolFinding::new(Reason::BadSelector, message));
         }
     }

@@ -135,7 +135,7 @@ fn one_policy_applies_to_a_namespace() {
 #[test]
 fn faults_of_a_policy() {
     let reasons =
-        |policy: &TolerationPolicy| policy.faults().iter().map(|fault| fault.reason).collect::<Vec<_>>();
+        |policy: &TolerationPolicy| policy.errors().iter().map(|error| error.reason).collect::<Vec<_>>();
     assert_eq!(reasons(&policy("p", Some(60), Some(10), Some(100))), Vec::<&str>::new());
     assert_eq!(reasons(&policy("p", None, Some(100), Some(10))), ["BoundsContradict"]);
     assert_eq!(reasons(&policy("p", Some(60), None, Some(10))), ["OutsideOwnBounds", "OutsideOwnBounds"]);
@@ -272,7 +272,7 @@ fn a_selector_is_formatted_and_its_faults_are_named() {
     ] {
         let selector = LabelSelector(vec![requirement]);
         assert_eq!(alloc::format!("{selector}"), text);
-        assert_eq!(selector.faults().is_empty(), right, "{text}");
+        assert_eq!(selector.errors().is_empty(), right, "{text}");
         let everything = [Labels::new(), [("k".into(), "a".into())].into()];
         assert!(right || !everything.iter().any(|labels| selector.selects(labels)), "{text}");
     }

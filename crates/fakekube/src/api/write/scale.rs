@@ -28,8 +28,8 @@ pub(crate) fn of(object: &Value) -> Value {
 
 /// Reads the Scale of a request.
 fn read(scale: Value, name: &str) -> Result<Value, StatusError> {
-    let read = crate::canonicalize::normal("autoscaling/v1", "Scale", scale).map_err(|fault| {
-        StatusError::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {fault}"))
+    let read = crate::canonicalize::normal("autoscaling/v1", "Scale", scale).map_err(|error| {
+        StatusError::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {error}"))
     })?;
     match read.value["metadata"]["name"].as_str().unwrap_or_default() {
         value if value == name => Ok(read.value),

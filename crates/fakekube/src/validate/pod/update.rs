@@ -12,72 +12,72 @@ const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
     set to 1 if it was previously negative)";
 
 /// Validates on update.
-pub(in crate::validate) fn update(faults: &mut FieldErrors, old: &Value, new: &Value) {
-    meta::known_update(faults, old, new);
-    super::whole(faults, new);
+pub(in crate::validate) fn update(errors: &mut FieldErrors, old: &Value, new: &Value) {
+    meta::known_update(errors, old, new);
+    super::whole(errors, new);
     for name in ["containers", "initContainers"] {
-        if containers(faults, old, new, name) {
+        if containers(errors, old, new, name) {
             return;
         }
     }
-    if deadline(faults, &old["spec"], &new["spec"]) {
+    if deadline(errors, &old["spec"], &new["spec"]) {
         return;
     }
-    taints::only_added(faults, old, new);
-    gates(faults, &old["spec"], &new["spec"]);
-    rest(faults, &old["spec"], &new["spec"]);
+    taints::only_added(errors, old, new);
+    gates(errors, &old["spec"], &new["spec"]);
+    rest(errors, &old["spec"], &new["spec"]);
 }
 
 /// Returns true if validation ends here.
-fn containers(faults: &mut FieldErrors, old: &Value, new: &Value, name: &str) -> bool {
+fn containers(errors: &mut FieldErrors, old: &Value, new: &Value, name: &str) -> bool {
     let (old, new) = (list(&old["spec"], name), list(&new["spec"], name));
     if old.len() != new.len() {
-        faults.forbidden(format!("spec.{name}"), "pod updates may not add or remove containers");
+        errors.forbidden(format!("spec.{name}"), "pod updates may not add or remove containers");
         return true;
     }
     for (index, container) in new.iter().enumerate() {
         let (path, image) = (format!("spec.{name}[{index}].image"), text(container, "image"));
         if image.is_empty() {
-            faults.required(path, "");
+            errors.required(path, "");
         }
     }
     false
 }
 
 /// Returns true if validation ends here.
-fn deadline(faults: &mut FieldErrors, old: &Value, new: &Value) -> bool {
+fn deadline(errors: &mut FieldErrors, old: &Value, new: &Value) -> bool {
     let name = "activeDeadlineSeconds";
     let path = "spec.activeDeadlineSeconds";
     match (number(old, name), number(new, name)) {
         (_, Some(new)) if !(0..=i64::from(i32::MAX)).contains(&new) => {
-            faults.invalid(path, new, &between(0, i64::from(i32::MAX)));
+            errors.invalid(path, new, &between(0, i64::from(i32::MAX)));
             true
         }
         (Some(old), Some(new)) if old < new => {
-            faults.invalid(path, new, "must be less than or equal to previous value");
+            errors.invalid(path, new, "must be less than or equal to previous value");
             true
         }
         (Some(_), None) => {
-            faults.invalid(path, Value::Null, "must not update from a positive integer to nil value");
+            errors.invalid(path, Value::Null, "must not update from a positive integer to nil value");
             false
         }
         _ => false,
     }
 }
 
-fn gates(faults: &mut FieldErrors, old: &Value, new: &Value) {
+fn gates(errors: &mut FieldErrors, old: &Value, new: &Value) {
     let was = |name: &str| list(old, "schedulingGates").iter().any(|gate| text(gate, "name") == name);
     for (index, gate) in list(new, "schedulingGates").iter().enumerate() {
         let name = text(gate, "name");
         if !was(name) {
             let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
-            faults.forbidden(format!("spec.schedulingGates[{index}].name"), &detail);
+            errors.forbidden(format!("spec.schedulingGates[{index}].name"), &detail);
         }
     }
 }
 
 /// Checks that nothing else changes: with the changeable fields put back, the new spec must equal the old one.
-fn rest(faults: &mut FieldErrors, old: &Value, new: &Value) {
+fn rest(errors: &mut FieldErrors, old: &Value, new: &Value) {
     let mut put_back = new.clone();
     for name in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
         put(&mut put_back, old, name);
@@ -92,20 +92,20 @@ fn rest(faults: &mut FieldErrors, old: &Value, new: &Value) {
         put(&mut put_back, old, grace);
     }
     if !list(old, "schedulingGates").is_empty() {
-        gated(faults, old, &mut put_back);
+        gated(errors, old, &mut put_back);
     }
     if put_back != *old {
-        faults.forbidden("spec", &format!("pod updates may not change fields other than {CHANGEABLE}"));
+        errors.forbidden("spec", &format!("pod updates may not change fields other than {CHANGEABLE}"));
     }
 }
 
 /// A pod with scheduling gates may only narrow its node selector and affinity.
-fn gated(faults: &mut FieldErrors, old: &Value, put_back: &mut Value) {
+fn gated(errors: &mut FieldErrors, old: &Value, put_back: &mut Value) {
     let kept = crate::json_ext::entries(old, "nodeSelector")
         .all(|(key, value)| put_back["nodeSelector"][key] == *value);
     if !kept {
         let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
-        faults.invalid("spec.nodeSelector", put_back["nodeSelector"].clone(), detail);
+        errors.invalid("spec.nodeSelector", put_back["nodeSelector"].clone(), detail);
     }
     put(put_back, old, "nodeSelector");
     if !has(&old["affinity"]["nodeAffinity"], "requiredDuringSchedulingIgnoredDuringExecution") {
@@ -119,30 +119,30 @@ fn gated(faults: &mut FieldErrors, old: &Value, put_back: &mut Value) {
 }
 
 /// Validates on update of the status.
-pub(in crate::validate) fn status(faults: &mut FieldErrors, old: &Value, new: &Value) {
-    meta::known_update(faults, old, new);
+pub(in crate::validate) fn status(errors: &mut FieldErrors, old: &Value, new: &Value) {
+    meta::known_update(errors, old, new);
     let system = ["PodScheduled", "Ready", "Initialized"];
     for (index, condition) in list(&new["status"], "conditions").iter().enumerate() {
         let kind = text(condition, "type");
         if !system.contains(&kind) {
-            faults.each(&format!("status.conditions[{index}].Type"), kind, name_format::qualified_name(kind));
+            errors.each(&format!("status.conditions[{index}].Type"), kind, name_format::qualified_name(kind));
         }
     }
     let (was, is) = (text(&old["status"], "nominatedNodeName"), text(&new["status"], "nominatedNodeName"));
     if was != is && !is.is_empty() && !text(&old["spec"], "nodeName").is_empty() {
         let detail = "may not be set on pods that are already bound to a node";
-        faults.forbidden("status.nominatedNodeName", detail);
+        errors.forbidden("status.nominatedNodeName", detail);
     }
     if text(&old["status"], "qosClass") != text(&new["status"], "qosClass") {
-        faults.invalid("status.qosClass", text(&new["status"], "qosClass"), "field is immutable");
+        errors.invalid("status.qosClass", text(&new["status"], "qosClass"), "field is immutable");
     }
     if text(&old["spec"], "restartPolicy") != "Always" {
-        terminated(faults, old, new);
+        terminated(errors, old, new);
     }
 }
 
 /// A container that has ended and is not to be restarted stays ended.
-fn terminated(faults: &mut FieldErrors, old: &Value, new: &Value) {
+fn terminated(errors: &mut FieldErrors, old: &Value, new: &Value) {
     let never = text(&old["spec"], "restartPolicy") == "Never";
     for (index, was) in list(&old["status"], "containerStatuses").iter().enumerate() {
         let ended = &was["state"]["terminated"];
@@ -152,7 +152,7 @@ fn terminated(faults: &mut FieldErrors, old: &Value, new: &Value) {
         let runs = |is: &Value| text(is, "name") == text(was, "name") && is["state"]["terminated"].is_null();
         if list(&new["status"], "containerStatuses").iter().any(runs) {
             let path = format!("status.containerStatuses[{index}].state");
-            faults.forbidden(path, "may not be transitioned to non-terminated state");
+            errors.forbidden(path, "may not be transitioned to non-terminated state");
         }
     }
 }

@@ -118,8 +118,8 @@ impl ObjectFormat for Json {
 pub(crate) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
     object_from_slice(bytes).map_err(|error| {
         let path = json_path::path_to(bytes, error.line(), error.column());
-        let fault = DecodeError::new(sanitize(&error.to_string(), 120));
-        if path.is_empty() { fault } else { fault.at(&sanitize(&path, 120)) }
+        let error = DecodeError::new(sanitize(&error.to_string(), 120));
+        if path.is_empty() { error } else { error.at(&sanitize(&path, 120)) }
     })
 }
 
@@ -136,7 +136,7 @@ fn version<L, A>(meta: &MetaJson<'_, L, A>) -> Option<ResourceVersion> {
 }
 
 fn time(text: Option<&Text<'_>>, path: &str) -> Result<Option<Wall>, DecodeError> {
-    text.map_or(Ok(None), |text| time_from_text(text).map_err(|fault| DecodeError::from(fault).at(path)))
+    text.map_or(Ok(None), |text| time_from_text(text).map_err(|error| DecodeError::from(error).at(path)))
 }
 
 /// Returns an object's managed fields, in a second pass over it: few objects need it. None if they cannot be read.

@@ -159,7 +159,7 @@ pub(in crate::decode) fn kind(types: &[u8]) -> Result<&str, DecodeError> {
     let mut kind = "";
     for field in ProtobufFields::of(types) {
         if let (2, value) = field? {
-            kind = value.text().map_err(|fault| fault.at("kind"))?;
+            kind = value.text().map_err(|error| error.at("kind"))?;
         }
     }
     Ok(kind)
@@ -197,25 +197,25 @@ impl<'a> ProtobufMeta<'a> {
         for field in ProtobufFields::of(message) {
             let (number, value) = field?;
             match number {
-                1 => self.name = value.text().map_err(|fault| fault.at("name"))?,
-                3 => self.namespace = value.text().map_err(|fault| fault.at("namespace"))?,
-                5 => self.uid = value.text().map_err(|fault| fault.at("uid"))?,
-                6 => self.version = value.text().map_err(|fault| fault.at("resourceVersion"))?,
-                7 => self.generation = value.integer().map_err(|fault| fault.at("generation"))?,
-                8 => self.created = time(value).map_err(|fault| fault.at("creationTimestamp"))?,
+                1 => self.name = value.text().map_err(|error| error.at("name"))?,
+                3 => self.namespace = value.text().map_err(|error| error.at("namespace"))?,
+                5 => self.uid = value.text().map_err(|error| error.at("uid"))?,
+                6 => self.version = value.text().map_err(|error| error.at("resourceVersion"))?,
+                7 => self.generation = value.integer().map_err(|error| error.at("generation"))?,
+                8 => self.created = time(value).map_err(|error| error.at("creationTimestamp"))?,
                 9 => {
                     self.deleting =
-                        value.bytes().map(|_| true).map_err(|fault| fault.at("deletionTimestamp"))?
+                        value.bytes().map(|_| true).map_err(|error| error.at("deletionTimestamp"))?
                 }
                 11 => {
                     if let Some(labels) = &mut labels {
-                        let (key, value) = entry(value).map_err(|fault| fault.at("labels"))?;
+                        let (key, value) = entry(value).map_err(|error| error.at("labels"))?;
                         labels.extend([(key, Cow::Borrowed(value))]);
                     }
                 }
                 12 => {
                     self.is_annotated = true;
-                    match entry(value).map_err(|fault| fault.at("annotations"))? {
+                    match entry(value).map_err(|error| error.at("annotations"))? {
                         (MIRROR, _) => self.mirror = true,
                         (MADE_FOR, value) => self.made_for = value,
                         (HELD, value) => self.held = Some(value),
@@ -227,7 +227,7 @@ impl<'a> ProtobufMeta<'a> {
                     }
                 }
                 13 => {
-                    let owner = owner(value).map_err(|fault| fault.index(owners).at("ownerReferences"))?;
+                    let owner = owner(value).map_err(|error| error.index(owners).at("ownerReferences"))?;
                     self.owner = self.owner.or(owner);
                     owners += 1;
                 }
@@ -272,7 +272,7 @@ impl LabelsAndAnnotations {
                 (12, value) => (&mut self.annotations, "annotations", value),
                 _ => continue,
             };
-            let (key, value) = entry(value).map_err(|fault| fault.at(name))?;
+            let (key, value) = entry(value).map_err(|error| error.at(name))?;
             map.insert(key.into(), value.into());
         }
         Ok(())
@@ -342,9 +342,9 @@ fn owner(value: WireValue<'_>) -> Result<Option<PodOwnerKind>, DecodeError> {
     let (mut kind, mut group, mut controls) = ("", "", false);
     for field in ProtobufFields::of(value.bytes()?) {
         match field? {
-            (1, value) => kind = value.text().map_err(|fault| fault.at("kind"))?,
-            (5, value) => group = value.text().map_err(|fault| fault.at("apiVersion"))?,
-            (6, value) => controls = value.flag().map_err(|fault| fault.at("controller"))?,
+            (1, value) => kind = value.text().map_err(|error| error.at("kind"))?,
+            (5, value) => group = value.text().map_err(|error| error.at("apiVersion"))?,
+            (6, value) => controls = value.flag().map_err(|error| error.at("controller"))?,
             _ => {}
         }
     }
@@ -388,6 +388,6 @@ fn push<T>(
     if list.len() == LONGEST_LIST {
         return Err(DecodeError::new(format!("more than {LONGEST_LIST} entries")));
     }
-    list.push(read(value).map_err(|fault| fault.index(list.len()))?);
+    list.push(read(value).map_err(|error| error.index(list.len()))?);
     Ok(())
 }

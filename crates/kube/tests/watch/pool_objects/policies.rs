@@ -29,7 +29,7 @@ fn every_field_is_decoded() {
         bounds: SecondsBounds { least: Some(-1), most: Some(600) },
     };
     assert_eq!(read.policy, expected);
-    let faults: Vec<&str> = read.policy.faults().iter().map(|fault| fault.reason).collect();
+    let faults: Vec<&str> = read.policy.errors().iter().map(|fault| fault.reason).collect();
     assert_eq!(faults, ["OutsideOwnBounds"], "no number of seconds, and so more than 600 s");
 }
 

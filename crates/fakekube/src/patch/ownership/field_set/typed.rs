@@ -298,24 +298,24 @@ impl ComparedField {
 
 /// Validates a configuration; the error has all its faults as one text.
 pub(super) fn check(config: &Value, rule: MergeRule) -> Result<(), String> {
-    let mut faults = Vec::new();
-    walk(config, rule, &mut String::new(), &mut faults);
-    match faults.as_slice() {
+    let mut errors = Vec::new();
+    walk(config, rule, &mut String::new(), &mut errors);
+    match errors.as_slice() {
         [] => Ok(()),
-        [fault] => Err(fault.clone()),
-        faults => Err(faults.iter().fold("errors:".into(), |all, fault| format!("{all}\n  {fault}"))),
+        [error] => Err(error.clone()),
+        errors => Err(errors.iter().fold("errors:".into(), |all, error| format!("{all}\n  {error}"))),
     }
 }
 
-fn walk(value: &Value, rule: MergeRule, path: &mut String, faults: &mut Vec<String>) {
-    let mut fault = |what: String, path: &str| {
-        faults.push(if path.is_empty() { what } else { format!("{path}: {what}") });
+fn walk(value: &Value, rule: MergeRule, path: &mut String, errors: &mut Vec<String>) {
+    let mut error = |what: String, path: &str| {
+        errors.push(if path.is_empty() { what } else { format!("{path}: {what}") });
     };
     match (rule.what, value) {
         (_, Value::Null) => {}
         (SchemaKind::Scalar(shape), value) => {
             if let Some(what) = scalar_fault(shape, value) {
-                fault(what, path);
+                error(what, path);
             }
         }
         (SchemaKind::Object(_) | SchemaKind::Map(_), Value::Object(fields)) => {
@@ -324,9 +324,9 @@ fn walk(value: &Value, rule: MergeRule, path: &mut String, faults: &mut Vec<Stri
                 path.push('.');
                 path.push_str(name);
                 match rule.field(name) {
-                    Some(rule) => walk(value, rule, path, faults),
+                    Some(rule) => walk(value, rule, path, errors),
                     None => {
-                        faults.push(format!("{path}: field not declared in schema"));
+                        errors.push(format!("{path}: field not declared in schema"));
                         path.truncate(length);
                         return;
                     }
@@ -335,15 +335,15 @@ fn walk(value: &Value, rule: MergeRule, path: &mut String, faults: &mut Vec<Stri
             }
         }
         (SchemaKind::Object(_) | SchemaKind::Map(_), other) => {
-            fault(format!("expected map, got {}", other), path)
+            error(format!("expected map, got {}", other), path)
         }
-        (SchemaKind::List(_), Value::Array(items)) => walk_items(items, rule, path, faults),
-        (SchemaKind::List(_), other) => fault(format!("expected list, got {}", other), path),
+        (SchemaKind::List(_), Value::Array(items)) => walk_items(items, rule, path, errors),
+        (SchemaKind::List(_), other) => error(format!("expected list, got {}", other), path),
         (SchemaKind::Any, _) => {}
     }
 }
 
-fn walk_items(items: &[Value], rule: MergeRule, path: &mut String, faults: &mut Vec<String>) {
+fn walk_items(items: &[Value], rule: MergeRule, path: &mut String, errors: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for (index, item) in items.iter().enumerate() {
         let length = path.len();
@@ -351,17 +351,17 @@ fn walk_items(items: &[Value], rule: MergeRule, path: &mut String, faults: &mut 
             MergeGrain::Keyed(_) | MergeGrain::Set => match item_step(item, rule) {
                 Ok(step) => readable(&step),
                 Err(what) => {
-                    faults.push(format!("{path}: element {index}: {what}"));
+                    errors.push(format!("{path}: element {index}: {what}"));
                     return;
                 }
             },
             _ => format!("[{index}]"),
         };
         if !seen.insert(step.clone()) {
-            faults.push(format!("{path}: duplicate entries for key {step}"));
+            errors.push(format!("{path}: duplicate entries for key {step}"));
         }
         path.push_str(&step);
-        walk(item, rule.item(), path, faults);
+        walk(item, rule.item(), path, errors);
         path.truncate(length);
     }
 }

@@ -86,7 +86,7 @@ fn each<E, T>(
     read: impl Fn(&E) -> Result<T, DecodeError>,
 ) -> Result<Vec<T>, DecodeError> {
     let numbered = entries.iter().enumerate();
-    numbered.map(|(at, entry)| read(entry).map_err(|fault| fault.index(at).at(path))).collect()
+    numbered.map(|(at, entry)| read(entry).map_err(|error| error.index(at).at(path))).collect()
 }
 
 /// When `spec.taints` last changed, by the managed fields (D1), whichever taints there are: a second pass, only for

@@ -52,7 +52,7 @@ fn read_conditions(conditions: &[PodConditionJson<'_>]) -> Result<PodConditionSu
     for (at, condition) in conditions.iter().enumerate() {
         let PodConditionJson { kind, status, reason, last_transition_time } = condition;
         let since = time(last_transition_time.as_ref(), "lastTransitionTime")
-            .map_err(|fault| fault.index(at).at("status.conditions"))?;
+            .map_err(|error| error.index(at).at("status.conditions"))?;
         summary.put(kind, status, reason, since);
     }
     Ok(summary)

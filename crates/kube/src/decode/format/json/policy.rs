@@ -24,9 +24,9 @@ impl DecodeFrom<Json> for PolicyObject {
             name: (&meta.name).into(),
             priority: spec.priority.unwrap_or_default(),
             namespaces: namespaces.into(),
-            not_ready: stay(spec.not_ready_seconds).map_err(|fault| fault.at("spec.notReadySeconds"))?,
+            not_ready: stay(spec.not_ready_seconds).map_err(|error| error.at("spec.notReadySeconds"))?,
             unreachable: stay(spec.unreachable_seconds)
-                .map_err(|fault| fault.at("spec.unreachableSeconds"))?,
+                .map_err(|error| error.at("spec.unreachableSeconds"))?,
             bounds: SecondsBounds { least: spec.bounds.least, most: spec.bounds.most },
         };
         let generation = meta.generation.unwrap_or_default();

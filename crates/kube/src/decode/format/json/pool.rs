@@ -42,11 +42,11 @@ impl DecodeFrom<Json> for PoolFact {
             members: members(spec.nodes.0),
             users: users(spec.users.0),
             placement: variant(spec.placement.as_ref(), &PLACEMENTS)
-                .map_err(|fault| fault.at("spec.placement"))?,
+                .map_err(|error| error.at("spec.placement"))?,
             enforcement: variant(spec.enforcement.as_ref(), &ENFORCEMENTS)
-                .map_err(|fault| fault.at("spec.enforcement"))?,
+                .map_err(|error| error.at("spec.enforcement"))?,
             daemon_sets: variant(spec.daemon_sets.as_ref(), &DAEMON_SETS)
-                .map_err(|fault| fault.at("spec.daemonSets"))?,
+                .map_err(|error| error.at("spec.daemonSets"))?,
             applied_marks: object.status.map_or(Ok(Vec::new()), |raw| applied_marks(raw.get().as_bytes()))?,
         };
         let recorded = object.status.and_then(|raw| recorded(raw.get().as_bytes()));
@@ -113,9 +113,9 @@ fn applied_marks(bytes: &[u8]) -> Result<Vec<AppliedMark>, DecodeError> {
     if bytes == b"null" {
         return Ok(Vec::new());
     }
-    let status: AppliedMarksJson<'_> = read(bytes).map_err(|fault| fault.at("status"))?;
+    let status: AppliedMarksJson<'_> = read(bytes).map_err(|error| error.at("status"))?;
     let numbered = status.past.iter().enumerate();
-    numbered.map(|(at, entry)| mark(entry).map_err(|fault| fault.index(at).at("status.past"))).collect()
+    numbered.map(|(at, entry)| mark(entry).map_err(|error| error.index(at).at("status.past"))).collect()
 }
 
 fn mark(entry: &AppliedMarkJson<'_>) -> Result<AppliedMark, DecodeError> {

@@ -17,7 +17,7 @@ impl DecodeFrom<Protobuf> for LeaseFact {
                 2 => ("spec", part.bytes().and_then(|part| lease_spec(part, &mut renewed))),
                 _ => continue,
             };
-            read.map_err(|fault| fault.at(name))?;
+            read.map_err(|error| error.at(name))?;
         }
         meta.uid()?;
         Ok(Decoded::Object(Self {
@@ -31,7 +31,7 @@ impl DecodeFrom<Protobuf> for LeaseFact {
 fn lease_spec(message: &[u8], renewed: &mut Option<Wall>) -> Result<(), DecodeError> {
     for field in ProtobufFields::of(message) {
         if let (4, value) = field? {
-            *renewed = time(value).map_err(|fault| fault.at("renewTime"))?;
+            *renewed = time(value).map_err(|error| error.at("renewTime"))?;
         }
     }
     Ok(())

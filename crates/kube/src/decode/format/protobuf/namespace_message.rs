@@ -11,7 +11,7 @@ impl DecodeFrom<Protobuf> for NamespaceObject {
         let (mut meta, mut maps) = (ProtobufMeta::default(), LabelsAndAnnotations::default());
         for field in ProtobufFields::of(message) {
             if let (1, part) = field? {
-                metadata(part, &mut meta, &mut maps).map_err(|fault| fault.at("metadata"))?;
+                metadata(part, &mut meta, &mut maps).map_err(|error| error.at("metadata"))?;
             }
         }
         let (uid, version, name) = (meta.uid()?, ResourceVersion::parse(meta.version), meta.name.into());

@@ -22,7 +22,7 @@ impl DecodeFrom<Protobuf> for DecodedNode {
                 3 => ("status", part.bytes().and_then(|part| status(part, &mut conditions))),
                 _ => continue,
             };
-            read.map_err(|fault| fault.at(name))?;
+            read.map_err(|error| error.at(name))?;
         }
         let fields = NodeFields {
             uid: meta.uid()?,
@@ -50,7 +50,7 @@ impl DecodeFrom<Protobuf> for PoolNodeFact {
                 3 => ("status", part.bytes().and_then(|part| status(part, &mut conditions))),
                 _ => continue,
             };
-            read.map_err(|fault| fault.at(name))?;
+            read.map_err(|error| error.at(name))?;
         }
         let (uid, version) = (meta.uid()?, ResourceVersion::parse(meta.version));
         let record = maps.annotations.remove(RECORD);
@@ -70,9 +70,9 @@ impl NodeSpecProtobuf {
         for field in ProtobufFields::of(message) {
             match field? {
                 (4, value) => {
-                    self.unschedulable = value.flag().map_err(|fault| fault.at("unschedulable"))?;
+                    self.unschedulable = value.flag().map_err(|error| error.at("unschedulable"))?;
                 }
-                (5, value) => push(&mut self.taints, value, taint).map_err(|fault| fault.at("taints"))?,
+                (5, value) => push(&mut self.taints, value, taint).map_err(|error| error.at("taints"))?,
                 _ => {}
             }
         }
@@ -85,10 +85,10 @@ fn taint(value: WireValue<'_>) -> Result<Taint, DecodeError> {
     for field in ProtobufFields::of(value.bytes()?) {
         let (number, value) = field?;
         match number {
-            1 => key = value.text().map_err(|fault| fault.at("key"))?,
-            2 => text = value.text().map_err(|fault| fault.at("value"))?,
-            3 => effect = value.text().map_err(|fault| fault.at("effect"))?,
-            4 => time_added = time(value).map_err(|fault| fault.at("timeAdded"))?,
+            1 => key = value.text().map_err(|error| error.at("key"))?,
+            2 => text = value.text().map_err(|error| error.at("value"))?,
+            3 => effect = value.text().map_err(|error| error.at("effect"))?,
+            4 => time_added = time(value).map_err(|error| error.at("timeAdded"))?,
             _ => {}
         }
     }
@@ -98,7 +98,7 @@ fn taint(value: WireValue<'_>) -> Result<Taint, DecodeError> {
 fn status(message: &[u8], conditions: &mut Vec<Option<NodeCondition>>) -> Result<(), DecodeError> {
     for field in ProtobufFields::of(message) {
         if let (4, value) = field? {
-            push(conditions, value, condition).map_err(|fault| fault.at("conditions"))?;
+            push(conditions, value, condition).map_err(|error| error.at("conditions"))?;
         }
     }
     Ok(())
@@ -110,14 +110,14 @@ fn condition(value: WireValue<'_>) -> Result<Option<NodeCondition>, DecodeError>
     for field in ProtobufFields::of(value.bytes()?) {
         let (number, value) = field?;
         match number {
-            1 => kind = value.text().map_err(|fault| fault.at("type"))?,
-            2 => status = value.text().map_err(|fault| fault.at("status"))?,
+            1 => kind = value.text().map_err(|error| error.at("type"))?,
+            2 => status = value.text().map_err(|error| error.at("status"))?,
             3 => beat = Some(value),
             _ => {}
         }
     }
     let Some(kind) = ConditionKind::new(kind) else { return Ok(None) };
-    let heartbeat = beat.map_or(Ok(None), time).map_err(|fault| fault.at("lastHeartbeatTime"))?;
+    let heartbeat = beat.map_or(Ok(None), time).map_err(|error| error.at("lastHeartbeatTime"))?;
     Ok(Some(NodeCondition { kind, status: ConditionStatus::new(status), heartbeat }))
 }
 
@@ -132,7 +132,7 @@ fn taints_changed(message: &[u8]) -> Option<Wall> {
 fn taints_of(message: &[u8], taints: &mut Vec<Taint>) -> Result<(), DecodeError> {
     for field in ProtobufFields::of(message) {
         if let (5, value) = field? {
-            push(taints, value, taint).map_err(|fault| fault.at("taints"))?;
+            push(taints, value, taint).map_err(|error| error.at("taints"))?;
         }
     }
     Ok(())

@@ -18,8 +18,8 @@ impl ObjectFormat for Protobuf {
         let (mut kind, mut body): (_, &[u8]) = ("", &[]);
         for field in ProtobufFields::of(frame) {
             match field? {
-                (1, value) => kind = value.text().map_err(|fault| fault.at("type"))?,
-                (2, value) => body = raw(value).map_err(|fault| fault.at("object"))?,
+                (1, value) => kind = value.text().map_err(|error| error.at("type"))?,
+                (2, value) => body = raw(value).map_err(|error| error.at("object"))?,
                 _ => {}
             }
         }
@@ -67,10 +67,10 @@ impl ObjectFormat for Protobuf {
         let (mut text, mut reason, mut code, mut wait) = ("", "", 0, 0);
         for field in ProtobufFields::of(object) {
             match field? {
-                (3, value) => text = value.text().map_err(|fault| fault.at("message"))?,
-                (4, value) => reason = value.text().map_err(|fault| fault.at("reason"))?,
-                (5, value) => wait = retry_after(value.bytes()?).map_err(|fault| fault.at("details"))?,
-                (6, value) => code = value.integer32().map_err(|fault| fault.at("code"))?,
+                (3, value) => text = value.text().map_err(|error| error.at("message"))?,
+                (4, value) => reason = value.text().map_err(|error| error.at("reason"))?,
+                (5, value) => wait = retry_after(value.bytes()?).map_err(|error| error.at("details"))?,
+                (6, value) => code = value.integer32().map_err(|error| error.at("code"))?,
                 _ => {}
             }
         }
@@ -150,7 +150,7 @@ fn retry_after(details: &[u8]) -> Result<i32, DecodeError> {
     let mut wait = 0;
     for field in ProtobufFields::of(details) {
         if let (5, value) = field? {
-            wait = value.integer32().map_err(|fault| fault.at("retryAfterSeconds"))?;
+            wait = value.integer32().map_err(|error| error.at("retryAfterSeconds"))?;
         }
     }
     Ok(wait)

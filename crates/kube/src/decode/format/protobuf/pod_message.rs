@@ -21,7 +21,7 @@ impl DecodeFrom<Protobuf> for DecodedPod {
                 3 => ("status", part.bytes().and_then(|part| status.read(part))),
                 _ => continue,
             };
-            read.map_err(|fault| fault.at(name))?;
+            read.map_err(|error| error.at(name))?;
         }
         let fields = PodFields {
             uid: meta.uid()?,
@@ -67,13 +67,13 @@ impl<'a> PodSpecProtobuf<'a> {
         for field in ProtobufFields::of(message) {
             let (number, value) = field?;
             match number {
-                8 => self.service_account = value.text().map_err(|fault| fault.at("serviceAccountName"))?,
-                10 => self.node = value.text().map_err(|fault| fault.at("nodeName"))?,
+                8 => self.service_account = value.text().map_err(|error| error.at("serviceAccountName"))?,
+                10 => self.node = value.text().map_err(|error| error.at("nodeName"))?,
                 22 => {
-                    push(&mut self.tolerations, value, toleration).map_err(|fault| fault.at("tolerations"))?
+                    push(&mut self.tolerations, value, toleration).map_err(|error| error.at("tolerations"))?
                 }
-                24 => self.priority_class = value.text().map_err(|fault| fault.at("priorityClassName"))?,
-                25 => self.priority = value.integer32().map_err(|fault| fault.at("priority"))?,
+                24 => self.priority_class = value.text().map_err(|error| error.at("priorityClassName"))?,
+                25 => self.priority = value.integer32().map_err(|error| error.at("priority"))?,
                 _ => {}
             }
         }
@@ -86,12 +86,12 @@ fn toleration(value: WireValue<'_>) -> Result<Toleration, DecodeError> {
     for field in ProtobufFields::of(value.bytes()?) {
         let (number, value) = field?;
         match number {
-            1 => key = value.text().map_err(|fault| fault.at("key"))?,
-            2 => operator = value.text().map_err(|fault| fault.at("operator"))?,
-            3 => text = value.text().map_err(|fault| fault.at("value"))?,
-            4 => effect = value.text().map_err(|fault| fault.at("effect"))?,
+            1 => key = value.text().map_err(|error| error.at("key"))?,
+            2 => operator = value.text().map_err(|error| error.at("operator"))?,
+            3 => text = value.text().map_err(|error| error.at("value"))?,
+            4 => effect = value.text().map_err(|error| error.at("effect"))?,
             // A pointer in Go: an explicit zero is a zero, not an absent value.
-            5 => seconds = Some(value.integer().map_err(|fault| fault.at("tolerationSeconds"))?),
+            5 => seconds = Some(value.integer().map_err(|error| error.at("tolerationSeconds"))?),
             _ => {}
         }
     }
@@ -122,12 +122,12 @@ impl<'a> PodStatusProtobuf<'a> {
         for field in ProtobufFields::of(message) {
             let (number, value) = field?;
             match number {
-                1 => self.phase = value.text().map_err(|fault| fault.at("phase"))?,
+                1 => self.phase = value.text().map_err(|error| error.at("phase"))?,
                 2 => {
-                    self.condition(value).map_err(|fault| fault.index(conditions).at("conditions"))?;
+                    self.condition(value).map_err(|error| error.index(conditions).at("conditions"))?;
                     conditions += 1;
                 }
-                7 => self.started = time(value).map_err(|fault| fault.at("startTime"))?,
+                7 => self.started = time(value).map_err(|error| error.at("startTime"))?,
                 _ => {}
             }
         }
@@ -139,10 +139,10 @@ impl<'a> PodStatusProtobuf<'a> {
         for field in ProtobufFields::of(value.bytes()?) {
             let (number, value) = field?;
             match number {
-                1 => kind = value.text().map_err(|fault| fault.at("type"))?,
-                2 => status = value.text().map_err(|fault| fault.at("status"))?,
-                4 => since = time(value).map_err(|fault| fault.at("lastTransitionTime"))?,
-                5 => reason = value.text().map_err(|fault| fault.at("reason"))?,
+                1 => kind = value.text().map_err(|error| error.at("type"))?,
+                2 => status = value.text().map_err(|error| error.at("status"))?,
+                4 => since = time(value).map_err(|error| error.at("lastTransitionTime"))?,
+                5 => reason = value.text().map_err(|error| error.at("reason"))?,
                 _ => {}
             }
         }

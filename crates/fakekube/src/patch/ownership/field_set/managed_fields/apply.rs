@@ -94,10 +94,10 @@ fn reject(applied: &Value, of: TypeId, writer: &FieldWriter<'_>) -> Result<(), S
     if applied.pointer("/metadata/managedFields").is_some_and(|managed| !managed.is_null()) {
         return Err(StatusError::bad_request("metadata.managedFields must be nil"));
     }
-    check(applied, MergeRule::root(of)).map_err(|fault| {
+    check(applied, MergeRule::root(of)).map_err(|error| {
         let part = |path| applied.pointer(path).and_then(Value::as_str).unwrap_or_default();
         unexpected(format!(
-            "failed to create typed patch object ({}/{}; {group_kind}, Kind={kind}): {fault}",
+            "failed to create typed patch object ({}/{}; {group_kind}, Kind={kind}): {error}",
             part("/metadata/namespace"),
             part("/metadata/name")
         ))
