@@ -36,7 +36,7 @@ fn watched(node: NodeFact) -> EvictionInput {
 }
 
 /// What the API server answers to an effect, while the node is as given.
-fn answer(effect: EvictionEffect, node: &NodeFact, now: Mono) -> EvictionInput {
+fn review(effect: EvictionEffect, node: &NodeFact, now: Mono) -> EvictionInput {
     match effect {
         EvictionEffect::ReadNode { node: name } => {
             EvictionInput::NodeConfirmed { node: name, sent: now, result: Ok(LiveRead::Found(node.clone())) }
@@ -85,7 +85,7 @@ fn main() {
         while let Some(effect) = engine.next_effect(Lane::All, now) {
             println!("{:>4.0} s  {effect:?}", now.mono.since(Mono::from_secs(0)).as_secs_f64());
             effects.push((now.mono, effect.clone()));
-            engine.handle(answer(effect, &node(&tainted), now.mono), now);
+            engine.handle(review(effect, &node(&tainted), now.mono), now);
         }
     }
     let (first, last) = (&effects[0], &effects[effects.len() - 1]);

@@ -16,7 +16,7 @@ use taintward_admission::review::{ReviewPhase, fuzz_entry, judge};
 use taintward_admission::rules::RuleReviewer;
 
 /// A panicking rule admits the object; here it is detected.
-fn ask_rules(bytes: &[u8]) -> usize {
+fn review_rules(bytes: &[u8]) -> usize {
     static RULES: OnceLock<RuleReviewer> = OnceLock::new();
     let rules = RULES.get_or_init(world::rules);
     let mut patches = 0;
@@ -32,14 +32,14 @@ fn ask_rules(bytes: &[u8]) -> usize {
 #[cfg(feature = "libfuzzer")]
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     fuzz_entry(bytes);
-    ask_rules(bytes);
+    review_rules(bytes);
 });
 
 #[cfg(not(feature = "libfuzzer"))]
 fn main() -> std::io::Result<()> {
     for path in std::env::args_os().skip(1) {
         let bytes = std::fs::read(&path)?;
-        println!("{}: {} patches, {} by the rules", path.display(), fuzz_entry(&bytes), ask_rules(&bytes));
+        println!("{}: {} patches, {} by the rules", path.display(), fuzz_entry(&bytes), review_rules(&bytes));
     }
     Ok(())
 }

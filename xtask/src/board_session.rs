@@ -24,8 +24,8 @@ impl BoardSession {
         let (_, board) = printed.split_once("http://127.0.0.1:").context("no board's address was printed")?;
         let (port, rest) = board.split_once("/?token=").context("the board has no token")?;
         let (port, token) = (port.parse()?, rest.split_whitespace().next().unwrap_or_default());
-        let (status, head, said) = http::exchange(port, "GET", &format!("/?token={token}"), &[], "")?;
-        ensure!(status == 303, "the board refuses its token with {status}: {said}");
+        let (status, head, output) = http::exchange(port, "GET", &format!("/?token={token}"), &[], "")?;
+        ensure!(status == 303, "the board refuses its token with {status}: {output}");
         let header = |name: &str| {
             let mut lines = head.lines().filter_map(|line| line.split_once(": "));
             lines.find(|(one, _)| one.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
@@ -59,8 +59,8 @@ impl BoardSession {
         ];
         let action = json!({"verb": "speed", "speed": speed}).to_string();
         let path = format!("{}action", self.folder);
-        let (status, said) = http::send(self.port, "POST", &path, &headers, &action)?;
-        ensure!(status == 200, "the board refuses another speed with {status}: {said}");
+        let (status, output) = http::send(self.port, "POST", &path, &headers, &action)?;
+        ensure!(status == 200, "the board refuses another speed with {status}: {output}");
         Ok(())
     }
 }

@@ -35,9 +35,9 @@ pub fn run(root: &Path) -> Result<()> {
     let mut build = Command::new(mdbook);
     build.arg("build").current_dir(root).env("MDBOOK_PREPROCESSOR__MERMAID__COMMAND", &mermaid);
     let done = build.output().context("starting mdbook")?;
-    let said = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
-    if !done.status.success() || ["WARN", "ERROR"].iter().any(|word| said.contains(word)) {
-        bail!("mdbook warns:\n{said}");
+    let output = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
+    if !done.status.success() || ["WARN", "ERROR"].iter().any(|word| output.contains(word)) {
+        bail!("mdbook warns:\n{output}");
     }
     let wrong = built_links::wrong(&book)?;
     if !wrong.is_empty() {
@@ -125,8 +125,8 @@ fn tool((name, version, features): (&str, &str, &[&str])) -> Result<PathBuf> {
     let tools = cache_folder()?.join("ci");
     let kept = tools.join("bin").join(name);
     for program in [PathBuf::from(name), kept.clone()] {
-        let said = Command::new(&program).arg("--version").output();
-        if said.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).trim().ends_with(version)) {
+        let output = Command::new(&program).arg("--version").output();
+        if output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim().ends_with(version)) {
             return Ok(program);
         }
     }

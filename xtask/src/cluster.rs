@@ -149,7 +149,7 @@ fn demand() -> Result<KeptCluster> {
 async fn up(version: Option<&Release>, servers: usize, kwok: bool) -> Result<()> {
     if let Some(state) = state()? {
         println!("# a cluster already runs; `cargo xtask cluster down` ends it");
-        return tell(&state);
+        return send(&state);
     }
     let tools = build(version, kwok)?;
     let log = binaries::cache_folder()?.join("keeper.log");
@@ -178,10 +178,10 @@ async fn up(version: Option<&Release>, servers: usize, kwok: bool) -> Result<()>
         let (key, value) = LABEL;
         println!("# to make a node Ready and run its pods: kubectl label node NAME {key}={value}");
     }
-    tell(&state)
+    send(&state)
 }
 
-fn tell(state: &KeptCluster) -> Result<()> {
+fn send(state: &KeptCluster) -> Result<()> {
     for (index, path) in state.kubeconfigs["admin"].as_array().into_iter().flatten().enumerate() {
         let comment = if index == 0 { "" } else { "# second API server: " };
         println!("{comment}export KUBECONFIG={}", path.as_str().unwrap_or_default());
@@ -214,7 +214,7 @@ async fn status() -> Result<()> {
             Err(_) => println!("API server {index}: no answer in 5 s"),
         }
     }
-    tell(&state)
+    send(&state)
 }
 
 fn kubeconfig(account: KubeconfigAccount, server: usize) -> Result<()> {

@@ -43,10 +43,10 @@ pub(crate) fn exchange(
         head += &format!("{name}: {value}\r\n");
     }
     write!(stream, "{head}\r\n{body}")?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
-    let answer = String::from_utf8_lossy(&answer);
-    let (head, body) = answer.split_once("\r\n\r\n").context("no HTTP answer")?;
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response)?;
+    let response = String::from_utf8_lossy(&response);
+    let (head, body) = response.split_once("\r\n\r\n").context("no HTTP answer")?;
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).context("no HTTP status")?;
     Ok((status, head.to_owned(), body.to_owned()))
 }

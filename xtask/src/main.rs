@@ -182,12 +182,12 @@ mod tests {
     fn each_command_says_what_it_needs_and_what_works_without_it() {
         let program = Arguments::command();
         let commands = program.get_subcommands().filter(|command| !command.is_hide_set());
-        let says = |about: &str| {
+        let contains = |about: &str| {
             let needs = about.split_once("\nNeeds ").map(|(_, needs)| needs);
             needs.is_some_and(|needs| ["without", "only"].iter().any(|word| needs.contains(word)))
         };
         let is_silent = |command: &&clap::Command| {
-            !command.get_long_about().is_some_and(|about| says(&about.to_string()))
+            !command.get_long_about().is_some_and(|about| contains(&about.to_string()))
         };
         let silent: Vec<&str> = commands.filter(is_silent).map(|command| command.get_name()).collect();
         assert_eq!(silent, Vec::<&str>::new());

@@ -49,7 +49,7 @@ pub(crate) async fn run(arguments: &MatrixArgs) -> Result<()> {
 async fn try_release(release: &Release, programs: &Programs, only: &[&str]) -> Result<Vec<String>> {
     let tools = Binaries::build(release)?;
     let mut record = Record::read(release)?;
-    record.probes = probes::ask(&tools).await?;
+    record.probes = probes::request(&tools).await?;
     let mut failed = Vec::new();
     for suite in SUITES.iter().filter(|suite| only.is_empty() || only.contains(&suite.name)) {
         let result = suite.run(programs, release)?;

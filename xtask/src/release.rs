@@ -106,9 +106,9 @@ struct Copy(PathBuf);
 impl Copy {
     fn of_checkout() -> Result<Self> {
         let copy = Self(env::temp_dir().join(format!("taintward-twice-{}/elsewhere", std::process::id())));
-        let said = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output()?;
-        ensure!(said.status.success(), "git ls-files failed: is this a checkout?");
-        for name in String::from_utf8(said.stdout)?.split_terminator('\0') {
+        let output = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output()?;
+        ensure!(output.status.success(), "git ls-files failed: is this a checkout?");
+        for name in String::from_utf8(output.stdout)?.split_terminator('\0') {
             let (from, to) = (root().join(name), copy.0.join(name));
             fs::create_dir_all(to.parent().context("it has no folder")?)?;
             fs::copy(&from, to).with_context(|| format!("copying {}", from.display()))?;

@@ -19,7 +19,7 @@ pub(crate) const DURATIONS: &str = "TAINTWARD_TEST_DURATIONS";
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// The time between two checks whether it has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(clap::Args)]
 pub(crate) struct TimeoutArgs {
@@ -49,7 +49,7 @@ pub(crate) async fn run(arguments: &TimeoutArgs, limit: Option<Duration>) -> Res
             if let Some(status) = child.try_wait()? {
                 return Ok::<_, io::Error>(status);
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
     let why = tokio::select! {

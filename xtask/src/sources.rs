@@ -46,9 +46,9 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// The platform that rustc builds for.
 pub(crate) fn host() -> Result<String> {
-    let said = Command::new("rustc").args(["--print", "host-tuple"]).current_dir(root()).output()?;
-    match said.status.success() {
-        true => Ok(String::from_utf8(said.stdout)?.trim().to_owned()),
+    let output = Command::new("rustc").args(["--print", "host-tuple"]).current_dir(root()).output()?;
+    match output.status.success() {
+        true => Ok(String::from_utf8(output.stdout)?.trim().to_owned()),
         false => bail!("rustc --print host-tuple failed"),
     }
 }

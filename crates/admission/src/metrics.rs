@@ -96,8 +96,8 @@ impl WebhookMetrics {
         );
         let panics =
             metrics.counter(names::WEBHOOK_PANICS, "Rules that failed; the objects were admitted unchanged");
-        let unreviewed =
-            metrics.counters(names::WEBHOOK_REFUSED_REQUESTS, "Requests that were not reviewed, by reason");
+        let unreviewed = metrics
+            .counters(names::WEBHOOK_UNREVIEWED_REQUESTS, "Requests that were not reviewed, by reason");
         let connections = metrics.gauge(names::WEBHOOK_CONNECTIONS, "Connections that are open");
         let accepted = metrics.counter(names::WEBHOOK_ACCEPTED_CONNECTIONS, "Connections that were accepted");
         let ended = metrics.counters(names::WEBHOOK_ENDED_CONNECTIONS, "Connections that the webhook closed");

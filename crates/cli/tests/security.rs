@@ -30,8 +30,8 @@ mod checklist {
     pub(crate) mod items;
     pub(crate) mod manifests;
     pub(crate) mod outside;
-    pub(crate) mod pace;
     pub(crate) mod page;
+    pub(crate) mod rate;
     pub(crate) mod renewal;
     pub(crate) mod rights;
     pub(crate) mod sources;
@@ -43,7 +43,7 @@ use checklist::ground::{Found, Ground};
 use checklist::items::ITEMS;
 use checklist::page::{self, Results};
 use checklist::{
-    abuse, corpus, crowd, elsewhere, installed, manifests, outside, pace, renewal, rights, sources, spiral,
+    abuse, corpus, crowd, elsewhere, installed, manifests, outside, rate, renewal, rights, sources, spiral,
     transport,
 };
 use futures::FutureExt as _;
@@ -95,14 +95,14 @@ async fn checklist(ground: &mut Ground, some: &[usize]) -> (Results, usize) {
         .filter(|one| some.is_empty() || some.contains(one))
         .partition(|one| INSTALLED.contains(one));
     for number in first {
-        let result = tell(number, check(number, ground)).await;
+        let result = send(number, check(number, ground)).await;
         failed += usize::from(result.is_err());
         results.insert(number, result.unwrap_or_else(|why| why));
     }
     if !last.is_empty() {
         let there = installed::on(ground);
         for number in last {
-            let result = tell(number, check_installed(number, &there)).await;
+            let result = send(number, check_installed(number, &there)).await;
             failed += usize::from(result.is_err());
             results.insert(number, result.unwrap_or_else(|why| why));
         }
@@ -111,7 +111,7 @@ async fn checklist(ground: &mut Ground, some: &[usize]) -> (Results, usize) {
 }
 
 /// The result of an item, unless it takes too long.
-async fn tell(number: usize, check: impl Future<Output = Found>) -> Result<String, String> {
+async fn send(number: usize, check: impl Future<Output = Found>) -> Result<String, String> {
     let began = Instant::now();
     let guarded = AssertUnwindSafe(tokio::time::timeout(STARTUP_TIMEOUT, check)).catch_unwind();
     let found = match guarded.await {
@@ -144,7 +144,7 @@ async fn check(number: usize, ground: &mut Ground) -> Found {
         12 => renewal::garbage(ground).await,
         13 => manifests::configurations(ground).await,
         14 => spiral::two_replicas_die(ground).await,
-        15 => pace::at_a_thousand_a_second(ground).await,
+        15 => rate::at_a_thousand_a_second(ground).await,
         16 => abuse::bodies(ground).await,
         17 => crowd::good_clients(ground).await,
         18 => corpus::senseless(ground).await,

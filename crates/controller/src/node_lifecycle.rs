@@ -294,8 +294,8 @@ impl ApiServerProbe {
                 self.proof = self.proof.max(Some(sent));
                 Some(NodeLifecycleInput::OwnRequestSucceeded { sent })
             }
-            Err(refusal) => {
-                tracing::debug!(err = %refusal.message, "a probe of the API server failed");
+            Err(error) => {
+                tracing::debug!(err = %error.message, "a probe of the API server failed");
                 None
             }
         }

@@ -189,7 +189,7 @@ async fn timestamp(api: &ApiClient, clock: &Clock, timestamp: &PendingTimestamp)
 mod tests {
     use super::*;
 
-    fn refused(failure: ApiFailure) -> Result<(), RequestError> {
+    fn rejected(failure: ApiFailure) -> Result<(), RequestError> {
         Err(RequestError::ours(failure, "no".into()))
     }
 
@@ -205,7 +205,7 @@ mod tests {
         for tries in 0..TRIES_MAX {
             let next = stamper.next(now).unwrap();
             assert_eq!((next.tries, stamper.next(now).is_none()), (tries, true));
-            stamper.on_response(next, &refused(ApiFailure::Conflict), now);
+            stamper.on_response(next, &rejected(ApiFailure::Conflict), now);
             assert!(stamper.next(now).is_none());
             if let Some(wake) = stamper.next_wakeup() {
                 assert!(wake > now && wake <= now.plus(PAUSE_MAX));
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_is_done_or_refused_for_other_reasons_is_over() {
-        for result in [Ok(()), refused(ApiFailure::Rejected), refused(ApiFailure::Unavailable)] {
+        for result in [Ok(()), rejected(ApiFailure::Rejected), rejected(ApiFailure::Unavailable)] {
             let mut stamper = TimeAddedWriter::default();
             stamper.on_response(timestamp(), &result, Mono::from_secs(2));
             assert!(stamper.waiting.is_empty());
@@ -234,7 +234,7 @@ mod tests {
         let mut now = Mono::from_secs(2);
         for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
             let next = stamper.next(now).unwrap();
-            stamper.on_response(next, &refused(ApiFailure::Forbidden), now);
+            stamper.on_response(next, &rejected(ApiFailure::Forbidden), now);
             let until = now.plus(Span::from_secs(pause));
             assert_eq!(stamper.next_wakeup(), Some(until));
             assert!(stamper.next(until.minus(Span::from_micros(1))).is_none());
@@ -244,7 +244,7 @@ mod tests {
         stamper.add(timestamp());
         stamper.on_response(next, &Ok(()), now);
         assert!(stamper.next(now).is_some(), "one success, and nothing waits any more");
-        stamper.on_response(timestamp(), &refused(ApiFailure::Forbidden), now);
+        stamper.on_response(timestamp(), &rejected(ApiFailure::Forbidden), now);
         assert_eq!(stamper.next_wakeup(), Some(now.plus(FORBIDDEN_FIRST)));
     }
 
@@ -254,7 +254,7 @@ mod tests {
         stamper.add(timestamp());
         let mut now = Mono::from_secs(2);
         while let Some(next) = stamper.next(now) {
-            stamper.on_response(next, &refused(ApiFailure::Forbidden), now);
+            stamper.on_response(next, &rejected(ApiFailure::Forbidden), now);
             now = now.plus(FORBIDDEN_MAX);
         }
         assert!(stamper.waiting.is_empty() && now < Mono::from_secs(3600));
@@ -270,9 +270,9 @@ mod tests {
                 return std::future::pending().await;
             }
             tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
-            let answer = http::Response::builder().header("content-type", "application/json");
+            let builder = http::Response::builder().header("content-type", "application/json");
             Ok::<_, std::convert::Infallible>(
-                answer.body(kube::client::Body::from(NODE.as_bytes().to_vec())).unwrap(),
+                builder.body(kube::client::Body::from(NODE.as_bytes().to_vec())).unwrap(),
             )
         });
         let api = ApiClient::new(kube::Client::new(service, "default"), "test");

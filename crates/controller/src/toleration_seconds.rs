@@ -138,7 +138,7 @@ impl Controller for TolerationSecondsController {
                 EffectRequest { label, response }
             }
             TolerationSecondsEffect::WriteStatus(write) => {
-                let kind = Some(metrics::Effect::TellPolicy);
+                let kind = Some(metrics::Effect::UpdatePolicyStatus);
                 let label = RequestLabel { kind, object: write.name.to_string(), pod: None };
                 let response = Box::pin(async move {
                     let (result, error) = split_error(api.write_policy_status(&write).await);

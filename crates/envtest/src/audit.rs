@@ -47,7 +47,7 @@ impl AuditEntry {
     }
 
     /// Whether the request wanted a streamed list and the server, without WatchList, rejected it.
-    pub fn is_refused_stream(&self) -> bool {
+    pub fn is_rejected_stream(&self) -> bool {
         self.code == 422 && self.verb == "watch" && self.uri.contains("sendInitialEvents=true")
     }
 }

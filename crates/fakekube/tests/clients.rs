@@ -21,11 +21,11 @@ use tokio::time::{sleep, timeout};
 const SHORT: Duration = Duration::from_millis(400);
 
 /// On a busy machine, everything arrives within this if it arrives at all.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Limits so large that none takes effect, except those that a test sets.
 fn limits() -> ListenerLimits {
-    let long = PATIENCE * 4;
+    let long = TIMEOUT * 4;
     ListenerLimits { head: long, body: long, stall: long, silence: long, ..ListenerLimits::default() }
 }
 
@@ -77,7 +77,7 @@ impl Stage {
         let mut stream =
             self.send(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
         let mut response = String::new();
-        timeout(PATIENCE, stream.read_to_string(&mut response))
+        timeout(TIMEOUT, stream.read_to_string(&mut response))
             .await
             .expect("the server does not respond")
             .unwrap();
@@ -108,7 +108,7 @@ fn config(name: &str, padding: usize) -> String {
 /// The first line of an answer.
 async fn status(stream: &mut TcpStream) -> String {
     let mut bytes = [0; 256];
-    let count = timeout(PATIENCE, stream.read(&mut bytes)).await.expect("no answer").unwrap();
+    let count = timeout(TIMEOUT, stream.read(&mut bytes)).await.expect("no answer").unwrap();
     String::from_utf8_lossy(&bytes[..count]).lines().next().unwrap_or_default().to_owned()
 }
 
@@ -116,7 +116,7 @@ async fn status(stream: &mut TcpStream) -> String {
 async fn ends(stream: &mut TcpStream) -> bool {
     let mut bytes = vec![0; 64 << 10];
     let read_on = async { while stream.read(&mut bytes).await.is_ok_and(|count| count > 0) {} };
-    timeout(PATIENCE, read_on).await.is_ok()
+    timeout(TIMEOUT, read_on).await.is_ok()
 }
 
 #[tokio::test]
@@ -130,14 +130,14 @@ async fn a_body_sent_byte_by_byte_times_out_and_blocks_no_other_client() {
         }
     });
     let began = Instant::now();
-    assert!(stage.responses().await < PATIENCE);
+    assert!(stage.responses().await < TIMEOUT);
     let mut response = vec![0; 4096];
-    let count = timeout(PATIENCE, from.read(&mut response)).await.expect("there is no timeout").unwrap();
+    let count = timeout(TIMEOUT, from.read(&mut response)).await.expect("there is no timeout").unwrap();
     let response = String::from_utf8_lossy(&response[..count]);
     assert!(response.starts_with("HTTP/1.1 504"), "{response}");
     assert!(response.contains("\"reason\":\"Timeout\""), "{response}");
     assert!(began.elapsed() >= SHORT / 2, "too early: {:?}", began.elapsed());
-    timeout(PATIENCE, dripping).await.expect("the connection stays open").unwrap();
+    timeout(TIMEOUT, dripping).await.expect("the connection stays open").unwrap();
 }
 
 #[tokio::test]
@@ -206,7 +206,7 @@ async fn a_watcher_that_reads_stays_however_long_nothing_happens() {
     stage.server.create(&on, last, &WriteOptions::by("test")).unwrap();
     let mut message = String::new();
     while !message.contains("\"last\"") {
-        let count = timeout(PATIENCE, watcher.read(&mut bytes)).await.expect("no event").unwrap();
+        let count = timeout(TIMEOUT, watcher.read(&mut bytes)).await.expect("no event").unwrap();
         assert!(count > 0, "it ended");
         message += &String::from_utf8_lossy(&bytes[..count]);
     }
@@ -238,7 +238,7 @@ async fn a_client_that_vanishes_without_closing_is_detected() {
     let mut reported = Vec::new();
     while !String::from_utf8_lossy(&reported).contains("ADDED") {
         let count =
-            timeout(PATIENCE, gone.read(&mut message)).await.expect("the watch does not begin").unwrap();
+            timeout(TIMEOUT, gone.read(&mut message)).await.expect("the watch does not begin").unwrap();
         assert!(count > 0, "it ended immediately");
         reported.extend_from_slice(&message[..count]);
     }
@@ -292,7 +292,7 @@ async fn a_thousand_idle_watches_on_sockets_stay_cheap_and_receive_the_one_chang
     stage.server.change(&on, "test", |node| node["metadata"]["labels"]["a"] = json!("b")).unwrap();
     for watcher in &mut watchers {
         let mut bytes = vec![0; 16 << 10];
-        let count = timeout(PATIENCE, watcher.read(&mut bytes)).await.expect("no event").unwrap();
+        let count = timeout(TIMEOUT, watcher.read(&mut bytes)).await.expect("no event").unwrap();
         assert!(String::from_utf8_lossy(&bytes[..count]).contains("MODIFIED"));
     }
 }

@@ -296,6 +296,6 @@ pub async fn connect(settings: &ConnectSettings) -> Result<Connected, ConnectErr
     let _ = rustls::crypto::ring::default_provider().install_default();
     let started =
         Credentials::start(source.config.clone(), settings.interactive, settings.clock.clone()).await;
-    let credentials = started.map_err(|trouble| trouble.at(&source.place))?;
+    let credentials = started.map_err(|error| error.at(&source.place))?;
     layers::connected(source, credentials, settings)
 }

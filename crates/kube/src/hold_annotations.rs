@@ -139,9 +139,9 @@ fn record(json: &HeldJson<'_>) -> Option<HoldRecord> {
     };
     let tolerations = json.held.iter().map(HeldTolerationJson::decoded).collect::<Option<Vec<_>>>()?;
     let ran = Span::from_micros(Some(json.ran_microseconds).filter(|ran| *ran >= 0)?);
-    let is_told = !tolerations.is_empty();
+    let is_recorded = !tolerations.is_empty();
     let changed = time(&json.changed)?;
-    is_told.then(|| HoldRecord::recorded(tolerations, order, changed, ran, counted_since))
+    is_recorded.then(|| HoldRecord::recorded(tolerations, order, changed, ran, counted_since))
 }
 
 impl OrderJson {

@@ -81,7 +81,7 @@ pub(super) async fn run(arguments: &BenchArgs) -> Result<()> {
             eprintln!("{:4} s  {}: {who:?}", began.elapsed().as_secs(), fault.name);
             match Stage::new(cluster, fault, audit, runs, pods_per_node).run(&contender).await {
                 Ok(reading) => {
-                    tell(&reading);
+                    send(&reading);
                     let [log, requests] = &reading.logs;
                     keep(&format!("{}-{who:?}.log", fault.name), log)?;
                     keep(&format!("{}-{who:?}.requests", fault.name), requests)?;
@@ -138,11 +138,11 @@ fn with_flags(contender: Contender, fault: &Fault) -> Option<Contender> {
     }
 }
 
-fn tell(RunReading { verdict, unready, answers, .. }: &RunReading) {
+fn send(RunReading { verdict, unready, responses, .. }: &RunReading) {
     let FaultVerdict { early, wrong, missing, due, late, backlog, since_success, probe } = verdict;
     eprintln!(
         "        early {early}, wrong {wrong}, missing {missing}, due {due}, latest {:.2?}, backlog {backlog:.2?}, \
-         after success {since_success:.2?}, new taint {probe:.2?}, not ready {unready:.1?}, DELETE answers {answers:?}",
+         after success {since_success:.2?}, new taint {probe:.2?}, not ready {unready:.1?}, DELETE answers {responses:?}",
         late.last()
     );
 }

@@ -22,7 +22,7 @@ use taintward_envtest::{Account, TestApi};
 const MEMORY: u64 = 128 << 20;
 const GOAL: Duration = Duration::from_millis(100);
 /// Legitimate reviews per second.
-const PACE: u32 = 50;
+const RATE: u32 = 50;
 /// Every fourth review opens a new connection.
 const RECONNECT_EVERY: u32 = 4;
 const PODS: &str = "/api/v1/namespaces/ns-7/pods";
@@ -31,7 +31,7 @@ const PODS: &str = "/api/v1/namespaces/ns-7/pods";
 struct FloodReadings {
     took: Vec<Duration>,
     unanswered: usize,
-    refused: usize,
+    rejected: usize,
     admitted: usize,
     created: Vec<Duration>,
     /// The longest delay of a thread that only sleeps for a millisecond, again and again.
@@ -86,16 +86,16 @@ async fn measure(hook: &webhook::WebhookProcess, api: &TestApi, lasts: Duration)
         }
         worst
     });
-    let (asked, tried) = futures::join!(ask(hook, lasts), create(api, lasts));
-    let ((took, unanswered), (refused, admitted, created)) = (asked, tried?);
+    let (requested, tried) = futures::join!(request(hook, lasts), create(api, lasts));
+    let ((took, unanswered), (rejected, admitted, created)) = (requested, tried?);
     let stall = sleeper.join().unwrap_or_default();
-    Ok(FloodReadings { took, unanswered, refused, admitted, created, stall })
+    Ok(FloodReadings { took, unanswered, rejected, admitted, created, stall })
 }
 
 /// Times count from the moment when a review was due.
-async fn ask(hook: &webhook::WebhookProcess, lasts: Duration) -> (Vec<Duration>, usize) {
+async fn request(hook: &webhook::WebhookProcess, lasts: Duration) -> (Vec<Duration>, usize) {
     let (body, begin, pause) =
-        (review_client::question("ns-7", 0), Instant::now(), Duration::from_secs(1) / PACE);
+        (review_client::question("ns-7", 0), Instant::now(), Duration::from_secs(1) / RATE);
     let (mut took, mut unanswered, mut kept) = (Vec::new(), 0, None);
     for number in 0_u32.. {
         let due = begin + pause * number;
@@ -106,16 +106,16 @@ async fn ask(hook: &webhook::WebhookProcess, lasts: Duration) -> (Vec<Duration>,
         if number % RECONNECT_EVERY == 0 {
             kept = None;
         }
-        let asked = async {
+        let requested = async {
             let mut sender = match kept.take() {
                 Some(sender) => sender,
                 None => hook.asker.connect().await?,
             };
-            review_client::ask(&mut sender, &body).await?;
+            review_client::request(&mut sender, &body).await?;
             anyhow::Ok(sender)
         };
         // An API server waits no longer.
-        match tokio::time::timeout(Duration::from_secs(2), asked).await {
+        match tokio::time::timeout(Duration::from_secs(2), requested).await {
             Ok(Ok(sender)) => {
                 kept = Some(sender);
                 took.push(due.elapsed());
@@ -129,7 +129,7 @@ async fn ask(hook: &webhook::WebhookProcess, lasts: Duration) -> (Vec<Duration>,
 
 /// Creates through the API server a pod with the pool's toleration, which is forbidden, and a pod without it.
 async fn create(api: &TestApi, lasts: Duration) -> Result<(usize, usize, Vec<Duration>)> {
-    let (begin, mut refused, mut admitted, mut created) = (Instant::now(), 0, 0, Vec::new());
+    let (begin, mut rejected, mut admitted, mut created) = (Instant::now(), 0, 0, Vec::new());
     for number in 0.. {
         if begin.elapsed() > lasts {
             break;
@@ -140,7 +140,7 @@ async fn create(api: &TestApi, lasts: Duration) -> Result<(usize, usize, Vec<Dur
             json!([{"key": "dedicated", "value": "team-0", "effect": "NoSchedule"}]);
         match api.create(PODS, &smuggler).await {
             Ok(_) => admitted += 1,
-            Err(error) if matches!(error.code(), Some(403 | 422)) => refused += 1,
+            Err(error) if matches!(error.code(), Some(403 | 422)) => rejected += 1,
             Err(error) => return Err(error).context("creating a forbidden pod"),
         }
         let (pod, began): (Value, _) = (review_client::pod(&name), Instant::now());
@@ -149,7 +149,7 @@ async fn create(api: &TestApi, lasts: Duration) -> Result<(usize, usize, Vec<Dur
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     created.sort_unstable();
-    Ok((refused, admitted, created))
+    Ok((rejected, admitted, created))
 }
 
 fn at(sorted: &[Duration], share: usize) -> Duration {
@@ -190,9 +190,9 @@ fn table(
         under.unanswered + under.took.len(),
         met(under.unanswered == 0),
         calm.admitted,
-        calm.admitted + calm.refused,
+        calm.admitted + calm.rejected,
         under.admitted,
-        under.admitted + under.refused,
+        under.admitted + under.rejected,
         met(under.admitted == 0),
         at(&calm.created, 50),
         at(&under.created, 50),

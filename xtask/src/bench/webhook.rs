@@ -140,10 +140,10 @@ async fn measure(
     tokio::time::sleep(Duration::from_secs(2)).await;
     let idle = webhook.usage()?;
     let began = Instant::now();
-    let answered = webhook.asker.saturate(CONNECTIONS, amount.saturated).await?;
-    let reached = answered as f64 / began.elapsed().as_secs_f64();
+    let responded = webhook.asker.saturate(CONNECTIONS, amount.saturated).await?;
+    let reached = responded as f64 / began.elapsed().as_secs_f64();
     let cpu = webhook.usage()?.cpu.saturating_sub(idle.cpu);
-    let per_core = answered as f64 / cpu.as_secs_f64();
+    let per_core = responded as f64 / cpu.as_secs_f64();
     let paced = webhook.asker.paced(CONNECTIONS, GOAL_RATE / 2.0, amount.paced).await?;
     let busy = webhook.usage()?.resident;
     let creates = creates(webhook, api, amount).await?;

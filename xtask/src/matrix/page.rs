@@ -74,9 +74,9 @@ fn row(release: &Release, record: &Record) -> String {
 }
 
 /// A section with the lines of all versions; empty if there are none.
-fn list(title: &str, tried: &[&(&Release, Record)], say: fn(&Record) -> Vec<String>) -> String {
+fn list(title: &str, tried: &[&(&Release, Record)], log: fn(&Record) -> Vec<String>) -> String {
     let lines = tried.iter().flat_map(|(release, record)| {
-        say(record).into_iter().map(|line| format!("- {}: {line}\n", release.name()))
+        log(record).into_iter().map(|line| format!("- {}: {line}\n", release.name()))
     });
     let lines: String = lines.collect();
     if lines.is_empty() { String::new() } else { format!("## {title}\n\n{lines}\n") }
@@ -100,8 +100,8 @@ fn skips(record: &Record) -> Vec<String> {
 /// What the programs of the versions report.
 fn differences(tried: &[&(&Release, Record)]) -> String {
     let names: Vec<&str> = tried.iter().map(|(release, _)| release.name()).collect();
-    let line = |name: &str, say: &dyn Fn(&Probes) -> String| {
-        let cells: Vec<String> = tried.iter().map(|(_, record)| say(&record.probes)).collect();
+    let line = |name: &str, log: &dyn Fn(&Probes) -> String| {
+        let cells: Vec<String> = tried.iter().map(|(_, record)| log(&record.probes)).collect();
         format!("| {name} | {} |\n", cells.join(" | "))
     };
     let mut text = format!(
@@ -138,7 +138,7 @@ fn everything(probes: &Probes) -> BTreeSet<String> {
 
 fn changes(old: &BTreeSet<String>, new: &BTreeSet<String>) -> String {
     let sorts = [("new", new - old), ("removed", old - new)];
-    let said: Vec<String> = sorts
+    let output: Vec<String> = sorts
         .iter()
         .filter(|(_, names)| !names.is_empty())
         .map(|(sort, names)| {
@@ -146,7 +146,7 @@ fn changes(old: &BTreeSet<String>, new: &BTreeSet<String>) -> String {
             format!("{sort}: {}", names.join(", "))
         })
         .collect();
-    if said.is_empty() { "none".to_owned() } else { said.join("; ") }
+    if output.is_empty() { "none".to_owned() } else { output.join("; ") }
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ pub(crate) struct Probes {
     pub(crate) controllers: BTreeSet<String>,
 }
 
-pub(crate) async fn ask(tools: &Binaries) -> Result<Probes> {
+pub(crate) async fn request(tools: &Binaries) -> Result<Probes> {
     let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
     let cluster = Cluster::start(tools, options).await?;
     let api = cluster.api(Account::Admin).await?;

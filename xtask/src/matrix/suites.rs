@@ -130,7 +130,7 @@ fn result(output: &str, skipped: &str, success: bool) -> SuiteResult {
         .collect();
     let ended = |how: &str| -> BTreeSet<String> {
         let lines = output.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
-        let those = lines.filter(|(name, said)| said.starts_with(how) && !skipped.contains_key(*name));
+        let those = lines.filter(|(name, output)| output.starts_with(how) && !skipped.contains_key(*name));
         those.map(|(name, _)| name.to_owned()).collect()
     };
     let (passed, mut failed) = (ended("ok"), ended("FAILED"));
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn every_program_that_needs_a_control_plane_is_in_the_matrix() {
-        let mut asking = BTreeSet::new();
+        let mut requesting = BTreeSet::new();
         for package in fs::read_dir(sources::root().join("crates")).unwrap() {
             let Ok(programs) = fs::read_dir(package.unwrap().path().join("tests")) else { continue };
             let paths = programs.map(|entry| entry.unwrap().path());
@@ -158,16 +158,16 @@ mod tests {
             let programs = paths.filter(|path| {
                 path.join("main.rs").exists() || path.extension().is_some_and(|end| end == "rs")
             });
-            asking.extend(
+            requesting.extend(
                 programs
                     .filter(|path| needs_a_control_plane(path))
                     .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()),
             );
         }
         // Their common runner needs it.
-        asking.extend(["real_server", "lifecycle"].map(str::to_owned));
+        requesting.extend(["real_server", "lifecycle"].map(str::to_owned));
         let known = SUITES.iter().map(|suite| suite.name).chain(ELSEWHERE);
-        assert_eq!(asking, known.map(str::to_owned).collect());
+        assert_eq!(requesting, known.map(str::to_owned).collect());
     }
 
     /// Whether the file, or a file of the folder, asks for the programs of a control plane.

@@ -100,16 +100,17 @@ impl PrometheusServer {
     }
 
     fn get(&self, path: &str) -> Result<Value> {
-        let asked = http::get(self.port, path);
-        let (status, body) =
-            asked.with_context(|| format!("Prometheus does not answer:\n{}", self.process.last_words()))?;
-        let mut answer: Value = serde_json::from_str(&body).with_context(|| format!("{status} of {path}"))?;
+        let requested = http::get(self.port, path);
+        let (status, body) = requested
+            .with_context(|| format!("Prometheus does not answer:\n{}", self.process.last_words()))?;
+        let mut response: Value =
+            serde_json::from_str(&body).with_context(|| format!("{status} of {path}"))?;
         ensure!(
-            answer["status"] == "success",
+            response["status"] == "success",
             "Prometheus answers {path} with {status}: {}",
-            answer["error"]
+            response["error"]
         );
-        Ok(answer["data"].take())
+        Ok(response["data"].take())
     }
 }
 

@@ -70,7 +70,7 @@ fn act(browser: &mut Browser, node: &str, taint: &str, button: &str) -> Result<(
     browser.until("its panel", &named("#panel-title", &format!("Node {node}")))?;
     browser.evaluate(&format!("panel.querySelector('input').value = {}", json!(taint)))?;
     browser.click(&named("#panel button", button))?;
-    let answered = format!("document.querySelector('#said').textContent.includes({})", json!(node));
-    browser.until("an answer", &answered)?;
+    let responded = format!("document.querySelector('#said').textContent.includes({})", json!(node));
+    browser.until("an answer", &responded)?;
     Ok(())
 }

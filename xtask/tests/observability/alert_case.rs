@@ -116,7 +116,7 @@ fn leadership() -> Vec<AlertCase> {
 }
 
 fn nodes_and_connection() -> Vec<AlertCase> {
-    let age = of(A, &format!("{}_seconds", names::WATCH_LAST_HEARD_AGE), "resource=\"nodes\"");
+    let age = of(A, &format!("{}_seconds", names::WATCH_LAST_ACTIVE_AGE), "resource=\"nodes\"");
     let phase = |phase: &str| of(A, names::WATCH_PHASE, &format!("resource=\"nodes\",phase=\"{phase}\""));
     vec![
         limit("TaintwardNodesNotTainted", &gauge(names::NODES_WAITING_FOR_TAINT), "1x120", "0x120"),

@@ -6,7 +6,7 @@ metric_names! {
     WEBHOOK_REVIEWS = "taintward_webhook_reviews",
     WEBHOOK_REVIEW_DURATION = "taintward_webhook_review_duration",
     WEBHOOK_PANICS = "taintward_webhook_panics",
-    WEBHOOK_REFUSED_REQUESTS = "taintward_webhook_refused_requests",
+    WEBHOOK_UNREVIEWED_REQUESTS = "taintward_webhook_refused_requests",
     WEBHOOK_CONNECTIONS = "taintward_webhook_connections",
     WEBHOOK_ACCEPTED_CONNECTIONS = "taintward_webhook_accepted_connections",
     WEBHOOK_ENDED_CONNECTIONS = "taintward_webhook_ended_connections",

@@ -50,9 +50,9 @@ where
     if request.method() != Method::POST {
         let text = "only POST\n".into();
         let status = StatusCode::METHOD_NOT_ALLOWED;
-        let mut refusal = reject(common, request, UnreviewedReason::Method, status, text).await;
-        refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-        return refusal;
+        let mut response = reject(common, request, UnreviewedReason::Method, status, text).await;
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+        return response;
     }
     if !is_json(request.headers()) {
         let text = "only Content-Type: application/json, without Content-Encoding\n".into();

@@ -1,6 +1,6 @@
 //! Tests long, slow and incomplete bodies.
 
-use super::stage::{Client, PATIENCE, SHORT, Stage, limits, question};
+use super::stage::{Client, SHORT, Stage, TIMEOUT, limits, question};
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_admission::settings::ServerLimits;
@@ -70,7 +70,7 @@ async fn a_long_body_is_not_stored_with_or_without_an_announced_length() {
     }
     for stream in &mut streams {
         let mut response = [0; 12];
-        timeout(PATIENCE, stream.read_exact(&mut response)).await.expect("no answer").unwrap();
+        timeout(TIMEOUT, stream.read_exact(&mut response)).await.expect("no answer").unwrap();
         assert_eq!(&response, b"HTTP/1.1 200");
     }
     assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"crowded\"}"), 0.0);
@@ -96,13 +96,13 @@ async fn a_body_that_arrives_byte_by_byte_is_given_up_in_time_and_delays_no_othe
         if let Ok(read) = timeout(Duration::from_millis(10), stream.read(&mut response)).await {
             break read.unwrap();
         }
-        assert!(began.elapsed() < PATIENCE, "the server waits without end");
+        assert!(began.elapsed() < TIMEOUT, "the server waits without end");
     };
     let response = String::from_utf8_lossy(&response[..count]);
     assert!(response.starts_with("HTTP/1.1 408"), "{response}");
     assert!(response.ends_with("the body did not arrive within 400ms\n"), "{response}");
     assert!(began.elapsed() >= SHORT / 2, "too early: {:?}", began.elapsed());
-    assert!(stage.response_budget().await < PATIENCE);
+    assert!(stage.response_budget().await < TIMEOUT);
     assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"late\"}"), 1.0);
 }
 
@@ -123,14 +123,14 @@ async fn too_many_incomplete_bodies_cost_only_the_slowest() {
     stage.reaches("taintward_webhook_refused_requests_total{reason=\"crowded\"}", 4.0).await;
     // Its uid has arrived, and it gets a response.
     let mut response = [0; 1000];
-    let length = timeout(PATIENCE, slow[0].read(&mut response)).await.expect("no answer").unwrap();
+    let length = timeout(TIMEOUT, slow[0].read(&mut response)).await.expect("no answer").unwrap();
     let response = String::from_utf8_lossy(&response[..length]);
     assert!(response.starts_with("HTTP/1.1 200") && response.contains("\"allowed\":false"), "{response}");
     // A good one as large succeeds, as do small ones, and long ones of which little is kept.
     let mut client = Client::connect(&stage).await;
     assert_eq!(client.post("/mutate", kept(500_000)).await.0, 200);
     assert_eq!(client.post("/mutate", question("a", 3_000_000)).await.0, 200);
-    assert!(stage.response_budget().await < PATIENCE);
+    assert!(stage.response_budget().await < TIMEOUT);
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn interrupted_bodies_and_vanished_clients_leave_nothing_behind() {
         drop(stream);
     }
     stage.becomes("taintward_webhook_connections", 0.0).await;
-    assert!(stage.response_budget().await < PATIENCE);
+    assert!(stage.response_budget().await < TIMEOUT);
 }
 
 #[tokio::test]
@@ -153,9 +153,9 @@ async fn a_client_that_does_not_read_is_cut_off() {
     let many = one.repeat(20);
     // Responses pile up until nothing more can be written.
     let flood = async { while stream.write_all(&many).await.is_ok() {} };
-    timeout(PATIENCE, flood).await.expect("the server waits without end");
+    timeout(TIMEOUT, flood).await.expect("the server waits without end");
     stage.becomes("taintward_webhook_connections", 0.0).await;
-    assert!(stage.response_budget().await < PATIENCE);
+    assert!(stage.response_budget().await < TIMEOUT);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Tests that a certificate is replaced under load, and that a broken one changes nothing.
 
-use super::stage::{Client, Files, PATIENCE, Stage, connect, limits, question};
+use super::stage::{Client, Files, Stage, TIMEOUT, connect, limits, question};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,7 +16,7 @@ async fn is_shown(stage: &Stage, root: &[u8]) {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(PATIENCE, waiting).await.expect("it is not served");
+    timeout(TIMEOUT, waiting).await.expect("it is not served");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -47,7 +47,7 @@ async fn a_renewal_under_load_loses_no_response() {
                 sleep(Duration::from_millis(1)).await;
             }
         };
-        timeout(PATIENCE, goes_on).await.expect("open connections continue");
+        timeout(TIMEOUT, goes_on).await.expect("open connections continue");
     }
     done.store(true, Ordering::Relaxed);
     for client in load {
@@ -85,7 +85,7 @@ async fn invalid_files_change_nothing_and_are_reported() {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(PATIENCE, rises).await.unwrap_or_else(|_| panic!("number {number} is not noticed"));
+        timeout(TIMEOUT, rises).await.unwrap_or_else(|_| panic!("number {number} is not noticed"));
         assert!(connect(stage.address, &stage.root).await.is_ok(), "number {number} replaced the good one");
     }
     put(&good, &key);
@@ -106,7 +106,7 @@ async fn a_server_does_not_start_with_an_unusable_certificate() {
         let settings = WebhookServerSettings {
             address: "127.0.0.1:0".parse().unwrap(),
             metrics: None,
-            certificate: CertificateSource::Files { certificate, key, every: PATIENCE },
+            certificate: CertificateSource::Files { certificate, key, every: TIMEOUT },
             clients: None,
             limits: limits(),
         };

@@ -1,6 +1,6 @@
 //! Tests the verification of client certificates.
 
-use super::stage::{BOTH, Files, Identity, PATIENCE, Stage, connect_as, limits};
+use super::stage::{BOTH, Files, Identity, Stage, TIMEOUT, connect_as, limits};
 use taintward_admission::server::WebhookListener;
 use taintward_admission::settings::{CertificateSource, ClientCaSettings, WebhookServerSettings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -45,7 +45,7 @@ async fn requested(stage: &Stage, identity: Option<&Identity>) -> String {
         stream.read_to_end(&mut response).await?;
         std::io::Result::Ok(String::from_utf8_lossy(&response).into_owned())
     };
-    timeout(PATIENCE, response).await.expect("an end").unwrap_or_default()
+    timeout(TIMEOUT, response).await.expect("an end").unwrap_or_default()
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn without_a_file_all_clients_are_accepted_and_an_unusable_file_is_an_erro
             certificate: CertificateSource::Files {
                 certificate: files.certificate(),
                 key: files.key(),
-                every: PATIENCE,
+                every: TIMEOUT,
             },
             clients: Some(ClientCaSettings { file, names: Vec::new() }),
             limits: limits(),

@@ -1,6 +1,6 @@
 //! Tests shutdown: requests in flight complete, and no client delays it indefinitely.
 
-use super::stage::{Client, PATIENCE, SHORT, Stage, limits, question};
+use super::stage::{Client, SHORT, Stage, TIMEOUT, limits, question};
 use std::time::Duration;
 use taintward_admission::settings::ServerLimits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -20,23 +20,23 @@ async fn requests_in_flight_complete_and_idle_connections_are_closed() {
     busy.write_all(&body.as_bytes()[..50_000]).await.unwrap();
     stage.becomes("taintward_webhook_connections", 3.0).await;
     sleep(Duration::from_millis(50)).await;
-    stage.ask_to_stop();
+    stage.request_stop();
     let mut rest = Vec::new();
-    let ended = timeout(PATIENCE, idle.read_to_end(&mut rest)).await;
+    let ended = timeout(TIMEOUT, idle.read_to_end(&mut rest)).await;
     assert!(ended.is_ok() && rest.is_empty(), "an idle connection stays open");
     assert!(!stage.served.is_finished(), "a request is in flight");
     busy.write_all(&body.as_bytes()[50_000..]).await.unwrap();
     let mut response = String::new();
-    timeout(PATIENCE, busy.read_to_string(&mut response)).await.expect("no end").unwrap();
+    timeout(TIMEOUT, busy.read_to_string(&mut response)).await.expect("no end").unwrap();
     assert!(response.starts_with("HTTP/1.1 200") && response.contains("connection: close"), "{response}");
-    timeout(PATIENCE, &mut stage.served).await.expect("it does not end").unwrap();
+    timeout(TIMEOUT, &mut stage.served).await.expect("it does not end").unwrap();
     assert!(tokio::net::TcpStream::connect(stage.address).await.is_err(), "the port is closed");
 }
 
 #[tokio::test]
 async fn new_connections_are_taken_for_a_while_after_the_request_to_stop() {
     let mut stage = Stage::set(ServerLimits { farewell: SHORT * 3, ..limits() }).await;
-    stage.ask_to_stop();
+    stage.request_stop();
     let mut client = Client::connect(&stage).await;
     assert_eq!(client.post("/mutate", question("a", 1)).await.0, 200);
     let reported = async {
@@ -44,9 +44,9 @@ async fn new_connections_are_taken_for_a_while_after_the_request_to_stop() {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(PATIENCE, reported).await.expect("readiness does not change");
+    timeout(TIMEOUT, reported).await.expect("readiness does not change");
     drop(client);
-    timeout(PATIENCE, &mut stage.served).await.expect("it does not end").unwrap();
+    timeout(TIMEOUT, &mut stage.served).await.expect("it does not end").unwrap();
 }
 
 #[tokio::test]
@@ -60,6 +60,6 @@ async fn a_client_that_never_finishes_does_not_keep_the_server() {
     .unwrap();
     let _mute = tokio::net::TcpStream::connect(stage.address).await.unwrap();
     stage.becomes("taintward_webhook_connections", 2.0).await;
-    stage.ask_to_stop();
-    timeout(PATIENCE, &mut stage.served).await.expect("it does not end").unwrap();
+    stage.request_stop();
+    timeout(TIMEOUT, &mut stage.served).await.expect("it does not end").unwrap();
 }

@@ -1,7 +1,7 @@
 //! Tests a good client alongside floods from other addresses: idle connections, new ones, endless headers, large and
 //! slow bodies.
 
-use super::stage::{Client, PATIENCE, Stage, question, tcp_from, tls_over};
+use super::stage::{Client, Stage, TIMEOUT, question, tcp_from, tls_over};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -130,7 +130,7 @@ async fn good_reviews_are_answered_under_all_attacks_at_the_same_time() {
             sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, begun).await.unwrap();
+    tokio::time::timeout(TIMEOUT, begun).await.unwrap();
     let mut message = Vec::new();
     for _ in 0..TRIES {
         let mut took = round(&stage).await;

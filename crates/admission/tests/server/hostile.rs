@@ -1,6 +1,6 @@
 //! Tests hostile clients: silent, slow, numerous.
 
-use super::stage::{Client, PATIENCE, SHORT, Stage, connect, limits, question, tcp_from};
+use super::stage::{Client, SHORT, Stage, TIMEOUT, connect, limits, question, tcp_from};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use taintward_admission::settings::ServerLimits;
@@ -24,7 +24,7 @@ async fn soon(stage: &Stage) {
 async fn ends(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> bool {
     let mut bytes = vec![0; 1 << 16];
     let read_on = async { while stream.read(&mut bytes).await.is_ok_and(|count| count > 0) {} };
-    timeout(PATIENCE, read_on).await.is_ok()
+    timeout(TIMEOUT, read_on).await.is_ok()
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn thousands_of_connections_delay_no_other_client() {
     soon(&stage).await;
     let began = Instant::now();
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
-    assert!(began.elapsed() < PATIENCE);
+    assert!(began.elapsed() < TIMEOUT);
     let ended =
         |why: &str| stage.value(&format!("taintward_webhook_ended_connections_total{{reason=\"{why}\"}}"));
     assert!(ended("displaced") + ended("refused") >= 2500.0, "{} {}", ended("displaced"), ended("refused"));
@@ -105,7 +105,7 @@ async fn a_client_that_shares_an_address_with_a_flood_connects_after_the_floods_
         // Health requests, half a request, and invalid ones are not useful for API servers either.
         stream.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         let mut byte = [0];
-        timeout(PATIENCE, stream.read_exact(&mut byte)).await.unwrap().unwrap();
+        timeout(TIMEOUT, stream.read_exact(&mut byte)).await.unwrap().unwrap();
         let (length, body) = if number % 2 == 0 { (99, "{") } else { (2, "{}") };
         let head = "POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length:";
         stream.write_all(format!("{head} {length}\r\n\r\n{body}").as_bytes()).await.unwrap();
@@ -120,7 +120,7 @@ async fn a_client_that_shares_an_address_with_a_flood_connects_after_the_floods_
             }
         }
     };
-    let mut good = Client::over(timeout(PATIENCE, accepted).await.expect("it connects at some time")).await;
+    let mut good = Client::over(timeout(TIMEOUT, accepted).await.expect("it connects at some time")).await;
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
     assert!(ends(&mut held[0]).await, "the connection that was silent for the longest is closed");
     // Useful and never silent for long: it stays, whatever other connections do.
@@ -180,7 +180,7 @@ async fn a_flood_of_unsupported_http_2_delays_no_other_client() {
             bytes.extend(frame(1, 4, 2 * number + 1, &head_of_a_question()));
             bytes.extend(frame(3, 0, 2 * number + 1, &8_u32.to_be_bytes()));
         }
-        let _ = timeout(PATIENCE, stream.write_all(&bytes)).await;
+        let _ = timeout(TIMEOUT, stream.write_all(&bytes)).await;
         ends(&mut stream).await
     };
     let floods: Vec<_> = (0..3).map(|_| tokio::spawn(flood(stage.clone()))).collect();

@@ -100,7 +100,7 @@ async fn health_and_metrics_have_a_port_of_their_own_or_share_that_of_the_review
             }
             assert_eq!(client.post("/mutate", question("a", 1)).await.0, 200);
         }
-        stage.ask_to_stop();
+        stage.request_stop();
     }
 }
 
@@ -116,7 +116,7 @@ async fn a_review_ahead_of_the_watch_waits_for_it_and_not_indefinitely() {
     assert!(status == 200 && !message.contains("patch"), "{message}");
     let response_budget = stage.value("taintward_webhook_reviews_total{path=\"mutate\",outcome=\"patched\"}");
     assert_eq!(response_budget, 1.0, "one review, one response");
-    stage.ask_to_stop();
+    stage.request_stop();
 }
 
 async fn plain(address: SocketAddr, path: &str) -> (u16, String) {

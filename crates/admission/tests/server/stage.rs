@@ -30,13 +30,13 @@ use tokio_rustls::client::TlsStream;
 
 pub(crate) const SHORT: Duration = Duration::from_millis(400);
 /// On a busy machine every response arrives within this time.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 /// The time of the tests.
 const NOW: i64 = 1_800_000_000;
 
 /// No limits but those that a test is about.
 pub(crate) fn limits() -> ServerLimits {
-    let long = PATIENCE * 4;
+    let long = TIMEOUT * 4;
     ServerLimits {
         head: long,
         body: long,
@@ -44,7 +44,7 @@ pub(crate) fn limits() -> ServerLimits {
         idle: long,
         silence: long,
         farewell: Duration::ZERO,
-        drain: PATIENCE,
+        drain: TIMEOUT,
         ..ServerLimits::default()
     }
 }
@@ -190,7 +190,7 @@ impl Stage {
         Self { address, metrics_address, metrics, files, root, now, stop: Some(stop), served }
     }
 
-    pub(crate) fn ask_to_stop(&mut self) {
+    pub(crate) fn request_stop(&mut self) {
         drop(self.stop.take());
     }
 
@@ -210,7 +210,7 @@ impl Stage {
     }
 
     async fn wait(&self, series: &str, value: f64, holds: impl Fn(f64) -> bool) {
-        let is = timeout(PATIENCE, async {
+        let is = timeout(TIMEOUT, async {
             while !holds(self.value(series)) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
@@ -228,7 +228,7 @@ impl Stage {
         let mut stream = self.tls().await;
         stream.write_all(bytes).await.unwrap();
         let mut response = Vec::new();
-        let _ = timeout(PATIENCE, stream.read_to_end(&mut response)).await.expect("no end");
+        let _ = timeout(TIMEOUT, stream.read_to_end(&mut response)).await.expect("no end");
         String::from_utf8_lossy(&response).into_owned()
     }
 
@@ -369,7 +369,7 @@ impl Client {
             let body = response.into_body().collect().await?.to_bytes();
             Ok((status, String::from_utf8_lossy(&body).into_owned()))
         };
-        timeout(PATIENCE, responded).await.expect("no answer")
+        timeout(TIMEOUT, responded).await.expect("no answer")
     }
 
     pub(crate) async fn post(&mut self, path: &str, body: String) -> (u16, String) {

@@ -24,7 +24,7 @@ struct Cluster {
 
 impl Cluster {
     /// Runs a replica's steps until there is nothing more to do. Returns the certificate that it may serve.
-    fn look(&mut self, plan: &RotationPlan, now: Wall) -> Option<ServingPair> {
+    fn check(&mut self, plan: &RotationPlan, now: Wall) -> Option<ServingPair> {
         for _ in 0..20 {
             let configured = self.configured.each_ref().map(|pem| TrustBundle::from_pem(pem.as_bytes()));
             let stored = self.secret.as_ref().map(|data| StoredState::from_data(data).unwrap());
@@ -85,7 +85,7 @@ fn the_served_certificate_is_trusted_for_years_even_by_a_replica_that_checks_onc
         let now = day(number);
         for (replica, every) in [(0, 1), (1, 29)] {
             if number % every == 0
-                && let Some(serving) = cluster.look(&plan, now)
+                && let Some(serving) = cluster.check(&plan, now)
             {
                 shown[replica] = Some(serving);
             }
@@ -107,27 +107,27 @@ fn the_served_certificate_is_trusted_for_years_even_by_a_replica_that_checks_onc
 #[test]
 fn a_lost_secret_is_recreated_and_no_client_breaks() {
     let (plan, mut cluster) = (plan(), Cluster::default());
-    let old = cluster.look(&plan, day(0)).expect("nothing was trusted, so there is no need to wait");
+    let old = cluster.check(&plan, day(0)).expect("nothing was trusted, so there is no need to wait");
     cluster.secret = None;
     let now = day(10);
-    assert_eq!(cluster.look(&plan, now), None, "the new authority is trusted, but not for long enough yet");
+    assert_eq!(cluster.check(&plan, now), None, "the new authority is trusted, but not for long enough yet");
     assert_eq!(cluster.bundle(), 2);
     cluster.believes(&old, now).unwrap();
-    let new = cluster.look(&plan, now.plus(plan.settle)).expect("every API server has observed it");
+    let new = cluster.check(&plan, now.plus(plan.settle)).expect("every API server has observed it");
     assert_ne!(new.certificate, old.certificate);
     cluster.believes(&new, now.plus(plan.settle)).unwrap();
     cluster.believes(&old, now.plus(plan.settle)).unwrap();
-    cluster.look(&plan, now.plus(plan.serving_life).plus(Span::from_secs(2)));
+    cluster.check(&plan, now.plus(plan.serving_life).plus(Span::from_secs(2)));
     assert_eq!(cluster.bundle(), 1, "all certificates of the old authority have expired");
 }
 
 #[test]
 fn another_name_needs_another_certificate_but_no_authority() {
     let mut cluster = Cluster::default();
-    let old = cluster.look(&plan(), day(0)).unwrap();
+    let old = cluster.check(&plan(), day(0)).unwrap();
     let trusted = cluster.configured.clone();
     let renamed = RotationPlan::new(vec!["hook.other.svc".into()]);
-    let new = cluster.look(&renamed, day(0)).unwrap();
+    let new = cluster.check(&renamed, day(0)).unwrap();
     assert_ne!(new.certificate, old.certificate);
     assert_eq!(cluster.configured, trusted);
 }
@@ -135,18 +135,18 @@ fn another_name_needs_another_certificate_but_no_authority() {
 #[test]
 fn an_emptied_configuration_is_filled_again_and_the_next_authority_waits() {
     let (plan, mut cluster) = (plan(), Cluster::default());
-    cluster.look(&plan, day(0)).unwrap();
+    cluster.check(&plan, day(0)).unwrap();
     // The day the next authority is announced.
     let late = day(300);
-    let shown = cluster.look(&plan, late).unwrap();
+    let shown = cluster.check(&plan, late).unwrap();
     assert_eq!(cluster.bundle(), 2);
     cluster.configured[1] = String::new();
     let now = late.plus(plan.settle);
-    let still = cluster.look(&plan, now);
+    let still = cluster.check(&plan, now);
     assert_eq!(cluster.configured[0], cluster.configured[1]);
     cluster.believes(&shown, now).unwrap();
     assert!(still.is_none_or(|still| still == shown), "it starts to settle again");
-    let next = cluster.look(&plan, now.plus(plan.settle)).unwrap();
+    let next = cluster.check(&plan, now.plus(plan.settle)).unwrap();
     assert_ne!(next.certificate, shown.certificate);
     cluster.believes(&next, now.plus(plan.settle)).unwrap();
 }

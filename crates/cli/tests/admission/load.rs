@@ -59,7 +59,7 @@ impl Load {
     }
 
     /// Fails if any pod was rejected.
-    pub(crate) fn expect_none_refused(&self) {
+    pub(crate) fn expect_none_rejected(&self) {
         let rejected = self.rejected.borrow();
         assert!(
             rejected.is_empty(),

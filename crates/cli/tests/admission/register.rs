@@ -14,12 +14,12 @@ const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 pub(crate) const CONFIGURATION: &str = "taintward";
 
 /// The label of namespaces for whose objects API servers call a webhook; its value names the webhook.
-pub(crate) const ASKED: &str = "asked";
+pub(crate) const REQUESTED: &str = "asked";
 
 /// A webhook to register at API servers.
 pub(crate) struct Registered<'a> {
     pub(crate) port: u16,
-    /// The value of [`ASKED`].
+    /// The value of [`REQUESTED`].
     pub(crate) requested: &'a str,
     /// The CA bundle, PEM; empty if the webhook fills it in.
     pub(crate) authorities: &'a str,
@@ -54,7 +54,7 @@ impl<'a> Registered<'a> {
             "sideEffects": "None",
             "matchPolicy": "Equivalent",
             "admissionReviewVersions": ["v1"],
-            "namespaceSelector": {"matchLabels": {ASKED: self.requested}},
+            "namespaceSelector": {"matchLabels": {REQUESTED: self.requested}},
         });
         if !self.authorities.is_empty() {
             webhook["clientConfig"]["caBundle"] = json!(STANDARD.encode(self.authorities));
@@ -102,7 +102,7 @@ pub(crate) async fn bundles(api: &TestApi, name: &str) -> Vec<String> {
 
 /// Creates a namespace for whose pods a webhook is called; if `requested` is empty, no webhook is.
 pub(crate) async fn namespace(api: &TestApi, name: &str, requested: &str, annotations: Value) {
-    let labels = if requested.is_empty() { json!({}) } else { json!({ASKED: requested}) };
+    let labels = if requested.is_empty() { json!({}) } else { json!({REQUESTED: requested}) };
     let metadata = json!({"name": name, "labels": labels, "annotations": annotations});
     api.create("/api/v1/namespaces", &json!({"metadata": metadata})).await.unwrap();
 }
@@ -125,7 +125,7 @@ pub(crate) fn pods(namespace: &str) -> String {
 }
 
 /// Waits until an API server calls this webhook for pods of a namespace, at both paths.
-pub(crate) async fn asks(api: &TestApi, hook: &Hook, namespace: &str) {
+pub(crate) async fn requests(api: &TestApi, hook: &Hook, namespace: &str) {
     let path = format!("{}?dryRun=All", pods(namespace));
     for phase in ["mutate", "validate"] {
         let label = format!("path=\"{phase}\"");

@@ -2,7 +2,9 @@
 
 use super::hook::{Files, Hook, all};
 use super::pods::{Case, LISTS, Update, annotations};
-use super::register::{ASKED, Registered, asks, define, namespace, pods, register, rejection, tolerations};
+use super::register::{
+    REQUESTED, Registered, define, namespace, pods, register, rejection, requests, tolerations,
+};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -164,7 +166,7 @@ impl Worlds {
         });
         api.create("/apis/taintward.io/v1alpha1/taintwardpolicies", &policy).await.unwrap();
         for side in [Side::Ours, Side::Both] {
-            let labels = json!({"stay": "short", ASKED: World::Plain.name()});
+            let labels = json!({"stay": "short", REQUESTED: World::Plain.name()});
             let name = namespace_of(World::Plain, side, "policy");
             let object = json!({"metadata": {"name": name, "labels": labels}});
             api.create("/api/v1/namespaces", &object).await.unwrap();
@@ -215,7 +217,7 @@ impl Worlds {
         register(&self.servers[2], &registered).await;
         for (world, hook) in &self.hooks {
             for side in [Side::Ours, Side::Both] {
-                asks(self.server(*world, side), hook, &namespace_of(*world, side, "empty")).await;
+                requests(self.server(*world, side), hook, &namespace_of(*world, side, "empty")).await;
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::admission::account;
 use crate::admission::client::{Client, believing};
 use crate::admission::hook::{Files, Hook, all};
-use crate::admission::register::{Registered, asks, define, namespace, register_as};
+use crate::admission::register::{Registered, define, namespace, register_as, requests};
 use serde_json::json;
 use std::fmt;
 use std::path::PathBuf;
@@ -126,7 +126,7 @@ impl Ground {
         namespace(&ground.api, "main", "main", json!({})).await;
         let reported = Registered::strict(&ground.hook, "main", &ground.authority.certificate);
         register_as(&ground.api, "main", &[reported]).await;
-        asks(&ground.api, &ground.hook, "main").await;
+        requests(&ground.api, &ground.hook, "main").await;
         ground
     }
 

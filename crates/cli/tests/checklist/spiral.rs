@@ -2,7 +2,9 @@
 
 use super::ground::{Found, Ground, Shown, demand};
 use crate::admission::hook::{Files, Hook, all};
-use crate::admission::register::{Registered, asks, namespace, plain_pod, pods, register_as, tolerations};
+use crate::admission::register::{
+    Registered, namespace, plain_pod, pods, register_as, requests, tolerations,
+};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -26,7 +28,7 @@ pub(crate) async fn two_replicas_die(ground: &Ground) -> Found {
     register_as(&ground.api, "spiral-a", &[reported(&replicas[0], "spiral")]).await;
     register_as(&ground.api, "spiral-b", &[reported(&replicas[1], "spiral")]).await;
     for replica in &replicas {
-        asks(&ground.api, replica, "spiral").await;
+        requests(&ground.api, replica, "spiral").await;
     }
     let create = async |name: &str| {
         let pod = ground.api.create(&pods("spiral"), &plain_pod(name)).await;
@@ -42,7 +44,7 @@ pub(crate) async fn two_replicas_die(ground: &Ground) -> Found {
     demand(took < Duration::from_secs(u64::from(SECONDS) * 4 + 20), format!("a pod took {took:?}"))?;
     for port in ports {
         let again = Hook::on(&ground.cluster, &ground.account, port, &all(&flags, &[])).ready().await;
-        asks(&ground.api, &again, "spiral").await;
+        requests(&ground.api, &again, "spiral").await;
         if port == ports[1] {
             demand(create("after").await? == 2, "no webhook answers again")?;
         }

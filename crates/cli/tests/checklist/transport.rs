@@ -3,7 +3,7 @@
 use super::ground::{Found, Ground, demand};
 use crate::admission::client::{Client, believing, question};
 use crate::admission::hook::{Files, Hook, all};
-use crate::admission::register::{Registered, asks, namespace, plain_pod, register_as};
+use crate::admission::register::{Registered, namespace, plain_pod, register_as, requests};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
@@ -42,7 +42,7 @@ pub(crate) async fn clients_must_present_a_certificate(ground: &Ground) -> Found
     namespace(&ground.api, "strict", "strict", json!({})).await;
     let reported = Registered::strict(&hook, "strict", &ground.authority.certificate);
     register_as(&ground.api, "strict", &[reported]).await;
-    asks(&ground.api, &hook, "strict").await;
+    requests(&ground.api, &hook, "strict").await;
     let failed = hook.metric("taintward_webhook_ended_connections_total", "handshake");
     demand(failed >= 2.0, format!("{failed} handshakes failed"))?;
     Ok("the handshake fails without a certificate, and with one of another authority; it succeeds for the API server, which \

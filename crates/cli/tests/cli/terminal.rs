@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
-use super::timeout::Said;
+use super::timeout::Output;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::{File, OpenOptions};
@@ -21,7 +21,7 @@ fn pair() -> (File, File) {
 
 pub(crate) struct Terminal {
     keys: File,
-    screen: Said,
+    screen: Output,
     child: Child,
     shown: String,
 }
@@ -56,9 +56,9 @@ impl Terminal {
         Self::start(command, false)
     }
 
-    fn start(mut command: Command, says: bool) -> Self {
+    fn start(mut command: Command, contains: bool) -> Self {
         let (screen, end) = pair();
-        if says {
+        if contains {
             command.stderr(Stdio::from(end.try_clone().unwrap()));
         }
         let child = command.stdin(Stdio::from(end)).stdout(Stdio::piped()).spawn().unwrap();
@@ -67,7 +67,7 @@ impl Terminal {
 
     fn at(screen: File, child: Child) -> Self {
         let keys = screen.try_clone().unwrap();
-        Self { keys, screen: Said::of(screen), child, shown: String::new() }
+        Self { keys, screen: Output::of(screen), child, shown: String::new() }
     }
 
     /// Waits until this is shown. Returns everything shown up to then.

@@ -12,15 +12,15 @@ pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The output of a program, read immediately, so that the program never blocks on a full pipe. Behind a lock, because
 /// threads of tests share it.
-pub(crate) struct Said(Mutex<Receiver<Vec<u8>>>);
+pub(crate) struct Output(Mutex<Receiver<Vec<u8>>>);
 
-impl Said {
+impl Output {
     pub(crate) fn of(mut from: impl Read + Send + 'static) -> Self {
-        let (tell, message) = channel();
+        let (send, message) = channel();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = from.read(&mut bytes) {
-                if tell.send(bytes[..count].to_vec()).is_err() {
+                if send.send(bytes[..count].to_vec()).is_err() {
                     break;
                 }
             }
@@ -45,14 +45,14 @@ impl Said {
 
 /// The output, line by line.
 pub(crate) struct Lines {
-    message: Said,
+    message: Output,
     rest: Vec<u8>,
     last: String,
 }
 
 impl Lines {
     pub(crate) fn of(from: impl Read + Send + 'static) -> Self {
-        Self { message: Said::of(from), rest: Vec::new(), last: String::new() }
+        Self { message: Output::of(from), rest: Vec::new(), last: String::new() }
     }
 
     /// The next line, without its line break; `None` after the last.

@@ -64,15 +64,15 @@ fn a_countdown_is_shown_and_ends() {
     browser.until("the ring gets shorter", &format!("{ring} < {part}")).unwrap();
 
     // Another deadline, and a clock that is far from this machine's.
-    server.tell(&json!({"now": NOW + 249.0, "pods": [scene::pod("web-1", "n1", Some(NOW + 252.0))]}));
+    server.submit(&json!({"now": NOW + 249.0, "pods": [scene::pod("web-1", "n1", Some(NOW + 252.0))]}));
     browser.until("the deadline is near", &format!("/^in [12]s/.test({first})")).unwrap();
     browser.until("it is over", &format!("{first}.startsWith('now')")).unwrap();
     assert_eq!(count(&mut browser, "[transform].s2"), 0, "what the server has not told is not shown");
     let due = json!(["uid-web-1", "shop", "web-1", "n1", 2, NOW + 252.0, "maintenance=now:NoExecute"]);
-    server.tell(&json!({"now": NOW + 262.0, "pods": [due]}));
+    server.submit(&json!({"now": NOW + 262.0, "pods": [due]}));
     browser.until("it is overdue", &format!("{first}.startsWith('overdue 1')")).unwrap();
     assert_eq!(count(&mut browser, "[transform].s2"), 1);
-    server.tell(&json!({"now": NOW + 263.0, "deletedPods": ["uid-web-1"]}));
+    server.submit(&json!({"now": NOW + 263.0, "deletedPods": ["uid-web-1"]}));
     browser.until("it is gone", "document.querySelectorAll('#leaving .row').length === 0").unwrap();
     assert_eq!(
         browser.evaluate("document.querySelector('#leaving ul').dataset.none").unwrap(),
@@ -147,11 +147,11 @@ fn a_whole_state_that_follows_another_changes_all_of_the_screen() {
     let state = scene::state(&nodes(&[scene::taint()]), &pods(Some(NOW + 252.0)));
     let [mut first, mut last] = [state.clone(), json!({})];
     (first["pods"], last["pods"]) = (json!([]), state["pods"].clone());
-    server.tell_part(&first);
+    server.send_part(&first);
     browser.evaluate(DRAWN_OFTEN).unwrap();
     assert_eq!(text_of(&mut browser, ".tile .foot"), "1 pod", "a part alone is not drawn");
     assert_eq!(count(&mut browser, ".chip"), 0);
-    server.tell_whole(&last);
+    server.send_all(&last);
     browser
         .until("the taint, in the tile and in the panel", "document.querySelectorAll('.chip').length === 2")
         .unwrap();

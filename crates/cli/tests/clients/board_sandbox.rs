@@ -167,7 +167,7 @@ fn buttons_stop_heartbeats_cordon_load_and_scale() {
 fn stranger() -> (String, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/", listener.local_addr().unwrap());
-    let (tell, reported) = channel();
+    let (send, reported) = channel();
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let mut head = String::new();
@@ -176,7 +176,7 @@ fn stranger() -> (String, Receiver<String>) {
             let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nSet-Cookie: own=seen; Path=/\r\n\
                         Connection: close\r\n\r\n<title>stranger</title>";
             let _ = stream.write_all(page.as_bytes());
-            if tell.send(head).is_err() {
+            if send.send(head).is_err() {
                 break;
             }
         }

@@ -4,7 +4,7 @@
 
 use crate::cli::reluctant::kubeconfig;
 use crate::cli::running::{Folder, Running, text};
-use crate::cli::timeout::Said;
+use crate::cli::timeout::Output;
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
@@ -80,7 +80,7 @@ fn is_there(program: &str) -> bool {
 struct Typed {
     shell: Child,
     keys: ChildStdin,
-    shown: Said,
+    shown: Output,
     seen: String,
 }
 
@@ -88,7 +88,7 @@ impl Typed {
     fn start(mut command: Command) -> Self {
         let mut shell =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let (keys, shown) = (shell.stdin.take().unwrap(), Said::of(shell.stdout.take().unwrap()));
+        let (keys, shown) = (shell.stdin.take().unwrap(), Output::of(shell.stdout.take().unwrap()));
         Self { shell, keys, shown, seen: String::new() }
     }
 

@@ -78,7 +78,7 @@ impl Stage {
     }
 
     /// The command must print all of these words.
-    fn says(&self, typed: &str, words: &[&str]) -> String {
+    fn contains(&self, typed: &str, words: &[&str]) -> String {
         let message = self.ok(typed);
         for word in words {
             assert!(message.contains(word), "kubectl {typed} does not say {word:?}: {message}");

@@ -19,9 +19,9 @@ mod cli {
 #[allow(dead_code, reason = "each test program uses some of it")]
 #[path = "../parts"]
 mod parts {
+    pub(crate) mod check;
     pub(crate) mod ledger;
     pub(crate) mod logs;
-    pub(crate) mod look;
     pub(crate) mod place;
     pub(crate) mod programs;
     pub(crate) mod work;

@@ -6,8 +6,8 @@ use std::env;
 use std::time::{Duration, Instant};
 use taintward_envtest::{Binaries, binaries};
 
+use crate::parts::check::until;
 use crate::parts::ledger::Ledger;
-use crate::parts::look::until;
 use crate::parts::place::Place;
 use crate::parts::programs::Programs;
 use crate::parts::{logs, work};
@@ -36,7 +36,7 @@ async fn spend(place: &Place, tools: &Binaries, length: Duration) {
     let mut programs = Programs::start(place, tools);
     let began = Instant::now();
     let mut rounds = 0;
-    let mut responses = work::Answers::default();
+    let mut responses = work::Responses::default();
     while rounds == 0 || began.elapsed() < length {
         work::round(place, rounds, &mut responses).await;
         programs.expect_running();

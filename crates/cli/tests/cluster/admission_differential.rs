@@ -44,36 +44,36 @@ fn the_webhook_does_what_the_plugins_do() {
 }
 
 /// The results for one pod, on each side, step by step.
-struct Told<'c> {
+struct Reported<'c> {
     case: &'c Case,
     steps: BTreeMap<Side, Vec<Outcome>>,
     /// Whether it existed before (AD-4).
     old: bool,
 }
 
-async fn each<'c, F: Future<Output = Told<'c>>>(work: impl Iterator<Item = F>) -> Vec<Told<'c>> {
+async fn each<'c, F: Future<Output = Reported<'c>>>(work: impl Iterator<Item = F>) -> Vec<Reported<'c>> {
     stream::iter(work).buffer_unordered(AT_ONCE).collect().await
 }
 
-async fn made<'c>(worlds: &Worlds, cases: &'c [Case]) -> Vec<Told<'c>> {
+async fn made<'c>(worlds: &Worlds, cases: &'c [Case]) -> Vec<Reported<'c>> {
     let one = |(at, case): (usize, &'c Case)| async move {
         let mut steps = BTreeMap::new();
         for side in Side::ALL {
             steps.insert(side, worlds.made(World::of(at), side, case).await);
         }
-        Told { case, steps, old: false }
+        Reported { case, steps, old: false }
     };
     each(cases.iter().enumerate().map(one)).await
 }
 
 /// A new label is enough for a pod to be judged again (AD-4).
-async fn touched<'c>(worlds: &Worlds, cases: &'c [Case]) -> Vec<Told<'c>> {
+async fn touched<'c>(worlds: &Worlds, cases: &'c [Case]) -> Vec<Reported<'c>> {
     let one = |(at, case): (usize, &'c Case)| async move {
         let mut steps = BTreeMap::new();
         for side in Side::ALL {
             steps.insert(side, vec![worlds.touched(World::of(at), side, case).await]);
         }
-        Told { case, steps, old: true }
+        Reported { case, steps, old: true }
     };
     let there = |(_, case): &(usize, &Case)| worlds.stands_there(case);
     each(cases.iter().enumerate().filter(there).map(one)).await
@@ -90,7 +90,7 @@ struct Table {
 }
 
 impl Table {
-    fn reported(&mut self, what: &str, all: Vec<Told<'_>>) {
+    fn reported(&mut self, what: &str, all: Vec<Reported<'_>>) {
         assert!(all.len() > 50, "{what}: {}", all.len());
         println!("{what}: {}", all.len());
         for reported in &all {
@@ -107,7 +107,14 @@ impl Table {
         }
     }
 
-    fn pair(&mut self, reported: &Told<'_>, side: Side, step: usize, upstream: &Outcome, other: &Outcome) {
+    fn pair(
+        &mut self,
+        reported: &Reported<'_>,
+        side: Side,
+        step: usize,
+        upstream: &Outcome,
+        other: &Outcome,
+    ) {
         if upstream == other {
             self.same += 1;
             match upstream {

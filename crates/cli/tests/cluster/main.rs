@@ -35,8 +35,8 @@ mod install {
 #[allow(dead_code, reason = "each test program uses some of it")]
 #[path = "../parts"]
 mod parts {
+    pub(crate) mod check;
     pub(crate) mod installed;
-    pub(crate) mod look;
     pub(crate) mod place;
     pub(crate) mod programs;
 }

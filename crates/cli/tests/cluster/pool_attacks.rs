@@ -26,9 +26,9 @@ const CROWD: usize = 300;
 /// An address other than the API server's.
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-const ASKED: &str = "taintward_webhook_reviews_total";
+const REQUESTED: &str = "taintward_webhook_reviews_total";
 /// The minimum number of reviews in each mode in which the webhook answers.
-const LEAST_ASKED: f64 = 12.0;
+const LEAST_REQUESTED: f64 = 12.0;
 
 /// The states of the webhook.
 const MODES: [&str; 4] = ["up", "crowded", "paused", "at zero"];
@@ -56,7 +56,7 @@ async fn all(cluster: &Cluster) {
     for mode in MODES {
         let responses = matches!(mode, "up" | "crowded");
         let (requested, missed) =
-            (responses.then(|| webhook.metric(ASKED, "")), installed.times_missed().await);
+            (responses.then(|| webhook.metric(REQUESTED, "")), installed.times_missed().await);
         let mut crowd = Vec::new();
         match mode {
             "crowded" => crowd = hold(webhook.port).await,
@@ -74,7 +74,7 @@ async fn all(cluster: &Cluster) {
         println!("{mode}: {:.1} s, {missed} questions without an answer", began.elapsed().as_secs_f64());
         match requested {
             // Its metrics may be a second old.
-            Some(before) => webhook.reaches(ASKED, "", before + LEAST_ASKED).await,
+            Some(before) => webhook.reaches(REQUESTED, "", before + LEAST_REQUESTED).await,
             None => assert!(missed > 0.0, "{mode}: the webhook has answered"),
         }
     }

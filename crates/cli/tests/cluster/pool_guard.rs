@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use taintward_core::admission::pool::{PoolEntry, PoolExemptions, PoolViolation, violation};
 use taintward_core::admission::request::{NodePoolMembership, PodRequest};
-use world::{Answer, Policy, World};
+use world::{Policy, Response, World};
 
 /// The number of generated pods.
 const CREATIONS: usize = 900;
@@ -78,13 +78,13 @@ struct Tally {
 }
 
 impl Tally {
-    fn take(&mut self, step: &str, world: &World, reported: Vec<(Answer, PodRequest, String)>) {
+    fn take(&mut self, step: &str, world: &World, reported: Vec<(Response, PodRequest, String)>) {
         for (response, request, text) in reported {
             let found = judged(world, &request);
             match (&response, found.is_empty()) {
-                (Answer::Invalid(_), _) => self.invalid += 1,
-                (Answer::LetIn, true) => self.let_in += 1,
-                (Answer::Rejected(message), false) if names_one(message, world, &found) => {
+                (Response::Invalid(_), _) => self.invalid += 1,
+                (Response::LetIn, true) => self.let_in += 1,
+                (Response::Rejected(message), false) if names_one(message, world, &found) => {
                     self.rejected += 1;
                     *self.reasons.entry(reason(world, &found[0], step)).or_default() += 1;
                 }

@@ -52,7 +52,7 @@ impl Scene {
         Some(error)
     }
 
-    async fn until_refused_by(&self, policy: &str, tolerations: &Value) {
+    async fn until_rejected_by(&self, policy: &str, tolerations: &Value) {
         wait::until(&format!("{policy} to refuse"), STARTUP_TIMEOUT, async || {
             let rejection = self.rejection(tolerations).await;
             Ok(rejection.filter(|why| why.contains(&format!("'{policy}'"))))
@@ -119,11 +119,11 @@ async fn all(cluster: &Cluster) {
     assert_eq!(scene.rejection(&first).await, None, "there is no pool yet");
     // No process of Taintward has run yet.
     scene.admin.create(POOLS, &pool("first", json!({"key": "example.com/first"}))).await.unwrap();
-    scene.until_refused_by(BY_POOL, &first).await;
+    scene.until_rejected_by(BY_POOL, &first).await;
     let taken_over = async {
         let mut controller = installed.controller().await;
         scene.until_labelled(1).await;
-        scene.until_refused_by(BY_GUARD, &first).await;
+        scene.until_rejected_by(BY_GUARD, &first).await;
         controller.stop();
     };
     let rejected = scene.kept_during(&first, taken_over).await;
@@ -173,13 +173,13 @@ async fn a_lost_guard_is_made_good(scene: &Scene, installed: &Installation<'_>, 
     .unwrap();
     let mut controller = installed.controller().await;
     scene.until_labelled(0).await;
-    scene.until_refused_by(BY_POOL, first).await;
+    scene.until_rejected_by(BY_POOL, first).await;
     controller.stop();
     let refilled = async {
         scene.admin.create(GUARDS, &empty).await.unwrap();
         let mut controller = installed.controller().await;
         scene.until_labelled(1).await;
-        scene.until_refused_by(BY_GUARD, first).await;
+        scene.until_rejected_by(BY_GUARD, first).await;
         controller.stop();
     };
     scene.kept_during(first, refilled).await;

@@ -226,7 +226,7 @@ impl Run<'_> {
 
     /// Binds pods to nodes of pools where possible. Returns those that may not be there.
     async fn schedule(&mut self, tally: &mut Tally) -> Vec<String> {
-        let (pods, nodes) = self.world.look().await;
+        let (pods, nodes) = self.world.check().await;
         let here: BTreeSet<_> = pods.iter().map(place_of).collect();
         self.history.pods.retain(|place, _| here.contains(place));
         let mut wrong = self.wrongly_evicted(&pods);

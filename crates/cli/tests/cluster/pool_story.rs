@@ -16,7 +16,7 @@ use taintward_envtest::{Binaries, binaries};
 /// The command whose output differs from a sandbox's, because of additional pods and nodes.
 const COUNTS: &str = "kubectl get dedicatedpool";
 /// The command that a sandbox rejects with the webhook's message, and an API server with its policy's.
-const REFUSED: &str = "kubectl apply -f smuggler.yaml";
+const REJECTED: &str = "kubectl apply -f smuggler.yaml";
 
 #[test]
 fn dedicated_nodes_as_the_page_tells_it() {
@@ -41,12 +41,12 @@ fn dedicated_nodes_as_the_page_tells_it() {
             assert!(done && message.contains("True    Applied"), "{}: {message}", typed.command);
             continue;
         }
-        if typed.command == REFUSED {
+        if typed.command == REJECTED {
             // Which one rejects depends on whether the controller has copied the pool into the guard yet.
             let policies = ["taintward-dedicated-pools", "taintward-new-pools"];
-            let is_refused =
+            let is_rejected =
                 policies.iter().any(|name| message.contains(&format!("ValidatingAdmissionPolicy '{name}'")));
-            assert!(!done && is_refused && message.contains("pool ml are not for this pod"), "{message}");
+            assert!(!done && is_rejected && message.contains("pool ml are not for this pod"), "{message}");
             continue;
         }
         let shown: Vec<String> = message.lines().map(lasting).collect();

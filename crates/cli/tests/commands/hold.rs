@@ -24,7 +24,7 @@ impl Stage {
     }
 
     /// Exit code, standard output, standard error.
-    fn says(&self, typed: &[&str]) -> (i32, String, String) {
+    fn contains(&self, typed: &[&str]) -> (i32, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
         command.args(typed).env("KUBECONFIG", self.folder.file("kubeconfig")).env("TZ", "UTC");
         let done = command.stdin(Stdio::null()).output().unwrap();
@@ -39,23 +39,23 @@ fn a_command_does_not_wait_for_a_controller_that_is_not_there() {
     let stage = Stage::set("hold-absent");
     for typed in [&["hold", "n1"][..], &["guard", "on", "shop"]] {
         let began = Instant::now();
-        let (code, out, message) = stage.says(typed);
+        let (code, out, message) = stage.contains(typed);
         assert_eq!((code, out.as_str()), (1, ""), "{message}");
         assert!(
             message.contains(NO_LEASE) && message.contains("stay, and the controller applies them"),
             "{message}"
         );
         assert!(began.elapsed() < Duration::from_secs(60), "{typed:?} waits for its --timeout");
-        let (code, _, message) = stage.says(&[typed, &["--no-wait"]].concat());
+        let (code, _, message) = stage.contains(&[typed, &["--no-wait"]].concat());
         assert!(
             code == 0 && message.contains("warning: ") && message.contains(NO_LEASE),
             "{typed:?}: {message}"
         );
     }
     // Nothing is held or guarded, so there is nothing to wait for.
-    let (code, out, message) = stage.says(&["release", "n1"]);
+    let (code, out, message) = stage.contains(&["release", "n1"]);
     assert!(code == 0 && out.starts_with("1 node: 0 of ") && !message.contains(NO_LEASE), "{out}{message}");
-    let (code, _, message) = stage.says(&["guard", "off", "shop"]);
+    let (code, _, message) = stage.contains(&["guard", "off", "shop"]);
     assert!(code == 0 && !message.contains(NO_LEASE), "{message}");
 }
 
@@ -63,13 +63,13 @@ fn a_command_does_not_wait_for_a_controller_that_is_not_there() {
 fn a_node_that_does_not_exist_is_named_before_anything_changes() {
     let stage = Stage::set("hold-nope");
     for typed in [&["hold", "n1", "nope"][..], &["release", "nope", "n1"], &["hold", "status", "nope"]] {
-        let (code, out, message) = stage.says(typed);
+        let (code, out, message) = stage.contains(typed);
         assert_eq!((code, out.as_str()), (1, ""), "{message}");
         assert_eq!(message, "error: node nope does not exist; nothing was changed; check the name\n");
     }
-    let (_, _, message) = stage.says(&["hold", "no", "nope"]);
+    let (_, _, message) = stage.contains(&["hold", "no", "nope"]);
     assert!(message.contains("nodes no, nope do not exist"), "{message}");
-    let (code, out, message) = stage.says(&["hold", "status"]);
+    let (code, out, message) = stage.contains(&["hold", "status"]);
     assert_eq!((code, out.as_str()), (0, ""));
     assert_eq!(message, "note: no pod of these nodes is held, and no order to hold pods is in effect\n");
 }
@@ -78,8 +78,8 @@ fn a_node_that_does_not_exist_is_named_before_anything_changes() {
 fn hold_status_lists_holds() {
     let stage = Stage::set("hold-status");
     let hold = ["hold", "n1", "--no-wait", "--for", "30m", "--reason", "switch replaced"];
-    assert_eq!(stage.says(&hold).0, 0);
-    let (code, out, message) = stage.says(&["hold", "status"]);
+    assert_eq!(stage.contains(&hold).0, 0);
+    let (code, out, message) = stage.contains(&["hold", "status"]);
     assert_eq!((code, message.as_str()), (0, ""));
     let lines: Vec<Vec<&str>> = out.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0], ["NODE", "HELD", "UNTIL", "(UTC)", "BY", "REASON"]);
@@ -89,7 +89,7 @@ fn hold_status_lists_holds() {
         "{out}"
     );
     assert!(out.contains(" in 29m") || out.contains(" in 30m"), "{out}");
-    let (_, out, _) = stage.says(&["hold", "status", "n1", "-o", "json"]);
+    let (_, out, _) = stage.contains(&["hold", "status", "n1", "-o", "json"]);
     let status: Value = serde_json::from_str(&out).unwrap();
     let row = &status["items"][0];
     assert_eq!(
@@ -97,7 +97,7 @@ fn hold_status_lists_holds() {
         (&json!("HoldStatus"), &json!("n1"), &json!(0))
     );
     assert_eq!((&row["reason"], &row["origins"]), (&json!("switch replaced"), &json!(["Person"])));
-    assert_eq!(stage.says(&["release", "--all", "--no-wait"]).0, 0);
-    let (code, out, _) = stage.says(&["hold", "status"]);
+    assert_eq!(stage.contains(&["release", "--all", "--no-wait"]).0, 0);
+    let (code, out, _) = stage.contains(&["hold", "status"]);
     assert_eq!((code, out.as_str()), (0, ""), "a release ends the order");
 }

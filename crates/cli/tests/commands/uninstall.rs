@@ -31,7 +31,7 @@ impl Stage {
     }
 
     /// Exit code and both outputs.
-    fn says(&self, flags: &[&str]) -> (i32, String) {
+    fn contains(&self, flags: &[&str]) -> (i32, String) {
         let done = self.uninstall(flags).output().unwrap();
         (done.status.code().unwrap(), text(&done.stdout) + &text(&done.stderr))
     }
@@ -58,11 +58,11 @@ impl Stage {
 #[test]
 fn it_refuses_while_pods_are_held_or_guarded_by_any_process() {
     let stage = Stage::set("uninstall-held");
-    let (code, message) = stage.says(&[]);
+    let (code, message) = stage.contains(&[]);
     assert_eq!(code, 0, "{message}");
     for annotation in ["taintward.io/guard", "taintward.io/held"] {
         stage.pod("db-0", annotation);
-        let (code, message) = stage.says(&[]);
+        let (code, message) = stage.contains(&[]);
         assert_eq!(code, 1, "{message}");
         assert!(message.starts_with("error: nothing was changed: "), "{message}");
         for words in ["1 pod (default/db-0)", "`taintward guard off --all`", "`taintward release --all`"] {
@@ -70,13 +70,13 @@ fn it_refuses_while_pods_are_held_or_guarded_by_any_process() {
         }
         // The other ways out, and a part that does not restore seconds.
         for flags in [&["--keep-seconds"][..], &["--parts=webhook"]] {
-            let (code, message) = stage.says(flags);
+            let (code, message) = stage.contains(flags);
             assert_eq!(code, 0, "{flags:?}: {message}");
         }
         stage.remove_pod("db-0");
     }
     stage.pod("other", "example.com/held");
-    let (code, message) = stage.says(&[]);
+    let (code, message) = stage.contains(&[]);
     assert_eq!(code, 0, "{message}");
 }
 

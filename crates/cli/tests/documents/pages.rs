@@ -7,7 +7,7 @@ pub(crate) mod untyped;
 
 use crate::cli::document::{Typed, files, here, play};
 use crate::cli::running::{Folder, Running, text};
-use crate::cli::timeout::Said;
+use crate::cli::timeout::Output;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -46,7 +46,7 @@ impl Stage {
         command.env("KUBECONFIG", "kubeconfig").env("HOME", self.folder.path()).env("TZ", "UTC");
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (out, complaint) =
-            (Said::of(child.stdout.take().unwrap()), Said::of(child.stderr.take().unwrap()));
+            (Output::of(child.stdout.take().unwrap()), Output::of(child.stderr.take().unwrap()));
         let mut message = whole(&complaint);
         message.extend(whole(&out));
         child.wait().unwrap();
@@ -70,7 +70,7 @@ impl Stage {
     }
 }
 
-fn whole(message: &Said) -> Vec<u8> {
+fn whole(message: &Output) -> Vec<u8> {
     let mut all = Vec::new();
     while let Some(more) = message.more(&all) {
         all.extend(more);

@@ -1,7 +1,7 @@
 //! Tests which nodes kube-controller-manager declares silent after it, its connection or the API server was paused,
 //! while all nodes live (row S7 of D12).
 
-use super::doubts::{AWAY, BACK, NODES, PACE};
+use super::doubts::{AWAY, BACK, NODES, RATE};
 use super::fleet::Fleet;
 use super::side::original;
 use crate::real::accounts::leading_to;
@@ -35,16 +35,16 @@ pub(crate) async fn nodes_that_kube_controller_manager_declares_silent(
     cluster: &mut Cluster,
     _: &Witness,
 ) -> Terms {
-    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
+    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), RATE).await;
     let door = free_port();
     let proxy = Proxy::on(door, cluster.port(0));
-    let mut flags = PACE.flags();
+    let mut flags = RATE.flags();
     flags.push(format!("--kubeconfig={}", leading_to(cluster, Account::Admin, door).display()));
     let original = original(cluster, &flags).await;
     let mut silent: BTreeMap<Still, usize> = BTreeMap::new();
     for still in [Still::Original, Still::Connection, Still::ApiServer].repeat(ROUNDS) {
         // Now it has observed all of them.
-        tokio::time::sleep(PACE.grace).await;
+        tokio::time::sleep(RATE.grace).await;
         let mark = fleet.record.mark();
         match still {
             Still::Original => original.pause().unwrap(),

@@ -1,6 +1,6 @@
 //! Compares the histories of both controllers for the same step, node by node.
 
-use super::script::PACE;
+use super::script::RATE;
 use super::trail::{Own, Played, Trail};
 use std::collections::BTreeSet;
 use taintward_envtest::node_history::NO_EXECUTE;
@@ -34,15 +34,15 @@ pub(crate) struct Difference {
 
 impl Difference {
     /// The difference in words.
-    pub(crate) fn tell(&self) -> String {
+    pub(crate) fn send(&self) -> String {
         let Self { step, node, kind, original, ours } = self;
         format!(
             "{step}: {node}: {kind:?}\n      upstream:  {}, added again {} times, tainted after {:?} s\n      \
              taintward: {}, added again {} times, tainted after {:?} s",
-            original.tell(),
+            original.send(),
             original.renewed,
             original.tainted_after,
-            ours.tell(),
+            ours.send(),
             ours.renewed,
             ours.tainted_after,
         )
@@ -88,7 +88,7 @@ fn kinds(original: &Trail, ours: &Trail) -> Vec<Kind> {
     if original.renewed > ours.renewed {
         kinds.push(Kind::PutOnAgain);
     }
-    let grace = PACE.grace.as_secs_f64();
+    let grace = RATE.grace.as_secs_f64();
     if let (Some(theirs), Some(own)) = (original.tainted_after, ours.tainted_after)
         && theirs < grace / 2.0
         && own >= grace - 1.0

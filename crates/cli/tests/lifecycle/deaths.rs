@@ -2,7 +2,7 @@
 //!
 //! - The controller is killed in every phase.
 
-use super::fleet::{Fleet, Pace};
+use super::fleet::{Fleet, Rate};
 use super::ours::{Ours, size};
 use super::story::{check_rate, tainted_at};
 use crate::real::stage::{Terms, seconds};
@@ -14,7 +14,7 @@ use taintward_envtest::Cluster;
 use taintward_envtest::heartbeats::plans;
 use taintward_envtest::node_history::HistoryPosition;
 
-const PACE: Pace = Pace {
+const RATE: Rate = Rate {
     monitor: Duration::from_secs(1),
     grace: Duration::from_secs(10),
     renew: Duration::from_secs(3),
@@ -33,9 +33,9 @@ fn names(nodes: &[String]) -> BTreeSet<String> {
 const EACH_MAX: Duration = Duration::from_millis(250);
 
 /// The time after their silencing within which `count` nodes of one zone must be tainted.
-fn within(pace: Pace, count: usize) -> Duration {
-    let each = EACH_MAX.max(Duration::from_secs_f64(1.0 / pace.rate));
-    pace.grace + LATE_MAX + each.mul_f64(count as f64)
+fn within(rate: Rate, count: usize) -> Duration {
+    let each = EACH_MAX.max(Duration::from_secs_f64(1.0 / rate.rate));
+    rate.grace + LATE_MAX + each.mul_f64(count as f64)
 }
 
 /// The time to remove the taints of this many nodes: one write each, all concurrently.
@@ -49,7 +49,7 @@ const LIFT_MAX: Duration = Duration::from_millis(40);
 /// S7, S6, L7: exactly the dead nodes are tainted, in time, at the rate; while all nodes are down none is; all come
 /// back.
 pub(crate) async fn exactly_the_dead_are_tainted(cluster: &mut Cluster, _: &Witness) -> Terms {
-    let fleet = Fleet::start(cluster, plans(size(), 5, 0), PACE).await;
+    let fleet = Fleet::start(cluster, plans(size(), 5, 0), RATE).await;
     let start = fleet.record.mark();
     let ours = Ours::start(cluster, &fleet).await;
     some_die(&fleet).await;
@@ -64,7 +64,7 @@ pub(crate) async fn exactly_the_dead_are_tainted(cluster: &mut Cluster, _: &Witn
         })
         .await;
     fleet.expect_punctual();
-    fleet.story.check(&fleet.record, start, PACE, &[lifted]);
+    fleet.story.check(&fleet.record, start, RATE, &[lifted]);
     ours.stop();
     fleet.end().await;
     Terms { stamps: true, ..Terms::default() }
@@ -75,7 +75,7 @@ async fn some_die(fleet: &Fleet) {
     let dead: Vec<String> = all.iter().step_by(all.len() / 7).cloned().collect();
     fleet.silence(&dead);
     fleet
-        .until("some to be tainted", within(PACE, dead.len()), |fleet| fleet.evicting() == names(&dead))
+        .until("some to be tainted", within(RATE, dead.len()), |fleet| fleet.evicting() == names(&dead))
         .await;
     fleet.expect_punctual();
 }
@@ -85,9 +85,9 @@ async fn a_zone_dies(fleet: &Fleet) {
     let zone = fleet.heartbeats.zone("zone-1");
     fleet.silence(&zone);
     let dead: BTreeSet<String> = names(&zone).union(&fleet.evicting()).cloned().collect();
-    fleet.until("the zone to be tainted", within(PACE, zone.len()), |fleet| fleet.evicting() == dead).await;
+    fleet.until("the zone to be tainted", within(RATE, zone.len()), |fleet| fleet.evicting() == dead).await;
     let tainted = tainted_at(&fleet.record, mark);
-    check_rate(&tainted, PACE.rate);
+    check_rate(&tainted, RATE.rate);
     fleet.expect_punctual();
 }
 
@@ -96,18 +96,18 @@ async fn all_die(fleet: &Fleet) -> (Timestamp, Timestamp) {
     let (mark, began) = (fleet.record.mark(), Timestamp::now());
     fleet.silence(&fleet.heartbeats.alive());
     let unknown = |fleet: &Fleet| fleet.record.those(|sight| sight.ready() != "Unknown").is_empty();
-    fleet.until("all to be Unknown", PACE.grace + Duration::from_secs(20), unknown).await;
+    fleet.until("all to be Unknown", RATE.grace + Duration::from_secs(20), unknown).await;
     fleet
         .until("NL-27: no NoExecute taint", Duration::from_secs(20), |fleet| fleet.evicting().is_empty())
         .await;
     // No node may be tainted for as long as this lasts, which a grace period proves.
-    tokio::time::sleep(PACE.grace).await;
+    tokio::time::sleep(RATE.grace).await;
     assert_eq!(tainted_at(&fleet.record, mark), [], "NL-27: all zones are down");
     (began, Timestamp::now())
 }
 
 /// Slow enough to be killed in between: one node of a zone in two seconds.
-const SLOW: Pace = Pace { rate: 0.5, ..PACE };
+const SLOW: Rate = Rate { rate: 0.5, ..RATE };
 
 /// S4, S6, S7, NL-40: `kill -9` before the grace period ends, between declaration and taint, with taints on, and during
 /// their removal. No dead node loses its taint, no live one is tainted, and the rate holds throughout.

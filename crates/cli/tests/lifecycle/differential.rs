@@ -2,7 +2,7 @@
 //!
 //! - Fails for an undocumented difference, and for a documented one that does not appear.
 
-use super::script::{self, PACE};
+use super::script::{self, RATE};
 use super::side::{Side, Who};
 use super::trail::Played;
 use super::{compare, documented};
@@ -11,7 +11,7 @@ use crate::real::witness::Witness;
 use taintward_envtest::{Binaries, Cluster, ClusterConfig};
 
 async fn played(who: Who, cluster: &Cluster) -> Vec<Played> {
-    let mut side = Side::start(who, cluster, script::plans(), PACE, &[]).await;
+    let mut side = Side::start(who, cluster, script::plans(), RATE, &[]).await;
     script::play(&mut side).await;
     side.played
 }

@@ -145,7 +145,7 @@ pub(crate) fn judge(differences: &[Difference], minor: u32) -> Vec<String> {
     for difference in differences {
         match ROWS.iter().find(|(_, shows)| shows.iter().any(|shows| shows.explains(difference))) {
             Some((id, _)) => shown.entry(id).or_default().push(difference),
-            None => wrong.push(format!("not documented: {}", difference.tell())),
+            None => wrong.push(format!("not documented: {}", difference.send())),
         }
     }
     println!("\nD12, shown by one script played to both:");
@@ -156,7 +156,7 @@ pub(crate) fn judge(differences: &[Difference], minor: u32) -> Vec<String> {
             shows.iter().map(|shows| note(shows, times)).collect::<String>()
         );
         if let Some(first) = shown.get(id).and_then(|all| all.first()) {
-            println!("    {}", first.tell());
+            println!("    {}", first.send());
         }
         if times == 0 && shows.iter().any(|shows| shows.must_show(minor)) {
             wrong.push(format!("{id} is documented and did not show"));

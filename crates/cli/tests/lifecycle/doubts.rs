@@ -1,6 +1,6 @@
 //! Tests interrupted observation: a stopped process, a cut network, an absent API server (S7, P16, P37).
 
-use super::fleet::{Fleet, Pace};
+use super::fleet::{Fleet, Rate};
 use super::ours::Ours;
 use super::side::CONTROLLER;
 use crate::real::accounts::leading_to;
@@ -14,7 +14,7 @@ use taintward_envtest::heartbeats::plans;
 use taintward_envtest::node_history::HistoryPosition;
 use taintward_envtest::{Account, Cluster};
 
-pub(super) const PACE: Pace = Pace {
+pub(super) const RATE: Rate = Rate {
     monitor: Duration::from_secs(1),
     grace: Duration::from_secs(8),
     renew: Duration::from_secs(2),
@@ -45,12 +45,12 @@ async fn only_the_dead_one(fleet: &Fleet, dead: BTreeSet<String>, mark: HistoryP
     let dead: Vec<String> = dead.into_iter().collect();
     fleet.revive(&dead).await;
     fleet.until("L7", Duration::from_secs(5), |fleet| fleet.evicting().is_empty()).await;
-    fleet.story.check(&fleet.record, mark, PACE, &[]);
+    fleet.story.check(&fleet.record, mark, RATE, &[]);
 }
 
 /// S7, P37: stopped for longer than the grace period; every lease in its cache is old when it resumes.
 pub(crate) async fn a_paused_controller_declares_no_node_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
-    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
+    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), RATE).await;
     let ours = Ours::start(cluster, &fleet).await;
     let mark = fleet.record.mark();
     let dead = one_dies(&fleet);
@@ -69,7 +69,7 @@ pub(crate) async fn a_disconnected_controller_declares_no_node_silent(
     cluster: &mut Cluster,
     _: &Witness,
 ) -> Terms {
-    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
+    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), RATE).await;
     let (door, nowhere) = (free_port(), free_port());
     let proxy = Proxy::on(door, cluster.port(0));
     let only = format!("--controllers={CONTROLLER}");
@@ -98,7 +98,7 @@ pub(crate) async fn a_disconnected_controller_declares_no_node_silent(
 /// S7: the server pauses for longer than the grace period: no lease could be renewed, and no node may be blamed when it
 /// resumes.
 pub(crate) async fn a_paused_server_makes_no_node_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
-    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
+    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), RATE).await;
     let ours = Ours::start(cluster, &fleet).await;
     let mark = fleet.record.mark();
     let dead = one_dies(&fleet);
@@ -106,7 +106,7 @@ pub(crate) async fn a_paused_server_makes_no_node_silent(cluster: &mut Cluster, 
     tokio::time::sleep(AWAY).await;
     cluster.server(0).resume().unwrap();
     // Live nodes could not renew meanwhile, which is the point of this test and not a lateness of the generator.
-    let late = PACE.renew + PACE.renew / 2;
+    let late = RATE.renew + RATE.renew / 2;
     fleet.until("all to report again", BACK, |fleet| fleet.heartbeats.longest_wait() < late).await;
     fleet.heartbeats.lateness();
     only_the_dead_one(&fleet, dead, mark).await;

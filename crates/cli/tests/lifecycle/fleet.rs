@@ -11,7 +11,7 @@ use taintward_envtest::{Account, Cluster, TestApi, wait};
 
 /// The speed of the scenario.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct Rate {
     /// `--node-monitor-period`.
     pub(crate) monitor: Duration,
     /// `--node-monitor-grace-period` and `--node-startup-grace-period`.
@@ -22,7 +22,7 @@ pub(crate) struct Pace {
     pub(crate) rate: f64,
 }
 
-impl Pace {
+impl Rate {
     /// The flags, which have the same names in both programs.
     pub(crate) fn flags(&self) -> Vec<String> {
         let grace = self.grace.as_millis();
@@ -41,12 +41,12 @@ pub(crate) struct Fleet {
     pub(crate) heartbeats: Heartbeats,
     pub(crate) record: NodeHistory,
     pub(crate) story: Story,
-    pub(crate) pace: Pace,
+    pub(crate) rate: Rate,
 }
 
 impl Fleet {
     /// Creates the nodes and follows them.
-    pub(crate) async fn start(cluster: &Cluster, plans: Vec<FakeNode>, pace: Pace) -> Self {
+    pub(crate) async fn start(cluster: &Cluster, plans: Vec<FakeNode>, rate: Rate) -> Self {
         let admin = cluster.api(Account::Admin).await.unwrap();
         let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
         wait::until("the namespace of leases", Duration::from_secs(30), async || {
@@ -54,11 +54,11 @@ impl Fleet {
         })
         .await
         .unwrap();
-        let heartbeats = Heartbeats::start(&kubeconfig, plans, pace.renew).await.unwrap();
+        let heartbeats = Heartbeats::start(&kubeconfig, plans, rate.renew).await.unwrap();
         let record = NodeHistory::start(&kubeconfig).await.unwrap();
         // The time to create the nodes does not count as lateness.
         heartbeats.lateness();
-        Self { admin, heartbeats, record, story: Story::default(), pace }
+        Self { admin, heartbeats, record, story: Story::default(), rate }
     }
 
     /// Silences these nodes.
@@ -112,7 +112,7 @@ impl Fleet {
     /// Checks that live nodes renewed as they should; otherwise reports an error of the generator.
     pub(crate) fn expect_punctual(&self) {
         // After a longer gap, a controller may rightly suspect the node.
-        let within = self.pace.grace.saturating_sub(self.pace.monitor);
+        let within = self.rate.grace.saturating_sub(self.rate.monitor);
         let lateness = self.heartbeats.expect_punctual(within).unwrap();
         self.record.expect_whole().unwrap();
         println!("heartbeats: {lateness:?}");

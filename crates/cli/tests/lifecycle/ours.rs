@@ -36,7 +36,7 @@ impl Ours {
     /// The same with other flags and another path to the server.
     pub(crate) async fn with(cluster: &Cluster, fleet: &Fleet, kubeconfig: &Path, flags: &[&str]) -> Self {
         access::grant_node_lifecycle(&fleet.admin).await.unwrap();
-        let mut all = fleet.pace.flags();
+        let mut all = fleet.rate.flags();
         all.extend(flags.iter().map(|&flag| flag.to_owned()));
         let running = launch(cluster, kubeconfig, &all).await;
         Self { running, kubeconfig: kubeconfig.to_owned(), flags: all }

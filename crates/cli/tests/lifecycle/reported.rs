@@ -1,6 +1,6 @@
 //! Tests events, pod conditions, metrics and rights (NL-17, NL-19, NL-29, NL-60), with evictions in the same process.
 
-use super::fleet::{Fleet, Pace};
+use super::fleet::{Fleet, Rate};
 use super::ours::Ours;
 use super::side::CONTROLLER;
 use crate::real::stage::{Scene, Terms, seconds};
@@ -13,7 +13,7 @@ use taintward_envtest::fixtures::{delete_node, pod};
 use taintward_envtest::heartbeats::{label, plans};
 use taintward_envtest::{Account, Cluster, wait};
 
-pub(crate) const PACE: Pace = Pace {
+pub(crate) const RATE: Rate = Rate {
     monitor: Duration::from_secs(1),
     grace: Duration::from_secs(6),
     renew: Duration::from_secs(1),
@@ -55,7 +55,7 @@ async fn is_ready(scene: &Scene<'_>, name: &str, status: &str) -> bool {
 /// sufficient.
 pub(crate) async fn upstreams_words_and_series(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
-    let fleet = Fleet::start(cluster, plans(6, 2, 0), PACE).await;
+    let fleet = Fleet::start(cluster, plans(6, 2, 0), RATE).await;
     let ready =
         scene.pod(pod("told-ready", "node-00000").bearing("node.kubernetes.io/unreachable", None)).await;
     let condition = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}).to_string();
@@ -142,7 +142,7 @@ fn rights(witness: &Witness) {
 /// L1 after S7: with both controllers in one process a pod leaves when its seconds after the taint are over.
 pub(crate) async fn its_pods_go_when_their_time_is_over(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
-    let fleet = Fleet::start(cluster, plans(6, 2, 0), PACE).await;
+    let fleet = Fleet::start(cluster, plans(6, 2, 0), RATE).await;
     let bearing = pod("both", "node-00003").bearing("node.kubernetes.io/unreachable", Some(3));
     let goes = scene.pod(bearing).await;
     let both = format!("--controllers=taint-eviction-controller,{CONTROLLER}");

@@ -1,7 +1,7 @@
 //! Tests a killed leader and an observer (L8, S6, S14).
 
 use super::fleet::Fleet;
-use super::reported::PACE;
+use super::reported::RATE;
 use super::side::CONTROLLER;
 use crate::real::accounts;
 use crate::real::program::Taintward;
@@ -25,7 +25,7 @@ const QUICK: [&str; 3] = [
 ];
 
 fn flags(more: &[&str]) -> Vec<String> {
-    let mut flags = PACE.flags();
+    let mut flags = RATE.flags();
     flags.push(format!("--controllers={CONTROLLER}"));
     flags.extend(more.iter().map(|&flag| flag.to_owned()));
     flags
@@ -34,7 +34,7 @@ fn flags(more: &[&str]) -> Vec<String> {
 /// L8, NL-40: the leader dies together with a node. The next leader observed the silence itself, taints in time, and
 /// keeps the taints of nodes that were dead before. Both may do exactly what deploy/ grants (NL-60).
 pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) -> Terms {
-    let fleet = Fleet::start(cluster, plans(20, 2, 0), PACE).await;
+    let fleet = Fleet::start(cluster, plans(20, 2, 0), RATE).await;
     access::grant_node_lifecycle(&fleet.admin).await.unwrap();
     let flags = flags(&QUICK);
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
@@ -43,7 +43,7 @@ pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) ->
     follower.ready().await;
     assert!(!follower.is_leading());
     // The follower must have observed for a whole grace period.
-    tokio::time::sleep(PACE.grace).await;
+    tokio::time::sleep(RATE.grace).await;
     let (first, second) = (["node-00004".to_owned()], ["node-00005".to_owned()]);
     fleet.silence(&first);
     fleet
@@ -58,11 +58,11 @@ pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) ->
     let both: BTreeSet<String> = first.iter().chain(&second).cloned().collect();
     let tainted =
         fleet.until("the second to be tainted", STARTUP_TIMEOUT, |fleet| fleet.evicting() == both).await;
-    let due = leads.max(silent + seconds(PACE.grace.as_secs_f64()));
+    let due = leads.max(silent + seconds(RATE.grace.as_secs_f64()));
     assert!(tainted <= due + seconds(2.5), "L8: due at {due}, tainted at {tainted}");
     assert!(fleet.record.since(mark).iter().all(|change| change.node == second[0]), "NL-40");
     fleet.expect_punctual();
-    fleet.story.check(&fleet.record, mark, PACE, &[]);
+    fleet.story.check(&fleet.record, mark, RATE, &[]);
     assert_eq!(follower.stop().code(), Some(0));
     fleet.end().await;
     Terms { stamps: true, ..Terms::default() }
@@ -70,7 +70,7 @@ pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) ->
 
 /// S14: with permission to read only, it reports which nodes it would have tainted, and never writes.
 pub(crate) async fn observing_writes_nothing(cluster: &mut Cluster, witness: &Witness) -> Terms {
-    let fleet = Fleet::start(cluster, plans(6, 2, 0), PACE).await;
+    let fleet = Fleet::start(cluster, plans(6, 2, 0), RATE).await;
     let rules = json!([
         {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
         {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "list", "watch"]},
@@ -86,14 +86,14 @@ pub(crate) async fn observing_writes_nothing(cluster: &mut Cluster, witness: &Wi
     let message = taintward.message("would taint node now");
     assert!(message.iter().any(|record| record["node"] == "node-00002"), "{message:?}");
     // Any write, or repeated count, would come within two rounds of its monitor.
-    tokio::time::sleep(2 * PACE.monitor).await;
+    tokio::time::sleep(2 * RATE.monitor).await;
     assert_eq!(taintward.metric("taintward_would_taint_total"), 1.0, "once");
     fleet.expect_punctual();
     assert!(fleet.record.those(|sight| !sight.own().is_empty()).is_empty(), "no controller writes");
     assert_eq!(taintward.stop().code(), Some(0));
     let requested = witness.all(|entry| entry.user == observer.user);
     assert!(requested.iter().any(|entry| entry.verb == "watch" && entry.resource == "leases"));
-    let bad = |entry: &&AuditEntry| entry.is_write() || (entry.code >= 400 && !entry.is_refused_stream());
+    let bad = |entry: &&AuditEntry| entry.is_write() || (entry.code >= 400 && !entry.is_rejected_stream());
     let bad: Vec<_> = requested.iter().filter(bad).collect();
     assert!(bad.is_empty(), "S14: {bad:?}");
     fleet.end().await;

@@ -1,7 +1,7 @@
 //! Defines the script of both controllers: what happens to nodes, and their states afterwards (NL-5 to NL-49).
 
 use super::beliefs::READS_LIVE;
-use super::fleet::Pace;
+use super::fleet::Rate;
 use super::rejection;
 use super::side::{Side, Who};
 use serde_json::json;
@@ -19,7 +19,7 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 const EXCLUDED: &str = "node.kubernetes.io/exclude-disruption";
 
 /// Short, but long enough for renewals in time on a busy machine. The rate is not 1 (NL-41).
-pub(crate) const PACE: Pace = Pace {
+pub(crate) const RATE: Rate = Rate {
     monitor: Duration::from_secs(1),
     grace: Duration::from_secs(6),
     renew: Duration::from_secs(1),
@@ -45,7 +45,7 @@ pub(crate) async fn play(side: &mut Side<'_>) {
     dies_and_returns(side).await;
     says_things(side).await;
     is_cordoned_and_tainted(side).await;
-    is_refused(side).await;
+    is_rejected(side).await;
     zones_die(side).await;
     odd_things(side).await;
     everything_dies(side).await;
@@ -148,7 +148,7 @@ async fn is_cordoned_and_tainted(side: &mut Side<'_>) {
     side.end(CALM).await;
 }
 
-async fn is_refused(side: &mut Side<'_>) {
+async fn is_rejected(side: &mut Side<'_>) {
     side.begin("a taint is refused by the server for a while");
     rejection::begin(&side.fleet.admin, "c3").await;
     set_conditions(&side.fleet.admin, "c2", &[("MemoryPressure", "True")]).await.unwrap();
@@ -194,7 +194,7 @@ async fn zones_die(side: &mut Side<'_>) {
     side.kill();
     side.launch().await;
     // Anything that a restart loses shows within a grace period.
-    side.end(PACE.grace + 2 * CALM).await;
+    side.end(RATE.grace + 2 * CALM).await;
 
     side.begin("the zone comes back");
     side.fleet.heartbeats.revive(&side.fleet.admin, &zone).await.unwrap();
@@ -230,7 +230,7 @@ async fn odd_things(side: &mut Side<'_>) {
     // D12, NL-10: its heartbeats count, whatever its clock.
     let received = side.who == Who::Ours || side.minor() >= READS_LIVE;
     side.expect(["c1"], if received { &WELL } else { &DEAD });
-    side.end(PACE.grace + CALM).await;
+    side.end(RATE.grace + CALM).await;
 
     side.begin("and is right again");
     side.fleet.heartbeats.set_clock("c1", 0).unwrap();
@@ -253,7 +253,7 @@ async fn everything_dies(side: &mut Side<'_>) {
         // D12, NL-47: a node that is tainted in the moment before all nodes are known to be down stays tainted.
         Who::Original => side.expect_any(&all, &[&SILENT, &DEAD]),
     }
-    side.end(PACE.grace + CALM).await;
+    side.end(RATE.grace + CALM).await;
 
     side.begin("one node comes back");
     side.fleet.heartbeats.revive(&side.fleet.admin, ["a0"]).await.unwrap();
@@ -279,7 +279,7 @@ async fn is_excluded(side: &mut Side<'_>) {
     }
     side.fleet.heartbeats.silence(["d0"]).unwrap();
     side.expect(["d0"], &DEAD);
-    side.end(PACE.grace + CALM).await;
+    side.end(RATE.grace + CALM).await;
 
     side.begin("it comes back from there");
     for node in ["d0", "d1"] {
@@ -298,7 +298,7 @@ async fn sleeps(side: &mut Side<'_>) {
         side.expect_any(&all, &[&WELL, &SILENT, &DEAD]);
     }
     side.pause();
-    tokio::time::sleep(PACE.grace + CALM).await;
+    tokio::time::sleep(RATE.grace + CALM).await;
     side.resume();
-    side.end(PACE.grace + CALM).await;
+    side.end(RATE.grace + CALM).await;
 }

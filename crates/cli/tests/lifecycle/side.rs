@@ -1,6 +1,6 @@
 //! Runs one of the two controllers with the script, on a cluster of its own.
 
-use super::fleet::{Fleet, Pace};
+use super::fleet::{Fleet, Rate};
 use super::trail::{Played, Trails};
 use crate::real::program::Taintward;
 use jiff::Timestamp;
@@ -48,13 +48,13 @@ impl<'c> Side<'c> {
         who: Who,
         cluster: &'c Cluster,
         plans: Vec<FakeNode>,
-        pace: Pace,
+        rate: Rate,
         more: &[&str],
     ) -> Self {
         let expected = plans.iter().map(|plan| (plan.name.clone(), vec![BTreeSet::new()])).collect();
-        let fleet = Fleet::start(cluster, plans, pace).await;
+        let fleet = Fleet::start(cluster, plans, rate).await;
         access::grant_node_lifecycle(&fleet.admin).await.unwrap();
-        let mut flags = pace.flags();
+        let mut flags = rate.flags();
         flags.extend(more.iter().map(|&flag| flag.to_owned()));
         let began = (String::new(), fleet.record.mark(), Timestamp::now());
         let mut side = Self {
@@ -146,7 +146,7 @@ impl<'c> Side<'c> {
 
     /// Waits until every node is as expected, then checks that it stays so; records what happened.
     pub(crate) async fn end(&mut self, calm: Duration) {
-        let timeout = self.fleet.pace.grace * 2 + Duration::from_secs(25);
+        let timeout = self.fleet.rate.grace * 2 + Duration::from_secs(25);
         let as_expected = async || Ok(self.unlike().is_empty().then_some(()));
         let reached = wait::until("every node to be as it must be", timeout, as_expected).await;
         let mut wrong = if reached.is_ok() { BTreeMap::new() } else { self.unlike() };

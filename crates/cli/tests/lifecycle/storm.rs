@@ -1,6 +1,6 @@
 //! Tests that thousands of concurrent taint edits lose no taint of another client and restore none (S8).
 
-use super::fleet::{Fleet, Pace};
+use super::fleet::{Fleet, Rate};
 use super::ours::Ours;
 use crate::real::stage::Terms;
 use crate::real::witness::Witness;
@@ -13,7 +13,7 @@ use taintward_envtest::api::PatchType;
 use taintward_envtest::heartbeats::{cordon, plans, set_conditions};
 use taintward_envtest::{Cluster, wait};
 
-const PACE: Pace = Pace {
+const RATE: Rate = Rate {
     monitor: Duration::from_secs(1),
     grace: Duration::from_secs(10),
     renew: Duration::from_secs(2),
@@ -51,7 +51,7 @@ pub(crate) async fn no_taint_of_another_client_is_lost_or_resurrected(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> Terms {
-    let fleet = Fleet::start(cluster, plans(NODES + BY_KUBECTL.len(), 2, 0), PACE).await;
+    let fleet = Fleet::start(cluster, plans(NODES + BY_KUBECTL.len(), 2, 0), RATE).await;
     let ours = Ours::start(cluster, &fleet).await;
     let nodes: Vec<String> = fleet.heartbeats.all().split_off(BY_KUBECTL.len());
     let stop = AtomicBool::new(false);

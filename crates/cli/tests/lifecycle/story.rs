@@ -1,6 +1,6 @@
 //! Checks S6, S7 and L7 over the whole record, against the times at which nodes were silenced.
 
-use super::fleet::Pace;
+use super::fleet::Rate;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -48,10 +48,10 @@ impl Story {
         &self,
         record: &NodeHistory,
         since: HistoryPosition,
-        pace: Pace,
+        rate: Rate,
         lifted: &[(Timestamp, Timestamp)],
     ) {
-        let grace = SignedDuration::try_from(pace.grace.saturating_sub(pace.renew)).unwrap();
+        let grace = SignedDuration::try_from(rate.grace.saturating_sub(rate.renew)).unwrap();
         let mut was: BTreeMap<String, bool> = BTreeMap::new();
         let mut wrong = Vec::new();
         for change in record.since(since) {

@@ -99,12 +99,12 @@ impl Trail {
     }
 
     /// The changes in words.
-    pub(crate) fn tell(&self) -> String {
-        let tell = |own: &Own| match own {
+    pub(crate) fn send(&self) -> String {
+        let send = |own: &Own| match own {
             None => "gone".to_owned(),
             Some(own) => format!("{{{}}}", own.iter().map(String::as_str).collect::<Vec<_>>().join(" ")),
         };
-        self.ways.iter().map(tell).collect::<Vec<_>>().join(" → ")
+        self.ways.iter().map(send).collect::<Vec<_>>().join(" → ")
     }
 }
 

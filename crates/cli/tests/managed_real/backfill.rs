@@ -49,9 +49,9 @@ async fn a_thousand_running_pods_get_the_policys_seconds_and_leave_by_them() {
     // A pod with its author's seconds, and one that asks for its own.
     let own = pod("own", &node(0)).bearing(NOT_READY, Some(7)).bearing(UNREACHABLE, Some(7));
     own.create(&stage.admin).await.unwrap();
-    let asks = pod("asks", &node(0)).bearing(NOT_READY, Some(OLD)).bearing(UNREACHABLE, Some(OLD));
+    let requests = pod("asks", &node(0)).bearing(NOT_READY, Some(OLD)).bearing(UNREACHABLE, Some(OLD));
     let annotations = json!({"taintward.io/unreachable-seconds": "25"});
-    asks.with("/metadata", "annotations", annotations).create(&stage.admin).await.unwrap();
+    requests.with("/metadata", "annotations", annotations).create(&stage.admin).await.unwrap();
 
     // The preview shows what will happen.
     create_policy(&stage.admin, NEW).await;

@@ -72,8 +72,8 @@ async fn rejected(stage: &Stage) {
         create(stage, name, "refused", OWN).await;
     }
     create(stage, "short", "refused", SHORT).await;
-    let (refuses, requested) = (Rc::new(Cell::new(true)), Rc::new(Cell::new(0)));
-    open_webhook(stage, Rc::clone(&refuses), Rc::clone(&requested)).await;
+    let (rejects, requested) = (Rc::new(Cell::new(true)), Rc::new(Cell::new(0)));
+    open_webhook(stage, Rc::clone(&rejects), Rc::clone(&requested)).await;
     requested.set(0);
     let (code, message) = hold(stage, "refused", "1s").await;
     assert!(code == Some(1) && message.contains("0 of 4 pods held after 1s"), "{code:?}: {message}");
@@ -92,7 +92,7 @@ async fn rejected(stage: &Stage) {
     // Eight tries of a pod take at least 12 s.
     assert!((8..80).contains(&requested.get()), "{} requests", requested.get());
 
-    refuses.set(false);
+    rejects.set(false);
     stage.until("the others to be held", async |stage| are_held(stage, "refused").await).await;
     let pods = stage.on("refused").await;
     let again = pods.iter().find(|pod| name(pod) == "gone").and_then(record).unwrap();
@@ -111,12 +111,12 @@ async fn rejected(stage: &Stage) {
 }
 
 /// Returns once it rejects.
-async fn open_webhook(stage: &Stage, refuses: Rc<Cell<bool>>, requested: Rc<Cell<usize>>) {
+async fn open_webhook(stage: &Stage, rejects: Rc<Cell<bool>>, requested: Rc<Cell<usize>>) {
     let authority = TestAuthority::new().unwrap();
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     review_server::listen(port, &authority, async move |_: &str, _: &Value| {
         requested.set(requested.get() + 1);
-        json!({"allowed": !refuses.get(), "status": {"message": "no change today"}})
+        json!({"allowed": !rejects.get(), "status": {"message": "no change today"}})
     })
     .await;
     let webhook = json!({

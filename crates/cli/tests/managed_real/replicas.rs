@@ -15,7 +15,7 @@ const ELECTION: [&str; 4] = [
     "--leader-elect-retry-period=1s",
 ];
 
-async fn says(replica: &ChildProcess, words: &str) {
+async fn contains(replica: &ChildProcess, words: &str) {
     let message = async || Ok(replica.output().contains(words).then_some(()));
     wait::until(words, STARTUP_TIMEOUT, message)
         .await
@@ -30,9 +30,9 @@ async fn another_leader_continues_what_the_first_has_begun() {
     let mut stage = Stage::set(&tools, "toleration-hold-controller", &["--hold-limit=1"]).await;
     stage.ours.take().unwrap().kill().unwrap();
     let mut first = stage.replica(&ELECTION);
-    says(&first, "acting=true").await;
+    contains(&first, "acting=true").await;
     let second = stage.replica(&ELECTION);
-    says(&second, "toleration seconds synced").await;
+    contains(&second, "toleration seconds synced").await;
     stage.ours = Some(second);
     for at in 0..NODES {
         create_node(&stage.admin, &format!("n{at}"), &[]).await.unwrap();
@@ -54,7 +54,7 @@ async fn another_leader_continues_what_the_first_has_begun() {
     assert!(by_first < PODS, "the second had nothing left to do");
     stage.until("the second to hold the others", async |stage| held(stage).await == PODS).await;
     assert!(Timestamp::now() < silent + SignedDuration::from_secs(OWN - 4));
-    says(stage.ours.as_ref().unwrap(), "pod held").await;
+    contains(stage.ours.as_ref().unwrap(), "pod held").await;
 
     // It also knows the seconds of pods that the first has held.
     for at in 0..NODES {

@@ -33,7 +33,7 @@ impl Installed {
         // First, because replacing the address removes the CA bundle that the webhook has written next to it.
         hands.redirect(port);
         let ours = ["taintward", "taintward-webhook"].map(|name| hands.start(name, port));
-        eventually("the API server to ask the webhook", || hands.is_asked().then_some(()));
+        eventually("the API server to ask the webhook", || hands.is_requested().then_some(()));
         Self(ours.into())
     }
 
@@ -116,7 +116,7 @@ impl Hands<'_> {
         }
     }
 
-    fn is_asked(&self) -> bool {
+    fn is_requested(&self) -> bool {
         let seconds = "jsonpath={.spec.tolerations[0].tolerationSeconds}";
         let requested = ["run", "probe", "--image=x", "--annotations=taintward.io/not-ready-seconds=7"];
         self.requested(&[&requested[..], &["--dry-run=server", "-o", seconds]].concat()).stdout == b"7"

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 /// A usual complaint: its source file, words in it, and why it appears on a real server.
 struct Usual {
     file: &'static str,
-    says: &'static str,
+    contains: &'static str,
     #[allow(dead_code, reason = "for readers of the list")]
     why: &'static str,
 }
@@ -16,37 +16,37 @@ struct Usual {
 const USUAL: [Usual; 7] = [
     Usual {
         file: "options.go",
-        says: "The manifest file is empty, ignoring.",
+        contains: "The manifest file is empty, ignoring.",
         why: "said at every start without --allow-metric-labels-manifest, before any server is asked",
     },
     Usual {
         file: "replica_set.go",
-        says: "is not as new as written version",
+        contains: "is not as new as written version",
         why: "its own write was answered before the watch reported it; it waits for the watch",
     },
     Usual {
         file: "daemon_controller.go",
-        says: "is not as new as written version",
+        contains: "is not as new as written version",
         why: "its own write was answered before the watch reported it; it waits for the watch",
     },
     Usual {
         file: "disruption.go",
-        says: "Operation cannot be fulfilled on poddisruptionbudgets.policy",
+        contains: "Operation cannot be fulfilled on poddisruptionbudgets.policy",
         why: "an eviction, or a status of its own that the watch has not reported yet, came in between; it tries again",
     },
     Usual {
         file: "namespace_controller.go",
-        says: "unexpected items still remain in namespace",
+        contains: "unexpected items still remain in namespace",
         why: "pods take longer to stop than their grace period counted from the namespace's deletion, five seconds before",
     },
     Usual {
         file: "replica_set.go",
-        says: "failed with replicasets.apps",
+        contains: "failed with replicasets.apps",
         why: "the ReplicaSet was collected while its status was on its way: a matter of milliseconds, on any server",
     },
     Usual {
         file: "replica_set.go",
-        says: "failed with Operation cannot be fulfilled on replicasets.apps",
+        contains: "failed with Operation cannot be fulfilled on replicasets.apps",
         why: "the Deployment's controller scaled it twice while its status was on its way; it is tried twice, then later",
     },
 ];
@@ -62,21 +62,21 @@ pub(crate) struct Judged {
 struct Line<'a> {
     severity: char,
     file: &'a str,
-    says: &'a str,
+    contains: &'a str,
 }
 
 /// Parses `E0102 15:04:05.123456   12345 file.go:12] words`; `None` for a continuation line.
 fn parse(line: &str) -> Option<Line<'_>> {
     let severity = line.chars().next().filter(|one| "IWEF".contains(*one))?;
-    let (head, says) = line.split_once("] ")?;
+    let (head, contains) = line.split_once("] ")?;
     let (file, _) = head.split_whitespace().nth(3)?.split_once(':')?;
-    Some(Line { severity, file, says })
+    Some(Line { severity, file, contains })
 }
 
 /// The message without its variable parts.
 fn kind(line: &Line<'_>) -> String {
     let varies = |word: &str| word.chars().any(|one| one.is_ascii_digit()) || word.len() > 60;
-    let words = line.says.split_whitespace().map(|word| if varies(word) { "…" } else { word });
+    let words = line.contains.split_whitespace().map(|word| if varies(word) { "…" } else { word });
     let words = words.collect::<Vec<_>>().join(" ");
     format!("{} {}: {}", line.severity, line.file, words.chars().take(200).collect::<String>())
 }
@@ -91,7 +91,8 @@ pub(crate) fn judge(logs: &[(&str, String)]) -> Judged {
         for (text, line) in lines.iter().filter(|(_, line)| line.severity != 'I') {
             let count = kinds.entry(kind(line)).or_default();
             *count += 1;
-            let usual = USUAL.iter().any(|usual| usual.file == line.file && line.says.contains(usual.says));
+            let usual =
+                USUAL.iter().any(|usual| usual.file == line.file && line.contains.contains(usual.contains));
             if !usual && *count == 1 {
                 judged.unusual.push(format!("{program}: {text}"));
             }
@@ -109,7 +110,7 @@ fn lines_are_understood() {
     let line = "E1121 15:02:42.123456   12345 replica_set.go:577] \"Unhandled\" err=\"x 17\"";
     let parsed = parse(line).unwrap();
     assert_eq!(
-        (parsed.severity, parsed.file, parsed.says),
+        (parsed.severity, parsed.file, parsed.contains),
         ('E', "replica_set.go", "\"Unhandled\" err=\"x 17\"")
     );
     assert_eq!(kind(&parsed), "E replica_set.go: \"Unhandled\" err=\"x …");

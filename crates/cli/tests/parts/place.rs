@@ -1,6 +1,6 @@
 //! Sets up a bare sandbox, or a real API server with KWOK.
 
-use super::look::until;
+use super::check::until;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

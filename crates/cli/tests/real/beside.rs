@@ -10,7 +10,7 @@ use taintward_envtest::{Cluster, wait};
 
 const SEEN: &str = "taintward_other_controller_seen_total";
 
-const TOLD: &str = "another taint eviction controller also evicts pods";
+const REPORTED: &str = "another taint eviction controller also evicts pods";
 
 /// Evicts one untolerated pod on a node of its own, by the quicker of the two controllers.
 async fn evict_one(scene: &Scene<'_>, name: &str) {
@@ -36,13 +36,13 @@ pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
     assert_eq!(taintward.metric(SEEN), 0.0, "there is no other controller yet");
     let original = cluster.taint_eviction().await.unwrap();
     let mut evicted = 0;
-    while taintward.message(TOLD).is_empty() {
+    while taintward.message(REPORTED).is_empty() {
         assert!(evicted < 240, "240 evictions alongside kube-controller-manager, and no log line");
         evict_one(&scene, &format!("both-{evicted}")).await;
         evicted += 1;
     }
     println!("noticed after {evicted} evictions");
-    let [message] = &taintward.message(TOLD)[..] else { panic!("logged repeatedly") };
+    let [message] = &taintward.message(REPORTED)[..] else { panic!("logged repeatedly") };
     assert!(message.to_string().contains("-taint-eviction-controller"), "without a remedy: {message}");
     assert!(taintward.metric(SEEN) > 0.0);
     drop(original);
@@ -71,7 +71,7 @@ pub(crate) async fn upstreams_controller_alongside_taintward_is_noticed(
     let stays = scene.pod(pod("beside-stays", "beside").bearing("beside", None)).await;
     sleep(0.5).await;
     let done = scene.taint("beside", &[no_execute("beside", "v")]).await;
-    taintward.says(TOLD).await;
+    taintward.contains(REPORTED).await;
     assert!(taintward.metric(SEEN) > 0.0);
     scene.meet(done, &[(stays, Stays)], 1.0).await;
     drop(original);

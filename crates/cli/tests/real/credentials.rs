@@ -84,7 +84,7 @@ async fn started(cluster: &Cluster, kubeconfig: &std::path::Path) -> Taintward {
 }
 
 /// Waits until it is rejected.
-async fn is_refused(taintward: &Taintward) {
+async fn is_rejected(taintward: &Taintward) {
     wait::until(
         "a 401",
         BELIEVED,
@@ -111,7 +111,7 @@ pub(crate) async fn an_expired_certificate_that_is_replaced_is_used(
     let mut taintward = started(cluster, &file).await;
     sleep_until(end + seconds(1.0)).await;
     let pods = [due(&scene, "certificate-a").await];
-    is_refused(&taintward).await;
+    is_rejected(&taintward).await;
     sleep_until(end + seconds(20.0)).await;
     assert_eq!(witness.deleted(&pods[0].0.uid), None);
     let back = Timestamp::now();
@@ -147,7 +147,7 @@ pub(crate) async fn a_revoked_token_whose_file_is_replaced_is_used(
     revoke(&scene, "second").await;
     sleep(11.0).await;
     let pods = [due(&scene, "token-away").await];
-    is_refused(&taintward).await;
+    is_rejected(&taintward).await;
     sleep(20.0).await;
     assert_eq!(witness.deleted(&pods[0].0.uid), None);
     let third = token(&scene, "third").await;

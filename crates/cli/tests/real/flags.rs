@@ -41,7 +41,7 @@ pub(crate) async fn observe_writes_nothing(cluster: &mut Cluster, witness: &Witn
     assert_eq!(taintward.stop().code(), Some(0));
     let requested = witness.all(|entry| entry.user == observer.user);
     assert!(requested.iter().any(|entry| entry.verb == "watch" && entry.resource == "pods"));
-    let bad = |entry: &&AuditEntry| entry.is_write() || (entry.code >= 400 && !entry.is_refused_stream());
+    let bad = |entry: &&AuditEntry| entry.is_write() || (entry.code >= 400 && !entry.is_rejected_stream());
     let bad: Vec<_> = requested.iter().filter(bad).collect();
     assert!(bad.is_empty(), "{bad:?}");
     assert!(witness.all(is_ours).is_empty());

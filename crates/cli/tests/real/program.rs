@@ -109,7 +109,7 @@ impl Taintward {
     }
 
     /// Waits until the log contains these words.
-    pub(crate) async fn says(&self, words: &str) {
+    pub(crate) async fn contains(&self, words: &str) {
         let message = async || Ok((!self.message(words).is_empty()).then_some(()));
         wait::until(&format!("the log to say {words:?}"), STARTUP_TIMEOUT, message).await.unwrap();
     }

@@ -157,7 +157,7 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-fn tell(ended: &Mutex<Vec<Ended>>, name: String, passed: bool, took: Duration) {
+fn send(ended: &Mutex<Vec<Ended>>, name: String, passed: bool, took: Duration) {
     println!("test {name} ... {} ({:.1} s)", if passed { "ok" } else { "FAILED" }, took.as_secs_f64());
     ended.lock().unwrap().push(Ended { name, passed });
 }
@@ -169,7 +169,7 @@ fn piece(name: &str, ended: &Mutex<Vec<Ended>>, body: impl FnOnce() + Send) -> b
         let thread = thread::Builder::new().name(name.into()).spawn_scoped(scope, body).unwrap();
         thread.join().is_ok()
     });
-    tell(ended, name.into(), passed, began.elapsed());
+    send(ended, name.into(), passed, began.elapsed());
     passed
 }
 

@@ -50,8 +50,8 @@ pub(crate) async fn an_unreachable_server_is_waited_for(scene: &Scene<'_>) {
     let port = free_port();
     let mut taintward =
         Taintward::start(scene.cluster, &leading_to(scene.cluster, Account::Taintward, port), &[OBSERVE]);
-    taintward.says("waiting for the API server").await;
-    taintward.says("cannot be reached").await;
+    taintward.contains("waiting for the API server").await;
+    taintward.contains("cannot be reached").await;
     let statuses = ["/livez", "/healthz", "/readyz"].map(|path| status(&taintward, path));
     assert_eq!(statuses, [Some(200), Some(200), Some(500)]);
     let (_, why) = taintward.get("/readyz").unwrap();
@@ -78,7 +78,7 @@ pub(crate) async fn a_certificate_that_does_not_fit_is_waited_for(scene: &Scene<
     let file = folder.join("start-other-ca.kubeconfig");
     fs::write(&file, good.replace(&ca.display().to_string(), &other.display().to_string())).unwrap();
     let mut taintward = Taintward::start(scene.cluster, &file, &[OBSERVE]);
-    taintward.says("rejected the other's certificate").await;
+    taintward.contains("rejected the other's certificate").await;
     sleep(4.0).await;
     assert_eq!(status(&taintward, "/livez"), Some(200));
     assert_eq!(status(&taintward, "/readyz"), Some(500));
@@ -92,7 +92,7 @@ pub(crate) async fn a_certificate_that_does_not_fit_is_waited_for(scene: &Scene<
 pub(crate) async fn a_wait_for_the_server_can_be_ended(scene: &Scene<'_>) {
     let kubeconfig = leading_to(scene.cluster, Account::Taintward, free_port());
     let mut taintward = Taintward::start(scene.cluster, &kubeconfig, &[OBSERVE]);
-    taintward.says("waiting for the API server").await;
+    taintward.contains("waiting for the API server").await;
     assert_eq!(taintward.stop().code(), Some(0));
 }
 
@@ -118,7 +118,7 @@ pub(crate) async fn a_missing_permission_is_named_with_its_rule(scene: &Scene<'_
     assert_eq!(enforcing.stop().code(), Some(0));
 
     let mut observing = Taintward::start(scene.cluster, &beggar.kubeconfig, &[OBSERVE]);
-    observing.says("may not list nodes").await;
+    observing.contains("may not list nodes").await;
     assert!(!names(&observing.log(), "may not delete pods"), "observing needs permission to read only");
     assert_eq!(status(&observing, "/readyz"), Some(500));
     let path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/beggar";

@@ -47,9 +47,9 @@ pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_reported(scene: &Sc
     assert_eq!(demanded["resourceVersion"], writes[0].response["metadata"]["resourceVersion"]);
     one_event(scene, &plain).await;
 
-    let looks =
+    let checks =
         scene.witness.ours(|one| one.verb == "get" && one.resource == "nodes" && one.name == "who-plain");
-    assert_eq!(looks.len(), 1, "D5: one read for all pods of a node");
+    assert_eq!(checks.len(), 1, "D5: one read for all pods of a node");
 }
 
 async fn one_event(scene: &Scene<'_>, pod: &Subject) {

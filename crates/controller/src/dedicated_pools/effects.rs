@@ -49,7 +49,7 @@ const fn kind(effect: &PoolEffect) -> Option<Kind> {
         | PoolEffect::RemoveFinalizer(_)
         | PoolEffect::AddGuardLabel(_)
         | PoolEffect::RemoveGuardLabel(_) => Kind::HoldPool,
-        PoolEffect::UpdateStatus { .. } | PoolEffect::PruneStatus(_) => Kind::TellPool,
+        PoolEffect::UpdateStatus { .. } | PoolEffect::PruneStatus(_) => Kind::UpdatePoolStatus,
         PoolEffect::ReconcileNode { .. } => Kind::Dedicate,
         PoolEffect::EvictPod { .. } => Kind::EvictUnauthorizedPod,
         PoolEffect::WriteGuard(_) => Kind::GuardPools,

@@ -115,7 +115,7 @@ closed_label! {
         /// Adding Taintward's finalizer or the label of the guard to a dedicated pool, or removing it.
         HoldPool => "hold_pool",
         /// Writing the status of a dedicated pool.
-        TellPool => "tell_pool",
+        UpdatePoolStatus => "tell_pool",
         /// Evicting a pod that does not belong to a dedicated pool from its node.
         EvictUnauthorizedPod => "evict_trespasser",
         /// Updating what the admission policy judges pods by, from pools and nodes.
@@ -123,7 +123,7 @@ closed_label! {
         /// Clearing the seconds of a pod's tolerations, restoring them, or setting others.
         WriteSeconds => "write_seconds",
         /// Writing the status of a policy: how far backfill is.
-        TellPolicy => "tell_policy",
+        UpdatePolicyStatus => "tell_policy",
         /// Recording an event (TE-34).
         Event => "event",
     }

@@ -30,7 +30,7 @@ impl PoolMetrics {
                 "Nodes selected by a pool on which another writer's taint or label conflicts with the pool's",
             ),
             violations: registry
-                .gauge(names::POOL_OFFENDERS, "Pods on dedicated nodes that are not of the node's pool"),
+                .gauge(names::POOL_VIOLATIONS, "Pods on dedicated nodes that are not of the node's pool"),
             unguarded: registry.gauge(
                 names::POOLS_UNGUARDED,
                 "Dedicated pools that the PoolGuard does not contain, or whose changes do not reach it",

@@ -31,7 +31,7 @@ impl WatchMetrics {
                 "1 for the phase the stream of a resource is in, 0 for the others",
             ),
             last_active: registry.moments_since(
-                names::WATCH_LAST_HEARD_AGE,
+                names::WATCH_LAST_ACTIVE_AGE,
                 "Seconds since the API server last sent anything on the watch of a resource; bookmarks count",
             ),
             restarts: registry.counters(

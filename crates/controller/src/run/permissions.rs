@@ -17,7 +17,7 @@ pub(super) async fn report_access(client: &kube::Client, settings: &ControllerSe
         Ok(missing) => {
             missing.iter().for_each(|missing| tracing::error!(missing = %missing, "permission missing"))
         }
-        Err(refusal) => tracing::warn!(err = %refusal.message, "cannot check the permissions"),
+        Err(error) => tracing::warn!(err = %error.message, "cannot check the permissions"),
     }
 }
 

@@ -93,7 +93,7 @@ type ConditionValue = (bool, &'static str, String);
 
 /// Whether a finding keeps a pool from doing what its spec says.
 fn hinders(finding: &&PoolFinding) -> bool {
-    finding.reason.refuses() || matches!(finding.reason, Reason::LocksOutSystem | Reason::NodeConflict)
+    finding.reason.rejects() || matches!(finding.reason, Reason::LocksOutSystem | Reason::NodeConflict)
 }
 
 fn ready(seen: &PoolFact, assessment: &PoolAssessment, status: &PoolStatus) -> ConditionValue {

@@ -54,8 +54,8 @@ pub fn foresee(nodes: &[ZoneMember], config: &NodeLifecycleConfig, now: Mono) ->
     let mut turns: BTreeMap<&ZoneKey, u64> = BTreeMap::new();
     let mut tainted = Vec::new();
     for node in nodes.iter().filter(|node| node.silent) {
-        let nobody = ReadyCounts::default();
-        let zone = counts.get(&node.zone).unwrap_or(&nobody);
+        let no_counts = ReadyCounts::default();
+        let zone = counts.get(&node.zone).unwrap_or(&no_counts);
         let rate = config.taint_rate(state(zone), zone.ready + zone.not_ready);
         let turn = turns.entry(&node.zone).or_default();
         tainted.push(wait(rate, *turn).filter(|_| !all_down).map(|wait| silent_from.plus(wait)));

@@ -227,7 +227,7 @@ impl Cluster {
             ))));
             self.remember(Some(old), None);
         }
-        self.tell_node(id);
+        self.send_node(id);
     }
 
     pub fn remove_node(&mut self, id: u8) {
@@ -253,7 +253,7 @@ impl Cluster {
         }
         node.version = version;
         self.remember(Some(before), None);
-        self.tell_node(id);
+        self.send_node(id);
     }
 
     pub fn taint(&mut self, id: u8, key: &str, effect: TaintEffect, stamped: bool) {
@@ -315,7 +315,7 @@ impl Cluster {
             stray: None,
         };
         self.pods.insert(id, pod);
-        self.tell_pod(id);
+        self.send_pod(id);
     }
 
     pub fn remove_pod(&mut self, id: u8) {
@@ -334,24 +334,24 @@ impl Cluster {
         edit(pod);
         pod.fact.version = Some(ResourceVersion(version));
         self.remember(None, Some(before));
-        self.tell_pod(id);
+        self.send_pod(id);
     }
 
     // Watch events.
 
-    fn tell_node(&mut self, id: u8) {
-        let reported = self.node_told(id, false);
+    fn send_node(&mut self, id: u8) {
+        let reported = self.node_sent(id, false);
         self.changes.push_back(reported);
         self.changed();
     }
 
-    fn tell_pod(&mut self, id: u8) {
-        let reported = self.pod_told(id, false);
+    fn send_pod(&mut self, id: u8) {
+        let reported = self.pod_sent(id, false);
         self.changes.push_back(reported);
         self.changed();
     }
 
-    pub fn node_told(&self, id: u8, listed: bool) -> EvictionInput {
+    pub fn node_sent(&self, id: u8, listed: bool) -> EvictionInput {
         match self.read_node(&node_name(id)) {
             LiveRead::Found(fact) => EvictionInput::Nodes(ObjectEvent::Applied { fact, listed }),
             LiveRead::Undecodable => {
@@ -361,7 +361,7 @@ impl Cluster {
         }
     }
 
-    pub fn pod_told(&self, id: u8, listed: bool) -> EvictionInput {
+    pub fn pod_sent(&self, id: u8, listed: bool) -> EvictionInput {
         let pod = &self.pods[&id];
         match pod.unreadable {
             // Whether the node can be decoded varies.

@@ -98,16 +98,16 @@ pub fn engine(nodes: usize, pods_each: usize, period: i64) -> EvictionEngine {
 pub fn loaded(nodes: usize, pods_each: usize, period: i64) -> (EvictionEngine, Duration) {
     let mut engine = EvictionEngine::new(EvictionConfig::default());
     let mut taken = Duration::ZERO;
-    let mut tell = |inputs: Vec<EvictionInput>| {
+    let mut send = |inputs: Vec<EvictionInput>| {
         let start = Instant::now();
         inputs.into_iter().for_each(|input| engine.handle(input, now()));
         taken += start.elapsed();
     };
-    tell(vec![EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None })]);
+    send(vec![EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None })]);
     for at in 0..nodes {
-        tell(vec![EvictionInput::Nodes(ObjectEvent::Applied { fact: node(at, 1, &[]), listed: true })]);
+        send(vec![EvictionInput::Nodes(ObjectEvent::Applied { fact: node(at, 1, &[]), listed: true })]);
     }
-    tell(vec![
+    send(vec![
         EvictionInput::Nodes(ObjectEvent::ListCompleted),
         EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }),
     ]);
@@ -117,9 +117,9 @@ pub fn loaded(nodes: usize, pods_each: usize, period: i64) -> (EvictionEngine, D
         EvictionInput::Pods(ObjectEvent::Applied { fact, listed: true })
     };
     for page in 0..(nodes * pods_each).div_ceil(500) {
-        tell((page * 500..nodes * pods_each).take(500).map(listed).collect());
+        send((page * 500..nodes * pods_each).take(500).map(listed).collect());
     }
-    tell(vec![EvictionInput::Pods(ObjectEvent::ListCompleted)]);
+    send(vec![EvictionInput::Pods(ObjectEvent::ListCompleted)]);
     engine.take_notices();
     (engine, taken)
 }

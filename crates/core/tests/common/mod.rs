@@ -133,7 +133,7 @@ impl World {
         let (uid, version) = (self.fresh_uid(), self.bump());
         let node = TruthNode { uid, created: self.now, taints: Vec::new(), changed: None, version };
         self.nodes.insert(name.into(), node);
-        self.tell_node(name);
+        self.send_node(name);
     }
 
     pub fn remove_node(&mut self, name: &str) {
@@ -161,7 +161,7 @@ impl World {
         truth.taints.push(TruthTaint { taint, since: now });
         truth.changed = Some(now);
         truth.version = version;
-        self.tell_node(node);
+        self.send_node(node);
     }
 
     pub fn untaint(&mut self, node: &str, key: &str) {
@@ -170,7 +170,7 @@ impl World {
         truth.taints.retain(|known| &*known.taint.key != key);
         truth.changed = Some(now);
         truth.version = version;
-        self.tell_node(node);
+        self.send_node(node);
     }
 
     pub fn add_pod(&mut self, name: &str, node: &str, tolerations: &[Toleration]) -> PodRef {
@@ -192,7 +192,7 @@ impl World {
             arrival: BindingTimes { scheduled: at, started: None, created: at },
         };
         self.pods.insert(name.into(), TruthPod { fact, arrived: self.now });
-        self.tell_pod(name);
+        self.send_pod(name);
         PodRef { node: NodeName::new(node), uid }
     }
 
@@ -201,7 +201,7 @@ impl World {
         let Some(pod) = self.pods.get_mut(name) else { return };
         edit(&mut pod.fact);
         pod.fact.version = Some(ResourceVersion(version));
-        self.tell_pod(name);
+        self.send_pod(name);
     }
 
     pub fn remove_pod(&mut self, name: &str) {
@@ -233,13 +233,13 @@ impl World {
         })
     }
 
-    fn tell_node(&mut self, name: &str) {
+    fn send_node(&mut self, name: &str) {
         let fact = self.node_fact(name).expect("a node that was just changed exists");
         self.wire.push_back(EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false }));
         self.receive();
     }
 
-    fn tell_pod(&mut self, name: &str) {
+    fn send_pod(&mut self, name: &str) {
         let fact = self.pods[name].fact.clone();
         self.wire.push_back(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
         self.receive();

@@ -128,15 +128,15 @@ impl Script {
     /// One pod on a node that was tainted at one second.
     pub fn tainted(config: EvictionConfig, fact: PodFact) -> Self {
         let mut script = Self::new(config);
-        script.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
-        script.tell(
+        script.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
+        script.send(
             1.0,
             EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed: false }),
         );
         script
     }
 
-    pub fn tell(&mut self, when: f64, input: EvictionInput) {
+    pub fn send(&mut self, when: f64, input: EvictionInput) {
         self.now = when;
         self.engine.handle(input, at(when));
     }

@@ -106,11 +106,11 @@ impl Storm {
 
     /// Emits the events, and lets the engine do what it can at this moment.
     pub fn settle(&mut self) {
-        self.send_news();
+        self.send_changes();
         self.work();
     }
 
-    fn send_news(&mut self) {
+    fn send_changes(&mut self) {
         let now = self.cluster.now;
         while let Some(changes) = self.cluster.changes.pop_front() {
             let stream = if is_about_nodes(&changes) { &mut self.nodes } else { &mut self.pods };
@@ -127,8 +127,8 @@ impl Storm {
         self.settle();
         let now = self.cluster.now;
         let (nodes, pods) = (self.cluster.nodes.keys(), self.cluster.pods.keys());
-        let nodes: Vec<_> = nodes.map(|&id| self.cluster.node_told(id, true)).collect();
-        let pods: Vec<_> = pods.map(|&id| self.cluster.pod_told(id, true)).collect();
+        let nodes: Vec<_> = nodes.map(|&id| self.cluster.node_sent(id, true)).collect();
+        let pods: Vec<_> = pods.map(|&id| self.cluster.pod_sent(id, true)).collect();
         let since = |stream: &Stream| stream.received.map(Mono::from_micros);
         let (nodes_since, pods_since) = (since(&self.nodes), since(&self.pods));
         self.nodes.list(

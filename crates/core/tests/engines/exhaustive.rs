@@ -25,7 +25,7 @@ const KEY: &str = "node.kubernetes.io/not-ready";
 const STATES_MAX: usize = 60_000;
 
 /// The same with rejections.
-const REFUSED_STATES_MAX: usize = 15_000;
+const REJECTED_STATES_MAX: usize = 15_000;
 
 /// The minimum number of states of all scopes.
 const STATES_MIN: usize = 200_000;
@@ -33,7 +33,7 @@ const STATES_MIN: usize = 200_000;
 const FLIGHTS_MAX: usize = 2;
 
 /// How many requests may be rejected at the same moment: each pauses what asked for it.
-const REFUSED_AT_ONCE_MAX: u8 = 3;
+const REJECTED_AT_ONCE_MAX: u8 = 3;
 
 /// How long after being sent a request can still be committed.
 const REQUEST_MAX: i64 = 2 * SECOND;
@@ -43,17 +43,17 @@ enum Step {
     Taint,
     Untaint,
     /// The pod's toleration period becomes shorter, longer, unlimited.
-    Patience(Option<i64>),
+    Timeouts(Option<i64>),
     /// The pod is replaced by one of the same name that tolerates everything.
     Recreate,
-    HearNode,
-    HearPod,
+    ReceiveNode,
+    ReceivePod,
     /// The nodes' stream stalls, undetected: no event arrives until the next list. A stream that loses single events
     /// would not be a watch: what it shows of a taint would prove nothing.
     Stall,
     Pull,
     Commit(usize),
-    Answer(usize),
+    Response(usize),
     /// The response is lost; the steps before decide whether the request was committed.
     Lose(usize),
     Pass,
@@ -68,7 +68,7 @@ enum Step {
     /// A proxy, not the API server, responds that there is no such object.
     Deny(usize),
     /// Refusals begin, or end (D3).
-    Refuse,
+    Reject,
 }
 
 /// Which requests fail while rejections last, and how.
@@ -94,18 +94,18 @@ impl Rejection {
 
 const STEPS: [Step; 26] = [
     Step::Pull,
-    Step::HearNode,
-    Step::HearPod,
+    Step::ReceiveNode,
+    Step::ReceivePod,
     Step::Commit(0),
     Step::Commit(1),
-    Step::Answer(0),
-    Step::Answer(1),
+    Step::Response(0),
+    Step::Response(1),
     Step::Pass,
     Step::Taint,
     Step::Untaint,
-    Step::Patience(Some(1)),
-    Step::Patience(Some(5)),
-    Step::Patience(None),
+    Step::Timeouts(Some(1)),
+    Step::Timeouts(Some(5)),
+    Step::Timeouts(None),
     Step::Recreate,
     Step::Restart,
     Step::List,
@@ -118,7 +118,7 @@ const STEPS: [Step; 26] = [
     Step::Halve(1),
     Step::Deny(0),
     Step::Deny(1),
-    Step::Refuse,
+    Step::Reject,
 ];
 
 /// How often each of these may still happen.
@@ -163,7 +163,7 @@ struct State {
     received: Option<(i64, i64)>,
     flights: Vec<Flight>,
     /// Requests are rejected; and how many at this moment.
-    refuses: bool,
+    rejects: bool,
     rejected: u8,
     left: Budgets,
 }
@@ -190,7 +190,7 @@ impl State {
             rewound: false,
             received: None,
             flights: Vec::new(),
-            refuses: false,
+            rejects: false,
             rejected: 0,
             left,
         };
@@ -208,8 +208,8 @@ impl State {
         self.pods.clear();
         let at = |which: fn((i64, i64)) -> i64| self.received.map(which).map(Mono::from_micros);
         let (nodes_since, pods_since) = (at(|received| received.0), at(|received| received.1));
-        let nodes = self.cluster.nodes.keys().map(|&id| self.cluster.node_told(id, true));
-        let pods = self.cluster.pods.keys().map(|&id| self.cluster.pod_told(id, true));
+        let nodes = self.cluster.nodes.keys().map(|&id| self.cluster.node_sent(id, true));
+        let pods = self.cluster.pods.keys().map(|&id| self.cluster.pod_sent(id, true));
         let mut inputs = vec![EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: nodes_since })];
         inputs.extend(nodes);
         inputs.extend([
@@ -229,10 +229,10 @@ impl State {
     fn happens(&mut self, what: impl FnOnce(&mut Cluster)) {
         self.cluster.now += 1;
         what(&mut self.cluster);
-        self.send_news();
+        self.send_changes();
     }
 
-    fn send_news(&mut self) {
+    fn send_changes(&mut self) {
         let now = self.cluster.now;
         while let Some(changes) = self.cluster.changes.pop_front() {
             match changes {
@@ -248,7 +248,7 @@ impl State {
     /// Nothing goes wrong from here on: every event is delivered, everything is listed once, and every request is
     /// carried out and gets a response.
     fn run_fairly(mut self) {
-        self.refuses = false;
+        self.rejects = false;
         for round in 0..16 {
             while self.receive(true).is_some() || self.receive(false).is_some() {}
             match round {
@@ -330,7 +330,7 @@ fn no_interleaving_deletes_wrongly_and_every_state_ends_well() {
     ];
     let mut states = 0;
     for scope in scopes.into_iter().chain(rejected) {
-        let most = if scope.rejection.is_some() { REFUSED_STATES_MAX } else { STATES_MAX };
+        let most = if scope.rejection.is_some() { REJECTED_STATES_MAX } else { STATES_MAX };
         let found = search::explore(State::first(scope.clone()), states_max.unwrap_or(most));
         println!("{scope:?}\n  {found:?}");
         assert!(found.deleting > 0, "no pod is deleted in {scope:?}");

@@ -195,7 +195,7 @@ fn check_list(pod: &[Toleration], taints: &[Taint], switch: NumericOperators, go
                 TolerationPeriod::For(span) => Outcome::StaysUntil(Mono::from_secs(0).plus(span)),
             };
             assert_eq!(outcome, expected, "{pod:?} {taints:?}");
-            return check_patience(&used, nanos);
+            return check_timeouts(&used, nanos);
         }
     }
     0
@@ -246,7 +246,7 @@ fn shortest(used: &[&Toleration]) -> TolerationPeriod {
 }
 
 /// TE-17b, TE-19; returns 1 if D7 makes the difference.
-fn check_patience(used: &[&Toleration], nanos: i64) -> usize {
+fn check_timeouts(used: &[&Toleration], nanos: i64) -> usize {
     let ours = shortest(used);
     if used.iter().any(|toleration| overflows(toleration)) {
         let finite = used.iter().filter_map(|toleration| toleration.seconds).min();
@@ -270,7 +270,7 @@ fn te_19_the_shortest_period_is_gos() {
     for row in section(ROWS, "minimum") {
         let used: Vec<_> = row[1].split(' ').map(|text| any(seconds(text))).collect();
         let used: Vec<_> = used.iter().collect();
-        overflowing += check_patience(&used, row[2].parse().expect("nanoseconds"));
+        overflowing += check_timeouts(&used, row[2].parse().expect("nanoseconds"));
         rows += 1;
     }
     assert!(rows > 1_000 && overflowing > 0 && overflowing < rows, "{rows} {overflowing}");

@@ -11,11 +11,11 @@ use taintward_core::toleration::Toleration;
 
 /// Fates of requests, as on a storm's tape: the outcome, and how long it takes.
 const AT_ONCE: [u8; 2] = [0, 0];
-const ANSWERED_LATE: [u8; 2] = [0, 240];
+const RESPONDED_LATE: [u8; 2] = [0, 240];
 const COMMITTED_LATE: [u8; 2] = [0, 210];
 const UNDER_WAY: [u8; 2] = [0, 128];
 const UNHEARD: [u8; 2] = [144, 0];
-const REFUSED: [u8; 2] = [205, 0];
+const REJECTED: [u8; 2] = [205, 0];
 const CONFLICT: [u8; 2] = [180, 0];
 
 fn storm() -> Storm {

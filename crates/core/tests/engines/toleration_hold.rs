@@ -128,7 +128,7 @@ impl History {
             Event::NodeFallsSilent => self.silent_since = self.silent_since.or(Some(self.now)),
             Event::NodeRecovers => {
                 self.silent_since = None;
-                self.original.look(false, &self.seen, self.now);
+                self.original.check(false, &self.seen, self.now);
             }
             Event::PersonHolds => self.hold(HoldOrigin::Person),
             Event::LimitHolds => self.hold(HoldOrigin::Limit),
@@ -167,7 +167,7 @@ impl History {
             if self.now >= self.late_until {
                 self.seen.clone_from(&self.tolerations);
             }
-            self.original.look(self.silent_since.is_some(), &self.seen, self.now);
+            self.original.check(self.silent_since.is_some(), &self.seen, self.now);
             if self.original.evicts(self.now) {
                 self.gone_at = Some(self.now);
                 self.silent_for = self.silent_since.map(|since| self.now - since);

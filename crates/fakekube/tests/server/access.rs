@@ -53,7 +53,7 @@ impl Stage {
     }
 
     /// Expects a rejection with a `Status` that reveals nothing of the sandbox.
-    async fn refuses(&self, code: u16, reason: &str, line: &str, head: &[&str], body: &str) {
+    async fn rejects(&self, code: u16, reason: &str, line: &str, head: &[&str], body: &str) {
         let (message, response) = self.send(line, head, body).await;
         assert!(!response.contains("aHVudGVyMg"), "{line} {head:?}: the secret is out");
         assert_eq!(message, code, "{line} {head:?}: {response}");
@@ -78,7 +78,7 @@ async fn a_name_that_was_made_to_lead_here_gets_nothing() {
     for token in [&[][..], &[ENTRY]] {
         for path in [SECRETS, "/version", "/healthz", "/openapi/v3"] {
             let head = [&["host: rebind.evil.example"], token].concat();
-            stage.refuses(403, "Forbidden", &format!("GET {path}"), &head, "").await;
+            stage.rejects(403, "Forbidden", &format!("GET {path}"), &head, "").await;
         }
     }
     let (code, response) = stage.send(&format!("GET {SECRETS}"), &["host: HERE", ENTRY], "").await;
@@ -93,11 +93,11 @@ async fn a_page_of_another_site_writes_nothing() {
     for from in ["origin: https://evil.example", "origin: null", "sec-fetch-site: cross-site"] {
         for more in [&[][..], &[ENTRY], &[ENTRY, json]] {
             let head = [&["host: HERE", from], more].concat();
-            stage.refuses(403, "Forbidden", &post, &head, OWNED).await;
+            stage.rejects(403, "Forbidden", &post, &head, OWNED).await;
         }
     }
     // What a browser sends without a preflight for a Blob without a type, if it is too old to send Fetch metadata.
-    stage.refuses(401, "Unauthorized", &post, &["host: HERE"], OWNED).await;
+    stage.rejects(401, "Unauthorized", &post, &["host: HERE"], OWNED).await;
     let (code, response) = stage.send(&post, &["host: HERE", ENTRY, json], OWNED).await;
     assert_eq!(code, 201, "{response}");
 }
@@ -110,8 +110,8 @@ async fn a_body_without_a_type_is_json() {
     assert_eq!(code, 400, "{response}");
     let delete = "DELETE /api/v1/nodes/n1";
     let preconditions = r#"{"preconditions": {"uid": "another"}}"#;
-    stage.refuses(409, "Conflict", delete, &["host: HERE", ENTRY], preconditions).await;
-    stage.refuses(415, "UnsupportedMediaType", "PATCH /api/v1/nodes/n1", &["host: HERE", ENTRY], "{}").await;
+    stage.rejects(409, "Conflict", delete, &["host: HERE", ENTRY], preconditions).await;
+    stage.rejects(415, "UnsupportedMediaType", "PATCH /api/v1/nodes/n1", &["host: HERE", ENTRY], "{}").await;
     let (code, response) = stage.send(delete, &["host: HERE", ENTRY], "{}").await;
     assert_eq!(code, 200, "{response}");
     let (code, response) = stage.send(&post, &["host: HERE", ENTRY], OWNED).await;
@@ -124,7 +124,7 @@ async fn without_the_kubeconfig_only_public_endpoints_respond() {
     for offered in [&[][..], &["authorization: Bearer sandbox"], &["authorization: Basic c2FuZGJveDo="]] {
         let head = [&["host: HERE"], offered].concat();
         for line in [&format!("GET {SECRETS}"), "GET /", "GET /metrics", "DELETE /api/v1/nodes/n1"] {
-            stage.refuses(401, "Unauthorized", line, &head, "").await;
+            stage.rejects(401, "Unauthorized", line, &head, "").await;
         }
     }
     for path in ["/healthz", "/livez", "/readyz", "/version"] {

@@ -57,7 +57,7 @@ impl ApiClient {
     ) -> Result<Option<ResourceVersion>, RequestError> {
         let resource = ResourcePath::node(&node.name, "")?;
         self.with_deadline(&resource, async {
-            let seen = self.look(&resource, RequestSpec::default(), &node.uid, version).await?;
+            let seen = self.read_same(&resource, RequestSpec::default(), &node.uid, version).await?;
             let Some(body) = seen.taint_patch(add, remove, at) else { return Ok(seen.version()) };
             let spec = RequestSpec { hints: ErrorHints::Tests, ..RequestSpec::patch(JSON_PATCH, body) };
             self.write(&resource, spec).await
@@ -89,8 +89,9 @@ impl ApiClient {
                 Some(version) if !needs_creation => (version.0.to_string(), None),
                 _ => {
                     let spec = RequestSpec { accept: ACCEPT_METADATA, ..RequestSpec::default() };
-                    let seen =
-                        self.look(&ResourcePath::node(&node.name, "")?, spec, &node.uid, version).await?;
+                    let seen = self
+                        .read_same(&ResourcePath::node(&node.name, "")?, spec, &node.uid, version)
+                        .await?;
                     seen.into_version_and_creation()
                 }
             };
@@ -167,7 +168,7 @@ impl ApiClient {
     }
 
     /// Reads a node that has to be changed.
-    async fn look(
+    async fn read_same(
         &self,
         resource: &ResourcePath<'_>,
         spec: RequestSpec,

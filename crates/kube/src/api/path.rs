@@ -206,10 +206,10 @@ mod tests {
     #[test]
     fn a_name_that_could_mean_more_is_refused() {
         for name in ["", ".", "..", "a/b", "a%2fb", "a\nb"] {
-            let refused = ResourcePath::pod(&PodName::new("shop", name), "").unwrap_err();
-            let refused = RequestError::from(refused);
-            assert_eq!(refused.failure, ApiFailure::Rejected, "{name:?}");
-            assert!(refused.message.starts_with("nothing was sent"), "{refused}");
+            let error = ResourcePath::pod(&PodName::new("shop", name), "").unwrap_err();
+            let error = RequestError::from(error);
+            assert_eq!(error.failure, ApiFailure::Rejected, "{name:?}");
+            assert!(error.message.starts_with("nothing was sent"), "{error}");
             assert!(ResourcePath::node(&NodeName::new(name), "").is_err(), "{name:?}");
         }
         assert!(ResourcePath::pod(&PodName::new("", "web-0"), "").is_err());

@@ -193,8 +193,9 @@ mod tests {
     #[test]
     fn a_retry_after_of_a_year_is_capped() {
         for away in [Some(AWAY_LONGEST), None] {
-            let pause =
-                |wish| backoff().pause(Duration::ZERO, Duration::ZERO, away, Some(Duration::from_secs(wish)));
+            let pause = |retry_after| {
+                backoff().pause(Duration::ZERO, Duration::ZERO, away, Some(Duration::from_secs(retry_after)))
+            };
             assert!(with_jitter(LONGEST).contains(&pause(365 * 86_400)));
             assert!(with_jitter(Duration::from_secs(7)).contains(&pause(7)));
         }

@@ -189,7 +189,7 @@ async fn without_the_guard_or_its_definition_there_is_none() {
         [
             Reply::status(404, "NotFound", "gone"),
             Reply::status(404, "", ""),
-            Reply::Answer(404, vec![], "404 page not found".into()),
+            Reply::Response(404, vec![], "404 page not found".into()),
         ]
     };
     for found in gone() {

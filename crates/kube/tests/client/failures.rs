@@ -42,8 +42,9 @@ fn written() -> Reply {
 
 #[tokio::test(start_paused = true)]
 async fn every_response_is_classified() {
-    let text =
-        |code| Reply::Answer(code, vec![("content-type", "text/plain".into())], "404 page not found".into());
+    let text = |code| {
+        Reply::Response(code, vec![("content-type", "text/plain".into())], "404 page not found".into())
+    };
     let rows: Vec<(u16, ApiFailure)> = vec![
         (400, ApiFailure::Rejected),
         (401, ApiFailure::Forbidden),
@@ -85,11 +86,11 @@ async fn every_response_is_classified() {
 /// A proxy responds instead of the API server: no object counts as gone, and nothing as done.
 #[tokio::test(start_paused = true)]
 async fn a_proxys_response_does_not_count_as_the_api_servers() {
-    type Says = fn(u16) -> Reply;
-    let html = |code: u16| Reply::Answer(code, vec![("content-type", "text/html".into())], "<html>".into());
-    let text = |code: u16| Reply::Answer(code, vec![("content-type", "text/plain".into())], "no".into());
+    type Fixed = fn(u16) -> Reply;
+    let html = |code: u16| Reply::Response(code, vec![("content-type", "text/html".into())], "<html>".into());
+    let text = |code: u16| Reply::Response(code, vec![("content-type", "text/plain".into())], "no".into());
     let own = |_: u16| Reply::status(404, "NotFound", "pods \"web-0\" not found");
-    let replies: [(u16, Says, ApiFailure); 4] = [
+    let replies: [(u16, Fixed, ApiFailure); 4] = [
         (404, text, ApiFailure::Unavailable),
         (404, html, ApiFailure::Unavailable),
         (200, html, ApiFailure::Unavailable),
@@ -197,7 +198,7 @@ async fn retry_after_is_honoured_and_capped() {
                 body["details"] = json!({ "retryAfterSeconds": detail });
             }
             let headers = header.map(|value| ("retry-after", value.to_owned())).into_iter().collect();
-            Reply::Answer(429, headers, body.to_string())
+            Reply::Response(429, headers, body.to_string())
         });
         let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
         assert_eq!(

@@ -32,7 +32,7 @@ impl Seen {
 /// What the server does with a request.
 pub(crate) enum Reply {
     /// Responds, with headers besides the content type.
-    Answer(u16, Vec<(&'static str, String)>, String),
+    Response(u16, Vec<(&'static str, String)>, String),
     /// Responds with 200 after this long silence.
     Silence(Duration),
     /// Responds with 200 and this object, after this long.
@@ -43,7 +43,7 @@ pub(crate) enum Reply {
 
 impl Reply {
     pub(crate) fn json(status: u16, body: &Value) -> Self {
-        Self::Answer(status, vec![], body.to_string())
+        Self::Response(status, vec![], body.to_string())
     }
 
     /// A metav1.Status.
@@ -83,7 +83,7 @@ pub(crate) fn server(serve: impl FnMut(&Seen) -> Reply + Send + 'static) -> (Cli
             arrivals.lock().unwrap().push(seen.clone());
             let reply = serve.lock().unwrap()(&seen);
             match reply {
-                Reply::Answer(code, headers, body) => {
+                Reply::Response(code, headers, body) => {
                     let mut response = Response::builder().status(code);
                     if !headers.iter().any(|(name, _)| *name == "content-type") {
                         response = response.header("content-type", "application/json");

@@ -58,7 +58,7 @@ impl Store {
             Mood::Forbidding => {
                 return Reply::status(403, "Forbidden", "User \"t\" cannot get resource \"leases\"");
             }
-            Mood::Garbled => return Reply::Answer(200, vec![], "{\"spec\": 5}".into()),
+            Mood::Garbled => return Reply::Response(200, vec![], "{\"spec\": 5}".into()),
         }
         let mut lease = self.lease.lock().unwrap();
         let version =

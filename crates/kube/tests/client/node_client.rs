@@ -176,7 +176,7 @@ async fn requests_are_like_kubectls() {
     let response = object.clone();
     let (client, log) = server(move |seen| match seen.method {
         http::Method::GET => Reply::json(200, &response),
-        _ => Reply::Answer(
+        _ => Reply::Response(
             200,
             vec![
                 ("warning", r#"299 - "metadata.labels: \"old\" \\ deprecated""#.into()),

@@ -139,7 +139,7 @@ async fn only_an_api_servers_response_makes_a_node_or_lease_absent() {
     for silent in [NODE, LEASES] {
         let (client, _) = server(move |seen| match seen.path.starts_with(silent) {
             true => {
-                Reply::Answer(404, vec![("content-type", "text/plain".into())], "404 page not found".into())
+                Reply::Response(404, vec![("content-type", "text/plain".into())], "404 page not found".into())
             }
             false => Reply::status(404, "NotFound", "not found"),
         });

@@ -251,7 +251,7 @@ async fn silence_and_broken_connections_leave_the_result_unknown() {
 
 #[tokio::test(start_paused = true)]
 async fn an_invalid_response_counts_as_no_response() {
-    let foreign = || Reply::Answer(200, vec![("content-type", "text/html".into())], "<html>".into());
+    let foreign = || Reply::Response(200, vec![("content-type", "text/html".into())], "<html>".into());
     for (name, call) in [CALLS[0], CALLS[1], CALLS[3], CALLS[5], CALLS[6]] {
         let (client, log) = server(move |_| foreign());
         let rejection = call(ApiClient::new(client, "x")).await.unwrap_err();
@@ -268,8 +268,8 @@ async fn an_invalid_response_counts_as_no_response() {
 async fn every_request_waits_for_the_rate_limit() {
     for (name, call) in CALLS {
         let (client, log) = server(|_| Reply::json(200, &object(UID, "7")));
-        let pace = RateLimiter::new(Clock::of_runtime(NOW), 0.1, 1);
-        let act = ApiClient::new(client, "x").with_rate_limiter(pace);
+        let rate = RateLimiter::new(Clock::of_runtime(NOW), 0.1, 1);
+        let act = ApiClient::new(client, "x").with_rate_limiter(rate);
         act.check_server().await.unwrap();
         let rejection = call(act).await.unwrap_err();
         assert_eq!(rejection.failure, ApiFailure::Throttled(Some(Span::from_secs(10))), "{name}");

@@ -10,27 +10,27 @@ use taintward_kube::clock::{Clock, IgnoredDate};
 use taintward_kube::config::{Connected, RequestObserver};
 
 #[derive(Debug, PartialEq)]
-enum Told {
-    Answered(String, Option<u16>, Span),
+enum Reported {
+    Responded(String, Option<u16>, Span),
     Ignored(IgnoredDate),
 }
 
 #[derive(Default)]
-struct Notes(Mutex<Vec<Told>>);
+struct Notes(Mutex<Vec<Reported>>);
 
 impl Notes {
-    fn take(&self) -> Vec<Told> {
+    fn take(&self) -> Vec<Reported> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
 }
 
 impl RequestObserver for Notes {
     fn on_response(&self, method: &str, status: Option<u16>, took: Span) {
-        self.0.lock().unwrap().push(Told::Answered(method.to_owned(), status, took));
+        self.0.lock().unwrap().push(Reported::Responded(method.to_owned(), status, took));
     }
 
     fn date_ignored(&self, why: IgnoredDate) {
-        self.0.lock().unwrap().push(Told::Ignored(why));
+        self.0.lock().unwrap().push(Reported::Ignored(why));
     }
 }
 
@@ -59,7 +59,7 @@ async fn get(client: &kube::Client) -> Option<u16> {
 
 fn response(headers: &[(&'static str, &str)]) -> Reply {
     let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-    Reply::Answer(200, headers, "{}".into())
+    Reply::Response(200, headers, "{}".into())
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,8 +70,8 @@ async fn every_request_of_every_client_is_reported_once() {
         Reply::Late(Duration::from_millis(70), serde_json::json!({})),
     ];
     let (connected, _, notes) = observed(move |_| replies.pop().unwrap());
-    let ignored = || Told::Ignored(IgnoredDate::Missing);
-    let on_response = |status, millis| Told::Answered("GET".into(), status, Span::from_millis(millis));
+    let ignored = || Reported::Ignored(IgnoredDate::Missing);
+    let on_response = |status, millis| Reported::Responded("GET".into(), status, Span::from_millis(millis));
     assert_eq!(get(&connected.streams).await, Some(200));
     assert_eq!(notes.take(), [ignored(), on_response(Some(200), 70)]);
     assert_eq!(get(&connected.heartbeats).await, Some(404));
@@ -84,7 +84,7 @@ async fn every_request_of_every_client_is_reported_once() {
 async fn an_aborted_request_is_reported_without_a_response() {
     let (connected, _, notes) = observed(|_| Reply::Silence(Duration::from_secs(60)));
     tokio::time::timeout(Duration::from_secs(3), get(&connected.client)).await.unwrap_err();
-    assert_eq!(notes.take(), [Told::Answered("GET".into(), None, Span::from_secs(3))]);
+    assert_eq!(notes.take(), [Reported::Responded("GET".into(), None, Span::from_secs(3))]);
 }
 
 /// The headers of a response.
@@ -114,8 +114,8 @@ async fn the_clock_follows_the_dates_and_nothing_else() {
         get(&connected.client).await.unwrap();
         let reported = notes.take();
         let ignored = reported.iter().find_map(|reported| match reported {
-            Told::Ignored(why) => Some(*why),
-            Told::Answered(..) => None,
+            Reported::Ignored(why) => Some(*why),
+            Reported::Responded(..) => None,
         });
         assert_eq!(ignored, *expected, "{headers:?}");
     }

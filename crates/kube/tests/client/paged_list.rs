@@ -17,12 +17,12 @@ async fn listed(client: &Client) -> (Vec<String>, Result<(), RequestError>) {
 async fn listed_within(client: &Client, limit: RequestBudget) -> (Vec<String>, Result<(), RequestError>) {
     let listing = ListRequest { group: "", plural: "pods", namespace: "", selector: "a=b", fields: "" };
     let mut names = Vec::new();
-    let mut tell = |object: &[u8]| {
+    let mut send = |object: &[u8]| {
         let object: Value = serde_json::from_slice(object).map_err(|why| why.to_string())?;
         names.push(object["name"].as_str().unwrap().to_owned());
         Ok(())
     };
-    let done = pages(client, listing, limit, &mut tell).await;
+    let done = pages(client, listing, limit, &mut send).await;
     (names, done)
 }
 

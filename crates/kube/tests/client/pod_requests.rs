@@ -141,7 +141,7 @@ async fn reads_are_live_and_are_decoded() {
             odd["spec"]["tolerations"] = json!("none");
             Reply::json(200, &odd)
         }
-        _ => Reply::Answer(200, vec![("content-type", "text/html".into())], "<html>".into()),
+        _ => Reply::Response(200, vec![("content-type", "text/html".into())], "<html>".into()),
     });
     let act = ApiClient::new(client, "host-1");
     let Ok(LiveRead::Found(node)) = act.read_node(&NodeName::new("n1")).await else {

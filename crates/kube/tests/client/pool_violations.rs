@@ -55,9 +55,9 @@ async fn evicted(
         _ => panic!("{}", seen.line()),
     });
     let (uid, pod, node) = (Uid::new("u4"), PodName::new("shop", "web-0"), NodeName::new("n1"));
-    let trespasser = UnauthorizedPod { uid, pod, node };
+    let unauthorized = UnauthorizedPod { uid, pod, node };
     let result =
-        ApiClient::new(client, "").evict_unauthorized_pod(&trespasser, &pool(), |_, _, _| is_still).await;
+        ApiClient::new(client, "").evict_unauthorized_pod(&unauthorized, &pool(), |_, _, _| is_still).await;
     let seen = std::mem::take(&mut *log.lock().unwrap());
     (seen, result.map_err(|rejection| rejection.failure))
 }
@@ -109,9 +109,9 @@ async fn a_changed_object_prevents_the_eviction() {
 async fn an_undecodable_object_prevents_the_eviction() {
     for path in [POOL, NODE, NAMESPACE, POD] {
         for (code, reason) in [(404, "NotFound"), (500, "InternalError"), (403, "Forbidden")] {
-            let refuses =
+            let rejects =
                 move |requested: &str| (requested == path).then(|| Reply::status(code, reason, "no"));
-            let (requested, result) = evicted(true, refuses).await;
+            let (requested, result) = evicted(true, rejects).await;
             assert!(result.is_err(), "{path} {code}");
             assert!(requested.iter().all(|one| one.method == "GET"), "{path} {code}: nothing is evicted");
         }
@@ -120,10 +120,10 @@ async fn an_undecodable_object_prevents_the_eviction() {
 
 #[tokio::test(start_paused = true)]
 async fn a_blocking_budget_delays_the_eviction() {
-    let refuses = |requested: &str| {
+    let rejects = |requested: &str| {
         (requested == EVICTION).then(|| Reply::status(429, "TooManyRequests", "disruption budget"))
     };
-    let (requested, result) = evicted(true, refuses).await;
+    let (requested, result) = evicted(true, rejects).await;
     assert!(matches!(result, Err(ApiFailure::Throttled(_))), "{result:?}");
     assert_eq!(requested.len(), 5);
 }

@@ -44,7 +44,7 @@ async fn each_response_has_its_message() {
         assert!(fits && error.to_string().contains(word) && error.to_string().contains("because"), "{error}");
         assert_eq!(log.lock().unwrap().len(), 1);
     }
-    let (client, _) = server(|_| Reply::Answer(200, vec![], "<html>welcome</html>".into()));
+    let (client, _) = server(|_| Reply::Response(200, vec![], "<html>welcome</html>".into()));
     assert!(matches!(probe(&client, LIMIT).await, Err(ProbeError::NoApiServer(_))));
     let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
     let error = probe(&client, LIMIT).await.unwrap_err();
@@ -70,7 +70,7 @@ async fn the_servers_own_date_is_its_clock_and_a_caches_is_not() {
         let what = format!("{headers:?}");
         let (client, _) = server(move |_| {
             let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-            Reply::Answer(200, headers, r#"{"gitVersion":"v1.36.3"}"#.into())
+            Reply::Response(200, headers, r#"{"gitVersion":"v1.36.3"}"#.into())
         });
         assert_eq!(greet(&client, LIMIT).await.unwrap().date, expected, "{what}");
     }
@@ -117,7 +117,7 @@ async fn a_review_without_a_response_is_neither_allowed_nor_denied() {
     let rejection =
         check_access(&client, &[Permission::everywhere("get", "", "nodes")], None, LIMIT).await.unwrap_err();
     assert_eq!(rejection.failure, ApiFailure::Unavailable);
-    let (client, _) = server(|_| Reply::Answer(201, vec![], "[]".into()));
+    let (client, _) = server(|_| Reply::Response(201, vec![], "[]".into()));
     let missing =
         check_access(&client, &[Permission::everywhere("get", "", "nodes")], None, LIMIT).await.unwrap();
     assert_eq!(missing.len(), 1, "only an explicit yes counts");

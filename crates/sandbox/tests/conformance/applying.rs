@@ -1,7 +1,7 @@
 //! Compares server-side apply: ownership, removal, conflicts.
 
 use super::cases;
-use super::play::{APPLY, Answer, Ask, MERGE, Play};
+use super::play::{APPLY, MERGE, Play, Request, Response};
 use serde_json::{Value, json};
 
 cases![
@@ -24,7 +24,7 @@ cases![
     an_update_takes_over,
 ];
 
-fn apply(play: &mut Play, path: &str, manager: &str, object: &Value) -> Answer {
+fn apply(play: &mut Play, path: &str, manager: &str, object: &Value) -> Response {
     play.patch(format!("{path}?fieldManager={manager}"), APPLY, object)
 }
 
@@ -40,7 +40,7 @@ fn an_apply_creates(play: &mut Play) {
 
 fn an_apply_without_manager(play: &mut Play) {
     let path = play.core("configmaps/c");
-    play.patch(&path, APPLY, &map(&json!({}))).rejected(422, "Invalid").says("fieldManager");
+    play.patch(&path, APPLY, &map(&json!({}))).rejected(422, "Invalid").contains("fieldManager");
 }
 
 fn an_apply_again(play: &mut Play) {
@@ -64,7 +64,7 @@ fn a_conflict(play: &mut Play) {
     let conflict = conflict.rejected(409, "Conflict").has("/details/causes/0/reason", "FieldManagerConflict");
     conflict.has("/details/causes/0/field", ".data.a").some("/details/causes/1");
     play.arranged(&format!("{path}?fieldManager=three"), MERGE, &json!({"data": {"m": "n"}}));
-    apply(play, &path, "one", &map(&json!({"a": "b", "m": "o"}))).rejected(409, "Conflict").says("three");
+    apply(play, &path, "one", &map(&json!({"a": "b", "m": "o"}))).rejected(409, "Conflict").contains("three");
 }
 
 fn a_conflict_is_forced(play: &mut Play) {
@@ -86,9 +86,9 @@ fn two_apply_the_same(play: &mut Play) {
 fn an_apply_in_yaml(play: &mut Play) {
     let path = format!("{}?fieldManager=one", play.core("configmaps/c"));
     let body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: b\n";
-    play.send(Ask::new("PATCH", &path).body(APPLY, body)).is(201).has("/data/a", "b");
-    play.send(Ask::new("PATCH", &path).body(APPLY, "a: [")).is(400);
-    play.send(Ask::new("PATCH", &path).body(APPLY, "")).is(400);
+    play.send(Request::new("PATCH", &path).body(APPLY, body)).is(201).has("/data/a", "b");
+    play.send(Request::new("PATCH", &path).body(APPLY, "a: [")).is(400);
+    play.send(Request::new("PATCH", &path).body(APPLY, "")).is(400);
 }
 
 fn an_apply_that_names_another(play: &mut Play) {
@@ -142,7 +142,7 @@ fn taints_are_applied(play: &mut Play) {
     let path = format!("/api/v1/nodes/{node}");
     let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node},
         "spec": {"taints": [{"key": "b", "effect": "NoSchedule"}]}});
-    apply(play, &path, "one", &object).rejected(409, "Conflict").says(".spec.taints");
+    apply(play, &path, "one", &object).rejected(409, "Conflict").contains(".spec.taints");
     let forced = apply(play, &path, "one&force=true", &object).is(200);
     forced.has("/spec/taints", json!([{"key": "b", "effect": "NoSchedule"}]));
 }
@@ -157,7 +157,9 @@ fn containers_are_applied(play: &mut Play) {
     };
     apply(play, &path, "one", &object("i")).is(201);
     apply(play, &path, "one", &object("j")).is(200).has("/spec/containers/0/image", "j");
-    apply(play, &path, "two", &object("k")).rejected(409, "Conflict").says("containers[name=\"a\"].image");
+    apply(play, &path, "two", &object("k"))
+        .rejected(409, "Conflict")
+        .contains("containers[name=\"a\"].image");
 }
 
 fn a_status_is_applied(play: &mut Play) {
@@ -174,6 +176,6 @@ fn an_update_takes_over(play: &mut Play) {
     let mut object = apply(play, &path, "one", &map(&json!({"a": "b"}))).is(201).body;
     object["data"]["a"] = "z".into();
     play.put(format!("{path}?fieldManager=two"), &object).is(200);
-    apply(play, &path, "one", &map(&json!({"a": "b"}))).rejected(409, "Conflict").says("\"two\"");
+    apply(play, &path, "one", &map(&json!({"a": "b"}))).rejected(409, "Conflict").contains("\"two\"");
     apply(play, &path, "one", &map(&json!({}))).is(200).has("/data/a", "z");
 }

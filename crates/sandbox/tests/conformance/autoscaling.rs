@@ -38,12 +38,12 @@ fn a_scaler_of_version_1(play: &mut Play) {
     let made = play.post(&first, &scaler(&json!({"minReplicas": 2, "targetCPUUtilizationPercentage": 70})));
     made.is(201).has("/apiVersion", "autoscaling/v1").has("/spec/targetCPUUtilizationPercentage", 70);
     let places = &["/apiVersion", "/kind", "/spec", "/metadata/annotations", "/metadata/generation"];
-    let read = play.look(places, format!("{second}/web")).is(200);
+    let read = play.check(places, format!("{second}/web")).is(200);
     read.has("/spec/metrics/0/resource/target/averageUtilization", 70);
-    play.look(places, format!("{first}/web")).is(200).has("/spec/minReplicas", 2);
+    play.check(places, format!("{first}/web")).is(200).has("/spec/minReplicas", 2);
     let patch = json!({"spec": {"targetCPUUtilizationPercentage": 50}});
     play.keeping(places).patch(format!("{first}/web"), MERGE, &patch).is(200);
-    let read = play.look(places, format!("{second}/web")).is(200);
+    let read = play.check(places, format!("{second}/web")).is(200);
     read.has("/spec/metrics/0/resource/target/averageUtilization", 50);
     play.keeping(&["/apiVersion", "/kind", "/items/*/spec"]).get(&first).is(200);
 }
@@ -54,7 +54,7 @@ fn a_scaler_of_version_2(play: &mut Play) {
     let cpu = json!({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}});
     play.post(&second, &scaler(&json!({"metrics": [cpu]}))).is(201);
     let places = &["/apiVersion", "/kind", "/spec"];
-    let read = play.look(places, format!("{first}/web")).is(200);
+    let read = play.check(places, format!("{first}/web")).is(200);
     read.has("/spec/targetCPUUtilizationPercentage", 60).has("/spec/minReplicas", 1);
 }
 
@@ -71,7 +71,7 @@ fn metrics_survive_version_1(play: &mut Play) {
     let patch = json!({"spec": {"maxReplicas": 20}});
     let places = &["/apiVersion", "/kind", "/spec"];
     play.keeping(places).patch(format!("{first}/web"), MERGE, &patch).is(200).has("/spec/maxReplicas", 20);
-    let read = play.look(places, format!("{second}/web")).is(200);
+    let read = play.check(places, format!("{second}/web")).is(200);
     read.has("/spec/metrics/1/external/metric/name", "queue").has("/spec/metrics/2/pods/metric/name", "rps");
 }
 
@@ -80,7 +80,7 @@ fn a_scaler_without_metrics(play: &mut Play) {
         (path(play, "v1", "horizontalpodautoscalers"), path(play, "v2", "horizontalpodautoscalers"));
     let places = &["/apiVersion", "/kind", "/spec"];
     play.keeping(places).post(&second, &scaler(&json!({}))).is(201);
-    play.look(places, format!("{first}/web")).is(200).has("/spec/targetCPUUtilizationPercentage", 80);
+    play.check(places, format!("{first}/web")).is(200).has("/spec/targetCPUUtilizationPercentage", 80);
 }
 
 /// The columns and the cells, without the times.

@@ -41,13 +41,13 @@ fn initial_events(play: &mut Play) {
     map(play, "a");
     map(play, "b");
     let mut watch = play.watch(&play.core(&format!("configmaps?{INITIAL}")));
-    watch.tells(play, "ADDED", "a");
-    watch.tells(play, "ADDED", "b");
+    watch.reports(play, "ADDED", "a");
+    watch.reports(play, "ADDED", "b");
     let end = watch.next(play);
     assert_eq!((end.kind.as_str(), &end.object["kind"]), ("BOOKMARK", &json!("ConfigMap")));
     assert_eq!(end.object["metadata"]["annotations"][END], "true");
     map(play, "c");
-    watch.tells(play, "ADDED", "c");
+    watch.reports(play, "ADDED", "c");
 }
 
 fn initial_events_of_nothing(play: &mut Play) {
@@ -59,17 +59,17 @@ fn initial_events_from_zero(play: &mut Play) {
     map(play, "a");
     play.settle(&play.core("configmaps"));
     let mut watch = play.watch(&play.core(&format!("configmaps?{INITIAL}&resourceVersion=0")));
-    watch.tells(play, "ADDED", "a");
+    watch.reports(play, "ADDED", "a");
     assert_eq!(watch.next(play).kind, "BOOKMARK");
 }
 
 fn initial_events_from_a_version(play: &mut Play) {
     map(play, "a");
     map(play, "b");
-    let version = play.look(&["/kind"], play.core("configmaps")).is(200).version();
+    let version = play.check(&["/kind"], play.core("configmaps")).is(200).version();
     let mut watch = play.watch(&play.core(&format!("configmaps?{INITIAL}&resourceVersion={version}")));
-    watch.tells(play, "ADDED", "a");
-    watch.tells(play, "ADDED", "b");
+    watch.reports(play, "ADDED", "a");
+    watch.reports(play, "ADDED", "b");
     assert_eq!(watch.next(play).kind, "BOOKMARK");
 }
 
@@ -78,7 +78,7 @@ fn initial_events_in_protobuf(play: &mut Play) {
     play.pod("b", &json!({}));
     let path = play.core(&format!("pods?{INITIAL}&fieldSelector=spec.nodeName!%3D"));
     let mut watch = play.watch_as(&path, "application/vnd.kubernetes.protobuf");
-    watch.tells(play, "ADDED", "a");
+    watch.reports(play, "ADDED", "a");
     let end = watch.next(play);
     assert_eq!(
         (end.kind.as_str(), &end.object["metadata"]["annotations"][END]),
@@ -99,7 +99,7 @@ fn initial_events_selected(play: &mut Play) {
     map(play, "a");
     play.given(&path, &json!({"metadata": {"name": "b", "labels": {"x": "1"}}}));
     let mut watch = play.watch(&format!("{path}?{INITIAL}&labelSelector=x%3D1"));
-    watch.tells(play, "ADDED", "b");
+    watch.reports(play, "ADDED", "b");
     assert_eq!(watch.next(play).kind, "BOOKMARK");
 }
 
@@ -110,7 +110,7 @@ fn no_initial_events(play: &mut Play) {
     );
     let mut watch = play.watch(&path);
     map(play, "b");
-    watch.tells(play, "ADDED", "b");
+    watch.reports(play, "ADDED", "b");
 }
 
 fn invalid_initial_events(play: &mut Play) {
@@ -178,7 +178,7 @@ fn no_bookmarks_by_default(play: &mut Play) {
 }
 
 fn a_bookmark_before_the_end(play: &mut Play) {
-    let version = play.look(&["/kind"], play.core("configmaps")).is(200).version();
+    let version = play.check(&["/kind"], play.core("configmaps")).is(200).version();
     let path = format!(
         "configmaps?watch=true&labelSelector=x%3D1&allowWatchBookmarks=true&resourceVersion={version}"
     );
@@ -192,15 +192,15 @@ fn a_bookmark_before_the_end(play: &mut Play) {
 
 fn deleted_and_recreated(play: &mut Play) {
     let path = play.core("configmaps");
-    let version = play.look(&["/kind"], &path).is(200).version();
+    let version = play.check(&["/kind"], &path).is(200).version();
     map(play, "a");
     let gone = play.delete(format!("{path}/a")).is(200);
     assert_eq!(gone.body["status"], "Success");
     map(play, "a");
     let mut watch = play.watch(&format!("{path}?watch=true&resourceVersion={version}&timeoutSeconds=20"));
-    let first = watch.tells(play, "ADDED", "a");
-    let last = watch.tells(play, "DELETED", "a");
-    let again = watch.tells(play, "ADDED", "a");
+    let first = watch.reports(play, "ADDED", "a");
+    let last = watch.reports(play, "DELETED", "a");
+    let again = watch.reports(play, "ADDED", "a");
     let number = |event: &super::watching::Event| {
         event.object["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap()
     };
@@ -209,14 +209,14 @@ fn deleted_and_recreated(play: &mut Play) {
 
 fn in_the_order_of_versions(play: &mut Play) {
     let path = play.core("configmaps");
-    let version = play.look(&["/kind"], &path).is(200).version();
+    let version = play.check(&["/kind"], &path).is(200).version();
     for name in ["c", "a", "b"] {
         map(play, name);
     }
     play.arranged(&format!("{path}/c"), MERGE, &json!({"data": {"x": "y"}}));
     let mut watch = play.watch(&format!("{path}?watch=true&resourceVersion={version}&timeoutSeconds=20"));
     for (kind, name) in [("ADDED", "c"), ("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "c")] {
-        watch.tells(play, kind, name);
+        watch.reports(play, kind, name);
     }
 }
 
@@ -225,14 +225,14 @@ fn many_watches_receive_the_same(play: &mut Play) {
     let mut watches: Vec<_> = (0..5).map(|_| play.watch(&path)).collect();
     map(play, "a");
     for watch in &mut watches {
-        watch.tells(play, "ADDED", "a");
+        watch.reports(play, "ADDED", "a");
     }
 }
 
 fn a_limit_means_nothing(play: &mut Play) {
     map(play, "a");
     map(play, "b");
-    play.look(&["/*/object/metadata/name"], play.core("configmaps?watch=true&limit=1&timeoutSeconds=1"))
+    play.check(&["/*/object/metadata/name"], play.core("configmaps?watch=true&limit=1&timeoutSeconds=1"))
         .is(200)
         .some("/1");
     play.get(play.core("configmaps?watch=true&continue=abc&timeoutSeconds=1"));

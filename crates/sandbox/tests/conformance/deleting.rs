@@ -1,7 +1,7 @@
 //! Compares deletion: preconditions, grace periods, finalizers, collections.
 
 use super::cases;
-use super::play::{Ask, MERGE, Play};
+use super::play::{MERGE, Play, Request};
 use serde_json::{Value, json};
 
 cases![
@@ -71,7 +71,7 @@ fn for_this_uid(play: &mut Play) {
     let path = map(play, "c", &json!({}));
     let uid = play.get(&path).is(200).uid();
     let wrong = play.delete_with(&path, &json!({"preconditions": {"uid": WRONG_UID}}));
-    wrong.rejected(409, "Conflict").says("the UID in the precondition");
+    wrong.rejected(409, "Conflict").contains("the UID in the precondition");
     play.delete_with(&path, &json!({"preconditions": {"uid": uid}})).is(200);
 }
 
@@ -80,7 +80,9 @@ fn for_this_version(play: &mut Play) {
     let path = play.core("pods/web");
     play.arranged(&path, MERGE, &json!({"metadata": {"labels": {"x": "y"}}}));
     let old = json!({"preconditions": {"resourceVersion": web["metadata"]["resourceVersion"]}});
-    play.delete_with(&path, &old).rejected(409, "Conflict").says("the ResourceVersion in the precondition");
+    play.delete_with(&path, &old)
+        .rejected(409, "Conflict")
+        .contains("the ResourceVersion in the precondition");
     let now = play.get(&path).is(200).version();
     play.delete_with(&path, &json!({"preconditions": {"resourceVersion": now}})).is(200);
     // The deletion has changed it.
@@ -180,11 +182,11 @@ fn no_new_finalizers_at_the_end(play: &mut Play) {
     let path = map(play, "c", &json!({"finalizers": ["example.com/hold"]}));
     play.delete(&path).is(200);
     let more = json!({"metadata": {"finalizers": ["example.com/hold", "example.com/more"]}});
-    play.patch(&path, MERGE, &more).rejected(422, "Invalid").says("no new finalizers can be added");
+    play.patch(&path, MERGE, &more).rejected(422, "Invalid").contains("no new finalizers can be added");
     play.patch(&path, MERGE, &json!({"metadata": {"finalizers": []}})).is(200);
 }
 
-fn propagate(play: &mut Play, policy: &str) -> super::play::Answer {
+fn propagate(play: &mut Play, policy: &str) -> super::play::Response {
     let path = map(play, "c", &json!({}));
     play.delete_with(&path, &json!({"propagationPolicy": policy}))
 }
@@ -246,7 +248,7 @@ fn a_collection_of_some(play: &mut Play) {
         play.pod(name, &json!({"nodeName": node, "terminationGracePeriodSeconds": 30}));
     }
     play.delete(play.core("pods?fieldSelector=spec.nodeName%3Dn1")).is(200);
-    play.look(&["/items/*/metadata/deletionGracePeriodSeconds"], play.core("pods")).is(200);
+    play.check(&["/items/*/metadata/deletionGracePeriodSeconds"], play.core("pods")).is(200);
 }
 
 fn a_collection_dry(play: &mut Play) {
@@ -257,8 +259,8 @@ fn a_collection_dry(play: &mut Play) {
 
 fn options_that_are_none(play: &mut Play) {
     let path = map(play, "c", &json!({}));
-    play.send(Ask::new("DELETE", &path).body("application/json", "{")).is(400);
-    play.send(Ask::new("DELETE", &path).body("text/plain", "{}")).is(415);
+    play.send(Request::new("DELETE", &path).body("application/json", "{")).is(400);
+    play.send(Request::new("DELETE", &path).body("text/plain", "{}")).is(415);
     play.delete_with(&path, &json!({"kind": "Nonsense", "apiVersion": "v1"})).is(400);
     play.delete_with(&path, &json!({"preconditions": "x"})).is(400);
     let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "colour": "red"});

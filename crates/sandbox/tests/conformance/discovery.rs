@@ -1,7 +1,7 @@
 //! Compares discovery.
 
 use super::cases;
-use super::play::{Answer, Play};
+use super::play::{Play, Response};
 use serde_json::{Value, json};
 
 cases![
@@ -85,7 +85,7 @@ fn the_paths(play: &mut Play) {
 }
 
 fn the_older_openapi(play: &mut Play) {
-    play.look(&["/swagger", "/info/title"], "/openapi/v2").is(200);
+    play.check(&["/swagger", "/info/title"], "/openapi/v2").is(200);
     let packed = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     let response = play.get_as("/openapi/v2", packed).is(200);
     assert!(response.bytes.starts_with(b"\x0a\x032.0\x12"), "{:?}", response.bytes.get(..8));
@@ -127,7 +127,7 @@ fn the_resources_of_known_groups(play: &mut Play) {
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
-fn aggregated(play: &mut Play, path: &str) -> Answer {
+fn aggregated(play: &mut Play, path: &str) -> Response {
     let all = play.get_as(path, AGGREGATED).is(200);
     assert_eq!(all.kind(), "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
     all.has("/kind", "APIGroupDiscoveryList").has("/apiVersion", "apidiscovery.k8s.io/v2")
@@ -173,13 +173,13 @@ fn forms_of_discovery(play: &mut Play) {
 }
 
 fn the_version(play: &mut Play) {
-    let version = play.look(&["/major", "/minor"], "/version").is(200);
+    let version = play.check(&["/major", "/minor"], "/version").is(200);
     version.some("/gitVersion").some("/platform").some("/goVersion");
-    play.look(&["/major"], "/version/");
+    play.check(&["/major"], "/version/");
 }
 
 fn the_version_is_recent(play: &mut Play) {
-    let version = play.look(&["/major"], "/version").is(200);
+    let version = play.check(&["/major"], "/version").is(200);
     let minor: u32 = version.text("/minor").trim_end_matches('+').parse().unwrap();
     assert!(version.text("/major") == "1" && minor >= 30, "{minor}");
     assert!(version.text("/gitVersion").starts_with(&format!("v1.{minor}.")));

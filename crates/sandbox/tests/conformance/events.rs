@@ -113,7 +113,7 @@ fn events_are_selected_by_their_object(play: &mut Play) {
         ("reportingComponent%3Dhere", &[]),
         ("involvedObject.fieldPath%3Dspec,involvedObject.apiVersion%3Dv1", &["a", "b"]),
     ] {
-        play.look(&NAMES, format!("{path}?fieldSelector={selector}")).is(200).lists(names);
+        play.check(&NAMES, format!("{path}?fieldSelector={selector}")).is(200).lists(names);
     }
     play.get(format!("{path}?fieldSelector=message%3Da")).rejected(400, "BadRequest");
 }
@@ -141,10 +141,10 @@ fn new_events_are_selected(play: &mut Play) {
         ("metadata.name%3Db", &["b"]),
         (&format!("metadata.namespace!%3D{own}"), &[]),
     ] {
-        play.look(&NAMES, format!("{path}?fieldSelector={selector}")).is(200).lists(names);
+        play.check(&NAMES, format!("{path}?fieldSelector={selector}")).is(200).lists(names);
     }
     // An event without a source has its controller as its source.
-    play.look(&NAMES, format!("{core}?fieldSelector=source%3Dexample.com/here")).is(200).lists(&["a", "b"]);
+    play.check(&NAMES, format!("{core}?fieldSelector=source%3Dexample.com/here")).is(200).lists(&["a", "b"]);
     for selector in [
         "involvedObject.name%3Dp",
         "reportingComponent%3Dhere",
@@ -172,7 +172,7 @@ fn new_events_are_watched_by_their_object(play: &mut Play) {
         event["regarding"]["name"] = object.into();
         play.given(&path, &event);
     }
-    watch.tells(play, "ADDED", "b");
+    watch.reports(play, "ADDED", "b");
 }
 
 fn a_series(play: &mut Play) {
@@ -192,9 +192,9 @@ fn events_are_watched_in_both(play: &mut Play) {
     let mut old_watch = play.watch(&play.core("events?watch=true&timeoutSeconds=20"));
     let event = old(play, "e");
     play.given(&play.core("events"), &event);
-    let seen = new_watch.tells(play, "ADDED", "e");
+    let seen = new_watch.reports(play, "ADDED", "e");
     assert_eq!(seen.object["apiVersion"], "events.k8s.io/v1");
-    let seen = old_watch.tells(play, "ADDED", "e");
+    let seen = old_watch.reports(play, "ADDED", "e");
     assert_eq!(seen.object["apiVersion"], "v1");
 }
 

@@ -2,7 +2,7 @@
 
 use super::cases;
 use super::discovery::only;
-use super::play::{APPLY, Ask, Play};
+use super::play::{APPLY, Play, Request};
 use serde_json::{Value, json};
 
 cases![
@@ -67,12 +67,14 @@ fn an_applied_webhook_configuration(play: &mut Play) {
     body["kind"] = "ValidatingWebhookConfiguration".into();
     let path = format!("{ADMISSION}/validatingwebhookconfigurations/{name}?fieldManager=me");
     for code in [201, 200] {
-        play.send(Ask::new("PATCH", &path).body(APPLY, body.to_string()))
+        play.send(Request::new("PATCH", &path).body(APPLY, body.to_string()))
             .is(code)
             .has("/metadata/generation", 1);
     }
     body["webhooks"][0]["timeoutSeconds"] = 3.into();
-    play.send(Ask::new("PATCH", &path).body(APPLY, body.to_string())).is(200).has("/metadata/generation", 2);
+    play.send(Request::new("PATCH", &path).body(APPLY, body.to_string()))
+        .is(200)
+        .has("/metadata/generation", 2);
 }
 
 fn a_flow_schema(play: &mut Play) {
@@ -83,7 +85,7 @@ fn a_flow_schema(play: &mut Play) {
     }]}});
     let made = play.post(format!("{FLOWS}/flowschemas"), &schema).is(201);
     made.has("/metadata/generation", 1);
-    play.look(&["/spec"], format!("{FLOWS}/flowschemas/{name}")).is(200);
+    play.check(&["/spec"], format!("{FLOWS}/flowschemas/{name}")).is(200);
 }
 
 fn a_priority_level(play: &mut Play) {
@@ -115,7 +117,7 @@ fn a_definition(play: &mut Play) {
     let places = ["/spec", "/metadata/generation", "/status/storedVersions"];
     play.keeping(&places).post(DEFINITIONS, &definition).is(201).has("/spec/names/listKind", "ThingList");
     let path = format!("{DEFINITIONS}/{name}");
-    play.look(&places, &path).is(200).has("/spec/names/singular", "thing");
+    play.check(&places, &path).is(200).has("/spec/names/singular", "thing");
     // The response of a real server depends on the progress of its own controllers.
-    play.request(&Ask::new("DELETE", &path)).is(200);
+    play.request(&Request::new("DELETE", &path)).is(200);
 }

@@ -47,7 +47,7 @@ use tokio::runtime::Builder;
 /// The sandbox's API server alone, without nodes, scheduler or workload controllers, with the admission plugins of
 /// `crates/envtest`'s real server, and a history that begins after version 1. It serves until the process ends.
 fn sandbox() -> Option<Target> {
-    let (tell, reported) = mpsc::channel();
+    let (send, reported) = mpsc::channel();
     thread::spawn(move || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -66,7 +66,7 @@ fn sandbox() -> Option<Target> {
             world.server().store().compact();
             let listening = ApiListener::open("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
             let token = world.server().token().text().to_owned();
-            tell.send((listening.url(), token)).unwrap();
+            send.send((listening.url(), token)).unwrap();
             listening.serve(world.server().clone()).await
         })
     });

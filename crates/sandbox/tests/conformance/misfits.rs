@@ -1,29 +1,29 @@
 //! Compares rejections of invalid pools and policies.
 
 use super::cases;
-use super::play::{Answer, Ask, MERGE, Play};
+use super::play::{MERGE, Play, Request, Response};
 use super::pools::{POLICIES, POOLS, one, policy, spec, whole};
 use serde_json::{Value, json};
 
 cases![
-    refused_by_type,
-    refused_by_schema,
-    refused_by_rules,
-    policies_refused,
+    rejected_by_type,
+    rejected_by_schema,
+    rejected_by_rules,
+    policies_rejected,
     unknown_fields_of_pools,
-    metadata_refused,
+    metadata_rejected,
     bodies_that_are_something_else,
 ];
 
 /// A pool whose spec has this value at one place.
-fn with(play: &mut Play, at: &str, value: Value) -> Answer {
+fn with(play: &mut Play, at: &str, value: Value) -> Response {
     let mut object = whole(&play.named("p"), &spec());
     let (parent, field) = at.rsplit_once('/').unwrap();
     object.pointer_mut(parent).unwrap()[field] = value;
     play.post(POOLS, &object)
 }
 
-fn refused_by_type(play: &mut Play) {
+fn rejected_by_type(play: &mut Play) {
     for (at, value) in [
         ("/spec", json!("text")),
         ("/spec", Value::Null),
@@ -45,7 +45,7 @@ fn refused_by_type(play: &mut Play) {
     }
 }
 
-fn refused_by_schema(play: &mut Play) {
+fn rejected_by_schema(play: &mut Play) {
     for (at, value) in [
         ("/spec", json!({})),
         ("/spec/taint", json!({})),
@@ -72,7 +72,7 @@ fn refused_by_schema(play: &mut Play) {
     }
 }
 
-fn refused_by_rules(play: &mut Play) {
+fn rejected_by_rules(play: &mut Play) {
     let expressions = |one: Value| json!({"matchExpressions": [one]});
     for (at, value) in [
         ("/spec/taint/key", json!("")),
@@ -107,7 +107,7 @@ fn refused_by_rules(play: &mut Play) {
     }
 }
 
-fn policies_refused(play: &mut Play) {
+fn policies_rejected(play: &mut Play) {
     for spec in [
         json!({}),
         json!({"namespaceSelector": {}, "notReadySeconds": "30"}),
@@ -142,7 +142,7 @@ fn unknown_fields_of_pools(play: &mut Play) {
     play.patch(one(&name), MERGE, &patch).is(200).has("/metadata/generation", 1);
 }
 
-fn metadata_refused(play: &mut Play) {
+fn metadata_rejected(play: &mut Play) {
     for (field, value) in [
         ("name", json!("Not_A_Name")),
         ("name", json!(null)),
@@ -168,5 +168,5 @@ fn bodies_that_are_something_else(play: &mut Play) {
         play.post(POOLS, &object);
     }
     play.post(POOLS, &json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}}));
-    play.send(Ask::new("POST", POOLS).body("application/json", "[]"));
+    play.send(Request::new("POST", POOLS).body("application/json", "[]"));
 }

@@ -43,7 +43,7 @@ fn a_namespace_ends(play: &mut Play) {
         .is(200)
         .has("/status/phase", "Terminating")
         .some("/metadata/deletionTimestamp");
-    play.look(&STEADY, &path).is(200).has("/status/phase", "Terminating");
+    play.check(&STEADY, &path).is(200).has("/status/phase", "Terminating");
     play.keeping(&STEADY).delete(&path);
 }
 
@@ -51,7 +51,7 @@ fn a_namespace_that_is_ending_takes_nothing(play: &mut Play) {
     let path = hold(play);
     play.keeping(&STEADY).delete(&path).is(200);
     let rejected = play.post(play.core("configmaps"), &json!({"metadata": {"name": "c"}}));
-    let rejected = rejected.rejected(403, "Forbidden").says("because it is being terminated");
+    let rejected = rejected.rejected(403, "Forbidden").contains("because it is being terminated");
     rejected.has("/details/causes/0/reason", "NamespaceTerminating");
     play.patch(play.core("pods/web"), MERGE, &json!({"metadata": {"labels": {"x": "y"}}})).is(200);
 }
@@ -89,7 +89,7 @@ fn names_of_namespaces(play: &mut Play) {
 
 fn the_first_namespaces(play: &mut Play) {
     for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
-        play.look(&["/kind", "/metadata/name", "/spec", "/status"], format!("/api/v1/namespaces/{name}"))
+        play.check(&["/kind", "/metadata/name", "/spec", "/status"], format!("/api/v1/namespaces/{name}"))
             .is(200)
             .has("/status/phase", "Active");
     }

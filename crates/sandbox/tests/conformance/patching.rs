@@ -1,7 +1,7 @@
 //! Compares JSON patches, merge patches and strategic merge patches.
 
 use super::cases;
-use super::play::{Ask, JSON_PATCH, MERGE, Play, STRATEGIC};
+use super::play::{JSON_PATCH, MERGE, Play, Request, STRATEGIC};
 use serde_json::{Value, json};
 
 cases![
@@ -106,9 +106,9 @@ fn a_merge_patch(play: &mut Play) {
 fn a_merge_patch_that_is_none(play: &mut Play) {
     let map = map(play);
     for body in ["[]", "1", "\"a\"", "{", "", "null"] {
-        play.send(Ask::new("PATCH", &map).body(MERGE, body));
+        play.send(Request::new("PATCH", &map).body(MERGE, body));
     }
-    play.send(Ask::new("PATCH", &map).body(MERGE, "{\"data\":")).rejected(400, "BadRequest");
+    play.send(Request::new("PATCH", &map).body(MERGE, "{\"data\":")).rejected(400, "BadRequest");
     play.patch(&map, MERGE, &json!({"data": "text"})).rejected(422, "Invalid");
 }
 
@@ -133,7 +133,7 @@ fn a_patch_for_a_version(play: &mut Play) {
     let version = play.get(&map).is(200).version();
     let patch = json!({"metadata": {"resourceVersion": version}, "data": {"a": "1"}});
     play.patch(&map, MERGE, &patch).is(200);
-    play.patch(&map, MERGE, &patch).rejected(409, "Conflict").says("the object has been modified");
+    play.patch(&map, MERGE, &patch).rejected(409, "Conflict").contains("the object has been modified");
     play.patch(&map, STRATEGIC, &patch).rejected(409, "Conflict");
     let replace = json!([{"op": "replace", "path": "/metadata/resourceVersion", "value": version}]);
     play.patch(&map, JSON_PATCH, &replace).is(409);
@@ -167,9 +167,9 @@ fn a_patch_of_the_name(play: &mut Play) {
 fn an_unsupported_patch_type(play: &mut Play) {
     let map = map(play);
     for kind in ["application/json", "text/plain", "application/patch", "application/yaml"] {
-        play.send(Ask::new("PATCH", &map).body(kind, "{}")).rejected(415, "UnsupportedMediaType");
+        play.send(Request::new("PATCH", &map).body(kind, "{}")).rejected(415, "UnsupportedMediaType");
     }
-    play.send(Ask::new("PATCH", &map).body("", "{}")).rejected(415, "UnsupportedMediaType");
+    play.send(Request::new("PATCH", &map).body("", "{}")).rejected(415, "UnsupportedMediaType");
 }
 
 fn a_patch_that_makes_it_invalid(play: &mut Play) {
@@ -280,7 +280,7 @@ fn conditions_strategically(play: &mut Play) {
 fn strategic_that_is_none(play: &mut Play) {
     let map = map(play);
     for body in ["[]", "{", "", "1"] {
-        play.send(Ask::new("PATCH", &map).body(STRATEGIC, body)).is(400);
+        play.send(Request::new("PATCH", &map).body(STRATEGIC, body)).is(400);
     }
     play.patch(&map, STRATEGIC, &json!({"data": []}));
     play.patch(&map, STRATEGIC, &json!({"metadata": "text"}));

@@ -37,14 +37,14 @@ pub(crate) struct Play {
 }
 
 /// A request.
-pub(crate) struct Ask {
+pub(crate) struct Request {
     method: &'static str,
     path: String,
     headers: Vec<(String, String)>,
     body: Bytes,
 }
 
-impl Ask {
+impl Request {
     pub(crate) fn new(method: &'static str, path: impl Into<String>) -> Self {
         Self { method, path: path.into(), headers: Vec::new(), body: Bytes::new() }
     }
@@ -105,13 +105,13 @@ impl Play {
     /// Creates an object as arrangement; not part of the record.
     #[track_caller]
     pub(crate) fn given(&mut self, path: &str, object: &Value) -> Value {
-        self.arrange(&Ask::new("POST", path).json(object))
+        self.arrange(&Request::new("POST", path).json(object))
     }
 
     /// Changes an object as arrangement; not part of the record.
     #[track_caller]
     pub(crate) fn arranged(&mut self, path: &str, kind: &str, patch: &Value) -> Value {
-        self.arrange(&Ask::new("PATCH", path).body(kind, patch.to_string()))
+        self.arrange(&Request::new("PATCH", path).body(kind, patch.to_string()))
     }
 
     /// Creates a node of this case's own, as arrangement. Returns its full name.
@@ -135,50 +135,50 @@ impl Play {
     /// Makes sure that the watch cache, which serves reads at version 0, is up to date, by a list that requires it.
     #[track_caller]
     pub(crate) fn settle(&self, path: &str) {
-        assert_eq!(self.request(&Ask::new("GET", path)).code, 200, "{path}");
+        assert_eq!(self.request(&Request::new("GET", path)).code, 200, "{path}");
     }
 
-    pub(crate) fn get(&mut self, path: impl Into<String>) -> Answer {
-        self.send(Ask::new("GET", path))
+    pub(crate) fn get(&mut self, path: impl Into<String>) -> Response {
+        self.send(Request::new("GET", path))
     }
 
     /// Reads; only these places are compared.
-    pub(crate) fn look(&mut self, places: &[&'static str], path: impl Into<String>) -> Answer {
+    pub(crate) fn check(&mut self, places: &[&'static str], path: impl Into<String>) -> Response {
         self.keeping(places).get(path)
     }
 
-    pub(crate) fn get_as(&mut self, path: impl Into<String>, accept: &str) -> Answer {
-        self.send(Ask::new("GET", path).accept(accept))
+    pub(crate) fn get_as(&mut self, path: impl Into<String>, accept: &str) -> Response {
+        self.send(Request::new("GET", path).accept(accept))
     }
 
-    pub(crate) fn post(&mut self, path: impl Into<String>, object: &Value) -> Answer {
-        self.send(Ask::new("POST", path).json(object))
+    pub(crate) fn post(&mut self, path: impl Into<String>, object: &Value) -> Response {
+        self.send(Request::new("POST", path).json(object))
     }
 
-    pub(crate) fn put(&mut self, path: impl Into<String>, object: &Value) -> Answer {
-        self.send(Ask::new("PUT", path).json(object))
+    pub(crate) fn put(&mut self, path: impl Into<String>, object: &Value) -> Response {
+        self.send(Request::new("PUT", path).json(object))
     }
 
-    pub(crate) fn patch(&mut self, path: impl Into<String>, kind: &str, patch: &Value) -> Answer {
-        self.send(Ask::new("PATCH", path).body(kind, patch.to_string()))
+    pub(crate) fn patch(&mut self, path: impl Into<String>, kind: &str, patch: &Value) -> Response {
+        self.send(Request::new("PATCH", path).body(kind, patch.to_string()))
     }
 
-    pub(crate) fn delete(&mut self, path: impl Into<String>) -> Answer {
-        self.send(Ask::new("DELETE", path))
+    pub(crate) fn delete(&mut self, path: impl Into<String>) -> Response {
+        self.send(Request::new("DELETE", path))
     }
 
-    pub(crate) fn delete_with(&mut self, path: impl Into<String>, options: &Value) -> Answer {
-        self.send(Ask::new("DELETE", path).json(options))
+    pub(crate) fn delete_with(&mut self, path: impl Into<String>, options: &Value) -> Response {
+        self.send(Request::new("DELETE", path).json(options))
     }
 
     /// Sends a request and records the response.
-    pub(crate) fn send(&mut self, request: Ask) -> Answer {
+    pub(crate) fn send(&mut self, request: Request) -> Response {
         let response = self.request(&request);
         self.note(request.method, &request.path, &response);
         response
     }
 
-    pub(crate) fn note(&mut self, method: &str, path: &str, response: &Answer) {
+    pub(crate) fn note(&mut self, method: &str, path: &str, response: &Response) {
         self.steps.push(Step {
             what: format!("{method} {}", path.split('?').next().unwrap_or(path)),
             code: response.code,
@@ -190,7 +190,7 @@ impl Play {
     }
 
     /// Arrangements are not compared, but messages may mention the objects.
-    fn arrange(&mut self, request: &Ask) -> Value {
+    fn arrange(&mut self, request: &Request) -> Value {
         let response = self.request(request);
         assert!(
             matches!(response.code, 200 | 201),
@@ -205,12 +205,12 @@ impl Play {
     }
 
     /// Sends a request without recording the response.
-    pub(crate) fn request(&self, request: &Ask) -> Answer {
+    pub(crate) fn request(&self, request: &Request) -> Response {
         let whole = async {
             let response =
                 self.wire.send(request.method, &request.path, &request.headers, request.body.clone()).await;
             let (head, body) = response.into_parts();
-            Answer::of(&head, body.collect().await.unwrap().to_bytes())
+            Response::of(&head, body.collect().await.unwrap().to_bytes())
         };
         let bounded = async { tokio::time::timeout(STARTUP_TIMEOUT, whole).await };
         self.runtime.block_on(bounded).unwrap_or_else(|_| {
@@ -232,7 +232,7 @@ pub(crate) fn pod(name: &str, spec: &Value) -> Value {
 }
 
 /// The response of a target.
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) code: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) bytes: Bytes,
@@ -240,7 +240,7 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
-impl Answer {
+impl Response {
     fn of(head: &http::response::Parts, bytes: Bytes) -> Self {
         let mut response = Self::head(head);
         response.body = read(response.kind(), &bytes);
@@ -296,7 +296,7 @@ impl Answer {
 
     /// Expects the message to contain this.
     #[track_caller]
-    pub(crate) fn says(self, words: &str) -> Self {
+    pub(crate) fn contains(self, words: &str) -> Self {
         let message = self.body["message"].as_str().unwrap_or_default();
         assert!(message.contains(words), "no {words:?} in {message:?}");
         self

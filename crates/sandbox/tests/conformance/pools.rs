@@ -2,7 +2,7 @@
 
 use super::cases;
 use super::discovery::only;
-use super::play::{APPLY, Ask, JSON_PATCH, MERGE, Play, STRATEGIC};
+use super::play::{APPLY, JSON_PATCH, MERGE, Play, Request, STRATEGIC};
 use serde_json::{Value, json};
 
 pub(super) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
@@ -183,7 +183,7 @@ fn patched(play: &mut Play) {
     play.patch(&path, JSON_PATCH, &json!([{"op": "remove", "path": "/spec/taint"}])).rejected(422, "Invalid");
     play.patch(&path, STRATEGIC, &json!({"spec": {"placement": "Allowed"}}))
         .rejected(415, "UnsupportedMediaType");
-    play.send(Ask::new("PATCH", path.clone()).body("application/json", "{}"))
+    play.send(Request::new("PATCH", path.clone()).body("application/json", "{}"))
         .rejected(415, "UnsupportedMediaType");
     play.patch(&path, MERGE, &json!({"spec": {"placement": 7}})).rejected(422, "Invalid");
     play.patch(&path, MERGE, &json!({"spec": null}));
@@ -309,14 +309,14 @@ fn deleted(play: &mut Play) {
 
 fn discovery_lists_pools(play: &mut Play) {
     let name = play.named("p");
-    let version = play.request(&Ask::new("GET", POOLS)).version();
+    let version = play.request(&Request::new("GET", POOLS)).version();
     let selected = format!("fieldSelector=metadata.name%3D{name}");
     let mut watch =
         play.watch(&format!("{POOLS}?watch=true&resourceVersion={version}&{selected}&timeoutSeconds=20"));
     play.post(POOLS, &whole(&name, &spec())).is(201);
-    watch.tells(play, "ADDED", &name);
+    watch.reports(play, "ADDED", &name);
     play.patch(one(&name), MERGE, &json!({"spec": {"placement": "Allowed"}})).is(200);
-    watch.tells(play, "MODIFIED", &name);
+    watch.reports(play, "MODIFIED", &name);
     let path =
         format!("{POOLS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&{selected}");
     let mut table = play.watch_as(
@@ -329,7 +329,7 @@ fn discovery_lists_pools(play: &mut Play) {
     plain.next(play);
     plain.next(play);
     play.delete(one(&name)).is(200);
-    watch.tells(play, "DELETED", &name);
+    watch.reports(play, "DELETED", &name);
 }
 
 fn found(play: &mut Play) {

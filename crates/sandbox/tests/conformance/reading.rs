@@ -41,7 +41,7 @@ const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/js
 
 fn reading_a_missing_object(play: &mut Play) {
     play.get("/api/v1/nodes/none-such").rejected(404, "NotFound").has("/details/kind", "nodes");
-    play.get(play.core("pods/none")).rejected(404, "NotFound").says("pods \"none\" not found");
+    play.get(play.core("pods/none")).rejected(404, "NotFound").contains("pods \"none\" not found");
     play.get(play.group("apps/v1", "deployments/none"))
         .rejected(404, "NotFound")
         .has("/details/group", "apps");
@@ -51,7 +51,7 @@ fn reading_a_missing_object(play: &mut Play) {
 }
 
 fn a_resource_that_is_not_there(play: &mut Play) {
-    play.get("/api/v1/things").rejected(404, "NotFound").says("could not find the requested resource");
+    play.get("/api/v1/things").rejected(404, "NotFound").contains("could not find the requested resource");
     play.get(play.core("things/a")).rejected(404, "NotFound");
     play.get(play.core("pods/a/nonsense")).rejected(404, "NotFound");
     play.get("/apis/apps/v1/things").rejected(404, "NotFound");
@@ -66,7 +66,7 @@ fn a_group_that_is_not_there(play: &mut Play) {
 
 fn a_path_that_is_not_there(play: &mut Play) {
     for path in ["/nowhere", "/api/", "/apis/", "/healthz/nonsense", "/api/v1/"] {
-        play.look(&["/kind"], path);
+        play.check(&["/kind"], path);
     }
     play.get("/nowhere").is(404);
 }
@@ -244,7 +244,7 @@ fn a_version_to_read_at(play: &mut Play) {
 
 fn a_version_of_the_future(play: &mut Play) {
     let path = play.core("configmaps/none?resourceVersion=1000000000");
-    play.get(path).rejected(504, "Timeout").says("Too large resource version");
+    play.get(path).rejected(504, "Timeout").contains("Too large resource version");
 }
 
 fn a_subresource_is_the_whole_object(play: &mut Play) {
@@ -266,9 +266,9 @@ fn a_log_of_what_is_not_there(play: &mut Play) {
     let containers = json!([{"name": "x", "image": "i"}, {"name": "y", "image": "i"}]);
     play.pod("a", &json!({"containers": containers, "initContainers": [{"name": "before", "image": "i"}]}));
     play.get(play.core("pods/none/log")).rejected(404, "NotFound");
-    play.get(play.core("pods/a/log")).rejected(400, "BadRequest").says("choose one of: [before x y]");
+    play.get(play.core("pods/a/log")).rejected(400, "BadRequest").contains("choose one of: [before x y]");
     play.get(play.core("pods/a/log?container=z"))
         .rejected(400, "BadRequest")
-        .says("z is not valid for pod a");
+        .contains("z is not valid for pod a");
     play.get(play.core("pods/a/log?container=before")).is(204);
 }

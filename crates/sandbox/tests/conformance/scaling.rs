@@ -85,5 +85,5 @@ fn a_scale_is_applied(play: &mut Play) {
         .is(200)
         .has("/spec/replicas", 7);
     let whole = path.trim_end_matches("/scale").to_owned();
-    play.look(&["/spec/replicas", "/metadata/managedFields/*/manager"], whole).is(200);
+    play.check(&["/spec/replicas", "/metadata/managedFields/*/manager"], whole).is(200);
 }

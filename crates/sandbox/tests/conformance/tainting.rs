@@ -17,7 +17,7 @@ cases![
     a_thousand_taints,
 ];
 
-fn tainted(play: &mut Play, taints: Value) -> super::play::Answer {
+fn tainted(play: &mut Play, taints: Value) -> super::play::Response {
     let name = play.named("n");
     let node = json!({"metadata": {"name": name}, "spec": {"taints": taints}});
     play.keeping(&["/spec"]).post("/api/v1/nodes?dryRun=All", &node)
@@ -54,7 +54,7 @@ fn val_8_effects(play: &mut Play) {
 fn val_8_unique_by_key_and_effect(play: &mut Play) {
     let twice = json!([{"key": "k", "value": "a", "effect": "NoExecute"},
         {"key": "k", "value": "b", "effect": "NoExecute"}]);
-    tainted(play, twice).rejected(422, "Invalid").says("taints must be unique by key and effect pair");
+    tainted(play, twice).rejected(422, "Invalid").contains("taints must be unique by key and effect pair");
     let differ = json!([{"key": "k", "effect": "NoExecute"}, {"key": "k", "effect": "NoSchedule"}]);
     tainted(play, differ).is(201);
 }
@@ -64,7 +64,7 @@ fn val_8_on_update_too(play: &mut Play) {
     let path = format!("/api/v1/nodes/{node}");
     let taints = json!({"spec": {"taints": [{"key": "a b", "effect": "Evict"}]}});
     play.patch(&path, MERGE, &taints).rejected(422, "Invalid").some("/details/causes/1");
-    let mut whole = play.look(&["/kind"], &path).is(200).body;
+    let mut whole = play.check(&["/kind"], &path).is(200).body;
     whole["spec"] = taints["spec"].clone();
     play.put(&path, &whole).rejected(422, "Invalid");
 }

@@ -23,7 +23,7 @@ cases![
 ];
 
 /// Creates a pod with this one toleration.
-fn tolerating(play: &mut Play, toleration: Value) -> super::play::Answer {
+fn tolerating(play: &mut Play, toleration: Value) -> super::play::Response {
     let path = play.core("pods?dryRun=All");
     play.keeping(&["/spec/tolerations"]).post(path, &pod("web", &json!({"tolerations": [toleration]})))
 }
@@ -43,7 +43,7 @@ fn val_1_no_key_wants_exists(play: &mut Play) {
     tolerating(play, json!({"operator": "Exists"})).is(201);
     tolerating(play, json!({"operator": "Equal"}))
         .rejected(422, "Invalid")
-        .says("operator must be Exists when");
+        .contains("operator must be Exists when");
     tolerating(play, json!({})).rejected(422, "Invalid");
     tolerating(play, json!({"value": "v"})).rejected(422, "Invalid");
     tolerating(play, json!({"operator": "Exists", "effect": "NoExecute"})).is(201);
@@ -52,7 +52,7 @@ fn val_1_no_key_wants_exists(play: &mut Play) {
 fn val_2_seconds_want_no_execute(play: &mut Play) {
     for effect in ["NoSchedule", "PreferNoSchedule", ""] {
         let toleration = json!({"key": "k", "operator": "Exists", "effect": effect, "tolerationSeconds": 5});
-        tolerating(play, toleration).rejected(422, "Invalid").says("effect must be 'NoExecute' when");
+        tolerating(play, toleration).rejected(422, "Invalid").contains("effect must be 'NoExecute' when");
     }
 }
 
@@ -108,7 +108,7 @@ fn bearing(play: &mut Play) -> Vec<Value> {
     web["spec"]["tolerations"].as_array().unwrap().clone()
 }
 
-fn change(play: &mut Play, tolerations: &[Value]) -> super::play::Answer {
+fn change(play: &mut Play, tolerations: &[Value]) -> super::play::Response {
     let path = play.core("pods/web");
     play.patch(path, MERGE, &json!({"spec": {"tolerations": tolerations}}))
 }
@@ -122,7 +122,7 @@ fn val_6_tolerations_may_be_added(play: &mut Play) {
 
 fn val_6_tolerations_stay(play: &mut Play) {
     let all = bearing(play);
-    change(play, &all[1..]).rejected(422, "Invalid").says("existing toleration can not be modified");
+    change(play, &all[1..]).rejected(422, "Invalid").contains("existing toleration can not be modified");
     let mut other = all.clone();
     other[0]["effect"] = "NoSchedule".into();
     change(play, &other).rejected(422, "Invalid");

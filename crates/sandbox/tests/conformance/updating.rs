@@ -1,7 +1,7 @@
 //! Compares updates of whole objects.
 
 use super::cases;
-use super::play::{Ask, MERGE, Play, pod};
+use super::play::{MERGE, Play, Request, pod};
 use serde_json::json;
 
 cases![
@@ -50,7 +50,7 @@ fn an_update_of_an_old_version(play: &mut Play) {
     map["data"] = json!({"a": "b"});
     play.put(format!("{path}/c"), &map).is(200);
     map["data"] = json!({"a": "c"});
-    play.put(format!("{path}/c"), &map).rejected(409, "Conflict").says("the object has been modified");
+    play.put(format!("{path}/c"), &map).rejected(409, "Conflict").contains("the object has been modified");
     map["metadata"]["resourceVersion"] = "1000000000".into();
     play.put(format!("{path}/c"), &map).rejected(409, "Conflict");
     map["metadata"]["resourceVersion"] = "nonsense".into();
@@ -96,7 +96,7 @@ fn another_uid(play: &mut Play) {
     let path = play.core("configmaps");
     play.given(&path, &json!({"metadata": {"name": "c"}}));
     let map = json!({"metadata": {"name": "c", "uid": "0c2b1e9c-9a58-4b59-a7d4-0f5f2e4d6a01"}});
-    play.put(format!("{path}/c"), &map).rejected(409, "Conflict").says("UID");
+    play.put(format!("{path}/c"), &map).rejected(409, "Conflict").contains("UID");
 }
 
 fn a_dry_update(play: &mut Play) {
@@ -111,7 +111,9 @@ fn a_dry_update(play: &mut Play) {
 fn a_pods_spec_stays(play: &mut Play) {
     let mut web = play.pod("web", &json!({"nodeName": "n1"}));
     web["spec"]["nodeName"] = "n2".into();
-    play.put(play.core("pods/web"), &web).rejected(422, "Invalid").says("pod updates may not change fields");
+    play.put(play.core("pods/web"), &web)
+        .rejected(422, "Invalid")
+        .contains("pod updates may not change fields");
 }
 
 fn a_pods_image_may_change(play: &mut Play) {
@@ -130,12 +132,12 @@ fn a_deployments_selector_stays(play: &mut Play) {
         "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}});
     play.post(&path, &deployment).is(201).has("/spec/replicas", 1).has("/spec/revisionHistoryLimit", 10);
     deployment["spec"]["selector"]["matchLabels"] = json!({"c": "d"});
-    play.put(format!("{path}/d"), &deployment).rejected(422, "Invalid").says("field is immutable");
+    play.put(format!("{path}/d"), &deployment).rejected(422, "Invalid").contains("field is immutable");
     deployment["metadata"]["name"] = "e".into();
     deployment["spec"]["selector"]["matchLabels"] = json!({"e": "f"});
     play.post(&path, &deployment)
         .rejected(422, "Invalid")
-        .says("`selector` does not match template `labels`");
+        .contains("`selector` does not match template `labels`");
 }
 
 fn a_status_leaves_the_spec_alone(play: &mut Play) {
@@ -214,7 +216,7 @@ fn generations(play: &mut Play) {
 fn an_update_that_is_not_read(play: &mut Play) {
     let path = play.core("configmaps");
     play.given(&path, &json!({"metadata": {"name": "c"}}));
-    let put = |kind: &str, body: &str| Ask::new("PUT", format!("{path}/c")).body(kind, body);
+    let put = |kind: &str, body: &str| Request::new("PUT", format!("{path}/c")).body(kind, body);
     play.send(put("application/merge-patch+json", "{}")).rejected(415, "UnsupportedMediaType");
     play.send(put("application/json", "{")).rejected(400, "BadRequest");
     play.send(put("application/json", "")).is(400);

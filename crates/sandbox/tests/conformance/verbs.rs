@@ -1,7 +1,7 @@
 //! Compares health endpoints, unsupported verbs, reviews and request parameters.
 
 use super::cases;
-use super::play::{Ask, Play};
+use super::play::{Play, Request};
 use serde_json::{Value, json};
 
 cases![
@@ -28,7 +28,7 @@ fn health(play: &mut Play) {
 }
 
 fn health_in_verbose_form(play: &mut Play) {
-    let reported = play.look(&["/none"], "/readyz?verbose").is(200);
+    let reported = play.check(&["/none"], "/readyz?verbose").is(200);
     let text = reported.body.as_str().unwrap();
     assert!(text.starts_with("[+]ping ok\n") && text.ends_with("readyz check passed\n"), "{text}");
 }
@@ -52,22 +52,22 @@ fn verbs_a_resource_has_not(play: &mut Play) {
 
 fn unsupported_verbs(play: &mut Play) {
     for verb in ["DANCE", "TRACE", "PROPFIND"] {
-        play.send(Ask::new(verb, play.core("configmaps"))).is(405);
+        play.send(Request::new(verb, play.core("configmaps"))).is(405);
     }
-    play.send(Ask::new("POST", "/api")).is(405);
-    play.send(Ask::new("DELETE", "/version"));
-    play.send(Ask::new("POST", "/healthz"));
+    play.send(Request::new("POST", "/api")).is(405);
+    play.send(Request::new("DELETE", "/version"));
+    play.send(Request::new("POST", "/healthz"));
 }
 
 fn head(play: &mut Play) {
-    play.send(Ask::new("HEAD", play.core("configmaps"))).is(405);
-    play.send(Ask::new("HEAD", "/version"));
-    play.send(Ask::new("HEAD", "/healthz"));
+    play.send(Request::new("HEAD", play.core("configmaps"))).is(405);
+    play.send(Request::new("HEAD", "/version"));
+    play.send(Request::new("HEAD", "/healthz"));
 }
 
 fn options(play: &mut Play) {
-    play.send(Ask::new("OPTIONS", play.core("configmaps"))).is(405);
-    play.send(Ask::new("OPTIONS", "/api"));
+    play.send(Request::new("OPTIONS", play.core("configmaps"))).is(405);
+    play.send(Request::new("OPTIONS", "/api"));
 }
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
@@ -108,7 +108,7 @@ fn who_am_i(play: &mut Play) {
 
 fn queries_that_are_odd(play: &mut Play) {
     for query in ["?&limit=1", "limit=1&limit=2", "labelSelector=%zz", "a;b=c", "="] {
-        play.look(&["/kind"], play.core(&format!("configmaps?{query}")));
+        play.check(&["/kind"], play.core(&format!("configmaps?{query}")));
     }
     play.get(play.core("configmaps?&&limit=1")).is(200);
 }
@@ -124,12 +124,12 @@ fn paths_that_are_odd(play: &mut Play) {
         format!("/api/v1/namespaces/{own}/"),
         "/api/v1/namespaces//configmaps".into(),
     ] {
-        play.look(&["/kind"], path);
+        play.check(&["/kind"], path);
     }
 }
 
 fn methods_by_query(play: &mut Play) {
     play.given(&play.core("configmaps"), &json!({"metadata": {"name": "c"}}));
-    play.look(&["/kind"], play.core("configmaps/c?watch=true&timeoutSeconds=1"));
-    play.send(Ask::new("DELETE", play.core("configmaps/c?watch=true"))).is(200);
+    play.check(&["/kind"], play.core("configmaps/c?watch=true&timeoutSeconds=1"));
+    play.send(Request::new("DELETE", play.core("configmaps/c?watch=true"))).is(200);
 }

@@ -29,7 +29,7 @@ cases![
 
 /// The path of a watch of this case's ConfigMaps, from now.
 fn now(play: &mut Play, rest: &str) -> String {
-    let version = play.look(&["/kind"], play.core("configmaps")).is(200).version();
+    let version = play.check(&["/kind"], play.core("configmaps")).is(200).version();
     play.core(&format!("configmaps?watch=true&resourceVersion={version}&timeoutSeconds=20{rest}"))
 }
 
@@ -43,7 +43,7 @@ fn label(play: &mut Play, name: &str, labels: Value) {
 }
 
 fn remove(play: &mut Play, path: &str) {
-    let response = play.request(&super::play::Ask::new("DELETE", play.core(path)));
+    let response = play.request(&super::play::Request::new("DELETE", play.core(path)));
     assert_eq!(response.code, 200, "{}", response.body);
 }
 
@@ -52,11 +52,11 @@ fn from_a_version(play: &mut Play) {
     let path = now(play, "");
     map(play, "a", json!({}));
     let mut watch = play.watch(&path);
-    watch.tells(play, "ADDED", "a");
+    watch.reports(play, "ADDED", "a");
     label(play, "a", json!({"x": "1"}));
-    watch.tells(play, "MODIFIED", "a");
+    watch.reports(play, "MODIFIED", "a");
     remove(play, "configmaps/a");
-    let gone = watch.tells(play, "DELETED", "a");
+    let gone = watch.reports(play, "DELETED", "a");
     assert_eq!(gone.object["metadata"]["labels"]["x"], "1", "its last state");
 }
 
@@ -72,9 +72,9 @@ fn from_zero(play: &mut Play) {
 fn from_now(play: &mut Play) {
     map(play, "a", json!({}));
     let mut watch = play.watch(&play.core("configmaps?watch=true&timeoutSeconds=20"));
-    watch.tells(play, "ADDED", "a");
+    watch.reports(play, "ADDED", "a");
     map(play, "b", json!({}));
-    watch.tells(play, "ADDED", "b");
+    watch.reports(play, "ADDED", "b");
 }
 
 fn the_whole_life_of_a_pod(play: &mut Play) {
@@ -82,14 +82,14 @@ fn the_whole_life_of_a_pod(play: &mut Play) {
     play.pod("web", &json!({"terminationGracePeriodSeconds": 30}));
     let path = play.core(&format!("pods?watch=true&resourceVersion={version}&timeoutSeconds=20"));
     let mut watch = play.watch(&path);
-    watch.tells(play, "ADDED", "web");
+    watch.reports(play, "ADDED", "web");
     let binding = json!({"metadata": {"name": "web"}, "target": {"kind": "Node", "name": "n1"}});
     play.given(&play.core("pods/web/binding"), &binding);
-    watch.tells(play, "MODIFIED", "web");
+    watch.reports(play, "MODIFIED", "web");
     play.arranged(&play.core("pods/web/status"), MERGE, &json!({"status": {"phase": "Running"}}));
-    watch.tells(play, "MODIFIED", "web");
+    watch.reports(play, "MODIFIED", "web");
     remove(play, "pods/web");
-    watch.tells(play, "MODIFIED", "web");
+    watch.reports(play, "MODIFIED", "web");
     remove(play, "pods/web?gracePeriodSeconds=0");
     // The last change of a terminating pod is an event of its own.
     while watch.next(play).kind != "DELETED" {}
@@ -101,15 +101,15 @@ fn into_the_selection_and_out(play: &mut Play) {
     let mut watch = play.watch(&path);
     label(play, "a", json!({"y": "2"}));
     label(play, "a", json!({"x": "1"}));
-    watch.tells(play, "ADDED", "a");
+    watch.reports(play, "ADDED", "a");
     label(play, "a", json!({"y": "3"}));
-    watch.tells(play, "MODIFIED", "a");
+    watch.reports(play, "MODIFIED", "a");
     label(play, "a", json!({"x": "2"}));
-    let out = watch.tells(play, "DELETED", "a");
+    let out = watch.reports(play, "DELETED", "a");
     assert_eq!(out.object["metadata"]["labels"]["x"], "1", "its last selected state");
     remove(play, "configmaps/a");
     map(play, "b", json!({"x": "1"}));
-    watch.tells(play, "ADDED", "b");
+    watch.reports(play, "ADDED", "b");
 }
 
 fn into_the_field_and_out(play: &mut Play) {
@@ -119,9 +119,9 @@ fn into_the_field_and_out(play: &mut Play) {
     play.pod("web", &json!({}));
     let binding = json!({"metadata": {"name": "web"}, "target": {"kind": "Node", "name": "n1"}});
     play.given(&play.core("pods/web/binding"), &binding);
-    watch.tells(play, "ADDED", "web");
+    watch.reports(play, "ADDED", "web");
     play.arranged(&play.core("pods/web/status"), MERGE, &json!({"status": {"phase": "Failed"}}));
-    watch.tells(play, "DELETED", "web");
+    watch.reports(play, "DELETED", "web");
 }
 
 fn only_one_name(play: &mut Play) {
@@ -129,7 +129,7 @@ fn only_one_name(play: &mut Play) {
     let mut watch = play.watch(&path);
     map(play, "a", json!({}));
     map(play, "b", json!({}));
-    watch.tells(play, "ADDED", "b");
+    watch.reports(play, "ADDED", "b");
 }
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
@@ -160,7 +160,7 @@ fn only_metadata(play: &mut Play) {
     map(play, "a", json!({"x": "1"}));
     let form = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
     let mut watch = play.watch_as(&play.core("configmaps?watch=true&timeoutSeconds=20"), form);
-    let event = watch.tells(play, "ADDED", "a");
+    let event = watch.reports(play, "ADDED", "a");
     assert_eq!(event.object["kind"], "PartialObjectMetadata");
 }
 
@@ -169,7 +169,7 @@ const PROTOBUF: &str = "application/vnd.kubernetes.protobuf;stream=watch,applica
 fn frames_of_protobuf(play: &mut Play) {
     play.pod("a", &json!({"nodeName": "n1"}));
     let mut watch = play.watch_as(&play.core("pods?watch=true&timeoutSeconds=20"), PROTOBUF);
-    watch.tells(play, "ADDED", "a");
+    watch.reports(play, "ADDED", "a");
     remove(play, "pods/a");
     let mut last = watch.next(play);
     while last.kind != "DELETED" {
@@ -188,21 +188,21 @@ fn frames_end_with_the_watch(play: &mut Play) {
 }
 
 fn nodes(play: &mut Play) {
-    let version = play.look(&["/kind"], "/api/v1/nodes?limit=1").is(200).version();
+    let version = play.check(&["/kind"], "/api/v1/nodes?limit=1").is(200).version();
     let select = format!("watch=true&labelSelector=case%3D{}&timeoutSeconds=20", play.own);
     let node = play.node("n", &json!({}));
     let mut watch = play.watch(&format!("/api/v1/nodes?{select}&resourceVersion={version}"));
-    watch.tells(play, "ADDED", &node);
+    watch.reports(play, "ADDED", &node);
     let taints = json!({"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}});
     play.arranged(&format!("/api/v1/nodes/{node}"), MERGE, &taints);
-    assert_eq!(watch.tells(play, "MODIFIED", &node).object["spec"]["taints"][0]["key"], "k");
+    assert_eq!(watch.reports(play, "MODIFIED", &node).object["spec"]["taints"][0]["key"], "k");
 }
 
 fn leases(play: &mut Play) {
     let path = play.group("coordination.k8s.io/v1", "leases");
     let mut watch = play.watch(&format!("{path}?watch=true&timeoutSeconds=20"));
     play.given(&path, &json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}}));
-    watch.tells(play, "ADDED", "l");
+    watch.reports(play, "ADDED", "l");
 }
 
 fn everywhere(play: &mut Play) {
@@ -210,7 +210,7 @@ fn everywhere(play: &mut Play) {
     let select = format!("watch=true&labelSelector=case%3D{own}&timeoutSeconds=20");
     let mut watch = play.watch(&format!("/api/v1/configmaps?{select}"));
     map(play, "a", json!({"case": own}));
-    let event = watch.tells(play, "ADDED", "a");
+    let event = watch.reports(play, "ADDED", "a");
     assert_eq!(event.object["metadata"]["namespace"], own.as_str());
 }
 
@@ -220,7 +220,7 @@ fn an_unchanged_update_tells_nothing(play: &mut Play) {
     let mut watch = play.watch(&path);
     label(play, "a", json!({"x": "1"}));
     map(play, "b", json!({}));
-    watch.tells(play, "ADDED", "b");
+    watch.reports(play, "ADDED", "b");
 }
 
 fn a_dry_run_tells_nothing(play: &mut Play) {
@@ -228,7 +228,7 @@ fn a_dry_run_tells_nothing(play: &mut Play) {
     let mut watch = play.watch(&path);
     play.given(&play.core("configmaps?dryRun=All"), &json!({"metadata": {"name": "a"}}));
     map(play, "b", json!({}));
-    watch.tells(play, "ADDED", "b");
+    watch.reports(play, "ADDED", "b");
 }
 
 fn an_unsupported_response_format(play: &mut Play) {

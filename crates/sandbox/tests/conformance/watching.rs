@@ -2,7 +2,7 @@
 //!
 //! - Invariant: no read takes longer than `STARTUP_TIMEOUT`; the absence of an event is proved by the next one.
 
-use super::play::{Answer, Play, STARTUP_TIMEOUT};
+use super::play::{Play, Response, STARTUP_TIMEOUT};
 use super::wire;
 use http_body_util::BodyExt as _;
 use hyper::body::{Bytes, Incoming};
@@ -27,7 +27,7 @@ pub(crate) struct Event {
 impl Event {
     /// An event that becomes part of the record.
     fn kept(play: &mut Play, event: &Value) -> Self {
-        play.note("EVENT", "", &Answer::bare(event.clone()));
+        play.note("EVENT", "", &Response::bare(event.clone()));
         Self { kind: event["type"].as_str().unwrap_or_default().to_owned(), object: event["object"].clone() }
     }
 }
@@ -48,7 +48,7 @@ impl Play {
         };
         let response = self.runtime.block_on(opened).unwrap_or_else(|_| panic!("{path}: no answer"));
         let (head, body) = response.into_parts();
-        let response = Answer::head(&head);
+        let response = Response::head(&head);
         self.note("WATCH", path, &response);
         assert_eq!(response.code, 200, "{path}");
         Watch { body, buffer: Vec::new(), protobuf: response.kind().contains("protobuf") }
@@ -89,7 +89,7 @@ impl Watch {
 
     /// Expects the next event to be of this type and about this object.
     #[track_caller]
-    pub(crate) fn tells(&mut self, play: &mut Play, kind: &str, name: &str) -> Event {
+    pub(crate) fn reports(&mut self, play: &mut Play, kind: &str, name: &str) -> Event {
         let event = self.next(play);
         let found = (event.kind.as_str(), event.object["metadata"]["name"].as_str().unwrap_or_default());
         assert_eq!(found, (kind, name), "{}", event.object);

@@ -7,11 +7,11 @@ use cases::{Case, Verdict};
 use std::collections::BTreeMap;
 use taintward_envtest::{Cluster, ClusterConfig, binaries};
 
-const ANSWERS: &str = include_str!("validation/answers.txt");
+const RESPONSES: &str = include_str!("validation/answers.txt");
 
 /// Answers by case, one line each: the case, a tab, the answer as JSON.
 fn recorded() -> BTreeMap<&'static str, Verdict> {
-    ANSWERS
+    RESPONSES
         .lines()
         .filter_map(|line| line.split_once('\t'))
         .map(|(case, response)| (case, Verdict::read(response)))
@@ -34,7 +34,7 @@ fn assert_same(cases: &[Case], theirs: impl Fn(&Case) -> Verdict) {
 fn the_sandbox_answers_as_the_real_server_did() {
     let (cases, recorded) = (cases::all(), recorded());
     assert!(cases.len() >= 120, "{} cases", cases.len());
-    let rejected = recorded.values().filter(|verdict| verdict.is_refusal()).count();
+    let rejected = recorded.values().filter(|verdict| verdict.is_rejection()).count();
     assert!(rejected >= 60 && rejected + 20 <= recorded.len(), "{rejected} refusals of {}", recorded.len());
     assert_same(&cases, |case| recorded.get(case.line.as_str()).expect("a recorded answer").clone());
 }

@@ -1,6 +1,6 @@
 //! Audits deletions between controller and server, and disables safeguards of the controller on purpose.
 
-use super::judge::Asked;
+use super::judge::Requested;
 use super::lies;
 use super::log::{Commit, Kind};
 use super::play::pods;
@@ -39,7 +39,7 @@ pub(crate) struct Between {
     /// Whether the script is writing.
     pub(crate) by_hand: Arc<AtomicBool>,
     pub(crate) log: Arc<Mutex<Vec<Commit>>>,
-    pub(crate) requested: Arc<Mutex<Vec<Asked>>>,
+    pub(crate) requested: Arc<Mutex<Vec<Requested>>>,
     /// The number of the requesting controller, and where it is noted while its request is carried out.
     pub(crate) which: usize,
     pub(crate) writer: Arc<AtomicUsize>,
@@ -181,7 +181,7 @@ impl Between {
         let uid = options["preconditions"]["uid"].as_str().map(str::to_owned);
         let accepted = response.status().is_success();
         let graceless = options["gracePeriodSeconds"] == 0;
-        self.requested.lock().unwrap().push(Asked { at, path, uid, accepted, graceless, led });
+        self.requested.lock().unwrap().push(Requested { at, path, uid, accepted, graceless, led });
         response
     }
 

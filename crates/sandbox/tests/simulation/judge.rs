@@ -20,7 +20,7 @@ const LATE_IN_PEACE: f64 = 1.0;
 
 /// A DELETE of a pod that arrived.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Requested {
     pub(crate) at: Timestamp,
     pub(crate) path: String,
     /// The UID that it demanded.
@@ -211,10 +211,10 @@ impl Judge {
 
     /// S1, S5 and S10: each DELETE names the incarnation and comes from the holder of the lease, none has a grace
     /// period of zero, and there is only one.
-    pub(crate) fn judge_requests(&mut self, requested: &[Asked]) {
+    pub(crate) fn judge_requests(&mut self, requested: &[Requested]) {
         let mut accepted: BTreeMap<&str, u64> = BTreeMap::new();
         for one in requested {
-            let Asked { at, path, .. } = one;
+            let Requested { at, path, .. } = one;
             match &one.uid {
                 None => self.faults.push(format!("S1: DELETE {path} at {at:.3} demands no UID")),
                 Some(uid) if one.accepted => *accepted.entry(uid).or_default() += 1,

@@ -25,7 +25,7 @@ use std::thread;
 use twist::Twist;
 
 /// The largest number of failing seeds that are reported.
-const TOLD: usize = 5;
+const REPORTED: usize = 5;
 
 fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
@@ -80,7 +80,7 @@ fn every_seed_keeps_the_promise() {
             let with_story = found.is_empty() && alone.is_none();
             found.push(reported(seed, &outcome, with_story));
         }
-        found.len() >= TOLD
+        found.len() >= REPORTED
     });
     let [worlds, deletions, crashes, slumbers, broken, tainted] = counts.into_inner().unwrap();
     println!(

@@ -53,7 +53,7 @@ impl Play {
 
     fn edit(&mut self, node: &str, reported: &str, edit: impl FnOnce(&mut Value)) {
         if self.world.server().change(&ResourcePath::object(nodes(), "", node), SCRIPT, edit).is_ok() {
-            self.tell(format!("node {node}: {reported}"));
+            self.send(format!("node {node}: {reported}"));
         }
     }
 
@@ -99,7 +99,7 @@ impl Play {
             node["status"]["conditions"] = Value::Array(all);
         });
         if done.is_ok() {
-            self.tell(format!("node {node}: {kind} is {status}"));
+            self.send(format!("node {node}: {kind} is {status}"));
         }
     }
 
@@ -147,7 +147,7 @@ impl Play {
             }
         };
         let reported = ["lost", "written twice", "without a time", "of the past", "of the future"];
-        self.tell(format!("lease of {node}: {}", reported[what as usize]));
+        self.send(format!("lease of {node}: {}", reported[what as usize]));
     }
 
     /// A user sets one of node lifecycle's taints, or removes them all.

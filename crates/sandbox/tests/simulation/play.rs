@@ -1,7 +1,7 @@
 //! Runs one simulated cluster: controllers, faults, a time of changes and a time of rest.
 
 use super::between::Between;
-use super::judge::{Asked, Judge};
+use super::judge::{Judge, Requested};
 use super::log::Log;
 use super::twist::Twist;
 use super::ward::Ward;
@@ -73,7 +73,7 @@ pub(crate) struct Play {
     ids: IdGenerator,
     faults: FaultInjector,
     log: Log,
-    requested: Arc<Mutex<Vec<Asked>>>,
+    requested: Arc<Mutex<Vec<Requested>>>,
     /// Whether Taintward runs node lifecycle in this world, and the number of zones.
     pub(crate) health: bool,
     pub(crate) zones: usize,
@@ -167,7 +167,7 @@ impl Play {
         self.settle_nodes();
         self.start_all().await;
         self.calm_at = Some(self.now());
-        self.tell("everything works, and nothing changes".to_owned());
+        self.send("everything works, and nothing changes".to_owned());
         tokio::time::sleep(Duration::from_secs(CALM)).await;
         for which in 0..self.controllers.len() {
             self.kill(which).await;
@@ -224,7 +224,7 @@ impl Play {
         self.ids.number() % most
     }
 
-    pub(crate) fn tell(&mut self, what: String) {
+    pub(crate) fn send(&mut self, what: String) {
         self.story.push(format!("{:.3} {what}", self.now()));
     }
 
@@ -291,7 +291,7 @@ impl Play {
         });
         self.controllers[which] = Some(Controller { task, request });
         self.begun.push((which, self.now()));
-        self.tell(format!("controller {which} starts"));
+        self.send(format!("controller {which} starts"));
     }
 
     /// The settings of node lifecycle, if it runs.
@@ -315,7 +315,7 @@ impl Play {
         if self.controllers[which].is_some() {
             self.kill(which).await;
             self.crashes += 1;
-            self.tell(format!("controller {which} is killed"));
+            self.send(format!("controller {which} is killed"));
         }
     }
 
@@ -323,7 +323,7 @@ impl Play {
     pub(crate) fn set_clocks(&mut self) {
         let step = self.below(7_200) as i64 - 3_600;
         self.steps.store(step * 1_000_000, Ordering::Relaxed);
-        self.tell(format!("the controllers' wall clocks are wrong by {step} s"));
+        self.send(format!("the controllers' wall clocks are wrong by {step} s"));
     }
 
     /// Lets time pass while only the script acts: all controllers are stopped or suspended, and so are the cluster's
@@ -336,7 +336,7 @@ impl Play {
     /// Suspends the controllers while things happen.
     pub(crate) fn slumber(&mut self) {
         self.slumbers += 1;
-        self.tell("the controllers are stopped".to_owned());
+        self.send("the controllers are stopped".to_owned());
         let slept = tokio::time::Instant::now();
         for _ in 0..=self.below(5) {
             self.happen();
@@ -344,7 +344,7 @@ impl Play {
             self.jump(length);
         }
         self.woken.push((self.now(), slept.elapsed()));
-        self.tell("the controllers continue".to_owned());
+        self.send("the controllers continue".to_owned());
     }
 
     /// Stops one of the controllers gracefully.
@@ -352,7 +352,7 @@ impl Play {
         let which = self.below(self.controllers.len() as u64) as usize;
         if let Some(running) = &self.controllers[which] {
             running.request.send();
-            self.tell(format!("controller {which} is asked to stop"));
+            self.send(format!("controller {which} is asked to stop"));
         }
     }
 

@@ -61,7 +61,7 @@ impl Play {
             .create(&ResourcePath::object(pods(), "default", ""), pod, &WriteOptions::by(SCRIPT))
             .is_ok()
         {
-            self.tell(format!("pod {name} on {node}: {tolerations}"));
+            self.send(format!("pod {name} on {node}: {tolerations}"));
         }
     }
 
@@ -96,7 +96,7 @@ impl Play {
             node["spec"]["taints"] = Value::Array(taints);
         });
         if let Ok(made) = done {
-            self.tell(format!("{what} {node}: {}", made.object.value()["spec"]["taints"]));
+            self.send(format!("{what} {node}: {}", made.object.value()["spec"]["taints"]));
         }
     }
 
@@ -132,7 +132,7 @@ impl Play {
                 pod["spec"]["tolerations"] = Value::Array(all);
             });
         if done.is_ok() {
-            self.tell(format!("pod {pod} tolerates {more}"));
+            self.send(format!("pod {pod} tolerates {more}"));
         }
     }
 
@@ -140,7 +140,7 @@ impl Play {
     fn recreate(&mut self) {
         let Some(pod) = self.pick(pods()) else { return };
         self.delete_pod(&pod);
-        self.tell(format!("pod {pod} deleted by hand"));
+        self.send(format!("pod {pod} deleted by hand"));
         if self.below(2) == 0 {
             let node = self.pick(nodes());
             node.into_iter().for_each(|node| self.new_pod_of(&pod, &node));
@@ -180,7 +180,7 @@ impl Play {
         );
         let index = node.trim_start_matches('n').parse().unwrap_or(1_usize) - 1;
         self.world.create("", "nodes", "", world::node(index, self.zones));
-        self.tell(format!("node {node} replaced by another of its name"));
+        self.send(format!("node {node} replaced by another of its name"));
     }
 
     fn wrong_eviction(&mut self) {
@@ -191,6 +191,6 @@ impl Play {
             &how,
             &WriteOptions::by("somebody"),
         );
-        self.tell(format!("a user evicts {pod} for no reason"));
+        self.send(format!("a user evicts {pod} for no reason"));
     }
 }

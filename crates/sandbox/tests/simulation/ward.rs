@@ -126,7 +126,7 @@ impl Ward {
             self.judge_write(&name, before, &now, (by, commit.at));
         }
         if let Some(before) = &before {
-            self.judge_pace(&name, before, &now, commit.at);
+            self.judge_rate(&name, before, &now, commit.at);
         }
         self.patients.insert(name, now);
         self.survey(commit.at);
@@ -257,7 +257,7 @@ impl Ward {
     }
 
     /// L7, NL-13: if nothing fails, due writes happen soon.
-    fn judge_pace(&mut self, name: &str, before: &Patient, now: &Patient, at: Timestamp) {
+    fn judge_rate(&mut self, name: &str, before: &Patient, now: &Patient, at: Timestamp) {
         if !self.strict {
             return;
         }

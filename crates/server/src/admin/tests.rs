@@ -46,13 +46,13 @@ impl Render for Series {
 
 impl World {
     fn admin(&self) -> Arc<Admin> {
-        let look = |broken: &Arc<AtomicBool>, reason: &'static str| {
+        let check = |broken: &Arc<AtomicBool>, reason: &'static str| {
             let broken = broken.clone();
             move || if broken.load(Ordering::SeqCst) { Err(reason.to_owned()) } else { Ok(()) }
         };
         let checks = vec![
-            Check::new("sync", Scope::Ready, look(&self.unsynced, "pods: list not complete\n\u{1b}[31m")),
-            Check::new("engine", Scope::Live, look(&self.stuck, "no turn for 30 s")),
+            Check::new("sync", Scope::Ready, check(&self.unsynced, "pods: list not complete\n\u{1b}[31m")),
+            Check::new("engine", Scope::Live, check(&self.stuck, "no turn for 30 s")),
         ];
         Arc::new(Admin { metrics: Arc::new(Series::new()), checks })
     }

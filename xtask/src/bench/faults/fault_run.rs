@@ -33,7 +33,7 @@ pub(crate) struct RunReading {
     /// When Taintward was first not ready, in seconds since the begin of the fault.
     pub(crate) unready: Option<f64>,
     /// The statuses of the contender's DELETE requests for pods.
-    pub(crate) answers: BTreeMap<u16, usize>,
+    pub(crate) responses: BTreeMap<u16, usize>,
     /// The contender's log, and its requests as the API server recorded them.
     pub(crate) logs: [String; 2],
 }
@@ -197,7 +197,7 @@ impl Stage<'_> {
     }
 
     fn read(&mut self, account: Account, window: FaultWindow, left: &BTreeSet<String>) -> Result<RunReading> {
-        let (mut deleted, mut answers) = (BTreeMap::<String, Vec<WriteSpan>>::new(), BTreeMap::new());
+        let (mut deleted, mut responses) = (BTreeMap::<String, Vec<WriteSpan>>::new(), BTreeMap::new());
         let (mut success, mut requests) = (None, String::new());
         for entry in self.audit.read()?.iter().filter(|entry| entry.user == account.user()) {
             let at = self.seconds(entry.received);
@@ -207,7 +207,7 @@ impl Stage<'_> {
                 success = Some(at);
             }
             if is_deletion(entry) {
-                *answers.entry(entry.code).or_default() += 1;
+                *responses.entry(entry.code).or_default() += 1;
                 if succeeds {
                     let request = WriteSpan { begin: at, end: self.seconds(entry.completed) };
                     deleted.entry(entry.name.clone()).or_default().push(request);
@@ -217,7 +217,7 @@ impl Stage<'_> {
         let pods: Vec<PodHistory> = self.histories(&deleted, left).into_iter().map(|(_, pod)| pod).collect();
         let verdict = verdict::judge(&pods, window, success);
         let _ = writeln!(requests, "{window:.3?}");
-        Ok(RunReading { verdict, unready: None, answers, logs: [String::new(), requests] })
+        Ok(RunReading { verdict, unready: None, responses, logs: [String::new(), requests] })
     }
 }
 

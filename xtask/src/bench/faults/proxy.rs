@@ -1,6 +1,6 @@
 //! Forwards a contender's requests to the API server as the contender, and answers some of them itself, or late.
 
-use super::tls_server::{AnswerBody, TlsServer};
+use super::tls_server::{ResponseBody, TlsServer};
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -75,7 +75,7 @@ impl FaultProxy {
         });
         let server = TlsServer::start(&file("server.crt")?, &file("server.key")?, move || {
             let (upstream, sender) = (Arc::clone(&upstream), Sender::default());
-            service_fn(move |request| answer(Arc::clone(&upstream), Arc::clone(&sender), request))
+            service_fn(move |request| response(Arc::clone(&upstream), Arc::clone(&sender), request))
         })?;
         Ok(Self { server, fault })
     }
@@ -103,11 +103,11 @@ impl ProxyFault {
     }
 }
 
-async fn answer(
+async fn response(
     upstream: Arc<Upstream>,
     sender: Sender,
     request: Request<Incoming>,
-) -> Result<Response<AnswerBody>> {
+) -> Result<Response<ResponseBody>> {
     let began = Instant::now();
     let fault = *upstream.fault.lock().unwrap_or_else(PoisonError::into_inner);
     let action = fault.map_or(ProxyAction::Forward(Duration::ZERO), |fault| {
@@ -117,16 +117,16 @@ async fn answer(
     match action {
         ProxyAction::Reject(code) => {
             let wait = matches!(fault, Some(ProxyFault::TooManyRequests { retry_after: true }));
-            Ok(refusal(code, wait)?)
+            Ok(rejection(code, wait)?)
         }
         ProxyAction::Forward(late) => {
             let mut sender = sender.lock().await;
             if sender.as_ref().is_none_or(SendRequest::is_closed) {
                 *sender = Some(upstream.connect().await?);
             }
-            let answer = sender.as_mut().context("a connection")?.send_request(request).await?;
+            let response = sender.as_mut().context("a connection")?.send_request(request).await?;
             tokio::time::sleep(late.saturating_sub(began.elapsed())).await;
-            Ok(answer.map(Either::Right))
+            Ok(response.map(Either::Right))
         }
     }
 }
@@ -144,16 +144,16 @@ impl Upstream {
 }
 
 /// As the API server rejects (429), and as a balancer does (503).
-fn refusal(code: u16, retry_after: bool) -> http::Result<Response<AnswerBody>> {
+fn rejection(code: u16, retry_after: bool) -> http::Result<Response<ResponseBody>> {
     let status =
         r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}"#;
     let (kind, body) =
         if code == 429 { ("application/json", status) } else { ("text/plain", "no healthy upstream") };
-    let mut answer = Response::builder().status(code).header(CONTENT_TYPE, kind);
+    let mut response = Response::builder().status(code).header(CONTENT_TYPE, kind);
     if retry_after {
-        answer = answer.header(RETRY_AFTER, "1");
+        response = response.header(RETRY_AFTER, "1");
     }
-    answer.body(Either::Left(Full::new(Bytes::from_static(body.as_bytes()))))
+    response.body(Either::Left(Full::new(Bytes::from_static(body.as_bytes()))))
 }
 
 /// A number below one, in no order, the same in each run (SplitMix64).

@@ -19,7 +19,7 @@ use tokio::task::{JoinSet, LocalSet};
 use tokio_rustls::TlsAcceptor;
 
 /// A body of its own, or one that is passed on.
-pub(crate) type AnswerBody = Either<Full<Bytes>, Incoming>;
+pub(crate) type ResponseBody = Either<Full<Bytes>, Incoming>;
 
 /// A server, ended when dropped.
 pub(crate) struct TlsServer {
@@ -36,7 +36,7 @@ impl TlsServer {
         service: impl Fn() -> S + Send + 'static,
     ) -> Result<Self>
     where
-        S: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = anyhow::Error> + 'static,
+        S: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = anyhow::Error> + 'static,
     {
         let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes())?];
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes())?;
@@ -76,7 +76,7 @@ async fn serve<S>(
     mut cuts: watch::Receiver<bool>,
 ) -> Result<()>
 where
-    S: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = anyhow::Error> + 'static,
+    S: Service<Request<Incoming>, Response = Response<ResponseBody>, Error = anyhow::Error> + 'static,
 {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let mut connections = JoinSet::new();

@@ -67,7 +67,7 @@ impl FloodAttack {
             ensure!(
                 self.began.elapsed() < STARTUP_TIMEOUT,
                 "the attack does not start: {}",
-                self.on.said(self.began)
+                self.on.output(self.began)
             );
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -75,12 +75,12 @@ impl FloodAttack {
     }
 
     pub(crate) fn end(self) -> String {
-        let said = self.on.said(self.began);
+        let output = self.on.output(self.began);
         for (end, thread) in self.threads {
             let _ = end.send(());
             let _ = thread.join();
         }
-        said
+        output
     }
 }
 
@@ -101,7 +101,7 @@ fn thread(
 }
 
 impl FloodTarget {
-    fn said(&self, began: Instant) -> String {
+    fn output(&self, began: Instant) -> String {
         let of = |count: &AtomicUsize| count.load(Ordering::Relaxed);
         format!(
             "The attack: {HELD} clients that hold a connection, request /livez every 1.5 s, and connect again after the webhook \

@@ -101,12 +101,12 @@ impl ReviewClient {
     }
 
     pub(crate) async fn is_ready(&self) -> bool {
-        let asked = async {
+        let requested = async {
             let request = http::Request::get("/readyz").header("host", "127.0.0.1").body(Full::default())?;
-            let answer = self.connect().await?.send_request(request).await?;
-            anyhow::Ok(answer.status() == 200)
+            let response = self.connect().await?.send_request(request).await?;
+            anyhow::Ok(response.status() == 200)
         };
-        matches!(tokio::time::timeout(Duration::from_secs(2), asked).await, Ok(Ok(true)))
+        matches!(tokio::time::timeout(Duration::from_secs(2), requested).await, Ok(Ok(true)))
     }
 
     pub(in crate::bench) async fn connect(&self) -> Result<SendRequest<Full<Bytes>>> {
@@ -131,19 +131,19 @@ impl ReviewClient {
             let (asker, body) = (self.clone(), question("ns-7", client));
             clients.spawn(async move {
                 let mut sender = asker.connect().await?;
-                let mut answers = 0;
+                let mut responses = 0;
                 while Instant::now() < until {
-                    ask(&mut sender, &body).await?;
-                    answers += 1;
+                    request(&mut sender, &body).await?;
+                    responses += 1;
                 }
-                anyhow::Ok(answers)
+                anyhow::Ok(responses)
             });
         }
-        let mut answers = 0;
+        let mut responses = 0;
         while let Some(client) = clients.join_next().await {
-            answers += client.context("a client panicked")??;
+            responses += client.context("a client panicked")??;
         }
-        Ok(answers)
+        Ok(responses)
     }
 
     /// Sends reviews at a fixed rate, whether or not the last one is answered; times count from the moment when each was due.
@@ -162,7 +162,7 @@ impl ReviewClient {
             clients.spawn(async move {
                 let mut took = Vec::new();
                 while let Some(due) = due.recv().await {
-                    ask(&mut sender, &body).await?;
+                    request(&mut sender, &body).await?;
                     took.push(due.elapsed());
                 }
                 anyhow::Ok(took)
@@ -197,7 +197,7 @@ impl ReviewClient {
     }
 }
 
-pub(in crate::bench) async fn ask(sender: &mut SendRequest<Full<Bytes>>, body: &Bytes) -> Result<()> {
+pub(in crate::bench) async fn request(sender: &mut SendRequest<Full<Bytes>>, body: &Bytes) -> Result<()> {
     post(sender, "/mutate?timeout=2s", body).await
 }
 
@@ -207,8 +207,8 @@ async fn post(sender: &mut SendRequest<Full<Bytes>>, path: &str, body: &Bytes) -
         .header("content-type", "application/json")
         .body(Full::new(body.clone()))?;
     sender.ready().await?;
-    let answer = sender.send_request(request).await?;
-    ensure!(answer.status() == 200, "{}", answer.status());
-    answer.into_body().collect().await?;
+    let response = sender.send_request(request).await?;
+    ensure!(response.status() == 200, "{}", response.status());
+    response.into_body().collect().await?;
     Ok(())
 }

@@ -24,7 +24,7 @@ pub(crate) struct BoardAddress {
 }
 
 /// An answer: status, head and body.
-pub(crate) struct HttpAnswer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
@@ -79,17 +79,17 @@ impl BoardAddress {
         path: &str,
         headers: &[(&str, &str)],
         body: &str,
-    ) -> HttpAnswer {
+    ) -> HttpResponse {
         let headers: Vec<(&str, &str)> = headers.iter().copied().chain([("connection", "close")]).collect();
         let mut response = String::new();
         self.send(method, path, &headers, body).read_to_string(&mut response).unwrap();
         let (head, body) = response.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        HttpAnswer { status, head: head.to_owned(), body: body.to_owned() }
+        HttpResponse { status, head: head.to_owned(), body: body.to_owned() }
     }
 
     /// A page below the folder: `/`, `/events`.
-    pub(crate) fn get(&self, page: &str) -> HttpAnswer {
+    pub(crate) fn get(&self, page: &str) -> HttpResponse {
         self.request("GET", &format!("{}{page}", self.folder), &[("cookie", &self.cookie)], "")
     }
 
@@ -99,7 +99,7 @@ impl BoardAddress {
         format!("Bearer {}", self.buttons.get_or_init(reported).as_deref().unwrap_or_default())
     }
 
-    pub(crate) fn act(&self, action: &Value) -> HttpAnswer {
+    pub(crate) fn act(&self, action: &Value) -> HttpResponse {
         let (bearer, kind) = (self.bearer(), "application/json");
         let headers =
             [("cookie", self.cookie.as_str()), ("authorization", bearer.as_str()), ("content-type", kind)];
@@ -118,7 +118,7 @@ impl BoardAddress {
     }
 }
 
-impl HttpAnswer {
+impl HttpResponse {
     /// The value of a header, or nothing.
     pub(crate) fn header(&self, name: &str) -> &str {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));

@@ -76,17 +76,17 @@ impl PageServer {
     }
 
     /// Sends a change to all viewers.
-    pub(crate) fn tell(&self, change: &Value) {
+    pub(crate) fn submit(&self, change: &Value) {
         self.send("id: 1-1", "change", change);
     }
 
     /// Sends the last part of a whole state to all viewers, or all of it.
-    pub(crate) fn tell_whole(&self, state: &Value) {
+    pub(crate) fn send_all(&self, state: &Value) {
         self.send("id: 1-2", "snapshot", state);
     }
 
     /// Sends a part of a whole state to all viewers; others follow.
-    pub(crate) fn tell_part(&self, part: &Value) {
+    pub(crate) fn send_part(&self, part: &Value) {
         self.send("id", "part", part);
     }
 

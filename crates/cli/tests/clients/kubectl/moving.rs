@@ -24,7 +24,7 @@ fn a_taint_moves_pods_and_events_name_it() {
             .lines()
             .any(|line| line.contains("TaintManagerEviction") && line.contains("dedicated=db:NoExecute"))
     });
-    stage.says("describe node n1", &["Taints:             dedicated=db:NoExecute"]);
+    stage.contains("describe node n1", &["Taints:             dedicated=db:NoExecute"]);
     stage.fails("taint nodes n1 dedicated=new:NoExecute", "--overwrite is false");
     assert_eq!(stage.ok("taint nodes n1 dedicated=new:NoExecute --overwrite"), "node/n1 modified\n");
     assert_eq!(stage.ok("get node n1 -o jsonpath={.spec.taints[*].value}"), "new");
@@ -65,7 +65,7 @@ fn a_drain_keeps_the_budget() {
     let message = stage.ok("drain n1 --ignore-daemonsets --timeout=60s");
     assert!(message.contains("evicting pod shop/web-") && message.contains("node/n1 drained"), "{message}");
     assert_eq!(stage.ok(WEB_ON_N1), "");
-    stage.says("get node n1", &["Ready,SchedulingDisabled"]);
+    stage.contains("get node n1", &["Ready,SchedulingDisabled"]);
     assert_eq!(stage.ok("cordon n1"), "node/n1 already cordoned\n");
     stage.ok("uncordon n1");
     assert!(!stage.ok("get node n1").contains("SchedulingDisabled"));
@@ -76,30 +76,30 @@ fn a_drain_keeps_the_budget() {
 fn a_deployment_is_rolled_out_and_back() {
     let Some(stage) = Stage::set("a_deployment_is_rolled_out_and_back", &["--empty"]) else { return };
     assert_eq!(stage.ok("create deployment shop --image=x:1 --replicas=2"), "deployment.apps/shop created\n");
-    stage.says(
+    stage.contains(
         "create pdb shop --selector=app=shop --min-available=1",
         &["poddisruptionbudget.policy/shop created"],
     );
     let status = "rollout status deploy/shop --timeout=60s";
-    stage.says(status, &["successfully rolled out"]);
+    stage.contains(status, &["successfully rolled out"]);
     stage.ok("wait --for=condition=Available deploy/shop --timeout=60s");
     stage.fails("wait --for=condition=Never deploy/shop --timeout=1s", "timed out waiting");
     stage.ok("scale deploy shop --replicas=3");
     stage.ok("wait --for=jsonpath={.status.readyReplicas}=3 deploy/shop --timeout=60s");
     stage.ok("set image deploy/shop x=x:2");
-    stage.says(status, &["successfully rolled out"]);
+    stage.contains(status, &["successfully rolled out"]);
     stage.until("get pods -l app=shop -o jsonpath={.items[*].spec.containers[0].image}", |message| {
         message == "x:2 x:2 x:2"
     });
-    stage.says("rollout history deploy/shop", &["REVISION", "1 ", "2 "]);
-    stage.says("rollout undo deploy/shop", &["deployment.apps/shop rolled back"]);
-    stage.says(status, &["successfully rolled out"]);
+    stage.contains("rollout history deploy/shop", &["REVISION", "1 ", "2 "]);
+    stage.contains("rollout undo deploy/shop", &["deployment.apps/shop rolled back"]);
+    stage.contains(status, &["successfully rolled out"]);
     assert_eq!(stage.ok("get deploy shop -o jsonpath={.spec.template.spec.containers[0].image}"), "x:1");
     let history = stage.ok("rollout history deploy/shop");
     assert!(!history.contains("\n1 ") && history.contains("\n3 "), "{history}");
     let before = stage.ok("get pods -l app=shop -o name");
-    stage.says("rollout restart deploy/shop", &["deployment.apps/shop restarted"]);
-    stage.says(status, &["successfully rolled out"]);
+    stage.contains("rollout restart deploy/shop", &["deployment.apps/shop restarted"]);
+    stage.contains(status, &["successfully rolled out"]);
     stage.until("get pods -l app=shop -o name", |message| before.lines().all(|pod| !message.contains(pod)));
     let events = stage.ok("get events");
     assert!(!events.contains("from 0 to 0"), "{events}");

@@ -48,7 +48,7 @@ pub(crate) async fn the_largest_pools_are_left_out(scene: &Scene, installed: &In
     let change = json!({"taint": {"key": "example.com/victim2"}, "users": {"users": ["ann"]}});
     scene.change("victim", change).await;
     let began = Instant::now();
-    scene.until_refused("example.com/victim2").await;
+    scene.until_rejected("example.com/victim2").await;
     println!("a full guard: a change took effect after {:.1} s", began.elapsed().as_secs_f64());
     let mut webhook = installed.webhook().await;
     for state in ["up", "paused", "absent"] {
@@ -93,7 +93,7 @@ pub(crate) async fn a_guard_that_cannot_be_written_is_not_relied_on(scene: &Scen
     .unwrap();
     let began = Instant::now();
     scene.change("victim", json!({"taint": {"key": "example.com/victim3"}})).await;
-    scene.until_refused("example.com/victim3").await;
+    scene.until_rejected("example.com/victim3").await;
     println!("a frozen guard: a change took effect after {:.1} s", began.elapsed().as_secs_f64());
     let reported = scene.until_pool("victim", "it is not guarded", |pool| guarded(pool).0 == "False").await;
     assert_eq!((guarded(&reported).1, has_label(&reported)), ("WriteFailed", false), "{reported}");

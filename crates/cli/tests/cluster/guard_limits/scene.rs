@@ -63,7 +63,7 @@ impl Scene {
         self.outsider.create(&format!("{PODS}?dryRun=All"), &pod).await.err().map(|why| why.to_string())
     }
 
-    pub(crate) async fn until_refused(&self, key: &str) {
+    pub(crate) async fn until_rejected(&self, key: &str) {
         wait::until(&format!("{key} to be refused"), STARTUP_TIMEOUT, async || {
             Ok(self.rejection(&only(key)).await.filter(|why| why.contains("are not for this pod")))
         })

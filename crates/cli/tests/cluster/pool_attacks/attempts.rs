@@ -16,7 +16,7 @@ pub(crate) enum By {
     Replicas,
 }
 
-pub(crate) enum Ask {
+pub(crate) enum Request {
     Create(Value),
     Change(PatchType, Value),
 }
@@ -25,7 +25,7 @@ pub(crate) struct Attempt {
     pub(crate) what: &'static str,
     pub(crate) by: By,
     pub(crate) path: String,
-    pub(crate) request: Ask,
+    pub(crate) request: Request,
     /// The policy that must stop it; empty if it is legitimate.
     pub(crate) stopped_by: &'static str,
 }
@@ -71,7 +71,7 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
         what,
         by,
         path: EVIL.into(),
-        request: Ask::Create(pod),
+        request: Request::Create(pod),
         stopped_by,
     };
     let new = |what, stopped_by, pod| by(By::Bob, what, stopped_by, pod);
@@ -79,7 +79,7 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
         what,
         by: By::Bob,
         path: format!("{EVIL}/{}", named(name, mode)),
-        request: Ask::Change(kind, body),
+        request: Request::Change(kind, body),
         stopped_by: POOL,
     };
     let add = |key: &str| json!([{"op": "add", "path": "/spec/tolerations/-", "value": {"key": key, "operator": "Exists"}}]);
@@ -113,8 +113,8 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
 pub(crate) fn legitimate(mode: &str) -> Vec<Attempt> {
     let attempt =
         |by, what, path: &str, request| Attempt { what, by, path: path.into(), request, stopped_by: "" };
-    let new = |by, what, path, pod| attempt(by, what, path, Ask::Create(pod));
-    let change = |by, what, path: String, kind, body| attempt(by, what, &path, Ask::Change(kind, body));
+    let new = |by, what, path, pod| attempt(by, what, path, Request::Create(pod));
+    let change = |by, what, path: String, kind, body| attempt(by, what, &path, Request::Change(kind, body));
     let patient = json!([{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
         "tolerationSeconds": 5}]);
     let people = json!([{"op": "add", "path": "/spec/tolerations/-",

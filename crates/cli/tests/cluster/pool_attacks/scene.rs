@@ -1,6 +1,6 @@
 //! Sets up two teams with namespaces, nodes, users and older pods, and sends requests.
 
-use super::attempts::{Ask, Attempt, By, everything, pod};
+use super::attempts::{Attempt, By, Request, everything, pod};
 use super::table::By as Stopped;
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -169,8 +169,8 @@ impl Scene {
             By::Replicas => &self.replicas,
         };
         match &attempt.request {
-            Ask::Create(pod) => who.create(&attempt.path, pod).await,
-            Ask::Change(kind, body) => who.patch(&attempt.path, *kind, &body.to_string()).await,
+            Request::Create(pod) => who.create(&attempt.path, pod).await,
+            Request::Change(kind, body) => who.patch(&attempt.path, *kind, &body.to_string()).await,
         }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn change(case: &Change) -> PodRequest {
     match &case.step {
         Step::Tolerations(added) => new.tolerations.extend(added.iter().map(toleration)),
         Step::Ungate => new.gated = false,
-        Step::Claim(says) => new.identity.made_for = says.as_str().into(),
+        Step::Claim(contains) => new.identity.made_for = contains.as_str().into(),
         Step::Label | Step::Ephemeral => {}
     }
     let made_for = old.identity.made_for;

@@ -23,7 +23,7 @@ const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 
 /// The response to a request.
 #[derive(Clone, Debug)]
-pub(crate) enum Answer {
+pub(crate) enum Response {
     LetIn,
     /// Rejected by one of Taintward's policies.
     Rejected(String),
@@ -195,7 +195,7 @@ impl World {
 
     /// Waits until the server knows policies, pools and nodes: each pool rejects what only it rejects.
     async fn settle(&self, by: Policy) {
-        let nobody = |spec: Value| Creation {
+        let no_one = |spec: Value| Creation {
             by: ("eve", &[]),
             namespace: "none",
             pod: json!({"metadata": {"name": "probe"}, "spec": spec}),
@@ -212,41 +212,41 @@ impl World {
         let mut probes: Vec<Creation> = super::pools::deniers()
             .into_iter()
             .filter(|name| !["not-in", "not-there"].contains(name) && **name != *self.pools[0].name)
-            .map(|name| nobody(bears(name)))
+            .map(|name| no_one(bears(name)))
             .collect();
-        probes.push(Creation { namespace: "b", ..nobody(bears("not-in")) });
+        probes.push(Creation { namespace: "b", ..no_one(bears("not-in")) });
         let mut probes: Vec<(Creation, &str)> = probes.into_iter().map(|probe| (probe, by.name())).collect();
-        probes.push((nobody(spec(json!({"nodeName": "ghost"}))), Policy::Guard.name()));
+        probes.push((no_one(spec(json!({"nodeName": "ghost"}))), Policy::Guard.name()));
         for (probe, policy) in probes {
             wait::until("the policies to refuse", STARTUP_TIMEOUT, async || {
                 let response = self.created(&probe).await;
-                Ok(matches!(response, Answer::Rejected(why) if why.contains(&format!("'{policy}'")))
+                Ok(matches!(response, Response::Rejected(why) if why.contains(&format!("'{policy}'")))
                     .then_some(()))
             })
             .await
             .unwrap_or_else(|why| panic!("{why}: {probe}"));
         }
-        let open = nobody(spec(json!({"nodeName": "open-1"})));
+        let open = no_one(spec(json!({"nodeName": "open-1"})));
         wait::until("nodes to be known", STARTUP_TIMEOUT, async || {
-            Ok(matches!(self.created(&open).await, Answer::LetIn).then_some(()))
+            Ok(matches!(self.created(&open).await, Response::LetIn).then_some(()))
         })
         .await
         .unwrap();
     }
 
-    pub(crate) async fn created(&self, case: &Creation) -> Answer {
+    pub(crate) async fn created(&self, case: &Creation) -> Response {
         let path = format!("{}?dryRun=All", pods(case.namespace));
         response(self.users[case.by.0].create(&path, &case.pod).await)
     }
 
-    pub(crate) async fn changed(&self, case: &Change) -> Answer {
+    pub(crate) async fn changed(&self, case: &Change) -> Response {
         let name = case.old.pod["metadata"]["name"].as_str().unwrap();
         let path = format!("{}/{name}", pods(case.old.namespace));
         let user = &self.users[case.by.0];
         let (sub, patch, kind) = match &case.step {
             Step::Label => ("", json!({"metadata": {"labels": {"a": "b"}}}), PatchType::Merge),
-            Step::Claim(says) => {
-                ("", json!({"metadata": {"annotations": {MADE_FOR: says}}}), PatchType::Merge)
+            Step::Claim(contains) => {
+                ("", json!({"metadata": {"annotations": {MADE_FOR: contains}}}), PatchType::Merge)
             }
             Step::Ungate => ("", json!({"spec": {"schedulingGates": null}}), PatchType::Merge),
             Step::Tolerations(added) => {
@@ -296,8 +296,8 @@ async fn make_pool(admin: &TestApi, plot: &Plot) -> String {
         "metadata": {"name": plot.name, "finalizers": ["example.com/keep"]}, "spec": plot.spec,
     });
     let made = admin.create(POOLS, &object).await.unwrap();
-    let standing = if plot.lot == Lot::Rejected { "Refused" } else { "Applied" };
-    let status = json!({"status": {"standing": standing, "nodeNames": plot.spec["nodes"]["names"]}});
+    let validity = if plot.lot == Lot::Rejected { "Refused" } else { "Applied" };
+    let status = json!({"status": {"standing": validity, "nodeNames": plot.spec["nodes"]["names"]}});
     let path = format!("{POOLS}/{}", plot.name);
     admin.patch(&format!("{path}/status"), PatchType::Merge, &status.to_string()).await.unwrap();
     if plot.lot == Lot::Leaving {
@@ -314,16 +314,16 @@ fn pods(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/pods")
 }
 
-fn response(reported: Result<Value, TestApiError>) -> Answer {
+fn response(reported: Result<Value, TestApiError>) -> Response {
     match reported {
-        Ok(_) => Answer::LetIn,
+        Ok(_) => Response::LetIn,
         Err(error) if error.to_string().contains("ValidatingAdmissionPolicy") => {
             let text = error.to_string();
             // An expression that cannot be evaluated rejects as well, but that is not a valid result.
             assert!(!text.contains("expression") && error.code() == Some(403), "{text}");
-            Answer::Rejected(text)
+            Response::Rejected(text)
         }
-        Err(error) if error.code() == Some(422) => Answer::Invalid(error.to_string()),
+        Err(error) if error.code() == Some(422) => Response::Invalid(error.to_string()),
         Err(error) => panic!("{error}"),
     }
 }

@@ -4,7 +4,7 @@ use super::choices::Choices;
 use super::history::History;
 use super::plan::{ACCOUNTS, DAEMONS, KUBELET, MADE_FOR, Plan, Pool, labels_of};
 use super::rules::list;
-use super::whose::{Asked, may_use};
+use super::whose::{Requested, may_use};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -114,7 +114,7 @@ impl<'p> Generator<'p> {
             let namespaces: Vec<&String> = self.plan.namespaces.keys().collect();
             let (namespace, account) = (self.choices.pick(&namespaces), self.choices.pick(&ACCOUNTS));
             let labels = &self.plan.namespaces[namespace];
-            let requested = Asked { by: Some(&self.plan.users[by]), namespace, labels, account };
+            let requested = Requested { by: Some(&self.plan.users[by]), namespace, labels, account };
             tries += 1;
             if tries > 200
                 || may_use(pool, &requested) == wanted && (namespace != "kube-system" || tries > 20)

@@ -2,7 +2,7 @@
 
 use super::plan::{MADE_FOR, Plan, Pool};
 use super::rules::{list, text};
-use super::whose::{Asked, Why, is_user, why};
+use super::whose::{Requested, Why, is_user, why};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,7 +89,7 @@ impl History {
         let place = place_of(pod);
         let (trace, is_proven) = (&self.pods[&place], self.pods[&place].proven.contains(&pool));
         let pool = &plan.pools[pool];
-        let requested = Asked {
+        let requested = Requested {
             by: trace.by.map(|by| &plan.users[by]),
             namespace: &place.0,
             labels: &plan.namespaces[&place.0],

@@ -1,7 +1,7 @@
 //! Generates users, namespaces, pools and nodes; each pool has users inside and outside.
 
 use super::choices::Choices;
-use super::whose::{Asked, may_use};
+use super::whose::{Requested, may_use};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -70,12 +70,12 @@ impl Plan {
     }
 
     /// All combinations of user, namespace and account, outside of the system's namespace.
-    fn ways(&self) -> Vec<Asked<'_>> {
+    fn ways(&self) -> Vec<Requested<'_>> {
         let mut all = Vec::new();
         for user in &self.users {
             for (namespace, labels) in self.namespaces.iter().filter(|(name, _)| *name != "kube-system") {
                 for account in ACCOUNTS {
-                    all.push(Asked { by: Some(user), namespace, labels, account });
+                    all.push(Requested { by: Some(user), namespace, labels, account });
                 }
             }
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A pod that is to run as a service account of a namespace.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct Requested<'a> {
     /// The user that created it, or last added tolerations or removed its scheduling gates. None if that was before the
     /// pools.
     pub(crate) by: Option<&'a User>,
@@ -35,11 +35,11 @@ impl Why {
 }
 
 /// Whether it is one of the pool's `users`.
-pub(crate) fn may_use(pool: &Pool, requested: &Asked<'_>) -> bool {
+pub(crate) fn may_use(pool: &Pool, requested: &Requested<'_>) -> bool {
     inside(pool, requested).is_some()
 }
 
-fn inside(pool: &Pool, requested: &Asked<'_>) -> Option<Why> {
+fn inside(pool: &Pool, requested: &Requested<'_>) -> Option<Why> {
     let users = &pool.spec["users"];
     let account = if requested.account.is_empty() { "default" } else { requested.account };
     let selector = &users["namespaceSelector"];
@@ -75,7 +75,7 @@ fn creates_pods_for_workloads(user: &str) -> bool {
 }
 
 /// Why a pod may be on the nodes of a pool; `None` if it may not.
-pub(crate) fn why(pool: &Pool, requested: &Asked<'_>, pod: &Value) -> Option<Why> {
+pub(crate) fn why(pool: &Pool, requested: &Requested<'_>, pod: &Value) -> Option<Why> {
     let metadata = &pod["metadata"];
     let is_daemon = |owner: &Value| owner["kind"] == "DaemonSet" && owner["controller"] == true;
     let is_mirror = metadata["annotations"].get("kubernetes.io/config.mirror").is_some();

@@ -4,7 +4,7 @@ use super::actions::{Action, Change};
 use super::history::History;
 use super::plan::{MADE_FOR, Plan, Pool};
 use super::rules::{list, text};
-use super::whose::{Asked, may_use};
+use super::whose::{Requested, may_use};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -89,9 +89,9 @@ impl World {
         *self.plan.uids.borrow_mut() = self.plan.pools.iter().map(uid).collect();
         for (at, pool) in self.plan.pools.iter().enumerate() {
             let tolerations = json!({"tolerations": [{"operator": "Exists"}]});
-            self.until_refused(pool, &tolerations).await;
+            self.until_rejected(pool, &tolerations).await;
             let node = history.members.iter().find(|(_, (of, _))| *of == at).unwrap().0;
-            self.until_refused(pool, &json!({"nodeName": node})).await;
+            self.until_rejected(pool, &json!({"nodeName": node})).await;
         }
         self.known("ghost", false).await;
     }
@@ -103,7 +103,7 @@ impl World {
             namespaces.map(move |(namespace, labels)| (user, api, namespace, labels))
         });
         let found = all.find(|(user, _, namespace, labels)| {
-            !may_use(pool, &Asked { by: Some(user), namespace, labels, account: "other" })
+            !may_use(pool, &Requested { by: Some(user), namespace, labels, account: "other" })
         });
         let (_, api, namespace, _) = found.unwrap();
         (api, namespace)
@@ -116,7 +116,7 @@ impl World {
         api.create(&format!("{}?dryRun=All", pods(namespace)), &pod).await
     }
 
-    async fn until_refused(&self, pool: &Pool, more: &Value) {
+    async fn until_rejected(&self, pool: &Pool, more: &Value) {
         wait::until(&format!("{more} to be refused"), STARTUP_TIMEOUT, async || {
             let reported = self.dry(self.outsider(pool), more).await;
             Ok(reported.err().filter(|error| error.to_string().contains("ValidatingAdmissionPolicy")))
@@ -151,13 +151,13 @@ impl World {
                 }
                 members.extend(pool.map(|pool| (name.to_owned(), pool)));
             }
-            let is_told = |(at, pool): (usize, &Pool)| {
+            let is_reported = |(at, pool): (usize, &Pool)| {
                 let of = list(&reported, "items").find(|one| one["metadata"]["name"] == *pool.name);
                 let names = list(&of.unwrap()["status"], "nodeNames");
                 let own = members.iter().filter(|(_, of)| **of == at).map(|(name, _)| name.as_str());
                 names.map(|name| name.as_str().unwrap()).eq(own)
             };
-            Ok(self.plan.pools.iter().enumerate().all(is_told).then_some(members))
+            Ok(self.plan.pools.iter().enumerate().all(is_reported).then_some(members))
         })
         .await
         .unwrap();
@@ -166,14 +166,14 @@ impl World {
             let is_new = !history.members.contains_key(&name);
             let since = if changed.contains(&name) { history.round + 1 } else { 0 };
             if is_new && since > 0 {
-                self.until_refused(&self.plan.pools[pool], &json!({"nodeName": name})).await;
+                self.until_rejected(&self.plan.pools[pool], &json!({"nodeName": name})).await;
             }
             history.joined(&name, pool, since);
         }
     }
 
     /// All pods of users, and all nodes by name.
-    pub(crate) async fn look(&self) -> (Vec<Value>, BTreeMap<String, Value>) {
+    pub(crate) async fn check(&self) -> (Vec<Value>, BTreeMap<String, Value>) {
         let pods = self.admin.get("/api/v1/pods").await.unwrap();
         let nodes = self.admin.get("/api/v1/nodes").await.unwrap();
         let named = |node: &Value| (text(&node["metadata"], "name").to_owned(), node.clone());

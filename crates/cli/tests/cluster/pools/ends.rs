@@ -34,7 +34,7 @@ pub(crate) async fn it_waits_for_the_definition_of_pools(plot: &Plot<'_>) -> Tai
     };
     wait::until("one stream to serve all, and none of namespaces", STARTUP_TIMEOUT, open).await.unwrap();
     plot.define().await;
-    taintward.says("dedicated pools synced").await;
+    taintward.contains("dedicated pools synced").await;
     assert_eq!(plot.streams("namespaces"), 0, "there is no pool yet");
     taintward
 }
@@ -45,8 +45,8 @@ pub(crate) async fn observing_writes_nothing(plot: &Plot<'_>) {
     let (pool, node) = (plot.read_pool("seen").await.unwrap(), plot.read("a1").await);
     let mut taintward = plot.start(&["--mode=observe"]);
     taintward.ready().await;
-    let says = async || Ok((taintward.metric("taintward_pools") == 1.0).then_some(()));
-    wait::until("the pool to be counted", STARTUP_TIMEOUT, says).await.unwrap();
+    let contains = async || Ok((taintward.metric("taintward_pools") == 1.0).then_some(()));
+    wait::until("the pool to be counted", STARTUP_TIMEOUT, contains).await.unwrap();
     assert_eq!(taintward.metric_with("taintward_pools", "applied"), 1.0);
     assert_eq!(taintward.stop().code(), Some(0));
     let version = |object: &serde_json::Value| object["metadata"]["resourceVersion"].clone();
@@ -124,7 +124,7 @@ pub(crate) async fn a_follower_takes_over(plot: &Plot<'_>) {
     leader.kill();
     plot.change_pool("turn", json!({"spec": {"nodes": {"names": ["a2"]}}})).await;
     plot.dedicated("a1", "turn", false).await;
-    follower.says("node is no longer dedicated").await;
+    follower.contains("node is no longer dedicated").await;
     plot.delete_pool("turn").await;
     plot.pool_is_gone("turn").await;
     assert_eq!(follower.stop().code(), Some(0));

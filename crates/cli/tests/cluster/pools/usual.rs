@@ -66,9 +66,9 @@ pub(crate) async fn pods_are_counted(plot: &Plot<'_>) {
     pod("other", "a1").tolerating(json!({"operator": "Exists"})).create(&plot.admin).await.unwrap();
     pod("elsewhere", "open").create(&plot.admin).await.unwrap();
     let pool = plot.counts("a", "offenderCount", 1).await;
-    let offender = &pool["status"]["offenders"][0];
-    assert_eq!((&offender["name"], &offender["node"]), (&json!("other"), &json!("a1")), "{offender}");
-    assert_eq!(offender["namespace"], NAMESPACE);
+    let violating = &pool["status"]["offenders"][0];
+    assert_eq!((&violating["name"], &violating["node"]), (&json!("other"), &json!("a1")), "{violating}");
+    assert_eq!(violating["namespace"], NAMESPACE);
     assert_eq!(condition(&pool, "Offended")["status"], "True");
     plot.counts("a", "pods", 1).await;
     plot.counts("a", "elsewhere", 1).await;

@@ -3,7 +3,7 @@
 use super::super::admission::client::{Client, believing};
 use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all};
 use super::super::admission::load::Load;
-use super::super::admission::register::{Registered, asks, namespace, register_as};
+use super::super::admission::register::{Registered, namespace, register_as, requests};
 use super::Stage;
 use serde_json::json;
 use taintward_envtest::certificates::TestAuthority;
@@ -23,7 +23,7 @@ pub(crate) async fn renewed_and_spoilt_under_load(stage: &Stage) {
         register_as(&stage.api, "files", &[Registered::strict(&hook, "files", authorities)]).await;
     };
     trusting(&first.certificate).await;
-    asks(&stage.api, &hook, "files").await;
+    requests(&stage.api, &hook, "files").await;
     let (pid, idle) = (hook.pid(), hook.usage().resident);
     let both = format!("{}{}", first.certificate, second.certificate);
     let before = shown(&hook, &both).await.unwrap();
@@ -47,7 +47,7 @@ pub(crate) async fn renewed_and_spoilt_under_load(stage: &Stage) {
         load.stop();
     };
     futures::join!(load.run(&stage.api, "files"), renewal);
-    load.expect_none_refused();
+    load.expect_none_rejected();
     assert_eq!(load.without(), 0, "every pod got its tolerations");
     let after = hook.usage();
     println!(

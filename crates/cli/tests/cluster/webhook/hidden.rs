@@ -2,7 +2,7 @@
 
 use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all};
 use super::super::admission::register::{
-    Registered, asks, namespace, plain_pod, pods, register_as, rejection,
+    Registered, namespace, plain_pod, pods, register_as, rejection, requests,
 };
 use super::Stage;
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ pub(crate) async fn no_pod_gets_past_by_being_hard_to_parse(stage: &Stage) {
     let reported =
         Registered { policy: "Ignore", ..Registered::strict(&hook, PLACE, &stage.authority.certificate) };
     register_as(api, PLACE, &[reported]).await;
-    asks(api, &hook, PLACE).await;
+    requests(api, &hook, PLACE).await;
     api.create(POOLS, &pool()).await.unwrap();
     let path = pods(PLACE);
     let rejected = async |what: &str, pod: &Value| match api.create(&path, pod).await {

@@ -4,7 +4,7 @@ use super::super::admission::account::{NAMESPACE, SECRET, make_secret};
 use super::super::admission::client::{Client, believing};
 use super::super::admission::hook::{Hook, STARTUP_TIMEOUT, free_port};
 use super::super::admission::load::Load;
-use super::super::admission::register::{Registered, asks, bundles, namespace, register_as};
+use super::super::admission::register::{Registered, bundles, namespace, register_as, requests};
 use super::Stage;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -33,8 +33,8 @@ pub(crate) async fn two_replicas(stage: &Stage) {
     let [mut one, mut other] = ports.map(start);
     one = one.ready().await;
     other = other.ready().await;
-    asks(&stage.api, &one, "own-a").await;
-    asks(&stage.api, &other, "own-b").await;
+    requests(&stage.api, &one, "own-a").await;
+    requests(&stage.api, &other, "own-b").await;
     let before = Kept::read(stage).await.expect("the Secret was written");
     for bundle in bundles(&stage.api, "taintward").await {
         assert!(bundle.contains(before.authority.trim()), "caBundle was written");
@@ -69,7 +69,7 @@ pub(crate) async fn two_replicas(stage: &Stage) {
     };
     futures::join!(loads[0].run(&stage.api, "own-a"), loads[1].run(&stage.api, "own-b"), loss);
     for load in &loads {
-        load.expect_none_refused();
+        load.expect_none_rejected();
         assert_eq!(load.without(), 0);
     }
     assert!(one.is_running() && other.is_running());

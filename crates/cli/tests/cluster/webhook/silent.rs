@@ -2,14 +2,14 @@
 
 use super::super::admission::hook::{Files, Hook, all, free_port};
 use super::super::admission::load::{CLIENTS, Load};
-use super::super::admission::register::{Registered, asks, namespace, register_as};
+use super::super::admission::register::{Registered, namespace, register_as, requests};
 use super::super::real::proxy::Proxy;
 use super::Stage;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
 /// The API server's timeout, as in an installation.
-const ANSWER: u32 = 2;
+const RESPONSE: u32 = 2;
 /// With HTTP/2 it took 26 s: API servers keep such a connection for long.
 const SOON: Duration = Duration::from_secs(15);
 
@@ -25,11 +25,11 @@ pub(crate) async fn requests_go_to_the_other_replica(stage: &Stage) {
     let lenient = Registered {
         port,
         policy: "Ignore",
-        seconds: ANSWER,
+        seconds: RESPONSE,
         ..Registered::strict(&first, "silent", authority)
     };
     register_as(&stage.api, "silent", &[lenient]).await;
-    asks(&stage.api, &first, "silent").await;
+    requests(&stage.api, &first, "silent").await;
     let load = Load::default();
     let end = async {
         load.goes_on(100).await;
@@ -53,5 +53,5 @@ pub(crate) async fn requests_go_to_the_other_replica(stage: &Stage) {
         );
     };
     let ((), ()) = futures::join!(load.run(&stage.api, "silent"), end);
-    load.expect_none_refused();
+    load.expect_none_rejected();
 }

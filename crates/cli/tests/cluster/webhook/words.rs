@@ -1,7 +1,7 @@
 //! Tests warnings and rejections as kubectl prints them, and what a pod of a guarded namespace gets.
 
 use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all};
-use super::super::admission::register::{Registered, asks, namespace, plain_pod, register_as};
+use super::super::admission::register::{Registered, namespace, plain_pod, register_as, requests};
 use super::Stage;
 use serde_json::{Value, json};
 use taintward_envtest::api::PatchType;
@@ -16,7 +16,7 @@ pub(crate) async fn kubectl_shows_them(stage: &Stage) {
             .await;
     let strict = Registered::strict(&hook, "words", &stage.authority.certificate);
     register_as(&stage.api, "words", &[strict]).await;
-    asks(&stage.api, &hook, "words").await;
+    requests(&stage.api, &hook, "words").await;
     a_slip_is_warned_about(stage);
     a_trespasser_is_refused(stage).await;
     a_pod_of_a_guarded_namespace_has_the_ceiling(stage).await;

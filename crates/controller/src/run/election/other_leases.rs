@@ -76,7 +76,7 @@ mod tests {
             lease("old", "2026-11-20T13:59:59.000000Z"),
         ];
         let list = format!(r#"{{"items": [{}]}}"#, items.join(","));
-        let answer = tower::service_fn(move |request: Request<Body>| {
+        let service = tower::service_fn(move |request: Request<Body>| {
             let query = request.uri().query().unwrap_or_default();
             let body = match query.contains("metadata.name%3Dtaintward") || query.ends_with("=taintward") {
                 true => list.clone(),
@@ -87,7 +87,7 @@ mod tests {
                 Ok::<_, Infallible>(json.body(Body::from(body.into_bytes())).unwrap())
             }
         });
-        kube::Client::new(answer, "default")
+        kube::Client::new(service, "default")
     }
 
     async fn others(own: Option<(&str, &str)>) -> Vec<String> {

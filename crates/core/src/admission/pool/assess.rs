@@ -28,7 +28,7 @@ pub struct PoolAssessment {
 
 impl PoolAssessment {
     fn report(&mut self, finding: PoolFinding) {
-        if finding.reason.refuses() {
+        if finding.reason.rejects() {
             self.validity = PoolValidity::Rejected;
         }
         self.findings.push(finding);

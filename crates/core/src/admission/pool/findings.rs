@@ -12,7 +12,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 macro_rules! reasons {
-    ($($reason:ident $refuses:literal $summary:literal;)*) => {
+    ($($reason:ident $rejects:literal $summary:literal;)*) => {
         /// Why a pool may not do what its author expects; the name is the reason of a condition.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Reason {
@@ -29,8 +29,8 @@ macro_rules! reasons {
             }
 
             /// Whether the pool does nothing until it is corrected.
-            pub const fn refuses(self) -> bool {
-                match self { $(Self::$reason => $refuses,)* }
+            pub const fn rejects(self) -> bool {
+                match self { $(Self::$reason => $rejects,)* }
             }
         }
     };

@@ -165,8 +165,8 @@ fn a_pod_of_several_pools_stays_within_all_of_them() {
     // On update no terms may be added to the existing ones.
     assert_eq!(given(&pools, &pod, Operation::Update).required, None);
     assert!(given(&pools, &AdmittedPod { required: None, ..pod }, Operation::Update).required.is_some());
-    let nobody = identity("shop", "");
-    let unknown = who(&nobody, None, None);
+    let plain_identity = identity("shop", "");
+    let unknown = who(&plain_identity, None, None);
     let made = mutation(&pools, &AdmittedPod::default(), &[], unknown, OFF);
     assert_eq!((made.tolerations.len(), made.required, made.unknown), (0, None, 2));
 }

@@ -102,7 +102,7 @@ impl Storm {
             assert!(now <= flight.sent + REQUEST_MAX, "a request older than its deadline");
             flight.response = Some(self.carry_out(&flight));
             self.flights.insert(at, flight);
-            self.send_news();
+            self.send_changes();
             return true;
         }
         let responded = |flight: &Flight| flight.response.is_some() && flight.responses <= now;

@@ -68,7 +68,7 @@ fn other_default() -> impl Strategy<Value = Toleration> {
         .prop_map(|(key, operator, value, effect)| toleration(key, operator, value, effect, None))
 }
 
-fn any_asked() -> impl Strategy<Value = RequestedSeconds> {
+fn any_requested() -> impl Strategy<Value = RequestedSeconds> {
     let text = || select(vec![None, None, Some("60"), Some("300"), Some("forever"), Some("5m")]);
     let boxed = |text: Option<&str>| text.map(Into::into);
     (text(), text()).prop_map(move |(not_ready, unreachable)| RequestedSeconds {
@@ -151,8 +151,8 @@ pub(crate) fn any_pool() -> impl Strategy<Value = DedicatedPool> {
 fn any_pod() -> impl Strategy<Value = AdmittedPod> {
     let node = select(vec![None, None, None, Some("n")]);
     let resources = select(vec![vec![], vec!["cpu"], vec![GPU, "cpu", "net.com/y"]]);
-    (vec(any_toleration(), 0..6), any_terms(), node, any::<(bool, bool)>(), resources, any_asked()).prop_map(
-        |(tolerations, required, node, (gated, best_effort), resources, requested)| AdmittedPod {
+    (vec(any_toleration(), 0..6), any_terms(), node, any::<(bool, bool)>(), resources, any_requested())
+        .prop_map(|(tolerations, required, node, (gated, best_effort), resources, requested)| AdmittedPod {
             identity: PodIdentity { namespace: "shop".into(), ..PodIdentity::default() },
             tolerations,
             required,
@@ -162,8 +162,7 @@ fn any_pod() -> impl Strategy<Value = AdmittedPod> {
             best_effort,
             requested,
             ..AdmittedPod::default()
-        },
-    )
+        })
 }
 
 /// A request and its surroundings.
@@ -188,7 +187,7 @@ pub(crate) fn any_world(touching: bool) -> impl Strategy<Value = World> {
         1 => Just(TolerationListAnnotation::Unreadable("odd".into())),
     ];
     let team = select(vec![Labels::new(), [("team".into(), "a".into())].into()]);
-    let around = (team, any_asked(), defaults, whitelist);
+    let around = (team, any_requested(), defaults, whitelist);
     (any_pod(), any::<bool>(), 0..6_usize, around, vec(any_policy(), 0..2), vec(any_pool(), 0..3)).prop_map(
         |(pod, update, had, (labels, requested, defaults, whitelist), policies, pools)| {
             let had = pod.tolerations[..had.min(pod.tolerations.len())].to_vec();

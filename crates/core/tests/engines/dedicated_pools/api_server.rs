@@ -31,7 +31,7 @@ pub struct ApiServer {
     /// Writes of a larger guard fail, as etcd's do.
     pub guard_most: Option<usize>,
     /// All writes of the guard fail like this.
-    pub guard_refusal: Option<ApiFailure>,
+    pub guard_rejection: Option<ApiFailure>,
     /// Pools that no client can decode.
     pub undecodable: Vec<Uid>,
     /// Pools that had the label when another client changed the guard: until the controller notices, nothing keeps pods
@@ -256,7 +256,7 @@ impl ApiServer {
     /// A pool that is not wanted stays while it exists, unless it is released and has no label.
     fn write_guard(&mut self, wanted: &PoolGuard) -> Result<Option<PoolGuardWrite>, PoolEffectFailure> {
         let Some(before) = self.guard.clone() else { return Ok(None) };
-        if let Some(failure) = self.guard_refusal {
+        if let Some(failure) = self.guard_rejection {
             return Err(failed(failure));
         }
         let mut after = wanted.clone();

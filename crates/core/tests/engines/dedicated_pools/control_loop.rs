@@ -14,7 +14,7 @@ use taintward_core::time::{Mono, Now, Span, Wall};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestOutcomes {
     /// All get a response after 10 ms, and watches are 20 ms late.
-    Answered,
+    Responded,
     /// Some fail, some responses are lost, and all take some time.
     Unreliable,
     /// All are rejected.
@@ -57,7 +57,7 @@ impl ControlLoop {
             server,
             engine: engine(),
             now: Mono::from_secs(1),
-            outcomes: RequestOutcomes::Answered,
+            outcomes: RequestOutcomes::Responded,
             leading: true,
             notices: Vec::new(),
             pulled: Vec::new(),
@@ -150,7 +150,7 @@ impl ControlLoop {
     /// Asserts that a change of a pool with the label, or of its copy by another client, takes effect soon, or the label
     /// is removed; a new process has its own time for that.
     fn assert_up_to_date(&mut self) {
-        if self.outcomes != RequestOutcomes::Answered || !self.leading {
+        if self.outcomes != RequestOutcomes::Responded || !self.leading {
             self.outdated.clear();
             return;
         }

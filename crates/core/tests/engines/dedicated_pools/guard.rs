@@ -135,7 +135,7 @@ fn if_the_guard_cannot_be_written_pools_that_differ_lose_their_label() {
         let mut run = ControlLoop::new(server([sized("victim", 100), sized("other", 100)]), 7);
         run.run_for(Span::from_secs(20));
         assert_eq!((validity(&run, "victim"), validity(&run, "other")), ((true, true), (true, true)));
-        run.server.guard_refusal = Some(failure);
+        run.server.guard_rejection = Some(failure);
         change(&mut run, "victim", |fact| fact.pool.users.users.clear());
         let took = millis(&mut run, 7_000, |run| !live(run, "victim").has_guard_label);
         assert!((5_000..6_000).contains(&took), "{failure:?}: {took} ms");
@@ -150,7 +150,7 @@ fn if_the_guard_cannot_be_written_pools_that_differ_lose_their_label() {
             );
         }
         assert_eq!(run.engine.stats().unguarded, 2);
-        run.server.guard_refusal = None;
+        run.server.guard_rejection = None;
         run.run_for(Span::from_secs(50));
         assert_eq!((validity(&run, "victim"), &*guarded(&run, "victim").status), ((true, true), "True"));
     }
@@ -161,7 +161,7 @@ fn if_the_guard_cannot_be_written_pools_that_differ_lose_their_label() {
 fn a_new_leader_removes_no_label() {
     let mut run = ControlLoop::new(server([sized("victim", 100)]), 7);
     run.run_for(Span::from_secs(20));
-    (run.leading, run.server.guard_refusal) = (false, None);
+    (run.leading, run.server.guard_rejection) = (false, None);
     run.run_for(Span::from_secs(200));
     let writes = run.server.writes.len();
     run.leading = true;
@@ -194,20 +194,20 @@ fn a_changed_guard_is_noticed_while_writes_fail_and_after_an_outage() {
     let mut run = ControlLoop::new(server([sized("victim", 100), sized("other", 100)]), 7);
     run.tampered = true;
     run.run_for(Span::from_secs(20));
-    run.server.guard_refusal = Some(ApiFailure::Unavailable);
+    run.server.guard_rejection = Some(ApiFailure::Unavailable);
     change(&mut run, "other", |fact| fact.pool.users.users.clear());
     run.run_for(Span::from_secs(100));
     assert_eq!((validity(&run, "victim"), validity(&run, "other")), ((true, true), (true, false)));
     run.server.tamper(Some(PoolGuard::default()));
     let took = millis(&mut run, 4_000, |run| !live(run, "victim").has_guard_label);
     assert!(took < 3_000, "no write can put it back: {took} ms");
-    run.server.guard_refusal = None;
+    run.server.guard_rejection = None;
     run.run_for(Span::from_secs(50));
     assert_eq!((validity(&run, "victim"), validity(&run, "other")), ((true, true), (true, true)));
     run.outcomes = RequestOutcomes::Forbidden;
     run.run_for(Span::from_secs(100));
     assert!(live(&run, "victim").has_guard_label, "its copy is right");
-    run.outcomes = RequestOutcomes::Answered;
+    run.outcomes = RequestOutcomes::Responded;
     run.server.tamper(Some(PoolGuard::default()));
     let is_out = |run: &ControlLoop| validity(run, "victim") != (false, true);
     let took = millis(&mut run, 4_000, is_out);
@@ -223,10 +223,10 @@ fn the_pause_of_a_pool_does_not_keep_its_label() {
         run.outcomes = RequestOutcomes::Forbidden;
         change(&mut run, "victim", |fact| fact.finalizers.clear());
         run.run_for(Span::from_secs(100 + 5 * seconds));
-        run.server.guard_refusal = Some(ApiFailure::Forbidden);
+        run.server.guard_rejection = Some(ApiFailure::Forbidden);
         change(&mut run, "victim", |fact| fact.pool.users.users.clear());
         run.run_for(Span::from_secs(40));
-        run.outcomes = RequestOutcomes::Answered;
+        run.outcomes = RequestOutcomes::Responded;
         let took = millis(&mut run, 4_000, |run| !live(run, "victim").has_guard_label);
         assert!(took < 3_000, "{took} ms");
     }

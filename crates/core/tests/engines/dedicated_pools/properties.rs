@@ -115,11 +115,11 @@ fn command(run: &mut ControlLoop, (kind, a, b): Command, number: usize) {
                 ["{}", "", "p0", "p1 label:other=x", "ghost", "ghost taint:dedicated=v0:NoSchedule"];
             node.record = Some(records[usize::from(b) % records.len()].into());
         }),
-        23 => run.outcomes = [RequestOutcomes::Answered, RequestOutcomes::Unreliable][usize::from(b % 2)],
+        23 => run.outcomes = [RequestOutcomes::Responded, RequestOutcomes::Unreliable][usize::from(b % 2)],
         26 => server.guard_most = (b % 2 == 0).then_some(1_500 + usize::from(b) * 100),
         27 => {
             let failures = [ApiFailure::Forbidden, ApiFailure::Unavailable, ApiFailure::Conflict];
-            server.guard_refusal = failures.get(usize::from(b % 4)).copied();
+            server.guard_rejection = failures.get(usize::from(b % 4)).copied();
         }
         _ => run.run_for(Span::from_secs(70)),
     }
@@ -229,10 +229,10 @@ proptest! {
         for (number, one) in commands.into_iter().enumerate() {
             command(&mut run, one, number);
         }
-        (run.outcomes, run.leading) = (RequestOutcomes::Answered, true);
+        (run.outcomes, run.leading) = (RequestOutcomes::Responded, true);
         let all: Vec<_> = run.server.pools.values().cloned().collect();
         run.server.undecodable.clear();
-        (run.server.guard_most, run.server.guard_refusal) = (None, None);
+        (run.server.guard_most, run.server.guard_rejection) = (None, None);
         all.into_iter().for_each(|fact| _ = run.server.put_pool(fact));
         run.run_for(Span::from_secs(240));
         assert_settled(&run.server);

@@ -182,19 +182,19 @@ fn a_deleted_pool_stays_while_a_write_of_a_node_may_be_carried_out() {
 /// A live read does not find the pool in the guard: the guard is written again immediately, and not only after a minute.
 #[test]
 fn a_pool_that_may_not_rely_on_the_guard_yet_makes_it_be_written_again() {
-    for is_refused in [true, false] {
+    for is_rejected in [true, false] {
         let mut engine = engine(1);
         let is_label = |effect: &PoolEffect| matches!(effect, PoolEffect::AddGuardLabel(_));
         let (micros, effect) = next_wanted(&mut engine, (0, 20_000_000), is_label).expect("the label");
         let PoolEffect::AddGuardLabel(pool) = &effect else { panic!("{effect:?}") };
         let after = PoolFact { has_guard_label: true, ..(**pool).clone() };
-        let result = match is_refused {
+        let result = match is_rejected {
             true => Err(failed(ApiFailure::Conflict)),
             false => Ok(PoolResponse::Pool(Some(Box::new(after)))),
         };
         engine.handle(DedicatedPoolInput::EffectDone { effect, result }, at(micros));
         let is_guard = |effect: &PoolEffect| matches!(effect, PoolEffect::WriteGuard(_));
         let again = next_wanted(&mut engine, (micros, micros + 2_000_000), is_guard);
-        assert_eq!(again.is_some(), is_refused, "{again:?}");
+        assert_eq!(again.is_some(), is_rejected, "{again:?}");
     }
 }

@@ -182,7 +182,7 @@ fn a_status_says_why_nodes_are_not_written_yet() {
     let Some(PoolNodeDelay::Retry { at, message }) = explained.delayed_by else { panic!("{explained:?}") };
     assert!(at > run.now && message == Some("Forbidden"));
     // From now on only writes of nodes are rejected.
-    run.outcomes = RequestOutcomes::Answered;
+    run.outcomes = RequestOutcomes::Responded;
     run.run_for(Span::from_secs(60));
     assert_eq!(ready(&run, "a").0, "Applied");
     let messages = run.pulled.iter().filter_map(|effect| match effect {

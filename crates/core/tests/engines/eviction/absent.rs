@@ -105,13 +105,13 @@ fn d4_a_read_that_finds_a_successor_on_the_same_node_takes_it_for_another_pod() 
 fn d5_a_response_about_the_previous_node_confirms_nothing() {
     let mut script = Script::tainted(never(), pod("p", 40, &[]));
     let Some(EvictionEffect::ReadNode { .. }) = script.next() else { panic!("the node is read first") };
-    script.tell(1.1, EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&NodeName::new("n"), None))));
+    script.send(1.1, EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&NodeName::new("n"), None))));
     let mut replaced = node(101, &[("k", None)]);
     replaced.uid = Uid::new("another");
-    script.tell(1.2, EvictionInput::Nodes(ObjectEvent::Applied { fact: replaced, listed: false }));
+    script.send(1.2, EvictionInput::Nodes(ObjectEvent::Applied { fact: replaced, listed: false }));
     // Sent after the new node became known, by a clock that is not reliable for this.
     let old = Ok(LiveRead::Found(node(100, &[("k", None)])));
-    script.tell(
+    script.send(
         1.3,
         EvictionInput::NodeConfirmed { node: NodeName::new("n"), sent: at(1.3).mono, result: old },
     );
@@ -125,7 +125,7 @@ fn d9_the_time_it_was_known_to_be_due_survives_a_change_of_its_order() {
     let mut script = Script::tainted(never(), pod("p", 40, &[]));
     let mut ranked = pod("p", 41, &[]);
     ranked.priority = 7;
-    script.tell(3.0, EvictionInput::Pods(ObjectEvent::Applied { fact: ranked, listed: false }));
+    script.send(3.0, EvictionInput::Pods(ObjectEvent::Applied { fact: ranked, listed: false }));
     script.run(4.0, |when, effect| (well(effect, at(when).mono), 0.0));
     let known = script.notices.iter().find_map(|notice| match notice {
         EvictionNotice::Evicted { reason, .. } => Some(reason.known_due),

@@ -35,7 +35,7 @@ fn at_our_delete(changes: &[EvictionInput], response: Result<(), ApiFailure>) ->
         other => (well(other, at(when).mono), 0.0),
     });
     for changes in received {
-        script.tell(1.55, changes);
+        script.send(1.55, changes);
     }
     script.run(3.0, |when, effect| match effect {
         EvictionEffect::ReadPod { .. } => (failed(effect, at(when).mono, ApiFailure::NotFound), 0.0),
@@ -51,12 +51,12 @@ fn a_mark_of_another_controller_is_reported_once_in_any_order() {
     for ours_first in [false, true] {
         let mut script = Script::new(EvictionConfig::default());
         script
-            .tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 10, &[]), listed: false }));
+            .send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 10, &[]), listed: false }));
         if ours_first {
-            script.tell(1.1, reported(11, false, PodLifePhase::Live));
+            script.send(1.1, reported(11, false, PodLifePhase::Live));
         }
-        script.tell(1.2, reported(12, true, PodLifePhase::Live));
-        script.tell(1.3, reported(13, true, TERMINATING));
+        script.send(1.2, reported(12, true, PodLifePhase::Live));
+        script.send(1.3, reported(13, true, TERMINATING));
         script.notices = script.engine.take_notices();
         assert_eq!(signs(&script), (1, 0));
     }
@@ -72,7 +72,7 @@ fn a_mark_of_another_controller_is_reported_while_the_own_mark_is_in_flight() {
         }
         other => (well(other, at(when).mono), 0.0),
     });
-    script.tell(1.5, reported(41, true, PodLifePhase::Live));
+    script.send(1.5, reported(41, true, PodLifePhase::Live));
     script.run(3.0, |when, effect| match effect {
         EvictionEffect::ReadPod { .. } => (failed(effect, at(when).mono, ApiFailure::NotFound), 0.0),
         other => (well(other, at(when).mono), 0.0),
@@ -85,16 +85,16 @@ fn a_mark_of_another_controller_is_reported_while_the_own_mark_is_in_flight() {
 #[test]
 fn no_other_mark_is_mistaken_for_it() {
     let mut script = Script::new(EvictionConfig::default());
-    script.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 10, &[]), listed: false }));
-    script.tell(1.1, reported(11, false, PodLifePhase::Live));
+    script.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 10, &[]), listed: false }));
+    script.send(1.1, reported(11, false, PodLifePhase::Live));
     let EvictionInput::Pods(ObjectEvent::Applied { fact, .. }) = reported(12, true, PodLifePhase::Live)
     else {
         unreachable!()
     };
-    script.tell(1.2, EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }));
-    script.tell(1.2, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: true }));
-    script.tell(1.2, EvictionInput::Pods(ObjectEvent::ListCompleted));
-    script.tell(1.3, reported(13, true, PodLifePhase::Live));
+    script.send(1.2, EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }));
+    script.send(1.2, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: true }));
+    script.send(1.2, EvictionInput::Pods(ObjectEvent::ListCompleted));
+    script.send(1.3, reported(13, true, PodLifePhase::Live));
     script.notices = script.engine.take_notices();
     assert_eq!(signs(&script), (0, 0));
 }
@@ -147,7 +147,7 @@ fn after_a_refusal_a_deletion_proves_nothing() {
         EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::Rejected), 0.0),
         other => (well(other, at(when).mono), 0.0),
     });
-    script.tell(1.51, EvictionInput::Pods(ObjectEvent::Deleted(reference("p").into())));
+    script.send(1.51, EvictionInput::Pods(ObjectEvent::Deleted(reference("p").into())));
     script.notices.extend(script.engine.take_notices());
     assert_eq!(signs(&script), (0, 0));
 }

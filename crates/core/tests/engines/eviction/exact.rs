@@ -16,7 +16,7 @@ fn is_read(effect: &EvictionEffect) -> bool {
 }
 
 fn observe_pod(script: &mut Script, when: f64, fact: PodFact) {
-    script.tell(when, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
+    script.send(when, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
 }
 
 /// P46: five reads that show another reported start wait for the watch; the sixth counts.
@@ -24,7 +24,7 @@ fn observe_pod(script: &mut Script, when: f64, fact: PodFact) {
 fn p46_five_reads_wait_for_the_watch() {
     let mut script = Script::new(EvictionConfig::default());
     let known = node(100, &[("k", Some(10))]);
-    script.tell(10.2, EvictionInput::Nodes(ObjectEvent::Applied { fact: known, listed: false }));
+    script.send(10.2, EvictionInput::Nodes(ObjectEvent::Applied { fact: known, listed: false }));
     observe_pod(&mut script, 10.2, pod("p", 40, &[bears("k", Some(20))]));
     script.run(45.0, |when, effect| match effect {
         EvictionEffect::ReadNode { node: name } => {
@@ -48,7 +48,7 @@ fn d3_the_end_of_refusals_in_a_namespace_concerns_its_pods_only() {
         }
     }
     let tainted = node(100, &[("k", None)]);
-    script.tell(1.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted, listed: false }));
+    script.send(1.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted, listed: false }));
     script.run(45.0, |when, effect| {
         let sent = at(when).mono;
         let response = match effect {

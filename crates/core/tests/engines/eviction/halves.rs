@@ -17,7 +17,7 @@ enum Found {
 }
 
 /// One pod; the first `which` request gets no response, and a read finds it terminating.
-fn looked_at(which: fn(&EvictionEffect) -> bool, found: Found, again: Result<(), ApiFailure>) -> Script {
+fn checked_at(which: fn(&EvictionEffect) -> bool, found: Found, again: Result<(), ApiFailure>) -> Script {
     let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     let mut lost = false;
     script.run(60.0, |when, effect| match effect {
@@ -45,7 +45,7 @@ fn is_delete(effect: &EvictionEffect) -> bool {
 
 #[test]
 fn p31_an_interrupted_deletion_is_completed() {
-    let script = looked_at(is_delete, Found::Half, Ok(()));
+    let script = checked_at(is_delete, Found::Half, Ok(()));
     let deletes: Vec<_> = script.requested.iter().filter(|(_, effect)| is_delete(effect)).collect();
     let [_, (when, EvictionEffect::DeletePod { pod, version, confirmed, .. })] = deletes[..] else {
         panic!("{:?}", script.requested)
@@ -58,16 +58,19 @@ fn p31_an_interrupted_deletion_is_completed() {
     assert_eq!(*confirmed, at(*when).mono, "confirmed by the read just now");
     assert!(script.notices.iter().any(|notice| matches!(notice, EvictionNotice::Evicted { .. })));
     // It is retried until it succeeds.
-    let script = looked_at(is_delete, Found::Half, Err(ApiFailure::Unavailable));
+    let script = checked_at(is_delete, Found::Half, Err(ApiFailure::Unavailable));
     assert!(script.deletes().len() > 5, "{:?}", script.requested);
 }
 
 #[test]
 fn s10_a_pod_that_terminates_by_itself_is_skipped() {
-    assert_eq!(looked_at(is_delete, Found::Ending, Ok(())).deletes().len(), 1);
+    assert_eq!(checked_at(is_delete, Found::Ending, Ok(())).deletes().len(), 1);
     // Another client's deletion, found because a mark got no response.
-    let script =
-        looked_at(|effect| matches!(effect, EvictionEffect::SetDisruptionTarget { .. }), Found::Half, Ok(()));
+    let script = checked_at(
+        |effect| matches!(effect, EvictionEffect::SetDisruptionTarget { .. }),
+        Found::Half,
+        Ok(()),
+    );
     assert!(script.deletes().is_empty(), "{:?}", script.requested);
 }
 

@@ -135,13 +135,13 @@ fn d5_a_taint_that_was_not_just_observed_is_confirmed_first() {
     let tainted =
         |listed| EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed });
     let mut listed = Script::new(EvictionConfig::default());
-    listed.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 40, &[]), listed: false }));
-    listed.tell(1.0, EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }));
-    listed.tell(1.0, tainted(true));
-    listed.tell(1.0, EvictionInput::Nodes(ObjectEvent::ListCompleted));
+    listed.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 40, &[]), listed: false }));
+    listed.send(1.0, EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }));
+    listed.send(1.0, tainted(true));
+    listed.send(1.0, EvictionInput::Nodes(ObjectEvent::ListCompleted));
     let mut later = Script::new(EvictionConfig::default());
-    later.tell(1.0, tainted(false));
-    later.tell(3.5, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 140, &[]), listed: false }));
+    later.send(1.0, tainted(false));
+    later.send(3.5, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 140, &[]), listed: false }));
     for mut script in [listed, later] {
         assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
         assert_eq!(script.next(), None);

@@ -12,13 +12,13 @@ const AWAY_FROM: f64 = 10.0;
 /// Pods whose period ends while the API server does not respond, and some that are due after that.
 fn crowd() -> Script {
     let mut script = Script::new(EvictionConfig::default());
-    script.tell(
+    script.send(
         1.0,
         EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed: false }),
     );
     for number in 0..PODS {
         let fact = pod(&format!("p{number}"), 100, &[bears("k", Some(10 + i64::from(number) % 8))]);
-        script.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
+        script.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
     }
     script
 }
@@ -63,9 +63,9 @@ fn l6_a_server_that_answers_some_reads_is_not_unavailable() {
         };
         (response, 0.01)
     });
-    let looks = script
+    let checks = script
         .times(|effect| matches!(effect, EvictionEffect::ReadPod { pod, .. } if pod.uid.to_string() == "p0"));
-    assert!((10..=24).contains(&looks.len()), "{looks:?}");
+    assert!((10..=24).contains(&checks.len()), "{checks:?}");
 }
 
 /// A write that fails is not an outage: a webhook that cannot be reached for one pod hastens no other pod.
@@ -87,8 +87,8 @@ fn d3_a_write_that_fails_hastens_no_pod() {
 #[test]
 fn d3_old_failures_are_forgotten() {
     let mut script = Script::new(EvictionConfig::default());
-    script.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("old", 100, &[]), listed: false }));
-    script.tell(
+    script.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("old", 100, &[]), listed: false }));
+    script.send(
         1.0,
         EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed: false }),
     );
@@ -96,11 +96,11 @@ fn d3_old_failures_are_forgotten() {
         (failed(effect, crate::common::script::at(when).mono, ApiFailure::Forbidden), 0.01)
     };
     script.run(300.0, forbidden);
-    script.tell(300.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: node(101, &[]), listed: false }));
+    script.send(300.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: node(101, &[]), listed: false }));
     script.run(600.0, forbidden);
     script
-        .tell(600.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("new", 102, &[]), listed: false }));
-    script.tell(
+        .send(600.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("new", 102, &[]), listed: false }));
+    script.send(
         600.0,
         EvictionInput::Nodes(ObjectEvent::Applied { fact: node(103, &[("k", None)]), listed: false }),
     );

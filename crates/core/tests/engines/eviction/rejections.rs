@@ -14,7 +14,7 @@ const FROM: f64 = 10.0;
 
 /// What is rejected.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Trouble {
+enum Failure {
     /// The API server is away; at its return it rejects everything for so many seconds, because its caches are empty.
     Away(f64),
     /// Permissions or credentials are missing.
@@ -29,14 +29,14 @@ enum Trouble {
     Half,
 }
 
-const TROUBLES: [Trouble; 7] = [
-    Trouble::Away(0.0),
-    Trouble::Away(1.5),
-    Trouble::Forbidden,
-    Trouble::Denied,
-    Trouble::HookDead,
-    Trouble::Throttled,
-    Trouble::Half,
+const FAILURES: [Failure; 7] = [
+    Failure::Away(0.0),
+    Failure::Away(1.5),
+    Failure::Forbidden,
+    Failure::Denied,
+    Failure::HookDead,
+    Failure::Throttled,
+    Failure::Half,
 ];
 
 fn is_read(effect: &EvictionEffect) -> bool {
@@ -44,16 +44,16 @@ fn is_read(effect: &EvictionEffect) -> bool {
 }
 
 /// The fate of a request at that moment.
-fn fate(trouble: Trouble, end: f64, now: f64, effect: &EvictionEffect, dice: &mut Dice) -> Fate {
+fn fate(failure: Failure, end: f64, now: f64, effect: &EvictionEffect, dice: &mut Dice) -> Fate {
     let deletes = matches!(effect, EvictionEffect::DeletePod { .. });
-    let failure = match trouble {
-        Trouble::Away(cold) if now >= end - cold => Some(ApiFailure::Forbidden),
-        Trouble::Away(_) => Some(ApiFailure::Unavailable),
-        Trouble::Forbidden => Some(ApiFailure::Forbidden),
-        Trouble::Denied => deletes.then_some(ApiFailure::Rejected),
-        Trouble::HookDead => deletes.then_some(ApiFailure::Unavailable),
-        Trouble::Throttled => (dice.below(10) < 8).then_some(ApiFailure::Throttled(Some(Span::from_secs(1)))),
-        Trouble::Half => (!is_read(effect) || dice.below(2) == 0).then_some(ApiFailure::Unavailable),
+    let failure = match failure {
+        Failure::Away(cold) if now >= end - cold => Some(ApiFailure::Forbidden),
+        Failure::Away(_) => Some(ApiFailure::Unavailable),
+        Failure::Forbidden => Some(ApiFailure::Forbidden),
+        Failure::Denied => deletes.then_some(ApiFailure::Rejected),
+        Failure::HookDead => deletes.then_some(ApiFailure::Unavailable),
+        Failure::Throttled => (dice.below(10) < 8).then_some(ApiFailure::Throttled(Some(Span::from_secs(1)))),
+        Failure::Half => (!is_read(effect) || dice.below(2) == 0).then_some(ApiFailure::Unavailable),
     };
     let is_on = (FROM..end).contains(&now);
     (failure.filter(|_| is_on), 0.01 + dice.below(20) as f64 / 1000.0)
@@ -70,15 +70,15 @@ fn crowd(dice: &mut Dice, pods: usize, span: u64) -> Vec<(&'static str, i64)> {
 #[test]
 fn d3_after_any_refusals_every_due_pod_leaves_within_five_seconds() {
     for seed in 1..=6_u64 {
-        for trouble in TROUBLES {
+        for failure in FAILURES {
             let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
             let length = [5, 10, 20, 30, 45][dice.below(5) as usize] as f64 + dice.below(100) as f64 / 100.0;
             let end = FROM + length;
             let count = 20 + dice.below(180) as usize;
             let pods = crowd(&mut dice, count, length as u64 + 5);
             let mut fleet = Fleet::new(1 + dice.below(10) as usize, &pods);
-            fleet.run(end + 40.0, |fleet, effect| fate(trouble, end, fleet.now, effect, &mut dice));
-            let what = format!("seed {seed}, {trouble:?} for {length} s, {} pods", pods.len());
+            fleet.run(end + 40.0, |fleet, effect| fate(failure, end, fleet.now, effect, &mut dice));
+            let what = format!("seed {seed}, {failure:?} for {length} s, {} pods", pods.len());
             let first = fleet.first_success(end);
             assert!(first <= end + 2.0, "{what}: the first success {} s after", first - end);
             let late = fleet.last_left(end) - (first - end);
@@ -96,14 +96,14 @@ fn l6_a_pod_that_alone_is_refused_is_not_hastened_by_other_successes() {
         let mut dice = Dice(7);
         let pods: Vec<_> = (0..300).map(|index| ("a", if index < 10 { 5 } else { index.min(250) })).collect();
         let mut fleet = Fleet::new(5, &pods);
-        let is_refused = |effect: &EvictionEffect| {
+        let is_rejected = |effect: &EvictionEffect| {
             let EvictionEffect::DeletePod { name, .. } = effect else { return false };
             name.name()[1..].parse::<usize>().is_ok_and(|number| number < rejected)
         };
         fleet.run(300.0, |_, effect| {
-            (is_refused(effect).then_some(ApiFailure::Rejected), 0.01 + dice.below(20) as f64 / 1000.0)
+            (is_rejected(effect).then_some(ApiFailure::Rejected), 0.01 + dice.below(20) as f64 / 1000.0)
         });
-        let tries = fleet.sent.iter().filter(|(_, effect, _)| is_refused(effect)).count();
+        let tries = fleet.sent.iter().filter(|(_, effect, _)| is_rejected(effect)).count();
         let each = tries as f64 / rejected as f64;
         assert!((10.0..=30.0).contains(&each), "{rejected} refused: {each} tries each in 295 s");
         assert_eq!(fleet.left.len(), 300 - rejected);

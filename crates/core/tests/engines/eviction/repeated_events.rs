@@ -252,8 +252,8 @@ fn l2_a_deletion_that_is_undone_is_repeated() {
     let found =
         |version| EvictionInput::Pods(ObjectEvent::Applied { fact: pod(version, None), listed: true });
     let terminating = |version| PodFact { life_phase: PodLifePhase::Terminating, ..pod(version, None) };
-    type News<'a> = &'a dyn Fn(&mut EvictionEngine);
-    let cases: [(&str, bool, News<'_>); 7] = [
+    type Change<'a> = &'a dyn Fn(&mut EvictionEngine);
+    let cases: [(&str, bool, Change<'_>); 7] = [
         ("an event from before", false, &|engine| engine.handle(live(pod(10, None)), at(2.0))),
         ("an older one", false, &|engine| engine.handle(live(pod(9, None)), at(2.0))),
         ("a newer one", true, &|engine| engine.handle(live(pod(20, None)), at(2.0))),

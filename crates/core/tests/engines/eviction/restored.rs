@@ -16,7 +16,7 @@ fn confirmed(when: f64, version: u64, taints: &[(&str, Option<i64>)]) -> Evictio
 fn s2_an_older_read_without_the_taint_evicts_no_pod() {
     let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
-    script.tell(1.1, confirmed(1.0, 60, &[]));
+    script.send(1.1, confirmed(1.0, 60, &[]));
     for seconds in 2..400 {
         script.now = f64::from(seconds);
         script.engine.tick(at(script.now).mono);
@@ -29,12 +29,12 @@ fn s2_an_older_read_without_the_taint_evicts_no_pod() {
                 "{effect:?}"
             );
             let when = script.now;
-            script.tell(when, confirmed(when, 60, &[]));
+            script.send(when, confirmed(when, 60, &[]));
         }
     }
     assert_eq!((script.engine.stats().pods, script.engine.stats().in_hand), (1, 0));
     // It stays until the node is tainted in the current store.
-    script.tell(
+    script.send(
         400.0,
         EvictionInput::Nodes(ObjectEvent::Applied { fact: node(61, &[("k", None)]), listed: false }),
     );
@@ -52,13 +52,13 @@ fn s2_an_older_read_with_the_taint_confirms_nothing_by_itself() {
         pod("p", 40, &[]),
     );
     assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
-    script.tell(1.1, confirmed(1.0, 60, &[("k", None)]));
+    script.send(1.1, confirmed(1.0, 60, &[("k", None)]));
     script.now = 1.1;
     assert!(
         matches!(script.next(), Some(EvictionEffect::ReadNode { .. })),
         "read again from the current store"
     );
-    script.tell(1.2, confirmed(1.1, 60, &[("k", None)]));
+    script.send(1.2, confirmed(1.1, 60, &[("k", None)]));
     assert!(matches!(script.next(), Some(EvictionEffect::DeletePod { .. })));
 }
 
@@ -68,11 +68,11 @@ fn d5_a_read_that_the_watch_overtook_confirms() {
     let never = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
     let mut script = Script::tainted(never, pod("p", 40, &[]));
     assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
-    script.tell(
+    script.send(
         1.1,
         EvictionInput::Nodes(ObjectEvent::Applied { fact: node(102, &[("k", None)]), listed: false }),
     );
-    script.tell(1.2, confirmed(1.0, 101, &[("k", None)]));
+    script.send(1.2, confirmed(1.0, 101, &[("k", None)]));
     assert!(matches!(script.next(), Some(EvictionEffect::DeletePod { .. })));
 }
 
@@ -81,14 +81,14 @@ fn d5_a_read_that_the_watch_overtook_confirms() {
 fn s1_an_older_read_decides_about_the_pod() {
     let never = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
     let mut script = Script::tainted(never, pod("p", 90, &[]));
-    let mut looks = 0;
+    let mut checks = 0;
     script.run(100.0, |when, effect| match effect {
         EvictionEffect::DeletePod { pod, version, .. } => {
-            assert!(looks == 0, "deleted by the state known before: {version:?}");
+            assert!(checks == 0, "deleted by the state known before: {version:?}");
             (EvictionInput::Deleted { pod: pod.clone(), result: Err(ApiFailure::Conflict) }, 0.0)
         }
         EvictionEffect::ReadPod { .. } => {
-            looks += 1;
+            checks += 1;
             let fact = pod("p", 30, &[crate::common::bears("k", None)]);
             (
                 EvictionInput::PodRead {
@@ -101,5 +101,5 @@ fn s1_an_older_read_decides_about_the_pod() {
         }
         other => (well(other, at(when).mono), 0.0),
     });
-    assert_eq!((script.deletes().len(), looks, script.engine.stats().in_hand), (1, 1, 0));
+    assert_eq!((script.deletes().len(), checks, script.engine.stats().in_hand), (1, 1, 0));
 }

@@ -21,8 +21,8 @@ fn l1_pods_are_evicted_from_a_busy_node_whose_events_are_late() {
         let taint = [("k", Some(10))];
         let version_at = |millis: i64| 2 + (millis / every) as u64;
         let mut script = Script::new(EvictionConfig::default());
-        script.tell(1.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: node(1, &[]), listed: false }));
-        script.tell(
+        script.send(1.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: node(1, &[]), listed: false }));
+        script.send(
             1.0,
             EvictionInput::Pods(ObjectEvent::Applied {
                 fact: pod("p", 1000, &[bears("k", Some(20))]),
@@ -37,7 +37,7 @@ fn l1_pods_are_evicted_from_a_busy_node_whose_events_are_late() {
                 let version = version_at((millis - lag).max(10_300));
                 if version > reported {
                     reported = version;
-                    script.tell(
+                    script.send(
                         script.now,
                         EvictionInput::Nodes(ObjectEvent::Applied {
                             fact: node(version, &taint),
@@ -56,7 +56,7 @@ fn l1_pods_are_evicted_from_a_busy_node_whose_events_are_late() {
                     }
                     other => well(&other, at(now).mono),
                 };
-                script.tell(now, response);
+                script.send(now, response);
             }
         }
         let due = seen_from as f64 / 1000.0 + 20.0;
@@ -70,14 +70,14 @@ fn l1_pods_are_evicted_from_a_busy_node_whose_events_are_late() {
 /// it does not, the read counts.
 #[test]
 fn p46_a_refresh_that_a_read_sees_before_the_watch_moves_nothing() {
-    for (told_at, gone) in [(Some(31.0), 31.0..32.5), (None, 51.0..51.1)] {
+    for (sent_at, gone) in [(Some(31.0), 31.0..32.5), (None, 51.0..51.1)] {
         let refreshed = || node(101, &[("k", Some(30))]);
         let mut script = Script::new(never());
-        script.tell(
+        script.send(
             10.2,
             EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", Some(10))]), listed: false }),
         );
-        script.tell(
+        script.send(
             10.2,
             EvictionInput::Pods(ObjectEvent::Applied {
                 fact: pod("p", 40, &[bears("k", Some(20))]),
@@ -92,14 +92,14 @@ fn p46_a_refresh_that_a_read_sees_before_the_watch_moves_nothing() {
             other => (well(other, at(when).mono), 0.0),
         };
         script.run(31.0, serve);
-        assert!(script.deletes().is_empty(), "{told_at:?}");
-        if told_at.is_some() {
+        assert!(script.deletes().is_empty(), "{sent_at:?}");
+        if sent_at.is_some() {
             script
-                .tell(31.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: refreshed(), listed: false }));
+                .send(31.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: refreshed(), listed: false }));
         }
         script.run(60.0, serve);
         let deletes = script.deletes();
-        assert!(deletes.len() == 1 && gone.contains(&deletes[0]), "{told_at:?}: {deletes:?}");
+        assert!(deletes.len() == 1 && gone.contains(&deletes[0]), "{sent_at:?}: {deletes:?}");
     }
 }
 
@@ -140,8 +140,8 @@ fn d3_reads_that_are_too_late_for_a_deletion_without_a_version_are_failures() {
         ),
         other => (well(other, at(when).mono), 0.0),
     });
-    let looks = script.times(|effect| matches!(effect, EvictionEffect::ReadPod { .. })).len();
-    assert!(script.deletes().is_empty() && (100..200).contains(&looks), "{looks} looks in an hour");
+    let checks = script.times(|effect| matches!(effect, EvictionEffect::ReadPod { .. })).len();
+    assert!(script.deletes().is_empty() && (100..200).contains(&checks), "{checks} looks in an hour");
 }
 
 /// After an outage, a pod that becomes due does not wait for the pause that its neighbours' failures have caused.
@@ -151,10 +151,10 @@ fn d3_a_first_attempt_does_not_wait_for_its_nodes_pause() {
         let (due, well_from) = (1.0 + f64::from(deadline), f64::from(deadline));
         let mut script = Script::new(never());
         script
-            .tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("a", 10, &[]), listed: false }));
+            .send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("a", 10, &[]), listed: false }));
         let later = pod("b", 11, &[bears("k", Some(i64::from(deadline)))]);
-        script.tell(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: later, listed: false }));
-        script.tell(
+        script.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: later, listed: false }));
+        script.send(
             1.0,
             EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed: false }),
         );
@@ -177,24 +177,24 @@ fn d3_first_attempts_on_one_node_read_it_at_a_bounded_rate() {
     for millis in 0..2_000 {
         let mut fact = pod(&format!("p{millis:04}"), 10, &[bears("k", Some(100))]);
         fact.arrival = taintward_core::fact::BindingTimes::default();
-        script.tell(
+        script.send(
             1.0 + f64::from(millis) / 100.0,
             EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }),
         );
     }
-    script.tell(
+    script.send(
         30.0,
         EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("other", None)]), listed: false }),
     );
     // Each tolerates it for another period.
-    script.tell(
+    script.send(
         30.0,
         EvictionInput::Nodes(ObjectEvent::Applied { fact: node(101, &[("k", None)]), listed: false }),
     );
     for millis in 0..2_000 {
         let seconds = 10 + i64::from(millis) / 100;
         let fact = pod(&format!("p{millis:04}"), 11, &[bears("k", Some(seconds))]);
-        script.tell(30.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
+        script.send(30.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
     }
     script.run(70.0, |when, effect| (failed(effect, at(when).mono, ApiFailure::Unavailable), 0.0));
     let reads = script.times(|effect| matches!(effect, EvictionEffect::ReadNode { .. })).len();
@@ -204,13 +204,13 @@ fn d3_first_attempts_on_one_node_read_it_at_a_bounded_rate() {
 /// `Retry-After` is respected, up to 30 s (D3).
 #[test]
 fn d3_retry_after_of_the_server_is_respected() {
-    let asks = |seconds| ApiFailure::Throttled(Some(taintward_core::time::Span::from_secs(seconds)));
+    let requests = |seconds| ApiFailure::Throttled(Some(taintward_core::time::Span::from_secs(seconds)));
     for (seconds, waits) in [(7, 7.0), (1_000_000, 30.0)] {
         let mut script = Script::tainted(never(), pod("p", 40, &[]));
         let mut first = true;
         script.run(60.0, |when, effect| match effect {
             EvictionEffect::DeletePod { .. } if std::mem::take(&mut first) => {
-                (failed(effect, at(when).mono, asks(seconds)), 0.0)
+                (failed(effect, at(when).mono, requests(seconds)), 0.0)
             }
             other => (well(other, at(when).mono), 0.0),
         });
@@ -228,14 +228,14 @@ fn l6_first_attempts_precede_retries() {
         other => (well(other, at(when).mono), 0.0),
     });
     // The retry is due, and so is another pod.
-    script.tell(40.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("b", 41, &[]), listed: false }));
+    script.send(40.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("b", 41, &[]), listed: false }));
     script.engine.tick(Mono::from_secs(40));
     let mut order = Vec::new();
     while let Some(effect) = script.engine.next_effect(Lane::All, at(40.0)) {
         if let EvictionEffect::DeletePod { name, .. } = &effect {
             order.push(name.name().to_owned());
         }
-        script.tell(40.0, well(&effect, at(40.0).mono));
+        script.send(40.0, well(&effect, at(40.0).mono));
     }
     assert_eq!(order, ["b", "a"]);
 }
@@ -274,7 +274,7 @@ fn d4_a_deletion_by_the_uid_alone_has_a_confirmation_of_its_own() {
             effect => (well(effect, at(when).mono), 0.0),
         };
         script.run(other, &mut serve);
-        script.tell(
+        script.send(
             other,
             EvictionInput::Pods(ObjectEvent::Applied { fact: pod("q", 60, &[]), listed: false }),
         );

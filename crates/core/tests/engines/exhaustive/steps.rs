@@ -1,6 +1,6 @@
 //! Applies one step to a state: a change of the cluster, a delivery, a response, or the passing of time.
 
-use super::{FLIGHTS_MAX, Flight, KEY, REFUSED_AT_ONCE_MAX, REQUEST_MAX, Rejection, State, Step, spend};
+use super::{FLIGHTS_MAX, Flight, KEY, REJECTED_AT_ONCE_MAX, REQUEST_MAX, Rejection, State, Step, spend};
 use crate::common::{self, bears};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane};
@@ -34,7 +34,7 @@ impl State {
                 spend(&mut self.left.untaints)?;
                 self.happens(|cluster| cluster.untaint(0, KEY));
             }
-            Step::Patience(seconds) if self.cluster.pods.contains_key(&0) => {
+            Step::Timeouts(seconds) if self.cluster.pods.contains_key(&0) => {
                 spend(&mut self.left.edits)?;
                 let tolerations = vec![bears(KEY, seconds)];
                 self.happens(|cluster| cluster.edit_pod(0, |pod| pod.fact.tolerations = tolerations));
@@ -43,8 +43,8 @@ impl State {
                 spend(&mut self.left.recreations)?;
                 self.happens(|cluster| cluster.put_pod(0, 0, vec![bears(KEY, None)], false));
             }
-            Step::HearNode => self.receive(true)?,
-            Step::HearPod => self.receive(false)?,
+            Step::ReceiveNode => self.receive(true)?,
+            Step::ReceivePod => self.receive(false)?,
             Step::Stall if !self.stalled => {
                 spend(&mut self.left.stalls)?;
                 self.stalled = true;
@@ -52,7 +52,7 @@ impl State {
             }
             Step::Pull => self.pull()?,
             Step::Commit(at) => self.commit(at)?,
-            Step::Answer(at) => self.response(at, false)?,
+            Step::Response(at) => self.response(at, false)?,
             Step::Lose(at) => {
                 spend(&mut self.left.losses)?;
                 self.response(at, true)?;
@@ -105,7 +105,7 @@ impl State {
                     return None;
                 };
                 self.cluster.half_delete(&pod, &name, version);
-                self.send_news();
+                self.send_changes();
                 self.response(at, true)?;
             }
             Step::Deny(at) => {
@@ -118,11 +118,11 @@ impl State {
                 self.flights.remove(at);
                 self.engine.handle(denied, self.cluster.clock());
             }
-            Step::Refuse => {
-                if !self.refuses {
+            Step::Reject => {
+                if !self.rejects {
                     spend(&mut self.left.rejections)?;
                 }
-                self.refuses = !self.refuses;
+                self.rejects = !self.rejects;
             }
             _ => return None,
         }
@@ -153,10 +153,10 @@ impl State {
 
     pub(super) fn commit(&mut self, at: usize) -> Option<()> {
         let flight = self.flights.get(at).filter(|flight| flight.response.is_none())?.clone();
-        if let Some(failure) = self.refusal_of(&flight) {
+        if let Some(failure) = self.rejection_of(&flight) {
             self.rejected += 1;
             assert!(
-                self.rejected <= REFUSED_AT_ONCE_MAX,
+                self.rejected <= REJECTED_AT_ONCE_MAX,
                 "D3: {} are refused at the same time",
                 self.rejected
             );
@@ -190,13 +190,13 @@ impl State {
             true => drop(self.flights.remove(at)),
             false => self.flights[at].response = Some(response),
         }
-        self.send_news();
+        self.send_changes();
         Some(())
     }
 
     /// How a request fails now; one of an earlier process is carried out or not.
-    fn refusal_of(&self, flight: &Flight) -> Option<ApiFailure> {
-        let rejection: Option<Rejection> = self.left.rejection.filter(|_| self.refuses && !flight.orphan);
+    fn rejection_of(&self, flight: &Flight) -> Option<ApiFailure> {
+        let rejection: Option<Rejection> = self.left.rejection.filter(|_| self.rejects && !flight.orphan);
         rejection?.of(&flight.effect)
     }
 

@@ -12,7 +12,7 @@ use taintward_core::time::Span;
 const LATE_MAX: f64 = 5.0;
 
 /// The longest `Retry-After`, in seconds.
-const ASKED_MAX: u64 = 3;
+const REQUESTED_MAX: u64 = 3;
 
 const HISTORIES: u64 = 40;
 const NAMESPACES: [&str; 3] = ["a", "b", "c"];
@@ -38,7 +38,7 @@ impl Verb {
 
 /// From one second to another, so many in ten requests fail that way.
 #[derive(Debug)]
-struct Refusals {
+struct Rejections {
     from: f64,
     to: f64,
     failure: ApiFailure,
@@ -47,11 +47,11 @@ struct Refusals {
     in_ten: u64,
 }
 
-impl Refusals {
+impl Rejections {
     fn any(dice: &mut Dice) -> Self {
         let failure = match dice.below(5) {
             0 => ApiFailure::Forbidden,
-            1 => ApiFailure::Throttled(Some(Span::from_secs(1 + dice.below(ASKED_MAX).cast_signed()))),
+            1 => ApiFailure::Throttled(Some(Span::from_secs(1 + dice.below(REQUESTED_MAX).cast_signed()))),
             2 => ApiFailure::Throttled(None),
             3 => ApiFailure::Rejected,
             _ => ApiFailure::Unavailable,
@@ -93,24 +93,24 @@ fn after_any_refusals_every_due_pod_leaves_soon() {
     let (mut rejected, mut latest) = (BTreeSet::new(), 0.0_f64);
     for seed in 1..=HISTORIES {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let troubles: Vec<Refusals> = (0..1 + dice.below(4)).map(|_| Refusals::any(&mut dice)).collect();
-        let end = troubles.iter().map(|one| one.to).fold(0.0, f64::max);
+        let failures: Vec<Rejections> = (0..1 + dice.below(4)).map(|_| Rejections::any(&mut dice)).collect();
+        let end = failures.iter().map(|one| one.to).fold(0.0, f64::max);
         let (nodes, count) = (1 + dice.below(6) as usize, 10 + dice.below(60));
         let any_pod =
             |dice: &mut Dice| (NAMESPACES[dice.below(3) as usize], 2 + dice.below(50).cast_signed());
         let pods: Vec<_> = (0..count).map(|_| any_pod(&mut dice)).collect();
         let mut fleet = Fleet::new(nodes, &pods);
         fleet.run(end + 20.0, |fleet, effect| {
-            let trouble = troubles.iter().find(|one| one.hits(fleet.now, effect, &mut dice));
-            let failure = trouble.map(|one| one.failure);
+            let failure = failures.iter().find(|one| one.hits(fleet.now, effect, &mut dice));
+            let failure = failure.map(|one| one.failure);
             rejected.extend(failure.map(|failure| (kind(failure), Verb::of(effect))));
             (failure, 0.01 + dice.below(20) as f64 / 1000.0)
         });
         let late = fleet.last_left(end) - (fleet.first_success(end) - end).min(2.0);
-        assert!(late <= LATE_MAX + ASKED_MAX as f64, "seed {seed}: {late} s after {troubles:?}");
+        assert!(late <= LATE_MAX + REQUESTED_MAX as f64, "seed {seed}: {late} s after {failures:?}");
         latest = latest.max(late);
         let rate = fleet.rate_max(0.0, end);
-        assert!(rate <= 100 + pods.len(), "seed {seed}: {rate} requests in a second of {troubles:?}");
+        assert!(rate <= 100 + pods.len(), "seed {seed}: {rate} requests in a second of {failures:?}");
         assert!(fleet.half_deleted.is_empty(), "no DELETE was carried out in part");
     }
     println!("at most {latest} s late");

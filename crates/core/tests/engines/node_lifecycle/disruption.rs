@@ -200,7 +200,7 @@ fn the_worst_possible_state_delays_taints() {
     world.kill(&["a1"]);
     world.pass(65);
     let since = world.clock().mono;
-    world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
+    world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
     world.leading = true;
     world.set_ready("a0", false);
     world.pass(30);
@@ -362,7 +362,7 @@ fn ten_thousand_nodes_disappear_at_the_same_time() {
     assert_eq!((engine.stats().nodes, engine.zones().count()), (0, 0));
     let gone = world.notices.iter().filter(|(_, it)| matches!(it, NodeLifecycleNotice::Removed(_))).count();
     assert_eq!(gone, 10_000);
-    world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
+    world.submit(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
 }
 
 /// 10,000 nodes become silent at the same time, ten do not: all are declared silent, and tainted at the secondary rate

@@ -29,11 +29,11 @@ const GRACE: i64 = 50 * SECOND;
 enum Step {
     /// The second node sends a heartbeat; the first always does.
     Beat,
-    HearLease,
-    HearNode,
+    ReceiveLease,
+    ReceiveNode,
     Pull,
     Commit,
-    Answer,
+    Response,
     /// The response is lost, committed or not.
     Lose,
     Pass(i64),
@@ -45,10 +45,10 @@ enum Step {
 
 const STEPS: [Step; 11] = [
     Step::Pull,
-    Step::HearNode,
-    Step::HearLease,
+    Step::ReceiveNode,
+    Step::ReceiveLease,
     Step::Commit,
-    Step::Answer,
+    Step::Response,
     Step::Beat,
     Step::Pass(12),
     Step::Lose,
@@ -69,8 +69,8 @@ struct State {
     version: u64,
     tainted: Vec<i64>,
     flight: Option<(NodeLifecycleEffect, i64, Option<Input>)>,
-    node_news: VecDeque<NodeHealthFact>,
-    lease_news: VecDeque<LeaseFact>,
+    node_change: VecDeque<NodeHealthFact>,
+    lease_change: VecDeque<LeaseFact>,
     beats: u8,
     passes: u8,
     losses: u8,
@@ -117,8 +117,8 @@ impl State {
             version: 1,
             tainted: Vec::new(),
             flight: None,
-            node_news: VecDeque::new(),
-            lease_news: VecDeque::new(),
+            node_change: VecDeque::new(),
+            lease_change: VecDeque::new(),
             beats,
             passes,
             losses,
@@ -129,7 +129,7 @@ impl State {
         // Known and healthy for as long as a grace period, then silent for most of another.
         (0..5).for_each(|_| state.pass(12));
         state.renew(1);
-        state.lease_news.drain(..).for_each(drop);
+        state.lease_change.drain(..).for_each(drop);
         state.list();
         (0..4).for_each(|_| state.pass(12));
         state
@@ -139,27 +139,27 @@ impl State {
         Now::exact(Mono::from_micros(self.now), Wall::from_micros(1_800_000_000 * SECOND + self.now))
     }
 
-    fn tell(&mut self, input: Input) {
+    fn submit(&mut self, input: Input) {
         let now = self.clock();
         self.engine.handle(input, now);
         self.engine.take_notices();
     }
 
     fn list(&mut self) {
-        self.node_news.clear();
-        self.lease_news.clear();
+        self.node_change.clear();
+        self.lease_change.clear();
         let silent_since = Some(self.clock().mono);
-        self.tell(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
-        self.tell(Input::Nodes(ObjectEvent::ListStarted { silent_since }));
+        self.submit(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
+        self.submit(Input::Nodes(ObjectEvent::ListStarted { silent_since }));
         for fact in self.nodes.clone() {
-            self.tell(Input::Nodes(ObjectEvent::Applied { fact, listed: true }));
+            self.submit(Input::Nodes(ObjectEvent::Applied { fact, listed: true }));
         }
-        self.tell(Input::Nodes(ObjectEvent::ListCompleted));
-        self.tell(Input::Leases(ObjectEvent::ListStarted { silent_since }));
+        self.submit(Input::Nodes(ObjectEvent::ListCompleted));
+        self.submit(Input::Leases(ObjectEvent::ListStarted { silent_since }));
         for fact in self.leases.clone() {
-            self.tell(Input::Leases(ObjectEvent::Applied { fact, listed: true }));
+            self.submit(Input::Leases(ObjectEvent::Applied { fact, listed: true }));
         }
-        self.tell(Input::Leases(ObjectEvent::ListCompleted));
+        self.submit(Input::Leases(ObjectEvent::ListCompleted));
     }
 
     /// A node renews its lease, and posts that it is ready if its object says otherwise.
@@ -168,13 +168,13 @@ impl State {
         let wall = self.clock().wall;
         let lease = &mut self.leases[which];
         (lease.version, lease.renewed) = (Some(ResourceVersion(self.version)), Some(wall));
-        self.lease_news.push_back(lease.clone());
+        self.lease_change.push_back(lease.clone());
         let node = &mut self.nodes[which];
         if node.conditions[0].status != ConditionStatus::True {
             node.conditions[0] =
                 NodeCondition { status: ConditionStatus::True, heartbeat: Some(wall), ..node.conditions[0] };
             node.version = Some(ResourceVersion(self.version + 1));
-            self.node_news.push_back(node.clone());
+            self.node_change.push_back(node.clone());
         }
         if which == 1 {
             self.silent_at = (self.now - self.beat > GRACE).then_some(self.now).or(self.silent_at);
@@ -189,8 +189,8 @@ impl State {
         self.leases[0].version = Some(ResourceVersion(self.version));
         self.leases[0].renewed = Some(wall);
         let fact = self.leases[0].clone();
-        self.tell(Input::Leases(ObjectEvent::Applied { fact, listed: false }));
-        self.tell(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
+        self.submit(Input::Leases(ObjectEvent::Applied { fact, listed: false }));
+        self.submit(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
     }
 
     fn step(&self, step: Step) -> Option<Self> {
@@ -207,28 +207,28 @@ impl State {
                 spend(&mut self.beats)?;
                 self.renew(1);
             }
-            Step::HearLease => {
-                let fact = self.lease_news.pop_front()?;
-                self.tell(Input::Leases(ObjectEvent::Applied { fact, listed: false }));
+            Step::ReceiveLease => {
+                let fact = self.lease_change.pop_front()?;
+                self.submit(Input::Leases(ObjectEvent::Applied { fact, listed: false }));
             }
-            Step::HearNode => {
-                let fact = self.node_news.pop_front()?;
-                self.tell(Input::Nodes(ObjectEvent::Applied { fact, listed: false }));
+            Step::ReceiveNode => {
+                let fact = self.node_change.pop_front()?;
+                self.submit(Input::Nodes(ObjectEvent::Applied { fact, listed: false }));
             }
             Step::Pull if self.flight.is_none() => {
                 let effect = self.engine.next_effect(Lane::All, self.clock())?;
                 self.flight = Some((effect, self.now, None));
             }
             Step::Commit => self.commit()?,
-            Step::Answer => {
+            Step::Response => {
                 let response = self.flight.as_ref()?.2.clone()?;
                 self.flight = None;
-                self.tell(response);
+                self.submit(response);
             }
             Step::Lose => {
                 spend(&mut self.losses)?;
                 let (effect, sent, _) = self.flight.take()?;
-                self.tell(lost(&effect, sent));
+                self.submit(lost(&effect, sent));
             }
             Step::Pass(seconds) => {
                 spend(&mut self.passes)?;
@@ -247,10 +247,10 @@ impl State {
             Step::BreakList => {
                 spend(&mut self.lists)?;
                 let silent_since = Some(self.clock().mono);
-                self.tell(Input::Leases(ObjectEvent::ListStarted { silent_since }));
+                self.submit(Input::Leases(ObjectEvent::ListStarted { silent_since }));
                 let fact = self.leases[0].clone();
-                self.tell(Input::Leases(ObjectEvent::Applied { fact, listed: true }));
-                self.tell(Input::Leases(ObjectEvent::ListAborted));
+                self.submit(Input::Leases(ObjectEvent::Applied { fact, listed: true }));
+                self.submit(Input::Leases(ObjectEvent::ListAborted));
             }
             Step::Pull => return None,
         }
@@ -304,7 +304,7 @@ impl State {
         write(fact);
         self.version += 2;
         fact.version = Some(ResourceVersion(self.version));
-        self.node_news.push_back(fact.clone());
+        self.node_change.push_back(fact.clone());
         let after = ManagedTaints::of(&fact.taints).no_execute();
         if before.is_empty() && !after.is_empty() {
             // A read may be two seconds old, and a request in flight for ten.
@@ -324,8 +324,8 @@ impl State {
                 self.renew(1);
             }
             for _ in 0..60 {
-                while self.take(Step::HearNode).is_some() || self.take(Step::HearLease).is_some() {}
-                while self.take(Step::Commit).is_some() || self.take(Step::Answer).is_some() {}
+                while self.take(Step::ReceiveNode).is_some() || self.take(Step::ReceiveLease).is_some() {}
+                while self.take(Step::Commit).is_some() || self.take(Step::Response).is_some() {}
                 if self.flight.is_some() {
                     self.losses = 1;
                     self.take(Step::Lose);

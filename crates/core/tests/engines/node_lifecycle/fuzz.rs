@@ -77,13 +77,13 @@ impl History {
         let engine = NodeLifecycleEngine::new(NodeLifecycleConfig::default());
         let mut history = Self { dice, now: SECOND, version: 1, engine, out: Vec::new(), log: Vec::new() };
         for stream in STREAMS {
-            history.tell(list_started(stream, None));
-            history.tell(list_completed(stream));
+            history.submit(list_started(stream, None));
+            history.submit(list_completed(stream));
         }
         history
     }
 
-    fn tell(&mut self, input: NodeLifecycleInput) {
+    fn submit(&mut self, input: NodeLifecycleInput) {
         self.log.push(format!("{} {input:?}", self.now));
         self.engine.handle(input, clock(self.now));
     }
@@ -169,7 +169,7 @@ impl History {
 
     fn list(&mut self, stream: WatchedKind) {
         let silent_since = Some(self.ago(20));
-        self.tell(list_started(stream, silent_since));
+        self.submit(list_started(stream, silent_since));
         for node in 0..NODES {
             if self.dice.percent(15) {
                 continue;
@@ -187,16 +187,16 @@ impl History {
                     NodeLifecycleInput::Pods(ObjectEvent::Applied { fact: self.pod_fact(), listed: false })
                 }
             };
-            self.tell(input);
+            self.submit(input);
             if self.dice.percent(10) {
                 // It is aborted; immediately, or later.
                 if self.dice.percent(50) {
-                    self.tell(list_aborted(stream));
+                    self.submit(list_aborted(stream));
                 }
                 return;
             }
         }
-        self.tell(list_completed(stream));
+        self.submit(list_completed(stream));
     }
 
     fn response(&mut self) {
@@ -232,7 +232,7 @@ impl History {
                 NodeLifecycleInput::PodMarked { pod, result }
             }
         };
-        self.tell(input);
+        self.submit(input);
     }
 
     fn some_confirmation(&mut self, node: usize) -> LiveNodeAndLease {
@@ -294,7 +294,7 @@ impl History {
                 return;
             }
         };
-        self.tell(input);
+        self.submit(input);
     }
 }
 

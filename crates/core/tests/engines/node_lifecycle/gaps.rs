@@ -31,7 +31,7 @@ fn a_pause_of_ten_minutes() {
         world.pass(600);
         world.paused = false;
         if reported {
-            world.tell(NodeLifecycleInput::ProcessPaused { since });
+            world.submit(NodeLifecycleInput::ProcessPaused { since });
         }
         // Events buffered in the stream arrive late, as if they were new.
         world.pass(48);
@@ -57,7 +57,7 @@ fn a_pause_with_a_silent_node_before_it() {
         world.paused = false;
         for ago in (0..62).rev().filter(|_| renewed) {
             let sent = world.clock().mono.minus(taintward_core::time::Span::from_secs(10 * ago));
-            world.tell(NodeLifecycleInput::OwnRequestSucceeded { sent });
+            world.submit(NodeLifecycleInput::OwnRequestSucceeded { sent });
         }
         world.leading = true;
         world.pass(48);
@@ -92,8 +92,8 @@ fn the_api_server_is_disconnected_for_ten_minutes() {
             world.api = false;
             if noticed {
                 let since = world.clock().mono;
-                world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Nodes, since });
-                world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
+                world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Nodes, since });
+                world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
             }
             world.pass(600);
             let engine = world.engine.as_ref().expect("it runs");
@@ -176,7 +176,7 @@ fn a_list_that_stalls_is_a_gap() {
     let silent_since = Some(world.clock().mono);
     // Without a watch alongside it.
     world.lease_lag = NEVER;
-    world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since }));
+    world.submit(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since }));
     world.pass(30);
     world.lease_lag = 0;
     assert_eq!(world.commits, []);
@@ -186,9 +186,9 @@ fn a_list_that_stalls_is_a_gap() {
     );
     for name in ["a0", "a1", "a2", "a3", "a4"] {
         let fact = world.stored[name].lease.clone().expect("it has a lease");
-        world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }));
+        world.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }));
     }
-    world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
+    world.submit(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
     world.pass(49);
     assert_eq!(world.commits, []);
     world.pass(2);
@@ -205,12 +205,12 @@ fn a_list_alongside_the_watch_is_a_gap_only_if_the_watch_stalls() {
         world.pass(5);
         let silent_since = Some(world.clock().mono);
         world.lease_lag = if watch_goes_on { 0 } else { NEVER };
-        world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since }));
+        world.submit(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since }));
         for second in 0..75 {
             world.pass(1);
             if second == 20 {
                 let fact = world.stored["a0"].lease.clone().expect("it has a lease");
-                world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }));
+                world.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }));
             }
         }
         let doubt = world.engine.as_ref().expect("it runs").doubt(world.clock().mono);
@@ -231,10 +231,10 @@ fn after_an_aborted_list_the_watch_counts_again() {
             let mut world = World::new(&[("a", 5)]);
             world.kill(&["a4"]);
             let since = world.clock().mono;
-            world.tell(list_started(stream, Some(since)));
+            world.submit(list_started(stream, Some(since)));
             let lease = world.stored["a0"].lease.clone().expect("it has a lease");
             let node = world.stored["a0"].node.clone();
-            world.tell(match stream {
+            world.submit(match stream {
                 WatchedKind::Leases => {
                     NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: lease, listed: true })
                 }
@@ -248,7 +248,7 @@ fn after_an_aborted_list_the_watch_counts_again() {
                 list_aborted(stream),
             ];
             reported.rotate_right(usize::from(!lost_first));
-            reported.into_iter().for_each(|input| world.tell(input));
+            reported.into_iter().for_each(|input| world.submit(input));
             let about = (stream, length, lost_first);
             assert_eq!(world.engine.as_ref().expect("it runs").doubt(world.clock().mono), None, "{about:?}");
             if length > 12 && stream == WatchedKind::Leases {
@@ -269,11 +269,11 @@ fn after_an_aborted_list_the_watch_counts_again() {
 fn an_aborted_first_list_does_not_count() {
     let mut world = World::unsettled(&[("a", 3)], NodeLifecycleFlags::default());
     world.engine = Some(NodeLifecycleEngine::new(NodeLifecycleConfig::default()));
-    world.tell(NodeLifecycleInput::Nodes(ObjectEvent::ListStarted { silent_since: None }));
-    world.tell(NodeLifecycleInput::Nodes(ObjectEvent::ListCompleted));
-    world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since: None }));
-    world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListAborted));
-    world.tell(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
+    world.submit(NodeLifecycleInput::Nodes(ObjectEvent::ListStarted { silent_since: None }));
+    world.submit(NodeLifecycleInput::Nodes(ObjectEvent::ListCompleted));
+    world.submit(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since: None }));
+    world.submit(NodeLifecycleInput::Leases(ObjectEvent::ListAborted));
+    world.submit(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
     assert!(!world.engine.as_ref().expect("it runs").is_synced());
     assert_eq!(
         world.engine.as_ref().expect("it runs").doubt(world.clock().mono),
@@ -288,10 +288,10 @@ fn a_lost_stream_restarts_grace_periods() {
     world.kill(&["a4"]);
     world.pass(30);
     let since = world.clock().mono;
-    world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
+    world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
     world.pass(30);
     assert_eq!(world.commits, [], "not while it is lost");
-    world.tell(NodeLifecycleInput::StreamRecovered { stream: WatchedKind::Leases });
+    world.submit(NodeLifecycleInput::StreamRecovered { stream: WatchedKind::Leases });
     world.pass(49);
     assert_eq!(world.commits, []);
     world.pass(2);
@@ -303,8 +303,8 @@ fn a_lost_stream_restarts_grace_periods() {
 fn a_successful_request_from_the_future_or_the_past_proves_nothing_more() {
     let mut world = World::new(&[("a", 3)]);
     let past = Mono::from_micros(0);
-    world.tell(NodeLifecycleInput::OwnRequestSucceeded { sent: past });
-    world.tell(NodeLifecycleInput::OwnRequestSucceeded { sent: Mono::NEVER });
+    world.submit(NodeLifecycleInput::OwnRequestSucceeded { sent: past });
+    world.submit(NodeLifecycleInput::OwnRequestSucceeded { sent: Mono::NEVER });
     world.kill(&["a2"]);
     world.pass(62);
     assert_eq!(
@@ -321,7 +321,7 @@ fn a_lost_stream_and_a_list_without_half_of_the_leases() {
     world.kill(&["a4", "a5"]);
     world.pass(30);
     let since = world.clock().mono;
-    world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
+    world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
     world.pass(40);
     assert_eq!(world.commits, [], "not while it is lost");
     for name in ["a0", "a1", "a2", "a3", "a4"] {

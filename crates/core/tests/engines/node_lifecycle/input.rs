@@ -25,7 +25,7 @@ fn nl_10_times_in_leases_are_not_trusted() {
         fact.version = None;
         fact.renewed = Some(Wall::from_secs(seconds));
         world.stored.get_mut("a1").expect("it exists").lease = Some(fact.clone());
-        world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
+        world.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
     }
     assert_eq!(world.commits, []);
     // The same time again and again is not a renewal, whatever it is: year 9999 does not keep a node alive.
@@ -50,7 +50,7 @@ fn nl_10_an_older_lease_delivered_late_is_not_a_heartbeat() {
             // The store was replaced by an older one: a live read shows the same.
             world.stored.get_mut("a1").expect("it exists").lease = Some(old.clone());
         }
-        world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: old, listed }));
+        world.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: old, listed }));
         world.pass(23);
         assert_eq!(world.tainted(), ["a1"], "listed: {listed}");
     }
@@ -65,7 +65,7 @@ fn a_lease_without_a_time_does_not_count() {
         world.pass(10);
         let fact = LeaseFact { node: NodeName::new("a1"), version: None, renewed: None };
         world.stored.get_mut("a1").expect("it exists").lease = Some(fact.clone());
-        world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
+        world.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
     }
     assert_eq!(world.tainted(), ["a1"]);
 }
@@ -75,15 +75,15 @@ fn a_lease_without_a_time_does_not_count() {
 fn d11_undecodable_objects_change_nothing() {
     let mut world = World::new(&[("a", 5)]);
     world.kill(&["a1", "a2", "a3"]);
-    world.tell(NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(
+    world.submit(NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(
         &NodeName::new("a1"),
         None,
     ))));
-    world.tell(NodeLifecycleInput::Leases(ObjectEvent::Undecodable(ObjectRef::node(
+    world.submit(NodeLifecycleInput::Leases(ObjectEvent::Undecodable(ObjectRef::node(
         &NodeName::new("a2"),
         None,
     ))));
-    world.tell(NodeLifecycleInput::Leases(ObjectEvent::Undecodable(ObjectRef::node(
+    world.submit(NodeLifecycleInput::Leases(ObjectEvent::Undecodable(ObjectRef::node(
         &NodeName::new("a2"),
         None,
     ))));
@@ -95,7 +95,7 @@ fn d11_undecodable_objects_change_nothing() {
         world.notices.iter().filter(|(_, it)| matches!(it, NodeLifecycleNotice::NotUnderstood(_))).count();
     assert_eq!(reported, 2);
     // A tainted node that cannot be decoded any more keeps its taint; when it can be, everything continues.
-    world.tell(NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(
+    world.submit(NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(
         &NodeName::new("a3"),
         None,
     ))));
@@ -196,8 +196,8 @@ fn late_and_repeated_leases_keep_no_node_alive() {
         world.pass(1);
         let old = Some(taintward_core::identity::ResourceVersion(2));
         let fact = LeaseFact { version: old, renewed: Some(Wall::from_secs(round)), ..lease.clone() };
-        world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
-        world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: lease.clone(), listed: false }));
+        world.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
+        world.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: lease.clone(), listed: false }));
     }
     assert_eq!(world.tainted(), ["a1"]);
 }
@@ -225,7 +225,7 @@ fn d11_nothing_is_written_to_an_undecodable_node() {
     world.leading = false;
     world.edit("a0", |node| node.unschedulable = true);
     world.pass(1);
-    world.tell(NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(
+    world.submit(NodeLifecycleInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(
         &NodeName::new("a0"),
         None,
     ))));
@@ -274,7 +274,7 @@ fn ad_6_a_node_that_has_not_reported_is_not_ready() {
         let (key, value, effect) = (own.key().into(), "".into(), own.effect());
         let taint = taintward_core::taint::Taint { key, value, effect, time_added: None };
         world.stored.get_mut("a9").expect("it exists").lease = None;
-        world.tell(NodeLifecycleInput::Leases(ObjectEvent::Deleted(ObjectRef::node(
+        world.submit(NodeLifecycleInput::Leases(ObjectEvent::Deleted(ObjectRef::node(
             &NodeName::new("a9"),
             None,
         ))));

@@ -53,8 +53,8 @@ impl Judge {
         }
         if is.has(ManagedTaint::NotReadyNoExecute) && was.no_execute().is_empty() {
             let ready = before.conditions.iter().find(|it| it.kind == ConditionKind::Ready);
-            let says_so = ready.is_some_and(|ready| ready.status == ConditionStatus::False);
-            assert!(says_so, "{} does not say that it is not ready", after.name);
+            let is_reported = ready.is_some_and(|ready| ready.status == ConditionStatus::False);
+            assert!(is_reported, "{} does not say that it is not ready", after.name);
         }
         if was.no_execute().is_empty() && !is.no_execute().is_empty() {
             assert!(

@@ -199,7 +199,7 @@ fn reported_changes_are_not_taken_for_done() {
     world.pass(70);
     assert_eq!(away(&world).len(), 1);
     (world.leading, world.observing) = (true, false);
-    world.tell(NodeLifecycleInput::BecameLeader);
+    world.submit(NodeLifecycleInput::BecameLeader);
     world.pass(1);
     assert!(
         world.own("a2").has(ManagedTaint::Unschedulable) && world.own("a1").has(ManagedTaint::Unreachable)

@@ -96,8 +96,8 @@ fn perform(world: &mut World, command: Command) {
             world.api = false;
             if noticed {
                 let since = world.clock().mono;
-                world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Nodes, since });
-                world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
+                world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Nodes, since });
+                world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
             }
             world.pass(time);
             world.api = true;
@@ -114,7 +114,7 @@ fn perform(world: &mut World, command: Command) {
             (world.leading, world.observing) = (false, time % 2 == 0);
             world.pass(time);
             (world.leading, world.observing) = (true, false);
-            world.tell(NodeLifecycleInput::BecameLeader);
+            world.submit(NodeLifecycleInput::BecameLeader);
         }
         Command::Faults(faults) => {
             let fault = |choice| match choice {
@@ -127,16 +127,16 @@ fn perform(world: &mut World, command: Command) {
         }
         Command::LoseLeases(time) => {
             let since = world.clock().mono;
-            world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
+            world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
             world.pass(time);
-            world.tell(NodeLifecycleInput::StreamRecovered { stream: WatchedKind::Leases });
+            world.submit(NodeLifecycleInput::StreamRecovered { stream: WatchedKind::Leases });
         }
         Command::BreakList(time, nodes) => {
             let stream = if nodes { WatchedKind::Nodes } else { WatchedKind::Leases };
             let silent_since = Some(world.clock().mono);
-            world.tell(list_started(stream, silent_since));
+            world.submit(list_started(stream, silent_since));
             world.pass(time);
-            world.tell(list_aborted(stream));
+            world.submit(list_aborted(stream));
         }
     }
 }
@@ -315,8 +315,8 @@ proptest! {
             if repeat {
                 let again = world.stored["a0"].lease.clone().expect("it has a lease");
                 let old = LeaseFact { version: Some(ResourceVersion(2)), renewed: Some(Wall::from_secs(0)), ..again.clone() };
-                world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: again, listed: false }));
-                world.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: old, listed: false }));
+                world.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: again, listed: false }));
+                world.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: old, listed: false }));
             }
         }
         prop_assert!(world.commits.iter().all(|commit| commit.node == "b3"), "{:?}", world.commits);

@@ -74,7 +74,7 @@ fn s6_a_new_leader_starts_with_an_empty_bucket() {
     world.pass(70);
     world.leading = true;
     world.judge.start(world.now - 60_000_000);
-    world.tell(NodeLifecycleInput::BecameLeader);
+    world.submit(NodeLifecycleInput::BecameLeader);
     world.pass(9);
     assert_eq!(world.tainted(), Vec::<&str>::new());
     assert!(world.own("a1").has(ManagedTaint::Unreachable), "the rest does not wait");

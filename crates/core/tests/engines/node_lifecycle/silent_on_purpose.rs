@@ -104,9 +104,9 @@ fn whatever_hostile_kubelets_do_nothing_elsewhere_is_hastened_or_stopped() {
             state % below
         };
         // From one in each second to one in each minute.
-        let pace = 1 + random(60);
+        let rate = 1 + random(60);
         assert_no_other_node_pays(&format!("seed {seed}"), |_, world| {
-            if random(pace) > 0 {
+            if random(rate) > 0 {
                 return;
             }
             let what =

@@ -162,7 +162,10 @@ fn nl_11_a_node_that_never_posted() {
     world.edit("a8", |node| node.conditions.clear());
     world.stored.get_mut("a8").expect("it exists").lease = None;
     world.kill(&["a8"]);
-    world.tell(NodeLifecycleInput::Leases(ObjectEvent::Deleted(ObjectRef::node(&NodeName::new("a8"), None))));
+    world.submit(NodeLifecycleInput::Leases(ObjectEvent::Deleted(ObjectRef::node(
+        &NodeName::new("a8"),
+        None,
+    ))));
     world.pass(59);
     assert!(!world.commits.iter().any(|commit| commit.node == "a8"));
     world.pass(2);
@@ -205,7 +208,7 @@ fn nl_17_nl_18_pods_are_marked_once() {
     // The kubelet disagrees, and takes precedence.
     let mut fact = world.pods["old"].1.clone();
     fact.ready = Some(ConditionStatus::True);
-    world.tell(NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, listed: false }));
+    world.submit(NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, listed: false }));
     world.pass(60);
     assert_eq!(marks(&world).len(), 2);
     let reported = world

@@ -85,7 +85,7 @@ fn a_response_for_another_uid() {
     world.remove_node("a1");
     world.add_node("a1", "a");
     world.pass(1);
-    world.tell(NodeLifecycleInput::Written {
+    world.submit(NodeLifecycleInput::Written {
         node: name.clone(),
         result: Ok(Some(ResourceVersion(1_000_000))),
     });
@@ -135,7 +135,7 @@ fn nl_17_a_response_for_the_previous_time_the_node_was_down() {
             world.pass(1);
         }
         assert_eq!(pull_marks(&mut world), [], "one request at a time");
-        world.tell(NodeLifecycleInput::PodMarked { pod: pod.clone(), result });
+        world.submit(NodeLifecycleInput::PodMarked { pod: pod.clone(), result });
         assert_eq!(pull_marks(&mut world).len(), marks, "{turn} {result:?}");
     }
 }
@@ -147,7 +147,7 @@ fn a_late_event_of_a_node_is_dropped() {
     let before = world.stored["a0"].node.clone();
     world.edit("a0", |node| node.unschedulable = true);
     world.pass(1);
-    world.tell(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact: before, listed: false }));
+    world.submit(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact: before, listed: false }));
     let engine = world.engine.as_ref().expect("it runs");
     let own = engine.explain(&NodeName::new("a0"), world.clock().mono).expect("the node is known").own;
     assert_eq!(own, ManagedTaints::NONE.with(ManagedTaint::Unschedulable));
@@ -190,7 +190,7 @@ fn a_response_does_not_undo_newer_events() {
         // Another client writes the node: it has no taint.
         world.edit("a1", |node| node.zone = crate::node_lifecycle::world::zone("a"));
         world.pass(1);
-        world.tell(NodeLifecycleInput::Written { node: name.clone(), result: Ok(Some(version)) });
+        world.submit(NodeLifecycleInput::Written { node: name.clone(), result: Ok(Some(version)) });
         let engine = world.engine.as_ref().expect("it runs");
         let own = engine.explain(&name, world.clock().mono).expect("the node is known").own;
         assert_eq!(own.has(ManagedTaint::Unschedulable), counts);

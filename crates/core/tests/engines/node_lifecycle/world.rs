@@ -165,7 +165,7 @@ impl World {
             platform: PlatformLabels::default(),
         };
         self.stored.insert(name.into(), Stored { node, lease: None });
-        self.tell_node(name);
+        self.send_node(name);
         self.beat(name);
         self.kubelets.get_mut(name).expect("it was just put there").next = self.now + phase;
     }
@@ -196,7 +196,7 @@ impl World {
         let stored = self.stored.get_mut(name).expect("it exists");
         edit(&mut stored.node);
         stored.node.version = version;
-        self.tell_node(name);
+        self.send_node(name);
     }
 
     pub fn bind(&mut self, name: &str, node: &str) {
@@ -234,7 +234,7 @@ impl World {
         self.wire.clear();
     }
 
-    pub fn tell(&mut self, input: Input) {
+    pub fn submit(&mut self, input: Input) {
         let now = self.clock();
         if let Some(engine) = &mut self.engine {
             engine.handle(input, now);
@@ -307,12 +307,12 @@ impl World {
         while self.api && self.wire.front().is_some_and(|(at, _)| *at <= self.now) {
             let (_, input) = self.wire.pop_front().expect("it was just seen");
             self.received = self.now;
-            self.tell(input);
+            self.submit(input);
         }
         if self.next_witness <= self.now {
             self.next_witness = self.now + WITNESS;
             if self.api {
-                self.tell(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
+                self.submit(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
             }
         }
         let mono = self.clock().mono;
@@ -353,7 +353,7 @@ impl World {
         }
     }
 
-    fn tell_node(&mut self, name: &str) {
+    fn send_node(&mut self, name: &str) {
         let fact = self.stored[name].node.clone();
         self.send(Input::Nodes(ObjectEvent::Applied { fact, listed: false }), 0);
     }

@@ -195,7 +195,7 @@ pub(crate) fn restarting() -> BoxedStrategy<Vec<Command>> {
 /// Everything.
 pub(crate) fn stormy() -> BoxedStrategy<Vec<Command>> {
     let (node, pod) = (0..NODES, 0..PODS);
-    let trouble = prop_oneof![
+    let failure = prop_oneof![
         1 => (node.clone(), 0u8..3).prop_map(|(node, key)| Command::Refresh { node, key }),
         1 => (node, any::<bool>()).prop_map(|(node, readable)| Command::NodeReadable { node, readable }),
         1 => (pod.clone(), any::<bool>())
@@ -212,7 +212,7 @@ pub(crate) fn stormy() -> BoxedStrategy<Vec<Command>> {
         1 => (0u8..6).prop_map(Command::Capacity),
         1 => clock(),
     ];
-    let one = prop_oneof![2 => ordinary(true), 1 => trouble];
+    let one = prop_oneof![2 => ordinary(true), 1 => failure];
     with_nodes(one.boxed(), 60)
 }
 

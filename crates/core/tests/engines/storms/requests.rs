@@ -4,8 +4,8 @@ use crate::common::bears;
 use crate::common::cluster::{SECOND, node_name};
 use crate::common::storm::{Storm, WINDOW};
 use crate::storms::{
-    ANSWERED_LATE, AT_ONCE, COMMITTED_LATE, CONFLICT, REFUSED, UNDER_WAY, UNHEARD, deleted_at, fates, storm,
-    taint, with_pod,
+    AT_ONCE, COMMITTED_LATE, CONFLICT, REJECTED, RESPONDED_LATE, UNDER_WAY, UNHEARD, deleted_at, fates,
+    storm, taint, with_pod,
 };
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput, EvictionNotice};
@@ -20,7 +20,7 @@ use taintward_core::time::{Mono, Now, Wall};
 fn l2_a_node_replaced_while_it_is_read_strands_no_pod() {
     for is_replaced in [true, false] {
         let mut storm = with_pod(vec![]);
-        fates(&mut storm, &[ANSWERED_LATE]);
+        fates(&mut storm, &[RESPONDED_LATE]);
         taint(&mut storm, true);
         assert_eq!(storm.in_flight(), 1);
         match is_replaced {
@@ -43,7 +43,7 @@ fn l2_a_node_replaced_while_it_is_read_strands_no_pod() {
 fn d5_a_late_response_about_the_old_node_proves_nothing_about_the_new_one() {
     let mut storm = with_pod(vec![]);
     // The read returns the old node; its response arrives when the new one is known and tainted.
-    fates(&mut storm, &[ANSWERED_LATE]);
+    fates(&mut storm, &[RESPONDED_LATE]);
     taint(&mut storm, true);
     storm.pass(SECOND);
     storm.cluster.remove_node(0);
@@ -60,7 +60,7 @@ fn d5_a_late_response_about_the_old_node_proves_nothing_about_the_new_one() {
 #[test]
 fn d5_only_the_node_is_stored_when_all_pods_are_gone() {
     let mut storm = with_pod(vec![]);
-    fates(&mut storm, &[ANSWERED_LATE]);
+    fates(&mut storm, &[RESPONDED_LATE]);
     taint(&mut storm, true);
     storm.cluster.remove_pod(0);
     storm.cluster.remove_node(0);
@@ -77,7 +77,7 @@ fn s1_after_many_conflicts_a_pod_is_read_before_it_is_deleted_by_its_uid_alone()
     // while.
     let mut tape = vec![AT_ONCE, AT_ONCE];
     tape.extend((0..5).flat_map(|_| [CONFLICT, AT_ONCE]));
-    tape.extend([REFUSED; 6]);
+    tape.extend([REJECTED; 6]);
     fates(&mut storm, &tape);
     taint(&mut storm, true);
     for _ in 0..1_000 {
@@ -108,7 +108,7 @@ fn s9_a_mark_that_appears_on_a_counting_pod_is_removed_within_a_minute() {
 #[test]
 fn s9_a_mark_is_removed_although_its_node_is_undecodable() {
     let mut storm = with_pod(vec![]);
-    fates(&mut storm, &[AT_ONCE, AT_ONCE, REFUSED, REFUSED, REFUSED]);
+    fates(&mut storm, &[AT_ONCE, AT_ONCE, REJECTED, REJECTED, REJECTED]);
     taint(&mut storm, true);
     assert!(storm.cluster.pods[&0].fact.marked);
     storm.cluster.edit_node(0, |node, _| node.unreadable = true);
@@ -132,7 +132,7 @@ fn l1_a_deadline_is_kept_while_a_withdrawal_or_a_retry_waits() {
     // A rejected eviction that waits long for its retry, and then has a deadline again.
     let mut storm = with_pod(vec![]);
     let mut tape = vec![AT_ONCE];
-    tape.extend([REFUSED; 60]);
+    tape.extend([REJECTED; 60]);
     fates(&mut storm, &tape);
     let start = taint(&mut storm, true);
     storm.pass(30 * SECOND);
@@ -168,7 +168,7 @@ fn s10_a_refused_read_of_a_pod_is_no_read_of_it() {
     // After five conflicts the node is read again, and the DELETE has no version as precondition. Its response is lost, then a read is rejected.
     let mut tape = vec![AT_ONCE, AT_ONCE];
     tape.extend((0..5).flat_map(|_| [CONFLICT, AT_ONCE]));
-    tape.extend([AT_ONCE, UNHEARD, REFUSED]);
+    tape.extend([AT_ONCE, UNHEARD, REJECTED]);
     fates(&mut storm, &tape);
     taint(&mut storm, true);
     storm.pass(1_000 * SECOND);
@@ -197,8 +197,8 @@ fn p39_an_own_mark_whose_response_was_lost_is_not_mistaken_for_anothers() {
     }
     let fact = storm.cluster.pods[&0].fact.clone();
     let pod = PodRef { node: fact.node.clone(), uid: fact.id.uid().clone() };
-    engine.handle(storm.cluster.node_told(0, false), now(1));
-    engine.handle(storm.cluster.pod_told(0, false), now(1));
+    engine.handle(storm.cluster.node_sent(0, false), now(1));
+    engine.handle(storm.cluster.pod_sent(0, false), now(1));
     let lane = taintward_core::engine::Lane::All;
     assert!(engine.next_effect(lane, now(1)).is_some());
     let result = Ok(storm.cluster.read_node(&node_name(0)));
@@ -210,7 +210,7 @@ fn p39_an_own_mark_whose_response_was_lost_is_not_mistaken_for_anothers() {
     let lost = Err(taintward_core::api_error::ApiFailure::Unavailable);
     engine.handle(EvictionInput::Marked { pod: pod.clone(), result: lost }, now(1));
     storm.cluster.set_mark(&pod, &PodName::new("default", "p0"), None, true).expect("the pod exists");
-    engine.handle(storm.cluster.pod_told(0, false), now(1));
+    engine.handle(storm.cluster.pod_sent(0, false), now(1));
     assert!(
         !engine
             .take_notices()
@@ -226,7 +226,7 @@ fn nothing_wakes_before_the_first_lists_are_complete() {
     storm.cluster.edit_pod(0, |pod| pod.fact.marked = true);
     let at = |seconds| Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds));
     engine.handle(EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }), at(0));
-    engine.handle(storm.cluster.pod_told(0, true), at(0));
+    engine.handle(storm.cluster.pod_sent(0, true), at(0));
     assert_eq!(engine.next_wakeup(), None);
     for input in [
         EvictionInput::Pods(ObjectEvent::ListCompleted),
@@ -244,7 +244,7 @@ fn a_queue_key_from_before_a_pod_was_gone_and_appeared_again_sends_nothing_twice
     fates(&mut storm, &[COMMITTED_LATE]);
     taint(&mut storm, true);
     // It is parked behind the read of its node; a stale event returns it with another order.
-    let reported = storm.cluster.pod_told(0, false);
+    let reported = storm.cluster.pod_sent(0, false);
     let fact = storm.cluster.pods[&0].fact.clone();
     let clock = storm.cluster.clock();
     let pod = PodRef { node: fact.node.clone(), uid: fact.id.uid().clone() };

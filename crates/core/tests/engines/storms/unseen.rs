@@ -150,7 +150,7 @@ fn s2_a_pod_that_stopped_tolerating_after_the_read_is_not_deleted_by_it() {
 #[test]
 fn late_events_of_a_node_replaced_since_change_nothing() {
     let mut storm = with_pod(vec![]);
-    let old = storm.cluster.node_told(0, false);
+    let old = storm.cluster.node_sent(0, false);
     storm.cluster.put_node(0);
     storm.settle();
     let before = storm.engine.clone();

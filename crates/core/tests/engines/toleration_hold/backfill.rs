@@ -26,7 +26,7 @@ struct Cluster {
     /// Each status that was written.
     reported: Vec<BackfillProgress>,
     /// The error of patches.
-    refuses: Option<ApiFailure>,
+    rejects: Option<ApiFailure>,
 }
 
 fn pod(at: usize) -> HeldPodFact {
@@ -83,7 +83,7 @@ impl Cluster {
             millis: 0,
             pods: (0..pods).map(pod).collect(),
             reported: Vec::new(),
-            refuses: None,
+            rejects: None,
         };
         let node = NodeFact {
             name: NodeName::new("n"),
@@ -117,7 +117,7 @@ impl Cluster {
     }
 
     fn carry_out(&mut self, patch: &SecondsPatch) -> Result<HeldPodFact, ApiFailure> {
-        if let Some(failure) = self.refuses {
+        if let Some(failure) = self.rejects {
             return Err(failure);
         }
         let pod = self.pods.iter_mut().find(|pod| pod.id == patch.pod).expect("the pod");
@@ -200,12 +200,12 @@ fn a_policy_that_cannot_be_decoded_stops_backfill_until_it_is_corrected() {
 fn refused_patches_are_retried_after_growing_pauses() {
     let mut cluster = Cluster::new(5, 1_000);
     cluster.lists_of_backfill();
-    cluster.refuses = Some(ApiFailure::Rejected);
+    cluster.rejects = Some(ApiFailure::Rejected);
     let first = cluster.pass(1_000);
     let later = cluster.pass(60_000);
     assert!((5..=50).contains(&first) && later <= 5 * 20, "{first} in a second, {later} in the minute after");
     assert!(later > 0, "tried again");
-    cluster.refuses = None;
+    cluster.rejects = None;
     cluster.pass(120_000);
     assert_eq!((cluster.patched(), cluster.engine.stats().waiting), (5, 0));
 }

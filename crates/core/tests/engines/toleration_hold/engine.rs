@@ -119,7 +119,7 @@ impl World {
             Event::Recovers(node) => {
                 self.node_changes(node, |(since, _)| *since = None);
                 for pod in self.pods.iter_mut().skip(node * PODS_PER_NODE).take(PODS_PER_NODE) {
-                    pod.original.look(false, &pod.fact.tolerations, now);
+                    pod.original.check(false, &pod.fact.tolerations, now);
                     pod.own = own_seconds(&pod.fact);
                 }
             }
@@ -260,11 +260,11 @@ fn a_conflict_with_another_writer_has_pauses_and_is_reported() {
     for _ in 0..HOLD_FOR - 5 {
         world.pass(1);
         world.happen(Event::SecondsWrittenBack(0));
-        let is_told = |notice: &TolerationSecondsNotice| match notice {
+        let is_reported = |notice: &TolerationSecondsNotice| match notice {
             TolerationSecondsNotice::SecondsContested { pod, .. } => *pod == world.pods[0].fact.id,
             _ => false,
         };
-        reported += world.engine.take_notices().iter().filter(|notice| is_told(notice)).count();
+        reported += world.engine.take_notices().iter().filter(|notice| is_reported(notice)).count();
     }
     assert!((4..12).contains(&reported), "held again {reported} times");
     assert_eq!((&world.violation, world.pods[0].gone_at), (&None, None));

@@ -273,7 +273,7 @@ fn pods_that_are_gone_are_forgotten() {
     assert_ne!(other.pod, gone);
     script.response(other, Err(taintward_core::api_error::ApiFailure::Rejected));
     assert_eq!(script.pull(Lane::All), None);
-    script.hear_all(list([], TolerationSecondsInput::Pods));
+    script.receive_all(list([], TolerationSecondsInput::Pods));
     for _ in 0..20 {
         script.pass(10_000);
         assert_eq!(script.pull(Lane::All), None);
@@ -292,7 +292,7 @@ fn a_list_with_an_older_version_of_a_pod_counts_and_an_event_does_not() {
         let before = pod("p", "a1", 10);
         script.pods = vec![before.clone()];
         if listed {
-            script.hear_all(list([before], TolerationSecondsInput::Pods));
+            script.receive_all(list([before], TolerationSecondsInput::Pods));
         } else {
             script.receive(TolerationSecondsInput::Pods(ObjectEvent::Applied { fact: before, listed }));
         }

@@ -17,7 +17,7 @@ struct Countdown {
 
 impl OriginalController {
     /// It handles the current state of the pod.
-    pub(crate) fn look(&mut self, is_silent: bool, tolerations: &[Toleration], now: i64) {
+    pub(crate) fn check(&mut self, is_silent: bool, tolerations: &[Toleration], now: i64) {
         let seconds = tolerations.iter().filter_map(|one| one.seconds).min();
         let Some(seconds) = seconds.filter(|_| is_silent) else {
             self.armed = None;

@@ -79,10 +79,10 @@ enum Step {
     Restart,
     NodesListed,
     PodsListed,
-    NodesHeard(usize),
-    PodsHeard(usize),
+    NodesReceived(usize),
+    PodsReceived(usize),
     Pull(Lane, usize),
-    Answer(usize, Fate),
+    Response(usize, Fate),
     Pass(i64),
 }
 
@@ -108,10 +108,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Restart),
         1 => Just(Step::NodesListed),
         1 => Just(Step::PodsListed),
-        5 => (1..4_usize).prop_map(Step::NodesHeard),
-        6 => (1..6_usize).prop_map(Step::PodsHeard),
+        5 => (1..4_usize).prop_map(Step::NodesReceived),
+        6 => (1..6_usize).prop_map(Step::PodsReceived),
         14 => (lane, 1..5_usize).prop_map(|(lane, count)| Step::Pull(lane, count)),
-        10 => (any::<usize>(), fate).prop_map(|(which, fate)| Step::Answer(which, fate)),
+        10 => (any::<usize>(), fate).prop_map(|(which, fate)| Step::Response(which, fate)),
         8 => prop_oneof![Just(20), Just(60), Just(1_000), Just(6_000), Just(31_000)].prop_map(Step::Pass),
     ]
 }
@@ -297,19 +297,19 @@ impl Storm {
                 self.node_events = list(facts, Input::Nodes).into();
             }
             Step::PodsListed => self.pod_events = list(self.script.pods.clone(), Input::Pods).into(),
-            Step::NodesHeard(count) => {
+            Step::NodesReceived(count) => {
                 let count = count.min(self.node_events.len());
-                self.script.hear_all(self.node_events.drain(..count).collect());
+                self.script.receive_all(self.node_events.drain(..count).collect());
             }
-            Step::PodsHeard(count) => {
+            Step::PodsReceived(count) => {
                 let count = count.min(self.pod_events.len());
-                self.script.hear_all(self.pod_events.drain(..count).collect());
+                self.script.receive_all(self.pod_events.drain(..count).collect());
             }
             Step::Pull(lane, count) => _ = (0..count).take_while(|_| self.pull(lane)).count(),
-            Step::Answer(which, fate) if !self.in_flight.is_empty() => {
+            Step::Response(which, fate) if !self.in_flight.is_empty() => {
                 self.response(which % self.in_flight.len(), fate);
             }
-            Step::Answer(..) => {}
+            Step::Response(..) => {}
             Step::Pass(millis) => self.script.pass(millis),
         }
     }
@@ -318,7 +318,7 @@ impl Storm {
     fn sanitized(&mut self, millis: i64) {
         let end = self.script.millis + millis;
         loop {
-            self.script.hear_all(self.node_events.drain(..).chain(self.pod_events.drain(..)).collect());
+            self.script.receive_all(self.node_events.drain(..).chain(self.pod_events.drain(..)).collect());
             if self.pull(Lane::Fresh) || self.pull(Lane::All) {
                 continue;
             }

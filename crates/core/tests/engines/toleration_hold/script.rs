@@ -186,7 +186,7 @@ impl Script {
         self.engine.tick(now.mono);
     }
 
-    pub(crate) fn hear_all(&mut self, inputs: Vec<Input>) {
+    pub(crate) fn receive_all(&mut self, inputs: Vec<Input>) {
         inputs.into_iter().for_each(|input| self.receive(input));
     }
 

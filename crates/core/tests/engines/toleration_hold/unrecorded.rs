@@ -72,9 +72,9 @@ fn a_pod_is_judged_by_what_is_listed_and_a_held_one_has_its_record() {
     early.engine =
         taintward_core::toleration_seconds::TolerationSecondsEngine::new(settings.hold, None, None);
     early.receive(Input::WrittenPods(references(&lost)));
-    early.hear_all(list(nodes, Input::Nodes));
+    early.receive_all(list(nodes, Input::Nodes));
     assert_eq!(reported(&mut early).len(), 0);
-    early.hear_all(list(lost, Input::Pods));
+    early.receive_all(list(lost, Input::Pods));
     assert_eq!(reported(&mut early), [("lost".to_owned(), UnrecordedCause::Hold)]);
     assert_eq!(early.pull(Lane::All), None, "nothing is guessed");
 }

@@ -371,7 +371,7 @@ impl World {
                 if pod.gone_at.is_some() {
                     continue;
                 }
-                pod.original.look(silent_since.is_some(), &pod.fact.tolerations, self.now);
+                pod.original.check(silent_since.is_some(), &pod.fact.tolerations, self.now);
                 let silent_for = silent_since.map(|since| self.now - since);
                 let guarded = is_process_up.then(|| guarded_seconds(&pod.fact)).flatten();
                 let is_due = silent_for.zip(guarded).is_some_and(|(silent, own)| own <= silent);

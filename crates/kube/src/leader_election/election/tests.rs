@@ -122,11 +122,11 @@ fn a_released_lease_is_taken_immediately_and_read_within_the_retry_period() {
         let mut me = Election::new(RULES, "me", chance);
         me.next(at(0));
         me.on_response(at(0), LeaseResponse::Found(record("you", "a")));
-        let look = waits_until(&mut me, 0);
-        assert!((900..=2000).contains(&look), "{look}");
-        assert_eq!(me.next(at(look)), ElectionAction::Read);
-        me.on_response(at(look), LeaseResponse::Found(record("", "b")));
-        assert!(matches!(me.next(at(look)), ElectionAction::Replace(_)));
+        let read_at = waits_until(&mut me, 0);
+        assert!((900..=2000).contains(&read_at), "{read_at}");
+        assert_eq!(me.next(at(read_at)), ElectionAction::Read);
+        me.on_response(at(read_at), LeaseResponse::Found(record("", "b")));
+        assert!(matches!(me.next(at(read_at)), ElectionAction::Replace(_)));
     }
 }
 
@@ -251,20 +251,20 @@ fn unanswered() -> (Election, LeaseRecord, i64) {
 
 #[test]
 fn a_claim_without_a_response_is_proven_by_reading_it_and_counts_from_when_it_was_sent() {
-    let (mut me, claim, look) = unanswered();
-    me.on_response(at(look), LeaseResponse::Found(claim));
+    let (mut me, claim, read_at) = unanswered();
+    me.on_response(at(read_at), LeaseResponse::Found(claim));
     assert_eq!((me.valid_until(), me.renewed), (Some(Mono::from_secs(10)), Some(Mono::from_secs(0))));
-    assert!(matches!(me.next(at(look)), ElectionAction::Replace(_)), "and is renewed immediately");
-    me.on_response(at(look + 5), LeaseResponse::Written);
-    assert_eq!(me.valid_until(), Some(Mono::from_micros(look * 1000).plus(RULES.renew)));
+    assert!(matches!(me.next(at(read_at)), ElectionAction::Replace(_)), "and is renewed immediately");
+    me.on_response(at(read_at + 5), LeaseResponse::Written);
+    assert_eq!(me.valid_until(), Some(Mono::from_micros(read_at * 1000).plus(RULES.renew)));
 }
 
 #[test]
 fn only_exactly_the_sent_record_proves_anything() {
     let strange = |change: fn(&mut LeaseRecord)| {
-        let (mut me, mut claim, look) = unanswered();
+        let (mut me, mut claim, read_at) = unanswered();
         change(&mut claim);
-        me.on_response(at(look), LeaseResponse::Found(claim));
+        me.on_response(at(read_at), LeaseResponse::Found(claim));
         me.valid_until()
     };
     assert!(strange(|_| {}).is_some());
@@ -283,13 +283,13 @@ fn a_claim_found_after_its_end_makes_no_leader() {
 #[test]
 fn a_claim_equal_to_an_older_one_proves_nothing() {
     // The wall clock is set back, so that the second write equals the first one: which of them is there?
-    let (mut me, claim, look) = unanswered();
+    let (mut me, claim, read_at) = unanswered();
     let back = |millis: i64| Now { wall: at(0).wall, ..at(millis) };
-    me.on_response(back(look), LeaseResponse::Absent);
-    assert_eq!(me.next(back(look)), ElectionAction::Create(claim.clone()));
-    me.on_response(back(look + 5000), LeaseResponse::Unknown);
-    assert_eq!(me.next(back(look + 5000)), ElectionAction::Read);
-    me.on_response(back(look + 5000), LeaseResponse::Found(claim));
+    me.on_response(back(read_at), LeaseResponse::Absent);
+    assert_eq!(me.next(back(read_at)), ElectionAction::Create(claim.clone()));
+    me.on_response(back(read_at + 5000), LeaseResponse::Unknown);
+    assert_eq!(me.next(back(read_at + 5000)), ElectionAction::Read);
+    me.on_response(back(read_at + 5000), LeaseResponse::Found(claim));
     assert_eq!(me.valid_until(), None);
 }
 
@@ -306,9 +306,9 @@ fn a_conflict_with_an_own_write_is_a_success() {
 
 #[test]
 fn a_lease_taken_since_ends_what_an_unknown_write_could_prove() {
-    let (mut me, claim, look) = unanswered();
-    me.on_response(at(look), LeaseResponse::Found(record("you", "a")));
-    let again = waits_until(&mut me, look);
+    let (mut me, claim, read_at) = unanswered();
+    me.on_response(at(read_at), LeaseResponse::Found(record("you", "a")));
+    let again = waits_until(&mut me, read_at);
     me.next(at(again));
     me.on_response(at(again), LeaseResponse::Found(claim));
     assert_eq!(me.valid_until(), None, "a lease that went to another holder and back is a restored etcd");

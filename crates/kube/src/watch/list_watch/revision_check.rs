@@ -60,8 +60,8 @@ async fn current_version<F: WatchedObject>(
                     err = %error,
                     "cannot read the version of the store, retrying"
                 );
-                let (away, wish) = (error.retry_within(), error.retry_after());
-                sleep(backoff.pause(began.elapsed(), Duration::ZERO, away, wish)).await;
+                let (away, retry_after) = (error.retry_within(), error.retry_after());
+                sleep(backoff.pause(began.elapsed(), Duration::ZERO, away, retry_after)).await;
             }
         }
     }

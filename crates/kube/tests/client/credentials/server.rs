@@ -90,8 +90,8 @@ impl Server {
         Self { address, state }
     }
 
-    pub(super) fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
-        look(&mut self.state.lock().unwrap())
+    pub(super) fn with<T>(&self, check: impl FnOnce(&mut State) -> T) -> T {
+        check(&mut self.state.lock().unwrap())
     }
 }
 

@@ -3,7 +3,7 @@
 //! - See `relists.rs` for when lists are due, `interleaved.rs` for random orders.
 
 use super::behaviour::words;
-use super::fake::{Asked, Reply, Rig, without_lists_again};
+use super::fake::{Reply, Requested, Rig, without_lists_again};
 use super::objects::{Wire, bookmark, event, line, page, page_body, pod_json, rejection, stream, streamed};
 use std::time::Duration;
 use taintward_core::fact::PodFact;
@@ -18,7 +18,7 @@ const WIRE: Wire = Wire::Json;
 /// A watcher that has listed once and is requested to list again.
 async fn listing_again(
     watch_list: bool,
-    script: impl FnMut(&Asked, usize) -> Reply + Send + 'static,
+    script: impl FnMut(&Requested, usize) -> Reply + Send + 'static,
 ) -> (Pods, Vec<WatchEvent<PodFact>>) {
     let relist_now = RelistTrigger::default();
     let settings =

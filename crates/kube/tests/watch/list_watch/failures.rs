@@ -118,8 +118,8 @@ async fn a_retry_after_of_a_year_is_capped_and_a_short_one_is_respected() {
             });
             assert_eq!(words(&rig.run_for(Duration::from_secs(40)).await), ["begin", "+p0 listed", "end"]);
             let waited = rig.requested()[1].at.duration_since(rig.requested()[0].at);
-            let asks_nothing = details.is_none() && code == 503;
-            let least = if asks_nothing && header.is_none() { 0 } else { at_least };
+            let requests_nothing = details.is_none() && code == 503;
+            let least = if requests_nothing && header.is_none() { 0 } else { at_least };
             assert!(waited >= Duration::from_secs(least), "{code} {header:?} {details:?}: {waited:?}");
             assert!(
                 waited <= Duration::from_secs(at_most.max(2)),

@@ -88,14 +88,14 @@ impl Reply {
 
 /// A request that arrived.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Requested {
     pub(crate) path: String,
     pub(crate) accept: String,
     pub(crate) accept_encoding: String,
     pub(crate) at: Instant,
 }
 
-impl Asked {
+impl Requested {
     /// The value of a query parameter.
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         let query = self.path.split_once('?')?.1;
@@ -124,10 +124,10 @@ pub(crate) fn without_lists_again() -> WatchSettings {
     WatchSettings { relist_every: None, ..WatchSettings::default() }
 }
 
-type Script = dyn FnMut(&Asked, usize) -> Reply + Send;
+type Script = dyn FnMut(&Requested, usize) -> Reply + Send;
 
 /// A store that is as new as any watch.
-fn current_store(requested: &Asked, _: usize) -> Reply {
+fn current_store(requested: &Requested, _: usize) -> Reply {
     let kind = match requested.path.split('?').next().and_then(|path| path.rsplit('/').next()) {
         Some("nodes") => "NodeList",
         Some("leases") => "LeaseList",
@@ -143,10 +143,10 @@ fn current_store(requested: &Asked, _: usize) -> Reply {
 #[derive(Clone)]
 struct Fake {
     script: Arc<Mutex<Script>>,
-    log: Arc<Mutex<Vec<Asked>>>,
+    log: Arc<Mutex<Vec<Requested>>>,
     /// The responses with the version of the store.
     store: Arc<Mutex<Script>>,
-    checks: Arc<Mutex<Vec<Asked>>>,
+    checks: Arc<Mutex<Vec<Requested>>>,
 }
 
 impl tower::Service<Request<Body>> for Fake {
@@ -160,7 +160,7 @@ impl tower::Service<Request<Body>> for Fake {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let text = |name| request.headers().get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
-        let requested = Asked {
+        let requested = Requested {
             path: request.uri().to_string(),
             accept: text(header::ACCEPT),
             accept_encoding: text(header::ACCEPT_ENCODING),
@@ -216,20 +216,20 @@ pub(crate) struct Rig<F> {
     pub(crate) received: mpsc::Receiver<Vec<WatchEvent<F>>>,
     pub(crate) health: watch::Receiver<StreamHealth>,
     pub(crate) task: tokio::task::JoinHandle<()>,
-    log: Arc<Mutex<Vec<Asked>>>,
-    checks: Arc<Mutex<Vec<Asked>>>,
+    log: Arc<Mutex<Vec<Requested>>>,
+    checks: Arc<Mutex<Vec<Requested>>>,
 }
 
 impl<F: WatchedObject + Clone> Rig<F> {
     /// Starts a watcher against a script, which gets each request and its number from 0.
-    pub(crate) fn start(script: impl FnMut(&Asked, usize) -> Reply + Send + 'static) -> Self {
+    pub(crate) fn start(script: impl FnMut(&Requested, usize) -> Reply + Send + 'static) -> Self {
         Self::with(WatchSettings { seed: 1, ..without_lists_again() }, 16, script)
     }
 
     pub(crate) fn with(
         settings: WatchSettings,
         capacity: usize,
-        script: impl FnMut(&Asked, usize) -> Reply + Send + 'static,
+        script: impl FnMut(&Requested, usize) -> Reply + Send + 'static,
     ) -> Self {
         Self::with_store(settings, capacity, script, current_store)
     }
@@ -238,10 +238,11 @@ impl<F: WatchedObject + Clone> Rig<F> {
     pub(crate) fn with_store(
         settings: WatchSettings,
         capacity: usize,
-        script: impl FnMut(&Asked, usize) -> Reply + Send + 'static,
-        store: impl FnMut(&Asked, usize) -> Reply + Send + 'static,
+        script: impl FnMut(&Requested, usize) -> Reply + Send + 'static,
+        store: impl FnMut(&Requested, usize) -> Reply + Send + 'static,
     ) -> Self {
-        let (log, checks) = (Arc::<Mutex<Vec<Asked>>>::default(), Arc::<Mutex<Vec<Asked>>>::default());
+        let (log, checks) =
+            (Arc::<Mutex<Vec<Requested>>>::default(), Arc::<Mutex<Vec<Requested>>>::default());
         let fake = Fake {
             script: Arc::new(Mutex::new(script)),
             log: log.clone(),
@@ -250,8 +251,8 @@ impl<F: WatchedObject + Clone> Rig<F> {
         };
         let client = Client::new(fake, "default");
         let (out, received) = mpsc::channel(capacity);
-        let (tell, health) = watch::channel(StreamHealth::default());
-        let task = tokio::spawn(Watcher::<F>::new(client, settings).run(out, tell));
+        let (send, health) = watch::channel(StreamHealth::default());
+        let task = tokio::spawn(Watcher::<F>::new(client, settings).run(out, send));
         Self { received, health, task, log, checks }
     }
 
@@ -280,12 +281,12 @@ impl<F: WatchedObject + Clone> Rig<F> {
     }
 
     /// The requests so far.
-    pub(crate) fn requested(&self) -> Vec<Asked> {
+    pub(crate) fn requested(&self) -> Vec<Requested> {
         self.log.lock().unwrap().clone()
     }
 
     /// The requests so far that only read the version of the store.
-    pub(crate) fn checks(&self) -> Vec<Asked> {
+    pub(crate) fn checks(&self) -> Vec<Requested> {
         self.checks.lock().unwrap().clone()
     }
 

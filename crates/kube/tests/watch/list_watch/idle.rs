@@ -1,6 +1,6 @@
 //! Tests kinds without any change for an hour: silence is not a failure.
 
-use super::fake::{Asked, Reply, Rig};
+use super::fake::{Reply, Requested, Rig};
 use super::objects::{BOTH, Wire, page, rejection, stream, streamed};
 use std::time::Duration;
 use taintward_core::fact::PodFact;
@@ -11,7 +11,7 @@ type Pods = Rig<PodFact>;
 const HOUR: u64 = 3600;
 
 /// This many pods without changes. A watch is ended when its time is over.
-fn sanitized(wire: Wire, streams_lists: bool, pods: u64, requested: &Asked) -> Reply {
+fn sanitized(wire: Wire, streams_lists: bool, pods: u64, requested: &Requested) -> Reply {
     let end = |reply: Reply| reply.pause(Duration::from_secs(290));
     match (requested.is_watch_list(), requested.is_watch()) {
         (true, _) if streams_lists => end(streamed(wire, pods, 10)),

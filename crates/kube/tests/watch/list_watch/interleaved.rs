@@ -1,6 +1,6 @@
 //! Tests random interleavings of watches and lists: no object goes back in time, and the final state is right.
 
-use super::fake::{Asked, Reply, Rig};
+use super::fake::{Reply, Requested, Rig};
 use super::objects::{Wire, bookmark, event, pod_json, rejection, stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -92,7 +92,7 @@ struct Server {
 }
 
 impl Server {
-    fn response(&mut self, requested: &Asked) -> Reply {
+    fn response(&mut self, requested: &Requested) -> Reply {
         let now = self.start.elapsed().as_millis() as u64;
         if now < STORM && self.random.one_in(12) {
             let (code, reason) = [(503, "ServiceUnavailable"), (410, "Expired"), (429, "TooManyRequests")]
@@ -153,7 +153,7 @@ impl Server {
     }
 
     /// A few pods of the state at the first page's request.
-    fn page(&mut self, requested: &Asked, seen: u64) -> Reply {
+    fn page(&mut self, requested: &Requested, seen: u64) -> Reply {
         let token = requested.parameter("continue").and_then(|token| token.split_once('.'));
         let (version, offset) = match token {
             Some((version, offset)) => (version.parse().unwrap(), offset.parse().unwrap()),
@@ -185,7 +185,7 @@ struct Follower {
     listing: bool,
     /// Lists that were completed, and changes that arrived during one.
     lists: u64,
-    news_beside: u64,
+    changes_beside: u64,
 }
 
 impl Follower {
@@ -209,7 +209,7 @@ impl Follower {
                 );
                 self.known.insert(pod, version);
                 self.marked.insert(pod);
-                self.news_beside += u64::from(self.listing && !listed);
+                self.changes_beside += u64::from(self.listing && !listed);
             }
             WatchEvent::Deleted { identity, .. } => {
                 let pod: u64 = identity.name[1..].parse().unwrap();
@@ -239,7 +239,7 @@ impl Follower {
 
 #[tokio::test(start_paused = true)]
 async fn no_object_goes_back_in_time_in_any_order_of_events() {
-    let (mut lists, mut news_beside) = (0, 0);
+    let (mut lists, mut changes_beside) = (0, 0);
     for seed in 0..60 {
         let mut random = Random(seed);
         let history = Arc::new(History::new(&mut random));
@@ -260,7 +260,7 @@ async fn no_object_goes_back_in_time_in_any_order_of_events() {
             marked: BTreeSet::new(),
             listing: false,
             lists: 0,
-            news_beside: 0,
+            changes_beside: 0,
         };
         while start.elapsed() < Duration::from_millis(END) {
             let received = rig.run_for(Duration::from_millis(50)).await;
@@ -269,7 +269,7 @@ async fn no_object_goes_back_in_time_in_any_order_of_events() {
         }
         assert_eq!(follower.known, history.state(u64::MAX), "seed {seed}, {streams_lists} {loses}");
         lists += follower.lists;
-        news_beside += follower.news_beside;
+        changes_beside += follower.changes_beside;
     }
-    assert!(lists > 400 && news_beside > 1000, "{lists} {news_beside}: the case was had");
+    assert!(lists > 400 && changes_beside > 1000, "{lists} {changes_beside}: the case was had");
 }

@@ -1,6 +1,6 @@
 //! Tests the watch of the nodes' leases.
 
-use super::fake::{Asked, Reply, Rig};
+use super::fake::{Reply, Requested, Rig};
 use super::objects::{Wire, envelope, frame, line, rejection, stream};
 use k8s_pb::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_pb::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
@@ -61,7 +61,7 @@ fn ended(wire: Wire) -> Vec<u8> {
     frame("BOOKMARK", envelope("Lease", lease.encode_to_vec()))
 }
 
-fn asks_for_leases(requested: &Asked) {
+fn asks_for_leases(requested: &Requested) {
     assert!(requested.path.starts_with(PATH), "{}", requested.path);
     assert_eq!(requested.parameter("fieldSelector"), None, "all leases of the namespace");
 }

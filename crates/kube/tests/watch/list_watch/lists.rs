@@ -1,7 +1,7 @@
 //! Tests lists: streamed, paged, rejected, aborted.
 
 use super::behaviour::words;
-use super::fake::{Asked, Reply, Rig, without_lists_again};
+use super::fake::{Reply, Requested, Rig, without_lists_again};
 use super::objects::{BOTH, Wire, bookmark, error, event, page, page_body, rejection, stream, streamed};
 use std::time::Duration;
 use taintward_core::dedicated_pools::PoolFact;
@@ -63,7 +63,7 @@ async fn requests_are_consistent_and_uncompressed() {
 }
 
 /// Serves pages of `limit` out of `total` pods at version 5000; watches stay open.
-fn pages(wire: Wire, requested: &Asked, total: u64) -> Reply {
+fn pages(wire: Wire, requested: &Requested, total: u64) -> Reply {
     if requested.is_watch() {
         return stream(wire).hang();
     }

@@ -11,10 +11,10 @@ use tokio::time::Instant;
 type Pods = Rig<PodFact>;
 
 /// The name of a server, and its response.
-type Answers = (&'static str, fn() -> Reply);
+type Responses = (&'static str, fn() -> Reply);
 
 /// The responses while the server is unavailable, and how long the first success may take after its return.
-const AWAY: [(Answers, f64); 8] = [
+const AWAY: [(Responses, f64); 8] = [
     (("nobody", Reply::unreachable), 0.7),
     (("a black hole", || Reply::unreachable().delay(Duration::from_secs(5))), 5.2),
     (("503", || rejection(Wire::Json, 503, "ServiceUnavailable", None)), 2.5),
@@ -79,7 +79,7 @@ async fn a_server_that_returns_without_its_history_is_listed_immediately() {
 #[tokio::test(start_paused = true)]
 async fn p26_a_server_that_throttles_or_breaks_lists_gets_ever_fewer_requests() {
     let broken = || stream(Wire::Json).bytes(event(Wire::Json, "ADDED", 0, 1)).reset();
-    let overloaded: [Answers; 4] = [
+    let overloaded: [Responses; 4] = [
         ("429", || rejection(Wire::Json, 429, "TooManyRequests", None)),
         ("503 with a time", || rejection(Wire::Json, 503, "ServiceUnavailable", Some(1))),
         ("a list that breaks off", broken),

@@ -1,7 +1,7 @@
 //! Tests that events lost by the server are found within the relist interval.
 
 use super::behaviour::words;
-use super::fake::{Asked, Reply, Rig, without_lists_again};
+use super::fake::{Reply, Requested, Rig, without_lists_again};
 use super::objects::{BOTH, Wire, bookmark, event, page, rejection, stream, streamed};
 use std::time::Duration;
 use taintward_core::fact::PodFact;
@@ -27,11 +27,11 @@ fn beats_for(seconds: u64, mut reply: Reply, wire: Wire, from: u64) -> Reply {
 }
 
 /// The position where a watch continues, or where its initial list ends.
-fn position(requested: &Asked) -> u64 {
+fn position(requested: &Requested) -> u64 {
     requested.parameter("resourceVersion").map_or(100, |version| version.parse().unwrap())
 }
 
-fn beats(reply: Reply, wire: Wire, requested: &Asked) -> Reply {
+fn beats(reply: Reply, wire: Wire, requested: &Requested) -> Reply {
     // Servers send no version that is not later than the start of the watch.
     beats_for(3 * 3600, reply, wire, position(requested) + 1)
 }
@@ -40,12 +40,12 @@ fn without_quiet(received: &[WatchEvent<PodFact>]) -> Vec<String> {
     words(received).into_iter().filter(|word| word != "quiet").collect()
 }
 
-fn lists(requested: &[Asked]) -> Vec<&Asked> {
+fn lists(requested: &[Requested]) -> Vec<&Requested> {
     requested.iter().filter(|requested| requested.is_watch_list() || !requested.is_watch()).collect()
 }
 
 /// All objects: pod 0 in this version, and pods 1 up to `count`.
-fn everything(wire: Wire, requested: &Asked, count: u64, changed: Option<u64>) -> Reply {
+fn everything(wire: Wire, requested: &Requested, count: u64, changed: Option<u64>) -> Reply {
     match (requested.is_watch_list(), requested.is_watch(), changed) {
         (true, _, None) => beats(streamed(wire, count, 90), wire, requested),
         (true, _, Some(version)) => {
@@ -156,7 +156,7 @@ async fn never_means_no_list() {
 type Rejected = (&'static str, fn(Wire) -> Reply, u64);
 
 /// Each with the time until the failure is known.
-const REFUSED: [Rejected; 7] = [
+const REJECTED: [Rejected; 7] = [
     ("429", |wire| rejection(wire, 429, "TooManyRequests", Some(3)), 0),
     ("429 for a year", |wire| rejection(wire, 429, "TooManyRequests", Some(31_536_000)), 0),
     ("503", |wire| rejection(wire, 503, "ServiceUnavailable", None), 0),
@@ -169,7 +169,7 @@ const REFUSED: [Rejected; 7] = [
 #[tokio::test(start_paused = true)]
 async fn a_refused_list_loses_no_event_of_the_watch() {
     for wire in BOTH {
-        for (what, rejected, known_after) in REFUSED {
+        for (what, rejected, known_after) in REJECTED {
             let mut rig = Pods::with(settings(true, 6), 16, move |_, nth| match nth {
                 // One event every ten seconds.
                 0 => (0..60).fold(streamed(wire, 1, 90), |reply, word| {

@@ -1,7 +1,7 @@
 //! Tests a watch that continues on a store which was restored from a backup: the store has yet to reach the watch.
 
 use super::behaviour::words;
-use super::fake::{Asked, Reply, Rig, without_lists_again};
+use super::fake::{Reply, Requested, Rig, without_lists_again};
 use super::objects::{BOTH, Wire, event, page, rejection, stream, streamed};
 use std::time::Duration;
 use taintward_core::fact::PodFact;
@@ -14,7 +14,7 @@ const OUTAGE: Duration = Duration::from_secs(60);
 
 /// Two pods at version 100, and after the interruption a server that keeps a watch from there silent, as a real one
 /// does while its store is older. A list has one pod, at version 50.
-fn silent(wire: Wire) -> impl FnMut(&Asked, usize) -> Reply + Send {
+fn silent(wire: Wire) -> impl FnMut(&Requested, usize) -> Reply + Send {
     move |requested, nth| match (nth, requested.is_watch(), requested.parameter("resourceVersion")) {
         (0, true, _) => streamed(wire, 2, 100).pause(OUTAGE).reset(),
         (0, false, _) => page(wire, 0..2, 100, ""),
@@ -30,7 +30,7 @@ fn silent(wire: Wire) -> impl FnMut(&Asked, usize) -> Reply + Send {
 }
 
 /// A store at this version.
-fn store(wire: Wire, version: u64) -> impl FnMut(&Asked, usize) -> Reply + Send {
+fn store(wire: Wire, version: u64) -> impl FnMut(&Requested, usize) -> Reply + Send {
     move |requested, _| {
         assert!(
             !requested.is_watch() && requested.parameter("resourceVersion").is_none(),
@@ -81,8 +81,8 @@ async fn a_store_that_is_as_new_as_the_watch_is_not_listed() {
 /// The version is asked for until there is an answer, within seconds of the first one that the server can give.
 #[tokio::test(start_paused = true)]
 async fn a_version_that_cannot_be_read_at_first_is_read_as_soon_as_possible() {
-    type Trouble = (&'static str, fn() -> Reply);
-    let troubles: [Trouble; 7] = [
+    type Failure = (&'static str, fn() -> Reply);
+    let failures: [Failure; 7] = [
         ("no server", Reply::unreachable),
         ("no response", || Reply::new(200, "application/json").hang().delay(Duration::from_secs(3600))),
         ("an endless body", || Reply::new(200, "application/json").bytes("{").hang()),
@@ -91,7 +91,7 @@ async fn a_version_that_cannot_be_read_at_first_is_read_as_soon_as_possible() {
         ("500", || rejection(Wire::Json, 500, "InternalError", None)),
         ("a proxy's page", || Reply::new(200, "text/html").bytes("<h1>Sign in</h1>")),
     ];
-    for (what, last_error) in troubles {
+    for (what, last_error) in failures {
         let back = tokio::time::Instant::now() + OUTAGE + Duration::from_secs(2);
         let mut healthy = store(Wire::Json, 50);
         let mut rig = Pods::with_store(settings(true), 16, silent(Wire::Json), move |requested, nth| {

@@ -54,7 +54,7 @@ fn own() -> Value {
     json!({"key": "example.com/pool", "effect": "NoSchedule", "value": "a"})
 }
 
-const TOLD: &str =
+const REPORTED: &str =
     "team-a taint:example.com/pool=a:NoSchedule label:node-restriction.kubernetes.io/pool.team-a=true";
 
 #[test]
@@ -67,7 +67,7 @@ fn a_node_that_joins_gets_everything_in_one_write() {
         test("/metadata/resourceVersion", "9"),
         add("/spec/taints/-", own()),
         add("/metadata/labels/node-restriction.kubernetes.io~1pool.team-a", "true"),
-        add(RECORD, TOLD),
+        add(RECORD, REPORTED),
     ]);
     assert_eq!(steps(&joining, &edits(&joining, &[pool()])), expected);
     let bare = node(json!({}), json!({}));
@@ -78,7 +78,7 @@ fn a_node_that_joins_gets_everything_in_one_write() {
         add("/metadata/labels", json!({})),
         add("/metadata/labels/node-restriction.kubernetes.io~1pool.team-a", "true"),
         add("/metadata/annotations", json!({})),
-        add(RECORD, TOLD),
+        add(RECORD, REPORTED),
     ]);
     assert_eq!(steps(&bare, &edits(&bare, &[pool()])), expected);
     let empty = node(json!({}), Value::Null);
@@ -89,7 +89,7 @@ fn a_node_that_joins_gets_everything_in_one_write() {
 fn a_node_that_leaves_loses_the_pools_marks_and_nothing_else() {
     let foreign = json!({"key": "x", "effect": "NoExecute", "timeAdded": "2027-01-15T08:00:00Z", "newer": 1});
     let labels = json!({"node-restriction.kubernetes.io/pool.team-a": "true", "a": "b"});
-    let annotations = json!({"taintward.io/pool": TOLD, "c": "d"});
+    let annotations = json!({"taintward.io/pool": REPORTED, "c": "d"});
     let leaving =
         node(json!({"labels": labels, "annotations": annotations}), json!({"taints": [foreign, own()]}));
     let gone = DedicatedPool { members: PoolMembers::default(), ..pool() };
@@ -97,7 +97,7 @@ fn a_node_that_leaves_loses_the_pools_marks_and_nothing_else() {
         test("/metadata/uid", "u"),
         test("/metadata/labels", labels),
         test("/spec/taints", json!([foreign, own()])),
-        test(RECORD, TOLD),
+        test(RECORD, REPORTED),
         test("/spec/taints/1", own()),
         remove("/spec/taints/1"),
         test("/metadata/labels/node-restriction.kubernetes.io~1pool.team-a", "true"),

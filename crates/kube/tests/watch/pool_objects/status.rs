@@ -15,7 +15,7 @@ use taintward_kube::pools::status_patch;
 const T0: i64 = 1_800_000_000;
 
 fn counts() -> PoolStatus {
-    let offender =
+    let violating =
         NamedPod { pod: PodName::new("ns", "p"), node: "n1".into(), message: "toleration 0".into() };
     let exempt = NamedPod { pod: PodName::new("ns", "q"), node: "n1".into(), message: "it is".into() };
     PoolStatus {
@@ -29,7 +29,7 @@ fn counts() -> PoolStatus {
         exempt_pods: vec![exempt],
         unknown: 6,
         violations: 1,
-        violating_pods: vec![offender],
+        violating_pods: vec![violating],
         evicted: vec![],
     }
 }

@@ -50,7 +50,7 @@ async fn events_and_conditions_of_it() {
     sleep(200.0).await;
     stage.delete_node("n1");
     sleep(5.0).await;
-    let reported = stage.told_about("n1");
+    let reported = stage.reported_about("n1");
     let reported: Vec<[&str; 3]> =
         reported.iter().map(|(reason, note, kind)| [&reason[..], note, kind]).collect();
     assert_eq!(
@@ -61,12 +61,12 @@ async fn events_and_conditions_of_it() {
             ["RemovingNode", "Node n1 event: Removing Node n1 from Controller", "Normal"],
         ]
     );
-    let reported = stage.told_about("p");
+    let reported = stage.reported_about("p");
     let reported: Vec<[&str; 3]> =
         reported.iter().map(|(reason, note, kind)| [&reason[..], note, kind]).collect();
     assert_eq!(reported[0], ["NodeNotReady", "Node is not ready", "Warning"]);
     assert!(reported[1..].iter().all(|[reason, ..]| *reason == "TaintManagerEviction"), "{reported:?}");
-    assert_eq!(stage.told_about("n2").len(), 1, "n2 was registered");
+    assert_eq!(stage.reported_about("n2").len(), 1, "n2 was registered");
     stage.stays(&pod);
     let life = stage.life_of("n1");
     let declared = life.iter().find(|one| one.object["status"]["conditions"].to_string().contains("Unknown"));

@@ -267,7 +267,7 @@ impl Stage {
     }
 
     /// Events about an object: reason, note and type.
-    pub(crate) fn told_about(&self, name: &str) -> Vec<(String, String, String)> {
+    pub(crate) fn reported_about(&self, name: &str) -> Vec<(String, String, String)> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let all = self.writes();
         let about = all.iter().filter(|sent| sent.body["regarding"]["name"] == name);

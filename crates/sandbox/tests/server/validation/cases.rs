@@ -52,7 +52,7 @@ impl Verdict {
         Self(json!({ "object": object }))
     }
 
-    pub(crate) fn is_refusal(&self) -> bool {
+    pub(crate) fn is_rejection(&self) -> bool {
         self.0.get("message").is_some()
     }
 }

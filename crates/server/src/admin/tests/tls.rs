@@ -51,7 +51,7 @@ impl Drop for Files {
 }
 
 /// Whether a client that trusts only `root` gets a response.
-async fn is_answered(acceptor: tokio_rustls::TlsAcceptor, root: &[u8]) -> bool {
+async fn has_response(acceptor: tokio_rustls::TlsAcceptor, root: &[u8]) -> bool {
     let (client, server) = duplex(64 * 1024);
     let admin = World::default().admin();
     tokio::spawn(async move {
@@ -80,11 +80,11 @@ async fn tls_serves_the_given_certificate_over_a_real_socket() {
     let stream = connector.connect(ServerName::try_from("localhost").unwrap(), stream).await.unwrap();
     assert!(exchange(stream, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").await.ends_with("\r\n\r\nok"));
     // Plain HTTP on the TLS port gets no response, and does no harm.
-    let response = ask_raw(address).await;
+    let response = request_raw(address).await;
     assert!(!response.contains("200 OK"), "{response}");
 }
 
-async fn ask_raw(address: SocketAddr) -> String {
+async fn request_raw(address: SocketAddr) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let _ = stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").await;
     let mut response = Vec::new();
@@ -97,22 +97,22 @@ async fn a_renewed_certificate_is_served_and_a_broken_one_is_not() {
     let mut files = Files::new("renewed");
     let first = files.root.clone();
     let mut shown = ReloadingTls::new(&files.certificate(), Ipv4Addr::LOCALHOST.into()).unwrap();
-    assert!(is_answered(shown.acceptor(), &first).await);
+    assert!(has_response(shown.acceptor(), &first).await);
 
     files.renew();
-    assert!(is_answered(shown.acceptor(), &first).await, "the files are not checked on every connection");
+    assert!(has_response(shown.acceptor(), &first).await, "the files are not checked on every connection");
     tokio::time::advance(RENEWAL_PERIOD).await;
-    assert!(is_answered(shown.acceptor(), &files.root).await);
-    assert!(!is_answered(shown.acceptor(), &first).await);
+    assert!(has_response(shown.acceptor(), &files.root).await);
+    assert!(!has_response(shown.acceptor(), &first).await);
     let second = files.root.clone();
     files.renew();
-    assert!(is_answered(shown.acceptor(), &second).await, "nor are they after a renewal");
+    assert!(has_response(shown.acceptor(), &second).await, "nor are they after a renewal");
     tokio::time::advance(RENEWAL_PERIOD).await;
-    assert!(is_answered(shown.acceptor(), &files.root).await);
+    assert!(has_response(shown.acceptor(), &files.root).await);
 
     std::fs::write(files.folder.join("tls.crt"), "garbage").unwrap();
     tokio::time::advance(RENEWAL_PERIOD).await;
-    assert!(is_answered(shown.acceptor(), &files.root).await);
+    assert!(has_response(shown.acceptor(), &files.root).await);
 }
 
 #[tokio::test]

@@ -65,9 +65,9 @@ impl Truth {
     fn list(&self, history: &mut History) {
         let silent_since = Some(Mono::from_micros(history.now));
         for stream in STREAMS {
-            history.tell(list_started(stream, silent_since));
+            history.submit(list_started(stream, silent_since));
             for node in 0..NODES {
-                history.tell(match stream {
+                history.submit(match stream {
                     WatchedKind::Nodes => NodeLifecycleInput::Nodes(ObjectEvent::Applied {
                         fact: self.nodes[node].clone(),
                         listed: true,
@@ -82,7 +82,7 @@ impl Truth {
                     }),
                 });
             }
-            history.tell(list_completed(stream));
+            history.submit(list_completed(stream));
         }
     }
 
@@ -91,7 +91,7 @@ impl Truth {
         lease.version = Some(history.bump());
         lease.renewed = Some(Wall::from_micros(EPOCH + history.now));
         let fact = lease.clone();
-        history.tell(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
+        history.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
     }
 
     fn carry_out(&mut self, effect: NodeLifecycleEffect, history: &mut History) {
@@ -133,12 +133,12 @@ impl Truth {
                 NodeLifecycleInput::PodMarked { pod, result: result.ok_or(ApiFailure::NotFound) }
             }
         };
-        history.tell(input);
+        history.submit(input);
         for fact in self.nodes.clone() {
-            history.tell(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: false }));
+            history.submit(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: false }));
         }
         for fact in self.pods.clone() {
-            history.tell(NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, listed: false }));
+            history.submit(NodeLifecycleInput::Pods(ObjectEvent::Applied { fact, listed: false }));
         }
     }
 
@@ -191,8 +191,8 @@ pub(super) fn check(history: &mut History, seed: u64) {
     for stream in STREAMS {
         // A relist is aborted, and the watch continues.
         if history.dice.percent(50) {
-            history.tell(list_started(stream, Some(Mono::from_micros(history.now))));
-            history.tell(list_aborted(stream));
+            history.submit(list_started(stream, Some(Mono::from_micros(history.now))));
+            history.submit(list_aborted(stream));
         }
     }
     for node in truth.dead.clone() {
@@ -210,12 +210,12 @@ pub(super) fn check(history: &mut History, seed: u64) {
         }
         if witness <= history.now {
             witness = history.now + 2 * SECOND;
-            history.tell(NodeLifecycleInput::OwnRequestSucceeded { sent: Mono::from_micros(history.now) });
+            history.submit(NodeLifecycleInput::OwnRequestSucceeded { sent: Mono::from_micros(history.now) });
         }
         if history.now >= began + LATE_MARKS {
             for effect in late_marks.take().into_iter().flatten() {
                 let NodeLifecycleEffect::SetPodNotReady { pod, .. } = effect else { continue };
-                history.tell(NodeLifecycleInput::PodMarked { pod, result: Ok(true) });
+                history.submit(NodeLifecycleInput::PodMarked { pod, result: Ok(true) });
             }
         }
         history.engine.tick(Mono::from_micros(history.now));

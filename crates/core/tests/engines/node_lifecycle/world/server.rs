@@ -131,7 +131,7 @@ impl World {
         let all_down = self.was_all_down && self.is_all_down();
         self.judge.commit(self.now, &self.flags, (&self.kubelets[name], all_down), &before, &after);
         self.commits.push(Commit { at: self.now, node: name.into(), what });
-        self.tell_node(name);
+        self.send_node(name);
         Ok(next)
     }
 }

@@ -11,7 +11,7 @@ const LASTS: Duration = Duration::from_secs(10);
 /// The pause between two requests on one connection: all connections together send a thousand a second.
 const PAUSE: Duration = Duration::from_millis(20);
 const LIMIT: Duration = Duration::from_millis(100);
-const SAID: &str =
+const OUTPUT: &str =
     "at 1,000 requests a second for 10 s, p99.9 is below 100 ms, apart from delays of the machine itself";
 /// Other processes may occupy the machine for a while, but not each time.
 const TRIES: usize = 3;
@@ -32,7 +32,7 @@ pub(crate) async fn at_a_thousand_a_second(ground: &Ground) -> Found {
         );
         // A request passes through two processes, each of which may be delayed.
         if late < LIMIT + 2 * stall {
-            return Ok(Shown::with(SAID, figures));
+            return Ok(Shown::with(OUTPUT, figures));
         }
         message.push(figures);
     }
