@@ -38,8 +38,8 @@ impl Stage {
 
     /// The result as JSON.
     fn object(&self, typed: &str) -> Value {
-        let (code, out, message) = self.run(&format!("{typed} -o json"));
-        assert_eq!(code, 0, "{typed}: {message}");
+        let (code, out, stderr) = self.run(&format!("{typed} -o json"));
+        assert_eq!(code, 0, "{typed}: {stderr}");
         serde_json::from_str(&out).unwrap()
     }
 }
@@ -91,24 +91,21 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     // The command does not wait for the holder of the loaded cluster's lease.
     let began = Instant::now();
     eventually("pending shows which controller evicts", || {
-        let (code, out, message) = stage.run("pending -A");
+        let (code, out, stderr) = stage.run("pending -A");
         assert_eq!((code, out.as_str()), (0, ""));
-        assert!(message.ends_with("No pods are counting down.\n"), "{message}");
-        (message == "No pods are counting down.\n").then_some(())
+        assert!(stderr.ends_with("No pods are counting down.\n"), "{stderr}");
+        (stderr == "No pods are counting down.\n").then_some(())
     });
     assert!(began.elapsed() < Duration::from_secs(10));
     let mut events = Events::of(stage.command("pending -w -A -o json"));
     assert_eq!(stage.run("taint node n1 maintenance:NoExecute --reason disks").0, 0);
-    let (_, _, message) = stage.run("explain pod/patient");
-    assert!(
-        message.contains("; a pod of this name exists or existed in shop"),
-        "its events remain: {message}"
-    );
-    let (_, _, message) = stage.run("explain pod/lastign -n shop");
-    assert!(message.contains("; similar names: lasting"), "{message}");
-    let (code, _, message) = stage.run("pending");
+    let (_, _, stderr) = stage.run("explain pod/patient");
+    assert!(stderr.contains("; a pod of this name exists or existed in shop"), "its events remain: {stderr}");
+    let (_, _, stderr) = stage.run("explain pod/lastign -n shop");
+    assert!(stderr.contains("; similar names: lasting"), "{stderr}");
+    let (code, _, stderr) = stage.run("pending");
     let expected = "No pods are counting down in namespace default; other namespaces have countdowns: 2 in shop. Use -n or -A.\n";
-    assert!(code == 0 && message.ends_with(expected), "{message}");
+    assert!(code == 0 && stderr.ends_with(expected), "{stderr}");
     let reported = stage.object("explain pod/patient -n shop");
     assert_eq!(
         (&reported["outcome"], &reported["taint"]),
@@ -174,40 +171,37 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
 #[test]
 fn names_that_do_not_exist_are_answered_with_those_that_do() {
     let stage = Stage::set("explain-absent");
-    let (code, _, message) = stage.run("explain pod/absent -n shop");
+    let (code, _, stderr) = stage.run("explain pod/absent -n shop");
     let expected = "error: pod absent does not exist in namespace shop, and has no events, so it is unknown whether it existed";
-    assert!(code == 1 && message.starts_with(expected), "{message}");
-    let (code, out, message) = stage.run("explain pod/lasting");
+    assert!(code == 1 && stderr.starts_with(expected), "{stderr}");
+    let (code, out, stderr) = stage.run("explain pod/lasting");
     assert_eq!((code, out.as_str()), (1, ""), "the namespace is missing");
     assert!(
-        message.contains("; a pod of this name exists or existed in shop: choose the namespace with -n"),
-        "{message}"
+        stderr.contains("; a pod of this name exists or existed in shop: choose the namespace with -n"),
+        "{stderr}"
     );
-    let (code, _, message) = stage.run("pending");
-    assert!(code == 0 && message.ends_with("No pods are counting down in namespace default.\n"), "{message}");
-    let (code, _, message) = stage.run("pending -n shpo");
-    assert!(code == 1 && message == "error: namespace shpo does not exist; check -n\n", "{message}");
-    let (code, out, message) = stage.run("plan -n shpo");
+    let (code, _, stderr) = stage.run("pending");
+    assert!(code == 0 && stderr.ends_with("No pods are counting down in namespace default.\n"), "{stderr}");
+    let (code, _, stderr) = stage.run("pending -n shpo");
+    assert!(code == 1 && stderr == "error: namespace shpo does not exist; check -n\n", "{stderr}");
+    let (code, out, stderr) = stage.run("plan -n shpo");
     assert_eq!(
-        (code, out.as_str(), message.as_str()),
+        (code, out.as_str(), stderr.as_str()),
         (1, "", "error: namespace shpo does not exist; check -n\n")
     );
-    let (code, out, message) = stage.run("explain node/n9");
+    let (code, out, stderr) = stage.run("explain node/n9");
     assert_eq!((code, out.as_str()), (1, ""));
     let near = "similar names: n1, n2";
-    assert_eq!(
-        message,
-        format!("error: node n9 does not exist; kubectl get nodes lists all nodes; {near}\n")
-    );
+    assert_eq!(stderr, format!("error: node n9 does not exist; kubectl get nodes lists all nodes; {near}\n"));
 }
 
 #[test]
 fn lines_follow_where_there_is_no_terminal() {
     let stage = Stage::set("pending-lines");
     assert_eq!(stage.run("taint node n1 maintenance:NoExecute").0, 0);
-    let (code, out, message) = stage.run("pending -w -n shop -l app=(");
+    let (code, out, stderr) = stage.run("pending -w -n shop -l app=(");
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(message.starts_with("error: list pods in shop: 400"), "{message}");
+    assert!(stderr.starts_with("error: list pods in shop: 400"), "{stderr}");
     let mut events = Events::of(stage.command("pending -w -n shop -l app=ward -o json"));
     assert_eq!(events.next()["pod"], "patient", "the other one has other labels");
     let mut child =
@@ -315,26 +309,24 @@ fn all_pods_of_a_workload_are_explained_a_line_each() {
     );
     let (code, out, _) = run("explain sts/idle");
     assert!(code == 0 && out.ends_with("StatefulSet shop/idle\nIt has no pods.\n"), "{out}");
-    let (code, out, message) = run("explain deploy/wep");
+    let (code, out, stderr) = run("explain deploy/wep");
     assert_eq!((code, out.as_str()), (1, ""));
     assert_eq!(
-        message,
+        stderr,
         "error: deployment wep does not exist in namespace shop; kubectl get deployments -n shop lists all of them\n"
     );
     // The user may not read the Deployment; its pods are still found, or it is unknown whether it exists.
-    let (code, out, message) = run("explain deploy/web-api");
+    let (code, out, stderr) = run("explain deploy/web-api");
     assert!(
-        code == 1
-            && out.contains("1 pod: 1 due now")
-            && message.contains("grant the verb get on deployments"),
-        "{out}{message}"
+        code == 1 && out.contains("1 pod: 1 due now") && stderr.contains("grant the verb get on deployments"),
+        "{out}{stderr}"
     );
-    let (code, out, message) = run("explain job/web");
+    let (code, out, stderr) = run("explain job/web");
     assert!(
         code == 1
             && out.is_empty()
-            && message.contains("cannot explain job web, because none of its pods could be read"),
-        "{out}{message}"
+            && stderr.contains("cannot explain job web, because none of its pods could be read"),
+        "{out}{stderr}"
     );
 }
 
@@ -358,10 +350,10 @@ fn pods_on_many_nodes_need_no_request_for_each() {
         "/api/v1/nodes" => There::Object(nodes),
         _ => There::Hidden,
     });
-    let (code, out, message) = ended(command(&kubeconfig, "explain ds/agent -o json"));
+    let (code, out, stderr) = ended(command(&kubeconfig, "explain ds/agent -o json"));
     assert!(
-        code == 0 && message.starts_with("note: past evictions are unknown: list events in shop: 403"),
-        "{message}"
+        code == 0 && stderr.starts_with("note: past evictions are unknown: list events in shop: 403"),
+        "{stderr}"
     );
     let reported: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((&reported["pods"]["total"], &reported["pods"]["staying"]), (&30.into(), &30.into()), "{out}");
@@ -380,31 +372,25 @@ fn what_may_not_be_read_makes_the_answer_partial() {
         "/api/v1/namespaces/shop/pods" => There::Object(NO_PODS),
         _ => There::Hidden,
     });
-    let (code, out, message) = ended(command(&kubeconfig, "explain pod/web"));
+    let (code, out, stderr) = ended(command(&kubeconfig, "explain pod/web"));
     assert_eq!(code, 1);
     assert!(
-        message.contains("grant the verb get on nodes")
-            && message.contains("the taints of node n1 are unknown"),
-        "{message}"
+        stderr.contains("grant the verb get on nodes")
+            && stderr.contains("the taints of node n1 are unknown"),
+        "{stderr}"
     );
     assert!(out.contains("Its node n1 could not be read") && out.contains("This answer is partial"), "{out}");
     let (code, out, _) = ended(command(&kubeconfig, "explain pod/web -o json"));
     let reported: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &reported["complete"], &reported["outcome"]), (1, &false.into(), &"Unknown".into()));
-    let (code, out, message) = ended(command(&kubeconfig, "explain pod/gone"));
-    assert!(
-        code == 1 && out.is_empty() && message.contains("its events could not be read"),
-        "{out} {message}"
-    );
-    let (code, out, message) = ended(command(&kubeconfig, "pending"));
+    let (code, out, stderr) = ended(command(&kubeconfig, "explain pod/gone"));
+    assert!(code == 1 && out.is_empty() && stderr.contains("its events could not be read"), "{out} {stderr}");
+    let (code, out, stderr) = ended(command(&kubeconfig, "pending"));
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(message.contains("grant the verb list on nodes") && !message.contains("leases"), "{message}");
+    assert!(stderr.contains("grant the verb list on nodes") && !stderr.contains("leases"), "{stderr}");
     let unknown = "It is unknown which pods are counting down, because no node could be read.\n";
-    assert!(message.ends_with(unknown) && !message.contains("No pods are counting down"), "{message}");
-    let (code, out, message) = ended(command(&kubeconfig, "pending -w"));
+    assert!(stderr.ends_with(unknown) && !stderr.contains("No pods are counting down"), "{stderr}");
+    let (code, out, stderr) = ended(command(&kubeconfig, "pending -w"));
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(
-        message.contains("cannot watch nodes, as -w requires; grant the verb watch on nodes"),
-        "{message}"
-    );
+    assert!(stderr.contains("cannot watch nodes, as -w requires; grant the verb watch on nodes"), "{stderr}");
 }
